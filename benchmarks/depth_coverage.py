@@ -16,10 +16,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.measures.spec import parse_measure
-from heldout.survivorship.depths.depth_scores import DepthScores
-from heldout.survivorship.depths.depth_tests import compare_survivors, nested_error
+from heldout.scoring.spec import parse_measure
 from heldout.survivorship.depths.extrapolation import extrapolate
+from heldout.survivorship.depths.scores import DepthScores
+from heldout.survivorship.depths.tests import compare_survivors, nested_error
 
 SEEN, DEEP = 10, 20
 ALPHA = 0.05

@@ -11,10 +11,9 @@ import numpy as np
 
 from heldout.board.policy.similarity import DEPTH
 from heldout.ids import DocId, QueryId
-from heldout.rankers.fusion import fuse_reciprocal, fuse_scores
-from heldout.rankers.run import Hit, Run
+from heldout.rankers.run import Hit, Run, fuse_reciprocal, fuse_scores
 from heldout.trec.runs import scan_run
-from heldout.trec.scanning.hashing import hash_documents
+from heldout.trec.scanning.plain import hash_documents
 from heldout.trec.scans import Signature
 
 __all__ = ["FUSIONS", "Campaign", "load", "read_run", "sign"]

@@ -31,8 +31,8 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from heldout.board.rules.final_view import decide_final
-from heldout.cli import main as heldout
-from heldout.redteam.exchange import Exchange, Run, coins, exchange, guess
+from heldout.cli.program import main as heldout
+from heldout.redteam.releases import Exchange, Run, coins, exchange, guess
 
 __all__ = ["Cell", "Mean", "carry_vote", "find_luck", "plant", "read_systems"]
 

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from heldout.analyses.outcomes.tests import Margins, PairTests, compare_runs
+from heldout.analyses.outcomes.verdicts import Rules, judge_pairs
 from heldout.ids import Digest
-from heldout.validity.first_ranks import FirstRanks, Side
-from heldout.validity.outcome_tests import Margins, PairTests, compare_runs
-from heldout.validity.verdicts import Rules, judge_pairs
+from heldout.scoring.first_ranks import FirstRanks, Side
 
 __all__ = ["ALPHA", "MARGINS", "WORLDS", "Missed", "World", "draw", "miss_harm"]
 

@@ -7,11 +7,10 @@ from interval_worlds import Held, Trial, holds
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from heldout.analyses.agreement.judges import judge_agreement, rate_documents
+from heldout.analyses.agreement.runs import run_agreement
 from heldout.stats.agreement import Scale, krippendorff_interval
-from heldout.trec.tied_tops import TiedTops
-from heldout.validity.agreement import judge_agreement
-from heldout.validity.ratings import rate_documents
-from heldout.validity.run_agreement import run_agreement
+from heldout.trec.tops import TiedTops
 
 __all__ = ["judges", "labellers", "runs"]
 

@@ -5,10 +5,16 @@ from interval_worlds import Held, Trial, holds
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.rankers.fine_tuning import Advice, CurveBaseline, CurvePoint, LearningCurve, advise
+from heldout.rankers.playbook.fine_tuning import (
+    Advice,
+    CurveBaseline,
+    CurvePoint,
+    LearningCurve,
+    advise,
+)
 from heldout.stats.resampling import mean_interval
 from heldout.stats.tests import run_test
-from heldout.survivorship.discarded.shares import wilson
+from heldout.survivorship.discarded.judging import wilson
 
 __all__ = ["curve_mean", "gain_over_baseline", "pairs_needed", "per_doubling", "share"]
 

@@ -14,21 +14,20 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.drift import Drift, Trend, find_drift
+from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.analyses.facets import compare_facets
+from heldout.analyses.outcomes.curves import Band, success_curves
+from heldout.analyses.outcomes.tests import Margins, compare_runs
 from heldout.analyses.progress import trace_progress
+from heldout.analyses.ranges import rank_ranges
 from heldout.analyses.teams import look_at_teams
-from heldout.pipeline.ranking.measured_ranks import measure_facets
-from heldout.pipeline.ranking.ranked_facets import QueryFacet
-from heldout.scores import ScoreTable, table_of
+from heldout.board.scores.measuring import QueryFacet, measure_facets
+from heldout.scoring.first_ranks import Side, first_ranks
+from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.power import middle_spread
 from heldout.stats.resampling import IntervalMethod, bootstrap_ranks, mean_interval
 from heldout.stats.student import crossed_t
 from heldout.stats.tests import run_test
-from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
-from heldout.validity.first_ranks import Side, first_ranks
-from heldout.validity.outcome_tests import Margins, compare_runs
-from heldout.validity.ranges import rank_ranges
-from heldout.validity.success_curves import Band, success_curves
 
 __all__ = [
     "GAIN",

@@ -35,17 +35,16 @@ import numpy as np
 import psycopg
 
 from heldout.demo.page_judge import Ending, PageJudge, Question
-from heldout.preferences.crowds.codes import personal_link
-from heldout.preferences.drawing import draw_tasks, list_pairs
-from heldout.preferences.judgments import counted
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.settings import Settings
-from heldout.preferences.tasks import Item
-from heldout.store.campaign_files import CampaignFolder
-from heldout.store.judging.campaigns import Campaign, read_campaign
-from heldout.store.judging.database import open_database
-from heldout.store.judging.engines import sqlite_url
-from heldout.store.judging.readings import judgments
+from heldout.judging.campaign.drawing import draw_tasks, list_pairs
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.judgments import counted
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.campaign.rows import Item
+from heldout.judging.campaign.settings import Settings
+from heldout.judging.database.campaigns import Campaign, read_campaign
+from heldout.judging.database.database import open_database, sqlite_url
+from heldout.judging.database.overviews import judgments
+from heldout.judging.platforms.links import personal_link
 
 HELDOUT = [sys.executable, "-m", "heldout"]
 PATIENCE = 120

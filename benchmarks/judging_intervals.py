@@ -12,16 +12,15 @@ import numpy as np
 from numpy.random import PCG64, Generator
 from scipy.stats import binomtest
 
-from heldout.preferences.agreement import judge_agreement
-from heldout.preferences.bias import measure_bias
-from heldout.preferences.calibration import Verdict, calibrate
-from heldout.preferences.contests import hold_contests
-from heldout.preferences.judgments import Judgment
-from heldout.preferences.ordering import order_agreement
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.votes import PairVotes
+from heldout.judging.campaign.judgments import Judgment, PairVotes
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.labels.contests import hold_contests
+from heldout.judging.models.calibration import Verdict, calibrate
+from heldout.judging.studies.bias import measure_bias
+from heldout.judging.studies.judges import judge_agreement
+from heldout.judging.studies.sample import order_agreement
 from heldout.stats.regression import clustered_share
-from heldout.trec.places import Places
+from heldout.trec.tops import Places
 
 __all__ = ["WORLDS", "Held", "cover"]
 

@@ -15,14 +15,19 @@ from itertools import combinations
 import numpy as np
 from numpy.random import PCG64, Generator
 
-from heldout.measures.spec import parse_measure
-from heldout.preferences.label_noise import redraw_labels
-from heldout.preferences.label_scores import ScoredLabels, grade, score_labels
-from heldout.preferences.labels import make_labels
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.rescoring import RunRescored, rescore
-from heldout.preferences.votes import PairVotes, Votes
-from heldout.trec.places import Places
+from heldout.judging.campaign.judgments import PairVotes, Votes
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.labels.labels import make_labels
+from heldout.judging.labels.rescoring import (
+    RunRescored,
+    ScoredLabels,
+    grade,
+    redraw_labels,
+    rescore,
+    score_labels,
+)
+from heldout.scoring.spec import parse_measure
+from heldout.trec.tops import Places
 
 __all__ = ["World", "draw_world", "true_means"]
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.random import PCG64, Generator
 
-from heldout.preferences.judgments import Judgment
-from heldout.preferences.maintenance import LeadRule, follow_challenges
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.labels.maintenance import LeadRule, follow_challenges
 
 __all__ = ["asked_votes", "play"]
 

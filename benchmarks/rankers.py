@@ -22,12 +22,16 @@ from statistics import median
 from typing import Any
 
 from heldout.collections.stdlib_docs import build_collection, read_docstrings
-from heldout.rankers.cross_encoder import CrossEncoderSettings, load_cross_encoder
-from heldout.rankers.dense import DenseSettings, load_encoder
-from heldout.rankers.duo import DuoT5Settings, load_duo
-from heldout.rankers.late_interaction import ColbertSettings, load_colbert
-from heldout.rankers.pairs import Reranker, TextPair
-from heldout.rankers.passages import score_best_passage
+from heldout.rankers.neural.cross_encoder import (
+    CrossEncoderSettings,
+    DuoT5Settings,
+    load_cross_encoder,
+    load_duo,
+)
+from heldout.rankers.neural.dense import DenseSettings, load_encoder
+from heldout.rankers.neural.late_interaction import ColbertSettings, load_colbert
+from heldout.rankers.rerank import score_best_passage
+from heldout.rankers.run import Reranker, TextPair
 
 _MEGABYTE = 1 << 20
 _BASE = {"hidden": 768, "layers": 12, "heads": 12, "inner": 3072}

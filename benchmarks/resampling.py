@@ -5,9 +5,9 @@ from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 from scipy import stats
 
+from heldout.files.executors import open_executor
 from heldout.stats.resampling import bootstrap_ranks
 from heldout.stats.sign_flips import flip_test, max_t
-from heldout.store.compute import open_executor
 
 __all__ = [
     "FLIPS",

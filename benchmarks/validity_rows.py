@@ -23,13 +23,13 @@ from resampling import (
 from scipy import stats
 from validity_scores import Simulated
 
+from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes
+from heldout.analyses.outcomes.verdicts import Rules
 from heldout.analyses.reliability import measure_reliability
-from heldout.scores import ScoreTable
+from heldout.files.executors import open_executor
+from heldout.scoring.first_ranks import first_ranks
+from heldout.scoring.table import ScoreTable
 from heldout.stats.all_pairs import count_outcomes
-from heldout.store.compute import open_executor
-from heldout.validity.first_ranks import first_ranks
-from heldout.validity.outcomes import all_pairs, analyse_outcomes
-from heldout.validity.verdicts import Rules
 
 __all__ = ["ROWS", "Row"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.scores import ScoreTable, table_of
+from heldout.scoring.table import ScoreTable, table_of
 
 __all__ = ["Simulated", "simulate"]
 

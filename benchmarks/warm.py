@@ -16,8 +16,8 @@ from pathlib import Path
 
 from floors import drain
 
-from heldout.measures.evaluate import evaluate
-from heldout.measures.spec import parse_measure
+from heldout.scoring.evaluate import evaluate
+from heldout.scoring.spec import parse_measure
 from heldout.trec.accelerators import Accelerators, Bzip2, Scanner
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.ranking import Order

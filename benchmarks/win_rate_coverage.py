@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 from numpy.random import PCG64, Generator
 
-from heldout.preferences.win_rates import share_of
+from heldout.judging.models.calibration import share_of
 from heldout.stats.student import estimate_mean
 
 __all__ = ["World", "coverage"]

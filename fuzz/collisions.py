@@ -14,7 +14,8 @@ import numpy as np
 from collide import colliding_ids
 
 from heldout.trec.accelerators import Accelerators, Scanner
-from heldout.trec.runs import Scan, scan_run
+from heldout.trec.runs import scan_run
+from heldout.trec.scans import Scan
 
 __all__ = ["format_queries", "usual_ids"]
 

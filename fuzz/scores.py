@@ -12,10 +12,10 @@ from decimal import Context, Decimal, localcontext
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.trec.numbers import parse_scores
 from heldout.trec.ranking import Order, sort_keys
+from heldout.trec.scanning.plain import BROKEN
 from heldout.trec.scanning.scanners import make_scanner
-from heldout.trec.scanning.segments import BROKEN
+from heldout.trec.text import parse_scores
 
 __all__ = ["Verdict", "compare", "make_tokens", "read_scores"]
 

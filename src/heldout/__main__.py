@@ -1,6 +1,6 @@
 """`python -m heldout`."""
 
-from heldout.cli import main
+from heldout.cli.program import main
 
 if __name__ == "__main__":
     main()

@@ -14,20 +14,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = [
-    "HeldoutError",
-    "InputError",
-    "OptionError",
-    "Problem",
-    "SetupError",
-    "Severity",
-    "StoreError",
-    "TrustError",
-    "plural",
-    "printable",
-    "quote",
-]
-
 Severity = Literal["error", "note"]
 """`error`: the input cannot be used as it is. `note`: it can, and this is how it was read."""
 

@@ -15,28 +15,6 @@ from typing import NamedTuple, NewType
 
 from heldout.errors import InputError, Problem, quote
 
-__all__ = [
-    "SALT",
-    "Digest",
-    "DocId",
-    "Near",
-    "QueryId",
-    "Spellings",
-    "SubmissionId",
-    "commitment",
-    "digest_bytes",
-    "find_near",
-    "find_surely_near",
-    "parse_submission_id",
-    "query_set_of",
-    "run_name",
-    "say_near",
-    "seal_digest",
-    "seal_preimage",
-    "seed_of",
-    "submission_date",
-]
-
 QueryId = NewType("QueryId", str)
 DocId = NewType("DocId", str)
 SubmissionId = NewType("SubmissionId", str)

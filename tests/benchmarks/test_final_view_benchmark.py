@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from heldout.board.rules.final_view import expected_maximum
-from heldout.redteam.exchange import Exchange, exchange
+from heldout.redteam.releases import Exchange, exchange
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))

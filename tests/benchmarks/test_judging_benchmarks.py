@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.random import PCG64, Generator
 
-from heldout.preferences.maintenance import LeadRule
+from heldout.judging.labels.maintenance import LeadRule
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))

@@ -8,13 +8,12 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.log.events import Draft, Entry, format_entry, link
+from heldout.board.log.events import Draft, Entry, Signature, event_message, format_entry, link
 from heldout.board.log.history import History, read_history
 from heldout.board.log.manifest import Manifest, identity_fields, team_key
-from heldout.board.log.signers import Signature, event_message
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
-from heldout.envelope.signing import public_key, sign
+from heldout.envelope.keys import public_key, sign
 from heldout.ids import Digest
 
 START = datetime(2026, 11, 1, 12, tzinfo=UTC)

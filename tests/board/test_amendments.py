@@ -3,7 +3,7 @@
 import msgspec
 from boardlog import BoardLog, make_manifest
 
-from heldout.board.log.amendments import last_proposal, list_amendments
+from heldout.board.log.history import last_proposal, list_amendments
 from heldout.board.log.manifest import Efficiency
 
 NAME = "20261101-a"

@@ -4,7 +4,7 @@ from boardlog import RULES, BoardLog, make_manifest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.rules.consent import may_open_runs, rule_for_runs
+from heldout.board.rules.days import may_open_runs, rule_for_runs
 
 WORDS = st.sampled_from([True, False, None])
 KINDS = st.sampled_from(["never", "with-consent", "always"])

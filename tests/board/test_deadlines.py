@@ -7,16 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heldout.board.log.manifest import Manifest
-from heldout.board.ranking.standings import make_standings, project
-from heldout.board.rules.deadlines import (
+from heldout.board.rules.changes import list_moved_days
+from heldout.board.rules.days import (
     list_moved,
     list_terms,
     missed_deadline,
     one_shot_deadline,
     opened_before,
 )
-from heldout.board.rules.fixed_rules import list_moved_days
 from heldout.board.rules.spec_file import parse_spec
+from heldout.board.standings.standings import make_standings, project
 
 CLOSES = "closes = 2027-12-31"
 LAST = date(2026, 12, 31)

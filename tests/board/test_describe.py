@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from heldout.board.query_sets.describe import (
+from heldout.board.scores.describe import (
     as_document,
     describe_collection,
     describe_sets,

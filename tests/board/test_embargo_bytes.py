@@ -9,10 +9,10 @@ from boardlog import BoardLog, make_manifest, make_spec
 
 from heldout.board.log.events import format_entry
 from heldout.board.log.manifest import Efficiency, Identity, Manifest, identity_fields
-from heldout.board.ranking.standings import make_standings, project
+from heldout.board.site.render import render_board
+from heldout.board.site.rules import BoardFacts
+from heldout.board.standings.standings import make_standings, project
 from heldout.ids import Digest
-from heldout.site.facts import BoardFacts
-from heldout.site.render import render_board
 
 REVEAL = date(2027, 5, 20)
 NAME = "20261101-x7f3"

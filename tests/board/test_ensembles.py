@@ -11,10 +11,9 @@ from heldout.board.policy import ensembles
 from heldout.board.policy.ensembles import MOST_SYSTEMS, QUERIES, Ensemble, explain, fit
 from heldout.board.policy.similarity import DEPTH
 from heldout.ids import DocId, QueryId
-from heldout.rankers.fusion import fuse_reciprocal, fuse_scores
-from heldout.rankers.run import Hit, Run
+from heldout.rankers.run import Hit, Run, fuse_reciprocal, fuse_scores
 from heldout.trec.runs import scan_run
-from heldout.trec.scanning.hashing import hash_documents
+from heldout.trec.scanning.plain import hash_documents
 from heldout.trec.scans import Signature
 
 KNOWN = 12

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from heldout.board.log.event_fields import FIELDS, check_fields
 from heldout.board.log.events import KINDS, parse_log, redact
 from heldout.board.log.history import read_history
-from heldout.board.ranking.seasons import current_standings
 from heldout.board.rules.spec_file import parse_spec
+from heldout.board.standings.seasons import current_standings
 from heldout.errors import HeldoutError, StoreError
 
 NOW = datetime(2028, 1, 1, tzinfo=UTC)

@@ -8,8 +8,7 @@ from boardlog import RULES, BoardLog, make_manifest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.log.event_fields import FIELDS
-from heldout.board.log.event_order import FOLLOWS
+from heldout.board.log.event_fields import FIELDS, FOLLOWS
 from heldout.board.log.events import redact
 from heldout.board.log.history import read_history
 from heldout.errors import StoreError

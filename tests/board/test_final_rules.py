@@ -7,12 +7,12 @@ import pytest
 from boardlog import RULES, BoardLog, make_manifest
 
 from heldout.board.log.history import read_history
-from heldout.board.ranking.seasons import list_seasons
-from heldout.board.rules.early_figures import list_early_finals
-from heldout.board.rules.fixed_rules import list_changed_terms, list_moved_days
+from heldout.board.rules.changes import list_changed_terms, list_moved_days
+from heldout.board.rules.days import list_early_finals
 from heldout.board.rules.spec_file import parse_spec
+from heldout.board.site.finals import make_final
+from heldout.board.standings.seasons import list_seasons
 from heldout.errors import InputError, StoreError
-from heldout.site.finals import make_final
 
 SET = '[sets.last]\nqueries = "queries/last.tsv"\n'
 VIEW = """[[views]]

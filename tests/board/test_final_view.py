@@ -13,7 +13,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from heldout.board.rules.final_view import decide_final, expected_maximum
-from heldout.redteam.exchange import Exchange, exchange, guess
+from heldout.redteam.releases import Exchange, exchange, guess
 
 Scores = list[list[float]]
 

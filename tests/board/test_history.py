@@ -9,9 +9,9 @@ from boardlog import RULES, START, BoardLog, make_manifest
 
 from heldout.board.log.event_fields import FIELDS
 from heldout.board.log.events import KINDS, redact
-from heldout.board.log.history import Submission, read_history
-from heldout.board.log.submission import _CHANGES
-from heldout.board.rules.fixed_rules import list_unsaid_keys
+from heldout.board.log.history import read_history
+from heldout.board.log.submission import _CHANGES, Submission
+from heldout.board.rules.changes import list_unsaid_keys
 from heldout.errors import StoreError
 
 NAME = "20261101-a"

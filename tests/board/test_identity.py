@@ -12,21 +12,22 @@ from boardlog import START, BoardLog, make_manifest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.policy.disclosure import resembles
 from heldout.board.policy.identity import (
     Entrant,
     TieKind,
     key_digest,
+    link_key,
     list_entrants,
     look_alike_evidence,
     name_evidence,
+    resembles,
     same_people,
     script_evidence,
     tie_evidence,
 )
-from heldout.board.policy.links import link_key
 from heldout.board.policy.names import without_fillers
-from heldout.envelope.bundle import Form, file_names, new_identity, open_key, seal
+from heldout.envelope.bundle import file_names, new_identity, open_key, seal
+from heldout.envelope.keys import Form
 from heldout.ids import SubmissionId
 
 ACME = Entrant(

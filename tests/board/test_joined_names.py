@@ -6,14 +6,14 @@ from boardlog import START, BoardLog, make_manifest, make_spec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.log.history import Submission
-from heldout.board.log.joined_names import list_renamed, names_of
+from heldout.board.log.history import list_renamed, names_of
 from heldout.board.log.manifest import Manifest, team_key
+from heldout.board.log.submission import Submission
 from heldout.board.policy.case import Case
-from heldout.board.policy.quota import quota_state
+from heldout.board.policy.checks import quota_state
 from heldout.board.policy.table import NAME_RULES, Finding, judge
-from heldout.board.ranking.standings import project
 from heldout.board.rules.release import best_released
+from heldout.board.standings.standings import project
 from heldout.ids import SubmissionId
 
 NAMES = st.sampled_from(["Alpha", "ALPHA ", "Beta", "Gamma", "Delta", "Epsilon"])

@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.old_boards.legacy import REPAIRS, OldEntry, OldTable, Repair, parse_table
-from heldout.board.old_boards.legacy_layouts import LAYOUTS
-from heldout.board.old_boards.record import record_files
+from heldout.board.old_boards.legacy import (
+    LAYOUTS,
+    REPAIRS,
+    OldEntry,
+    OldTable,
+    Repair,
+    parse_table,
+)
+from heldout.board.old_boards.taking_over import record_files
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError
 

@@ -7,7 +7,7 @@ import pytest
 from boardlog import BoardLog, make_manifest, make_spec
 
 from heldout.board.policy.case import Case
-from heldout.board.policy.likeness import find_likeness
+from heldout.board.policy.ensembles import find_likeness
 from heldout.board.policy.table import judge
 from heldout.ids import SubmissionId
 from heldout.trec.scans import Signature

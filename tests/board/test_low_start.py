@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
 from heldout.board.policy.case import Case, Distance
-from heldout.board.policy.low_start import check_far_below, paired_distance
+from heldout.board.policy.checks import check_far_below, paired_distance
 from heldout.board.policy.table import RULES, judge
 from heldout.board.rules.release import ReleaseRule, RuleName
 from heldout.ids import SubmissionId

@@ -11,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.log.manifest import team_key
-from heldout.board.policy.names import claims_name, compare_names, is_generic
-from heldout.board.policy.skeleton import mixed_words, skeleton, spelling_words
+from heldout.board.policy.names import (
+    claims_name,
+    compare_names,
+    is_generic,
+    mixed_words,
+    skeleton,
+    spelling_words,
+)
 
 HONEST = (
     "Baidu NLP",

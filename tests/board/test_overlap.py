@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.query_sets import overlap
-from heldout.board.query_sets.overlap import find_overlap, normalise
+from heldout.board.scores import describe as overlap
+from heldout.board.scores.describe import find_overlap, normalise
 from heldout.trec.queries import parse_queries
 
 words = st.sampled_from(["list", "lists", "sort", "sorted", "a", "an", "tuple", "of", "keys"])

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.log.history import read_history
-from heldout.board.ranking.comparable import FEWEST_DIFFERENT
-from heldout.board.ranking.standings import project
 from heldout.board.rules.spec_file import parse_spec
-from heldout.pipeline.scoring.published_numbers import PublishedNumbers, count_numbers, find_unit
+from heldout.board.scores.published_numbers import PublishedNumbers, count_numbers, find_unit
+from heldout.board.standings.standings import FEWEST_DIFFERENT, project
 
 
 def count(log: BoardLog, rules: str = RULES) -> PublishedNumbers:

@@ -10,12 +10,14 @@ from boardlog import RULES, BoardLog, make_manifest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.log.events import Entry, redact
+from heldout.board.log.events import Entry, redact, verify
 from heldout.board.log.history import read_history
 from heldout.board.log.registration import (
+    Agreement,
     Registrant,
     Statement,
     SubmissionSignature,
+    agreements_since,
     join_signature,
     registrant_digest,
     registration_message,
@@ -23,11 +25,9 @@ from heldout.board.log.registration import (
     submission_message,
     team_handle,
 )
-from heldout.board.log.signers import verify
-from heldout.board.log.teams import Agreement, agreements_since
 from heldout.board.policy.registered import registration_faults
 from heldout.board.rules.spec_file import parse_spec
-from heldout.envelope.signing import new_signing_key, public_key, sign
+from heldout.envelope.keys import new_signing_key, public_key, sign
 from heldout.errors import HeldoutError, InputError, StoreError
 from heldout.ids import digest_bytes
 

@@ -3,7 +3,7 @@
 import pytest
 from boardlog import RULES, BoardLog, make_manifest
 
-from heldout.board.rules.fixed_rules import list_changed_terms
+from heldout.board.rules.changes import list_changed_terms
 from heldout.board.rules.spec_file import parse_spec
 
 DEEP = '\n[[views]]\nname = "deep"\nset = "eval"\nmeasure = "nDCG@10"\npublic = true\n'

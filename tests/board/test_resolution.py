@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heldout.board.query_sets.resolution import ASSUMED, measure_spread, resolve
-from heldout.scores import table_of
+from heldout.board.scores.describe import ASSUMED, measure_spread, resolve
+from heldout.scoring.table import table_of
 
 
 def find_power(queries: int, difference: float, deviation: float) -> float:

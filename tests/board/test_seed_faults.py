@@ -6,7 +6,7 @@ from boardlog import RULES
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.policy.seeds import compare_seeds, say_fault
+from heldout.board.policy.similarity import compare_seeds, say_fault
 from heldout.board.rules.release import release_spread
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError

@@ -9,10 +9,12 @@ import msgspec
 import pytest
 from boardlog import BoardLog, make_manifest
 
-from heldout.board.log import signers
+from heldout.board.log import events as signers
 from heldout.board.log.events import (
     Draft,
     Entry,
+    Signature,
+    event_message,
     format_entry,
     link,
     parse_log,
@@ -21,8 +23,7 @@ from heldout.board.log.events import (
 )
 from heldout.board.log.history import read_history
 from heldout.board.log.registration import registration_message
-from heldout.board.log.signers import Signature, event_message
-from heldout.envelope.signing import new_signing_key, public_key, sign
+from heldout.envelope.keys import new_signing_key, public_key, sign
 from heldout.errors import StoreError
 from heldout.ids import Digest, digest_bytes
 

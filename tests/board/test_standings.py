@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from heldout.board.log.events import Entry, format_entry, parse_log
 from heldout.board.log.manifest import Efficiency, identity_fields
-from heldout.board.ranking.standings import Row, best_so_far, make_standings, project
 from heldout.board.rules.spec_file import parse_spec
+from heldout.board.standings.standings import Row, best_so_far, make_standings, project
 from heldout.errors import InputError
 
 SPEC = make_spec()

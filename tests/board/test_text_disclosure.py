@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.policy.disclosure import mentions
+from heldout.board.policy.identity import mentions
 
 TEAM, INSTITUTION = "Rival Lab", "North Coast University"
 PAPER, CODE = "https://arxiv.org/abs/2011.01234", "https://github.com/rival/ranker"

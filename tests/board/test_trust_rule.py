@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 
 from heldout.board.log.events import parse_log
 from heldout.board.log.history import read_history
-from heldout.board.ranking.comparable import choose_comparable, read_pairs
-from heldout.board.ranking.standings import Standings, make_standings, project
-from heldout.board.rules.early_figures import list_early
+from heldout.board.rules.days import list_early
+from heldout.board.rules.spec import DEFAULT_PARTS, PARTS, Trust, due_day
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.trust import DEFAULT_PARTS, PARTS, Trust, due_day
+from heldout.board.standings.standings import (
+    Standings,
+    choose_comparable,
+    make_standings,
+    project,
+    read_pairs,
+)
 from heldout.errors import InputError, StoreError
 
 DAYS = st.dates(date(2026, 1, 1), date(2028, 1, 1))

@@ -5,10 +5,10 @@ from statistics import NormalDist
 import pytest
 from boardlog import RULES, BoardLog
 
-from heldout.board.rules.fixed_rules import list_changed_terms
+from heldout.board.rules.changes import list_changed_terms
 from heldout.board.rules.spec_file import parse_spec
+from heldout.board.scores.telling import rule_of
 from heldout.errors import InputError
-from heldout.pipeline.scoring.telling import rule_of
 
 FAIR = 'measure = "AWRF@10"\ngroups = "labels/eval.groups"\n'
 WORST = 'measure = "RR@10"\nfacets = "labels/eval.facets"\nsummary = "worst"\n'

@@ -9,8 +9,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from heldout.charts import extras
-from heldout.charts.files import LIGHT, picture, stand_alone
+from heldout.charts import svg as extras
+from heldout.charts.svg import LIGHT, picture, stand_alone
 from heldout.errors import InputError, SetupError
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -49,7 +49,7 @@ def test_every_colour_of_a_chart_is_told_in_light_and_in_dark() -> None:
 
 
 def test_the_colours_are_those_of_the_page() -> None:
-    css = Path(extras.__file__).parents[1] / "site" / "static" / "heldout.css"
+    css = Path(extras.__file__).parents[1] / "answers" / "static" / "heldout.css"
 
     for name, colour in LIGHT.items():
         assert f"{name}: {colour};" in css.read_text("utf-8")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from heldout.cli import main
+from heldout.cli.program import main
 
 SYSTEMS = ("bm25", "lamp1", "lamp2", "lamp3")
 

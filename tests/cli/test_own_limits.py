@@ -13,12 +13,11 @@ from click.testing import CliRunner, Result
 
 from heldout.cli.evaluation import evaluate, validate
 from heldout.errors import InputError
-from heldout.rankers.first_stage import read_run
+from heldout.rankers.run import read_run
 from heldout.scoring.run_files import read_each, scan_file
-from heldout.trec.places import read_places
 from heldout.trec.reading.streams import OWN_FILES, Limits
 from heldout.trec.runs import scan_run
-from heldout.trec.tops import read_tops
+from heldout.trec.tops import read_places, read_tops
 
 MANY = Limits().queries + 1
 """As many queries as the train or the whole dev set of MS MARCO has, or more."""

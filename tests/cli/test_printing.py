@@ -12,7 +12,6 @@ from heldout.cli.printing import (
     count_errors,
     fail,
     number,
-    plural,
     print_facts,
     print_json,
     print_problems,
@@ -20,7 +19,7 @@ from heldout.cli.printing import (
     problem_json,
     reports_errors,
 )
-from heldout.errors import InputError, Problem, SetupError, printable
+from heldout.errors import InputError, Problem, SetupError, plural, printable
 
 REPEATED = Problem(
     code="repeated-document",

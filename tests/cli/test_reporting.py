@@ -12,9 +12,7 @@ from click.testing import CliRunner, Result
 
 from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table
-from heldout.cli.console import waiting
-from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Output, output_options, print_answer
+from heldout.cli.printing import Output, output_options, print_answer, reports_errors, waiting
 
 TABLE = Table(
     title="Two systems",

@@ -8,10 +8,10 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from heldout.cli.analyses.score_source import Source, load_measures, load_scores, source_options
 from heldout.cli.analysing import analyse
 from heldout.cli.comparison import compare
 from heldout.cli.printing import reports_errors
-from heldout.cli.score_source import Source, load_measures, load_scores, source_options
 from heldout.errors import InputError
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from heldout.cli.program import main
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId, find_near, find_surely_near, say_near
-from heldout.preferences.pools import build_pools
-from heldout.rankers.label_places import fit_labels
+from heldout.judging.campaign.pools import build_pools
+from heldout.rankers.playbook.playbook import fit_labels
 from heldout.rankers.run import Task
 
 QUERIES = 20

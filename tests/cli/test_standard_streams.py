@@ -10,8 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from heldout.cli import main
-from heldout.cli.program import COMMANDS, Command
+from heldout.cli.program import COMMANDS, Command, main
 
 EVALUATE = ("evaluate", "a.tsv", "--qrels", "a.qrels", "-m", "RR@10")
 

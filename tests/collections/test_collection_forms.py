@@ -9,9 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.collections.beir import is_beir_qrels, parse_beir_qrels, parse_beir_texts
 from heldout.collections.collection import Collection
-from heldout.collections.tables import find_labels, read_labels, read_texts, write_collection
+from heldout.collections.tables import (
+    find_labels,
+    is_beir_qrels,
+    parse_beir_qrels,
+    parse_beir_texts,
+    read_labels,
+    read_texts,
+    write_collection,
+)
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.collections.docstrings import parse_docstrings, split_paragraphs
+from heldout.collections.stdlib_docs import parse_docstrings, split_paragraphs
 
 LIBRARY = Path(__file__).parent / "fixtures" / "library.py"
 

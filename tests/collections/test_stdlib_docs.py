@@ -12,9 +12,14 @@ from hypothesis import strategies as st
 
 from heldout.collections import stdlib_docs
 from heldout.collections.collection import Collection
-from heldout.collections.docstrings import Docstring, parse_docstrings
 from heldout.collections.extension_docstrings import module_docstrings
-from heldout.collections.stdlib_docs import DocstringSource, build_collection, read_docstrings
+from heldout.collections.stdlib_docs import (
+    Docstring,
+    DocstringSource,
+    build_collection,
+    parse_docstrings,
+    read_docstrings,
+)
 from heldout.errors import SetupError
 
 LIBRARY = Path(__file__).parent / "fixtures" / "library.py"

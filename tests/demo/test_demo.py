@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from heldout.board.audit.audit import audit_board
+from heldout.board.store.git import Git
+from heldout.board.store.repository import Repository
 from heldout.cli.demo import demo
 from heldout.collections.collection import Collection, QuerySplit
 from heldout.demo.story import DENSE, PARTS, STORY, Scene, play_demo
 from heldout.errors import SetupError, StoreError
 from heldout.ids import DocId, QueryId
-from heldout.pipeline.auditing.audit import audit_board
 from heldout.rankers.methods import choose_method
 from heldout.rankers.run import Run, Task
-from heldout.store.git import Git
-from heldout.store.repository import Repository
 
 pytestmark = pytest.mark.slow
 

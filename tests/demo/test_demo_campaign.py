@@ -9,8 +9,8 @@ from heldout.collections.collection import Collection, QuerySplit
 from heldout.demo.campaign import QUERIES, CampaignStory, play_campaign
 from heldout.demo.page_judge import read_page
 from heldout.ids import DocId, QueryId
-from heldout.preferences.judgments import counted, failed_tests
-from heldout.store.campaign_files import CampaignFolder
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.judgments import counted, failed_tests
 
 pytestmark = pytest.mark.slow
 

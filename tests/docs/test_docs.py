@@ -11,22 +11,22 @@ import pytest
 
 from heldout.board.log.events import KINDS
 from heldout.board.policy.table import RULES
-from heldout.board.rules.forge import ForgeSpec
 from heldout.board.rules.release import ReleaseRule
 from heldout.board.rules.spec import (
     Archive,
     Baselines,
     BoardSpec,
     Example,
+    ForgeSpec,
     Policy,
     QuerySet,
     Registration,
     Runs,
     Season,
+    Trust,
     View,
 )
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.trust import Trust
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -210,7 +210,7 @@ def test_the_layout_of_both_folders_is_that_of_the_code() -> None:
         "repository.py": ("board.toml", "queries/", "qrels/", "submissions/", "log.jsonl"),
         "vault.py": ("identities/", "labels/SET.qrels", "sealed/SHA256", "scores/ID.json"),
     }.items():
-        source = (ROOT / "src/heldout/store" / module).read_text("utf-8")
+        source = (ROOT / "src/heldout/board/store" / module).read_text("utf-8")
         for name in names:
             assert name in source
             assert name in page
@@ -273,7 +273,7 @@ def find_commands(group: click.Group, prefix: str = "heldout") -> Iterator[str]:
 
 
 def test_every_command_is_documented() -> None:
-    from heldout.cli import main  # noqa: PLC0415 - only this test needs the command line
+    from heldout.cli.program import main  # noqa: PLC0415 - only this test needs the command line
 
     headings = re.findall(r"^## (.+)$", read_page("commands.md"), re.MULTILINE)
     for command in find_commands(main):

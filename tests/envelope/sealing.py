@@ -9,16 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from heldout.envelope.bundle import (
-    Binding,
-    Form,
-    KeyPair,
-    file_names,
-    new_identity,
-    open_key,
-    open_metadata,
-    open_runs,
-)
+from heldout.envelope.bundle import file_names, new_identity, open_key, open_metadata, open_runs
+from heldout.envelope.keys import Binding, Form, KeyPair
 from heldout.ids import Digest, SubmissionId
 
 ID = SubmissionId("20261120-lighthouse")

@@ -15,7 +15,8 @@ from sealing import FORMS, ID, OTHER_ID, SETS, open_tar
 
 from heldout.envelope import age, openssl
 from heldout.envelope.archive import pack_runs, read_members
-from heldout.envelope.bundle import Form, bind_runs
+from heldout.envelope.bundle import bind_runs
+from heldout.envelope.keys import Form
 from heldout.errors import TrustError
 
 DEV, EVAL = b"1\tD1\t1\n", b"2\tD2\t1\n" * 100

@@ -22,9 +22,7 @@ from hypothesis import strategies as st
 from sealing import FORMS, ID, SETS, format_binding, open_all, organiser, read_all
 
 from heldout.envelope.bundle import (
-    Form,
     OpenedRun,
-    Sealed,
     bind_runs,
     file_names,
     new_identity,
@@ -37,6 +35,7 @@ from heldout.envelope.bundle import (
     seal_metadata,
     short_recipient,
 )
+from heldout.envelope.keys import Form, Sealed
 from heldout.errors import InputError, Problem, SetupError, TrustError
 from heldout.ids import digest_bytes
 

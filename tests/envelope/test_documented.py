@@ -13,7 +13,8 @@ from test_archive import HOSTILE
 from test_vectors import ATTACKS
 
 from heldout.envelope.archive import pack_runs
-from heldout.envelope.bundle import Form, file_names
+from heldout.envelope.bundle import file_names
+from heldout.envelope.keys import Form
 
 PAGE = (Path(__file__).parents[2] / "docs" / "envelope.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"```sh\n# (\w+, \w+)\n(.*?)```", PAGE, re.DOTALL))

@@ -16,14 +16,8 @@ import pytest
 from sealing import ID, Vector, open_tar, read_binding, unpacked, vector
 
 from heldout.envelope import age, openssl
-from heldout.envelope.bundle import (
-    Binding,
-    Form,
-    file_names,
-    open_key,
-    open_metadata,
-    seal_metadata,
-)
+from heldout.envelope.bundle import file_names, open_key, open_metadata, seal_metadata
+from heldout.envelope.keys import Binding, Form
 from heldout.errors import TrustError
 
 

@@ -11,8 +11,6 @@ from sealing import ID, format_binding, open_all, organiser, unpacked, vector
 
 from heldout.envelope.archive import pack_runs
 from heldout.envelope.bundle import (
-    Form,
-    Sealed,
     bind_runs,
     file_names,
     new_identity,
@@ -22,6 +20,7 @@ from heldout.envelope.bundle import (
     seal,
     seal_metadata,
 )
+from heldout.envelope.keys import Form, Sealed
 from heldout.errors import TrustError
 
 Program = Callable[[str], str]

@@ -32,10 +32,6 @@ from sealing import (
 from heldout.envelope import age, openssl
 from heldout.envelope.archive import pack_runs, read_members
 from heldout.envelope.bundle import (
-    Binding,
-    FileNames,
-    Form,
-    Sealed,
     bind_runs,
     check_binding,
     file_names,
@@ -45,6 +41,7 @@ from heldout.envelope.bundle import (
     seal_key,
     seal_metadata,
 )
+from heldout.envelope.keys import Binding, FileNames, Form, Sealed
 from heldout.errors import TrustError
 from heldout.ids import Digest, SubmissionId
 

@@ -8,8 +8,8 @@ import pytest
 from judged import from_list
 
 from heldout.errors import InputError
-from heldout.measures.evaluate import Evaluation, evaluate
-from heldout.measures.spec import parse_measure
+from heldout.scoring.evaluate import Evaluation, evaluate
+from heldout.scoring.spec import parse_measure
 from heldout.trec.ranking import JudgedRanking
 
 RR = parse_measure("RR@10")

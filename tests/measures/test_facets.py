@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.measures.facets import Weighting, weigh_facets
+from heldout.scoring.fairness import Weighting, weigh_facets
 
 QUERIES = [f"q{number}" for number in range(12)]
 SCORES = st.dictionaries(st.sampled_from(QUERIES), st.floats(0, 1), min_size=1)

@@ -12,11 +12,11 @@ from judged import from_list
 from scipy.spatial.distance import jensenshannon
 
 from heldout.errors import InputError
-from heldout.measures.evaluate import MeasureScores, evaluate
-from heldout.measures.fairness import Exposures, read_target
-from heldout.measures.spec import parse_measure
+from heldout.scoring.evaluate import MeasureScores, evaluate
+from heldout.scoring.fairness import Exposures, read_target
+from heldout.scoring.spec import parse_measure
 from heldout.trec.groups import DocumentGroups, read_document_groups
-from heldout.trec.scanning.hashing import hash_documents
+from heldout.trec.scanning.plain import hash_documents
 from heldout.trec.scans import Signature
 
 NAMES = [f"d{number}" for number in range(12)]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from scipy.spatial.distance import jensenshannon
 
-from heldout.measures.evaluate import evaluate
-from heldout.measures.fairness import Exposures, read_target
-from heldout.measures.spec import parse_measure
+from heldout.scoring.evaluate import evaluate
+from heldout.scoring.fairness import Exposures, read_target
+from heldout.scoring.spec import parse_measure
 from heldout.trec.groups import read_document_groups
 from heldout.trec.qrels import read_qrels
 from heldout.trec.runs import scan_run

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from heldout.measures.ranked import MEASURES
+from heldout.scoring.measures import MEASURES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "measures.md").read_text(encoding="utf-8")
 ROWS = {

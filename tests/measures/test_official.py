@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from heldout.measures.evaluate import Evaluation, evaluate
-from heldout.measures.spec import Measure, parse_measure
+from heldout.scoring.evaluate import Evaluation, evaluate
+from heldout.scoring.spec import Measure, parse_measure
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.ranking import Order
-from heldout.trec.runs import Scan, scan_run
+from heldout.trec.runs import scan_run
+from heldout.trec.scans import Scan
 
 pytestmark = pytest.mark.real
 

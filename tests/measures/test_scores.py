@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
-from heldout.scores import parse_scores, table_of
+from heldout.scoring.table import parse_scores, table_of
 
 
 def test_missing_is_not_zero() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from judged import from_list
 
-from heldout.measures.evaluate import evaluate
-from heldout.measures.spec import parse_measure
+from heldout.scoring.evaluate import evaluate
+from heldout.scoring.spec import parse_measure
 
 pytestmark = pytest.mark.real
 

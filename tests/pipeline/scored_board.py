@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from heldout.board.log.manifest import Identity, Manifest, identity_fields
-from heldout.board.rules.label_views import add_label_views
+from heldout.board.organiser.decide import Decision, correct, publish, publish_baseline, reject
+from heldout.board.organiser.found import GivenSet, found_board
+from heldout.board.organiser.review import Review
+from heldout.board.rules.changes import add_label_views
 from heldout.board.rules.template import NewBoard
+from heldout.board.scores.kept import ScoreFile, keep_scores
+from heldout.board.scores.rescoring import ScoredBaseline
+from heldout.board.scores.score import ViewScore
+from heldout.board.scores.session import Desk, accept_rules, note_labels
+from heldout.board.scores.sets import load_sets
+from heldout.board.store.repository import SPEC, Repository
+from heldout.board.store.vault import Vault
 from heldout.ids import digest_bytes
-from heldout.pipeline.deciding.decide import Decision, correct, publish, publish_baseline, reject
-from heldout.pipeline.deciding.review import Review
-from heldout.pipeline.founding.found import GivenSet, found_board
-from heldout.pipeline.organiser.desk import Desk, accept_rules, note_labels
-from heldout.pipeline.query_sets.sets import load_sets
-from heldout.pipeline.scoring.rescoring import ScoredBaseline
-from heldout.pipeline.scoring.score import ViewScore
-from heldout.pipeline.scoring.score_files import ScoreFile, keep_scores
-from heldout.store.repository import SPEC, Repository
-from heldout.store.vault import Vault
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
 

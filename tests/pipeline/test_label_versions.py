@@ -3,13 +3,13 @@
 import pytest
 
 from heldout.errors import InputError
-from heldout.pipeline.labels.label_versions import format_labels
-from heldout.pipeline.labels.maintaining import Campaign, draw_challenges, label, weigh_challenges
-from heldout.preferences.judgments import Judgment
-from heldout.preferences.maintenance import LeadRule
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.settings import Settings
-from heldout.preferences.tasks import Item
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.campaign.rows import Item
+from heldout.judging.campaign.settings import Settings
+from heldout.judging.labels.maintenance import LeadRule
+from heldout.judging.services.label_versions import format_labels
+from heldout.judging.services.maintaining import Campaign, draw_challenges, label, weigh_challenges
 
 
 def campaign(*judgments: Judgment, challengers: tuple[str, ...] = ("b",)) -> Campaign:

@@ -10,21 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
+from heldout.analyses.ranges import rank_ranges
 from heldout.analyses.stability import bootstrap_stability
-from heldout.board.log.figures import Facets, end_bin, find_bin, list_wrong
-from heldout.board.ranking.comparable import FEWEST_DIFFERENT, count_step
-from heldout.board.rules.trust import PARTS, TrustPart
-from heldout.pipeline.ranking.measured_ranks import find_near_scores, measure_ranges, measure_shares
-from heldout.pipeline.ranking.measuring import (
+from heldout.board.log.measured import Facets, end_bin, find_bin, list_wrong
+from heldout.board.rules.spec import PARTS, TrustPart
+from heldout.board.scores.measuring import (
     Compared,
+    QueryFacet,
     choose_compared,
+    find_near_scores,
     join_near_found,
+    measure_ranges,
     measure_ranking,
+    measure_shares,
 )
-from heldout.pipeline.ranking.ranked_facets import QueryFacet
-from heldout.scores import table_of
-from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
-from heldout.validity.ranges import rank_ranges
+from heldout.board.standings.standings import FEWEST_DIFFERENT, count_step
+from heldout.scoring.table import table_of
 
 QUERIES = 60
 START = datetime(2026, 11, 1, tzinfo=UTC)

@@ -7,10 +7,10 @@ import pytest
 
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
+from heldout.board.scores.measuring import FEWEST_IN_FACET, read_query_facets
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
-from heldout.pipeline.ranking.ranked_facets import FEWEST_IN_FACET, read_query_facets
-from heldout.store.repository import Repository
-from heldout.store.vault import Vault
 
 RULES = """
 schema = 1

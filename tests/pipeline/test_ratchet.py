@@ -13,25 +13,25 @@ from zipfile import ZipFile
 import pytest
 from scored_board import QUERIES, ScoredBoard, as_ratchet, make_board
 
+from heldout.board.audit.archive import MANIFEST, write_archive
+from heldout.board.audit.archive_audit import audit_archive
+from heldout.board.audit.audit import audit_board
+from heldout.board.audit.closing import close_board
 from heldout.board.log.events import format_entry
 from heldout.board.log.submission import Submission
-from heldout.board.ranking.standings import make_standings, project
-from heldout.board.rules.held_out import format_key
+from heldout.board.organiser import decide
+from heldout.board.organiser.rebuild import rebuild
+from heldout.board.rules.changes import format_key
 from heldout.board.rules.release import NOT_CLEAR
-from heldout.cli.decisions import rebuilt_facts
+from heldout.board.scores import ratchet, telling
+from heldout.board.scores.kept import Evidence, read_evidence
+from heldout.board.site.exports import format_csv, format_json
+from heldout.board.standings.standings import make_standings, project
+from heldout.board.store.vault import Vault
+from heldout.cli.board.decisions import rebuilt_facts
 from heldout.errors import InputError, StoreError
+from heldout.files.zipped import write_zip
 from heldout.ids import digest_bytes
-from heldout.pipeline.auditing.archive import MANIFEST, write_archive
-from heldout.pipeline.auditing.archive_audit import audit_archive
-from heldout.pipeline.auditing.audit import audit_board
-from heldout.pipeline.auditing.closing import close_board
-from heldout.pipeline.deciding import decide
-from heldout.pipeline.deciding.rebuild import rebuild
-from heldout.pipeline.scoring import ratchet, telling
-from heldout.pipeline.scoring.evidence import Evidence, read_evidence
-from heldout.site.exports import format_csv, format_json
-from heldout.store.vault import Vault
-from heldout.store.zipped import write_zip
 
 Row = Sequence[float]
 BASE, ONE, TWO, THREE = "20261101-base", "20261102-one", "20261102-two", "20261102-three"
@@ -542,9 +542,9 @@ def test_a_score_that_another_key_decided_is_a_fault(
     file = board.root / "vault" / "labels" / "eval.key"
     right = file.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("heldout.pipeline.organiser.desk.check_keys", lambda _held: None)
-        patch.setattr("heldout.pipeline.organiser.commitments.check_keys", lambda _held: None)
-        patch.setattr("heldout.pipeline.organiser.desk.check_unchanged", lambda _held: None)
+        patch.setattr("heldout.board.scores.session.check_keys", lambda _held: None)
+        patch.setattr("heldout.board.scores.commitments.check_keys", lambda _held: None)
+        patch.setattr("heldout.board.scores.session.check_unchanged", lambda _held: None)
         sent = board.send(ONE, HIGH)
         file.write_bytes(format_key(bytes(32)))
         sent = dataclasses.replace(sent, scores=board.scores(HIGH, dict(sent.scores.files)))

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heldout.board.scores.score import ViewScore, average_seeds
+from heldout.board.scores.sets import check_seeds, group_seeds, list_runs
 from heldout.errors import InputError
 from heldout.ids import query_set_of, run_name, seed_of
-from heldout.pipeline.query_sets.seeds import check_seeds, group_seeds, list_runs
-from heldout.pipeline.scoring.score import ViewScore, average_seeds
 
 SETS = ("dev", "eval")
 

@@ -7,19 +7,19 @@ import msgspec
 import pytest
 from scored_board import ScoredBoard, as_ratchet, make_board
 
-from heldout.board.rules.held_out import format_key, is_key, needs_key, parse_key
+from heldout.board.audit.audit import audit_board
+from heldout.board.organiser import found
+from heldout.board.organiser.rebuild import rebuild
+from heldout.board.rules.changes import format_key, is_key, needs_key, parse_key
 from heldout.board.rules.template import NewBoard, new_board_files
+from heldout.board.scores.commitments import compare_held_out, list_broken_keys
+from heldout.board.scores.kept import RunReport
+from heldout.board.scores.rescoring import is_earlier, lacks_key
+from heldout.board.scores.session import Desk, accept_rules, note_labels
+from heldout.board.scores.sets import load_sets
+from heldout.board.store.repository import SPEC
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
-from heldout.pipeline.auditing.audit import audit_board
-from heldout.pipeline.deciding.rebuild import rebuild
-from heldout.pipeline.founding import found
-from heldout.pipeline.organiser.commitments import compare_held_out, list_broken_keys
-from heldout.pipeline.organiser.desk import Desk, accept_rules, note_labels
-from heldout.pipeline.query_sets.sets import load_sets
-from heldout.pipeline.scoring.rescoring import is_earlier, lacks_key
-from heldout.pipeline.scoring.score_files import RunReport
-from heldout.store.repository import SPEC
 
 _EMPTY: dict[str, Any] = {
     "digest": "",
@@ -191,7 +191,7 @@ def test_a_log_that_changed_a_key_is_found(
     key_file(board).write_bytes(format_key(bytes(32)))
     desk = board.tick()
     with monkeypatch.context() as patched:
-        patched.setattr("heldout.pipeline.organiser.desk.check_keys", lambda _held: None)
+        patched.setattr("heldout.board.scores.session.check_keys", lambda _held: None)
         note_labels(desk, why="a better key")
     (fault,) = list_broken_keys(board.desk.history())
     assert "labels/eval.key" in fault

@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 
 from heldout.board.rules.spec import BoardSpec, QuerySet, View
+from heldout.board.scores.score import ViewScore, score_views
+from heldout.board.scores.sets import SetData, ViewFiles, check_sets
 from heldout.errors import InputError
 from heldout.ids import digest_bytes
-from heldout.pipeline.query_sets.set_checks import check_sets
-from heldout.pipeline.query_sets.sets import SetData
-from heldout.pipeline.query_sets.view_files import ViewFiles
-from heldout.pipeline.scoring.score import ViewScore, score_views
 from heldout.trec.qrels import parse_qrels
 from heldout.trec.queries import parse_queries
-from heldout.trec.runs import Scan, scan_run
+from heldout.trec.runs import scan_run
+from heldout.trec.scans import Scan
 
 QUERIES = [f"q{number}" for number in range(6)]
 FACETS = {"A": frozenset(QUERIES[:3]), "B": frozenset(QUERIES[3:])}

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from heldout.cli.program import main
-from heldout.preferences.judgments import Judgment, format_judgments
+from heldout.judging.campaign.judgments import Judgment, format_judgments
 from heldout.trec.qrels import parse_qrels, read_qrels
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.sources import open_input
 
 RUNS = {"A": ["d1", "d2", "d3"], "B": ["d2", "d1", "d3"], "C": ["d3", "d2", "d1"]}
 QUERIES = [f"q{n}" for n in range(12)]

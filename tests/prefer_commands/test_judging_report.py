@@ -17,17 +17,15 @@ from playwright.sync_api import Browser
 import chromium
 from heldout.cli.program import main
 from heldout.errors import InputError
-from heldout.measures.spec import parse_measure
-from heldout.preferences.judgments import Judgment, format_judgments
-from heldout.preferences.label_scores import ScoredLabels
-from heldout.preferences.pools import Candidate, Pool, PoolSizes, sizes
-from heldout.preferences.sample_scores import score_sample
-from heldout.preferences.votes import PairVotes
-from heldout.report.judging.examples import draw_examples
-from heldout.report.judging.judges import implied_accuracy
-from heldout.report.judging.pools import histogram
-from heldout.site.judging_report import Top, render_judging_report
-from heldout.trec.places import Places
+from heldout.judging.campaign.judgments import Judgment, PairVotes, format_judgments
+from heldout.judging.campaign.pools import Candidate, Pool, PoolSizes, sizes
+from heldout.judging.labels.rescoring import ScoredLabels
+from heldout.judging.studies.examples import draw_examples
+from heldout.judging.studies.page import Top, render_judging_report
+from heldout.judging.studies.report import histogram, implied_accuracy
+from heldout.judging.studies.sample import score_sample
+from heldout.scoring.spec import parse_measure
+from heldout.trec.tops import Places
 
 browser = chromium.browser
 RUNS = {"A": ["d1", "d2", "d3"], "B": ["d2", "d1", "d3"], "C": ["d3", "d2", "d1"]}

@@ -4,11 +4,10 @@ import csv
 from collections.abc import Mapping, Sequence
 from io import StringIO
 
-from heldout.preferences.crowds.mturk import hit_cells
-from heldout.preferences.pool_texts import Texts, gather_texts
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.settings import Settings
-from heldout.preferences.tasks import Item, Task
+from heldout.judging.campaign.pools import Candidate, Pool, Texts, gather_texts
+from heldout.judging.campaign.rows import Item, Task
+from heldout.judging.campaign.settings import Settings
+from heldout.judging.platforms.mturk import hit_cells
 
 SETTINGS = Settings(name="Best answers", consent="You are 18.\n\nYou may stop.", pairs=2, tests=1)
 HEADER = (

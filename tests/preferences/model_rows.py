@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from heldout.preferences.model_judges import ModelJudge
-from heldout.preferences.model_judgments import ModelJudgment
-from heldout.preferences.pools import Candidate, Pool
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.models.judges import ModelJudge, ModelJudgment
 
 JUDGE = ModelJudge(model="a-model", seed=3)
 

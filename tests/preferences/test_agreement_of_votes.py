@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.preferences.agreement import STUDY_ACCURACY, expected_alpha, judge_agreement
-from heldout.preferences.judgments import Judgment
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.studies.judges import STUDY_ACCURACY, expected_alpha, judge_agreement
 
 
 def vote(pair: int, worker: int, *, first: bool) -> Judgment:

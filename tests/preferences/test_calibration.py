@@ -11,13 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_rows import pool_of, row_of_pair
 
-from heldout.preferences.calibration import Verdict, calibrate, reach_verdicts
-from heldout.preferences.drawing import Pair
-from heldout.preferences.judgments import counted, parse_judgments
-from heldout.preferences.model_judgments import ModelJudgment
-from heldout.preferences.model_queue import draw_judged_pairs, order_pairs
-from heldout.preferences.votes import PairVotes, Votes, count_votes
-from heldout.preferences.win_rates import estimate_win_rates
+from heldout.judging.campaign.drawing import Pair
+from heldout.judging.campaign.judgments import (
+    PairVotes,
+    Votes,
+    count_votes,
+    counted,
+    parse_judgments,
+)
+from heldout.judging.models.calibration import (
+    Verdict,
+    calibrate,
+    draw_judged_pairs,
+    estimate_win_rates,
+    order_pairs,
+    reach_verdicts,
+)
+from heldout.judging.models.judges import ModelJudgment
 
 FOLDER = "preferences/dl21-dueling-bandits"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from heldout.errors import InputError
-from heldout.preferences.campaign_toml import new_campaign, parse_campaign
-from heldout.store.campaign_files import CampaignFolder
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.settings import new_campaign, parse_campaign
 
 POOL = '{"query":"q","candidates":[{"doc":"a","known":true},{"doc":"b"}]}'
 TASK = '{"task":"t","items":[{"query":"q","left":"a","right":"b"}]}'

@@ -8,18 +8,16 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 from scipy.stats import binomtest
 
-from heldout.preferences.contests import (
+from heldout.judging.campaign.judgments import Judgment, PairVotes, count_votes
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.labels.contests import (
     PERFECT,
     find_cycles,
     first_documents,
     hold_contests,
     stand_for,
 )
-from heldout.preferences.judgments import Judgment
-from heldout.preferences.labels import count_pairings, make_labels
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.tournament import play
-from heldout.preferences.votes import PairVotes, count_votes
+from heldout.judging.labels.labels import count_pairings, make_labels, play
 
 _PASSAGES = ["a", "b", "c", "d", "e"]
 _JUDGED = st.lists(

@@ -10,11 +10,10 @@ from click.testing import CliRunner
 from crowd_tasks import format_results, honest, make_task
 
 from heldout.cli.program import main
-from heldout.preferences.judgments import counted
-from heldout.preferences.pool_texts import gather_texts
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.tasks import Task
-from heldout.store.campaign_files import CampaignFolder
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.judgments import counted
+from heldout.judging.campaign.pools import Candidate, Pool, gather_texts
+from heldout.judging.campaign.rows import Task
 
 TOML = 'name = "Best answers"\npairs = 2\ntests = 1\nconsent = "You are 18."\n'
 POOLS = tuple(

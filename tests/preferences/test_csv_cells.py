@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heldout.preferences.csv_files import defuse, format_csv
+from heldout.files.csv import defuse, format_csv
 
 SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"
 HOSTILE = st.text(st.sampled_from(SIGNS + ";\t\r\n\"' ,a1"), max_size=12) | st.text()

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
-from heldout.preferences.drawing import draw_tasks, list_pairs, propose_tests
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.pricing import format_money, price
-from heldout.preferences.settings import Settings
-from heldout.preferences.tasks import Item
+from heldout.judging.campaign.drawing import draw_tasks, list_pairs, propose_tests
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.campaign.rows import Item
+from heldout.judging.campaign.settings import Settings, format_money, price
 
 _TESTS = [Item(query=f"t{n}", left="good", right="off", answer="good") for n in range(5)]
 

@@ -11,11 +11,15 @@ from hypothesis import strategies as st
 
 from heldout.cli.program import main
 from heldout.errors import InputError
-from heldout.preferences.campaign_toml import new_campaign, parse_campaign
-from heldout.preferences.pricing import hourly_pay, tell_hourly
-from heldout.preferences.settings import Settings
-from heldout.store.judging.sittings import Offer
-from heldout.web.endings import consent_page
+from heldout.judging.campaign.settings import (
+    Settings,
+    hourly_pay,
+    new_campaign,
+    parse_campaign,
+    tell_hourly,
+)
+from heldout.judging.database.sittings import Offer
+from heldout.judging.pages.questions import consent_page
 
 
 @given(st.integers(0, 10**5), st.integers(1, 1000), st.integers(0, 10**5))

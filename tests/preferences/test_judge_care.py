@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from heldout.preferences.judge_care import measure_care
-from heldout.preferences.judgments import Judgment
-from heldout.preferences.simulation import SimulatedJudge
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.studies.judges import measure_care
+from heldout.judging.studies.simulation import SimulatedJudge
 
 
 def answers(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from heldout.preferences.judgments import Judgment, Reason
-from heldout.preferences.quality import judging_quality
-from heldout.preferences.settings import Settings
+from heldout.judging.campaign.judgments import Judgment, Reason
+from heldout.judging.campaign.settings import Settings
+from heldout.judging.studies.judges import judging_quality
 
 SETTINGS = Settings(name="A study")
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
-from heldout.preferences.judgments import (
+from heldout.judging.campaign.judgments import (
     Judgment,
     counted,
     failed_tests,

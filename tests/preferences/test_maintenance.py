@@ -12,22 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
-from heldout.preferences.challenges import (
-    list_challenges,
-    pool_challengers,
-    seen_documents,
-)
-from heldout.preferences.judgments import Judgment, counted
-from heldout.preferences.maintenance import (
+from heldout.judging.campaign.judgments import Judgment, counted
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.campaign.rows import Item, Task
+from heldout.judging.campaign.settings import Settings
+from heldout.judging.labels.maintenance import (
     LeadRule,
     chance_of_lead,
     first_best,
     follow_challenges,
+    list_challenges,
+    pool_challengers,
+    seen_documents,
     spread_labels,
 )
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.settings import Settings
-from heldout.preferences.tasks import Item, Task
 
 SETTINGS = Settings(name="study")
 VOTES = st.lists(

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from model_rows import JUDGE, pool_of, row_of_pair
 
 from heldout.errors import InputError
-from heldout.preferences.judgments import parse_judgments
-from heldout.preferences.model_judges import (
+from heldout.judging.campaign.judgments import parse_judgments
+from heldout.judging.campaign.rows import format_rows
+from heldout.judging.models.judges import (
     INSTRUCTION,
     Asked,
     Call,
@@ -19,11 +20,10 @@ from heldout.preferences.model_judges import (
     ModelJudge,
     Reply,
     choice_of,
+    parse_model_judgments,
     plan_calls,
     row_of,
 )
-from heldout.preferences.model_judgments import parse_model_judgments
-from heldout.preferences.rows import format_rows
 
 POOL = pool_of("q", {"d1": "first text", "d2": "second text", "d3": "third"})
 PAIR = ("q", "d1", "d2")
@@ -213,25 +213,22 @@ def test_nothing_that_makes_labels_can_reach_what_a_model_said() -> None:
     """A model mints no label: who counts votes, holds contests or makes labels imports no model."""
     graph = grimp.build_graph("heldout")
     models = {
-        "heldout.preferences.model_judges",
-        "heldout.preferences.model_judgments",
-        "heldout.preferences.model_queue",
-        "heldout.preferences.calibration",
-        "heldout.preferences.win_rates",
-        "heldout.store.model_answers",
+        "heldout.judging.models.judges",
+        "heldout.judging.models.calibration",
+        "heldout.judging.models.client",
     }
     makers = {
         name
         for name in graph.modules
         if name.startswith("heldout.preferences.") and name not in models
     } | {name for name in graph.modules if name.startswith(("heldout.store.", "heldout.pipeline."))}
-    makers -= models | {"heldout.store.model_client"}
-    assert {"heldout.preferences.votes", "heldout.preferences.labels"} <= makers
+    makers -= models | {"heldout.judging.models.client"}
+    assert {"heldout.judging.campaign.judgments", "heldout.judging.labels.labels"} <= makers
     found = {
         (maker, one) for maker in makers for one in graph.find_upstream_modules(maker) & models
     }
     assert found == set()
-    reach = graph.find_upstream_modules("heldout.preferences.model_queue")
+    reach = graph.find_upstream_modules("heldout.judging.models.calibration")
     assert models & reach  # who does import one is found
 
 

@@ -13,18 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
-from heldout.preferences.crowds.mturk import cell_html, hit_cells, hit_files
-from heldout.preferences.crowds.mturk_results import (
+from heldout.judging.campaign.judgments import Judgment, counted
+from heldout.judging.campaign.pools import Candidate, Pool, Texts, gather_texts
+from heldout.judging.campaign.rows import Task
+from heldout.judging.platforms.links import first_tasks, repeat_tasks, unjudged_tasks
+from heldout.judging.platforms.mturk import (
     WorkerResult,
+    cell_html,
     format_review,
+    hit_cells,
+    hit_files,
     read_results,
     take_results,
 )
-from heldout.preferences.crowds.repeats import first_tasks, repeat_tasks, unjudged_tasks
-from heldout.preferences.judgments import Judgment, counted
-from heldout.preferences.pool_texts import Texts, gather_texts
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.tasks import Task
 
 TEXTS = make_texts("q", "r")
 TASK = make_task()

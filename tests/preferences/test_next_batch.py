@@ -14,20 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.cli.preferring import prefer
-from heldout.preferences.drawing import list_pairs
-from heldout.preferences.judgments import Judgment
-from heldout.preferences.next_batch import (
+from heldout.judging.campaign.drawing import list_pairs
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.campaign.rows import Item, Task
+from heldout.judging.campaign.settings import Settings
+from heldout.judging.labels.choosing import (
     Method,
     count_planned,
     draw_batch,
     missing_votes,
     plan_batch,
 )
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.settings import Settings
-from heldout.preferences.simulation import SimulatedJudge
-from heldout.preferences.tasks import Item, Task
-from heldout.store.campaign_files import CampaignFolder
+from heldout.judging.studies.simulation import SimulatedJudge
 
 _SETTINGS = Settings(name="c", mode="sequential", lead=2, cap=5, tests=1, pairs=4)
 _TESTS = (Item(query="other", left="good", right="bad", answer="good"),)

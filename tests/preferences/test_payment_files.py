@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.preferences.crowds.codes import personal_code, read_code, study_link
-from heldout.preferences.crowds.prolific import completion_address, prolific_files
-from heldout.preferences.payments import (
+from heldout.judging.campaign.payments import (
     Payment,
     PaymentKind,
     format_payments,
     payment_kind,
     totals,
+)
+from heldout.judging.platforms.links import (
+    completion_address,
+    personal_code,
+    prolific_files,
+    read_code,
+    study_link,
 )
 
 ADA, BOB = "5f" * 12, "6e" * 12

@@ -6,8 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
-from heldout.preferences.categories import split_queries
-from heldout.preferences.pools import Candidate, Pool, build_pools, normalise, sample_pools, sizes
+from heldout.judging.campaign.pools import (
+    Candidate,
+    Pool,
+    build_pools,
+    normalise,
+    sample_pools,
+    sizes,
+)
+from heldout.judging.studies.categories import split_queries
 
 _DOCS = st.lists(st.sampled_from([f"d{n}" for n in range(12)]), min_size=1, max_size=4, unique=True)
 _TOPS = st.dictionaries(

@@ -10,27 +10,30 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
 from heldout.errors import InputError
-from heldout.measures.spec import parse_measure
-from heldout.preferences.contests import PERFECT
-from heldout.preferences.label_noise import redraw_labels
-from heldout.preferences.label_scores import (
+from heldout.judging.campaign.judgments import PairVotes, Votes
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.labels.contests import PERFECT
+from heldout.judging.labels.labels import Find, Tournament, make_labels, play
+from heldout.judging.labels.rescoring import (
+    LeftOut,
     ScoredLabels,
     grade,
+    leave_each_out,
+    means_of,
     perfect_places,
+    rank_means,
+    redraw_labels,
+    remove_run,
+    rescore,
     score_each,
     score_labels,
 )
-from heldout.preferences.labels import Find, make_labels
-from heldout.preferences.leave_out import LeftOut, leave_each_out, remove_run
-from heldout.preferences.ordering import fold_places, order_agreement
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.rescoring import means_of, rank_means, rescore
-from heldout.preferences.strengths import find_strongest
-from heldout.preferences.tau_ranges import Both, find_taus
-from heldout.preferences.tournament import Tournament, play
-from heldout.preferences.votes import PairVotes, Votes
+from heldout.judging.labels.strengths import find_strongest
+from heldout.judging.labels.tau_ranges import Both, find_taus
+from heldout.judging.studies.sample import fold_places, order_agreement
+from heldout.scoring.spec import parse_measure
 from heldout.stats.rank_correlation import kendall
-from heldout.trec.places import Places
+from heldout.trec.tops import Places
 
 RR = parse_measure("RR@10")
 LISTS = st.dictionaries(st.sampled_from("pqrs"), st.permutations("abcdef"), min_size=1)

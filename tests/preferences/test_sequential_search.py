@@ -8,21 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.preferences.judgments import Judgment
-from heldout.preferences.large_pools import FEW, MEETINGS, choose_pairs, prune
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.sequential import (
+from heldout.judging.campaign.judgments import Judgment, PairVotes, count_votes
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.campaign.settings import Settings
+from heldout.judging.labels.choosing import (
+    FEW,
+    MEETINGS,
+    choose_pairs,
     expected_votes,
     find_unbeaten,
     lead_error,
     meeting_order,
     next_pairs,
+    prune,
     search,
 )
-from heldout.preferences.settings import Settings
-from heldout.preferences.simulation import SimulatedJudge
-from heldout.preferences.strengths import find_strongest
-from heldout.preferences.votes import PairVotes, count_votes
+from heldout.judging.labels.strengths import find_strongest
+from heldout.judging.studies.simulation import SimulatedJudge
 
 _SETTINGS = Settings(name="c", mode="sequential", lead=2, cap=7)
 

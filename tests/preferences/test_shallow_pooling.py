@@ -9,16 +9,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from heldout.measures.spec import parse_measure
-from heldout.preferences.categories import Split
-from heldout.preferences.category_results import count_category, count_preferences
-from heldout.preferences.contests import PERFECT, Contests, find_cycles, hold_contests
-from heldout.preferences.label_scores import ScoredLabels, grade, perfect_places, score_labels
-from heldout.preferences.labels import count_pairings, make_labels
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.tau_ranges import Both, find_taus
-from heldout.preferences.tournament import play
-from heldout.preferences.votes import PairVotes, Votes
+from heldout.judging.campaign.judgments import PairVotes, Votes
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.labels.contests import PERFECT, Contests, find_cycles, hold_contests
+from heldout.judging.labels.labels import count_pairings, make_labels, play
+from heldout.judging.labels.rescoring import ScoredLabels, grade, perfect_places, score_labels
+from heldout.judging.labels.tau_ranges import Both, find_taus
+from heldout.judging.studies.categories import Split, count_category, count_preferences
+from heldout.scoring.spec import parse_measure
 from heldout.stats.rank_correlation import kendall
 
 COLUMNS = (PERFECT, *"ABCDEFGHIJL")

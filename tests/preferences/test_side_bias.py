@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 from scipy.stats import binomtest
 
-from heldout.preferences.bias import measure_bias, text_lengths
-from heldout.preferences.judgments import Judgment
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.simulation import SPREAD, SimulatedJudge
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.studies.bias import measure_bias, text_lengths
+from heldout.judging.studies.simulation import SPREAD, SimulatedJudge
 from heldout.stats.regression import Choices, _cost, _derivatives, fit_effects
 
 

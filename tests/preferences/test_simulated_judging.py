@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from heldout.preferences.simulation import DESIGNS, SimulatedJudge, simulate_design
+from heldout.judging.studies.simulation import DESIGNS, SimulatedJudge, simulate_design
 
 # The table of the specification: size of pool, how often the true best is found, judgments.
 _TABLE = [

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from heldout.cli.preferring import prefer
-from heldout.preferences.judgments import Judgment, format_judgments
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.simulation import SimulatedJudge
-from heldout.store.campaign_files import CampaignFolder
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.judgments import Judgment, format_judgments
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.studies.simulation import SimulatedJudge
 
 
 def call(*arguments: object, code: int = 0) -> str:

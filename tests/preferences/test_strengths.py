@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from heldout.preferences.contests import hold_contests
-from heldout.preferences.judgments import Judgment, parse_judgments
-from heldout.preferences.strengths import compare_runs, find_strongest, rank_passages
-from heldout.preferences.votes import PairVotes, count_votes
+from heldout.judging.campaign.judgments import Judgment, PairVotes, count_votes, parse_judgments
+from heldout.judging.labels.contests import hold_contests
+from heldout.judging.labels.strengths import compare_runs, find_strongest, rank_passages
 
 _PASSAGES = ["a", "b", "c", "d", "e"]
 _VOTES = st.dictionaries(

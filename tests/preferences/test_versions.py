@@ -8,19 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError, StoreError
-from heldout.preferences.judged_pools import pool_judged, pooled_tops
-from heldout.preferences.judgments import Judgment
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.versions import (
+from heldout.judging.campaign.judgments import Judgment, pool_judged, pooled_tops
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.labels.versions import (
     Made,
     Rules,
     differences,
     format_version,
     make_version,
+    newest_version,
     parse_version,
+    read_version,
+    read_versions,
     rules_of,
+    write_version,
 )
-from heldout.store.label_files import newest_version, read_version, read_versions, write_version
 from heldout.trec.qrels import parse_qrels
 
 POOLS = tuple(

@@ -14,9 +14,13 @@ import tiny_models
 from tiny_models import TinyModels
 
 from heldout.errors import InputError
-from heldout.rankers.checkpoints import CHECKPOINTS, find_checkpoint
-from heldout.rankers.cross_encoder import CrossEncoder, CrossEncoderSettings, load_cross_encoder
-from heldout.rankers.pairs import TextPair
+from heldout.rankers.neural.checkpoints import CHECKPOINTS, find_checkpoint
+from heldout.rankers.neural.cross_encoder import (
+    CrossEncoder,
+    CrossEncoderSettings,
+    load_cross_encoder,
+)
+from heldout.rankers.run import TextPair
 
 tiny = tiny_models.tiny
 

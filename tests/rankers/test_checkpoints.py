@@ -11,11 +11,11 @@ import tiny_models
 from tiny_models import TinyModels
 
 from heldout.errors import InputError
-from heldout.rankers.checkpoints import CHECKPOINTS, find_checkpoint
-from heldout.rankers.cross_encoder import CrossEncoderSettings, load_cross_encoder
-from heldout.rankers.dense import DenseSettings, load_encoder
-from heldout.rankers.late_interaction import ColbertSettings, load_colbert
 from heldout.rankers.methods import METHODS, choose_reranker
+from heldout.rankers.neural.checkpoints import CHECKPOINTS, find_checkpoint
+from heldout.rankers.neural.cross_encoder import CrossEncoderSettings, load_cross_encoder
+from heldout.rankers.neural.dense import DenseSettings, load_encoder
+from heldout.rankers.neural.late_interaction import ColbertSettings, load_colbert
 
 tiny = tiny_models.tiny
 

@@ -11,7 +11,7 @@ import tiny_models
 from tiny_models import TinyModels, save_wordpiece
 
 from heldout.errors import InputError
-from heldout.rankers.late_interaction import Colbert, ColbertSettings, load_colbert
+from heldout.rankers.neural.late_interaction import Colbert, ColbertSettings, load_colbert
 
 tiny = tiny_models.tiny
 

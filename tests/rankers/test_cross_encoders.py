@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from tiny_models import WORDS, TinyModels, save_bert
 
 from heldout.errors import InputError
-from heldout.rankers.cross_encoder import (
+from heldout.rankers.neural.cross_encoder import (
     CrossEncoder,
     CrossEncoderSettings,
+    DuoT5Settings,
+    encode_prompts,
     load_cross_encoder,
+    load_duo,
 )
-from heldout.rankers.duo import DuoT5Settings, load_duo
-from heldout.rankers.pairs import TextPair
-from heldout.rankers.t5_prompts import encode_prompts
+from heldout.rankers.run import TextPair
 
 tiny = tiny_models.tiny
 

@@ -12,11 +12,10 @@ from tiny_models import save_encoder
 
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId, digest_bytes
-from heldout.rankers.checkpoints import CHECKPOINTS, Checkpoint
-from heldout.rankers.dense import DenseEncoder, DenseSettings, load_encoder, rank_dense
-from heldout.rankers.pairs import TextPair
-from heldout.rankers.run import Task
-from heldout.rankers.vectors import Encoding
+from heldout.rankers.neural.checkpoints import CHECKPOINTS, Checkpoint
+from heldout.rankers.neural.dense import DenseEncoder, DenseSettings, load_encoder, rank_dense
+from heldout.rankers.neural.vectors import Encoding
+from heldout.rankers.run import Task, TextPair
 
 
 class Letters:

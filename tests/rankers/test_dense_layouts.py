@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from tiny_models import TinyModels, save_wordpiece
 
 from heldout.errors import InputError
-from heldout.rankers.checkpoints import CHECKPOINTS, load_checkpoint
-from heldout.rankers.dense import DenseEncoder, DenseSettings, load_encoder
-from heldout.rankers.dense_layouts import is_averaged
+from heldout.rankers.neural.checkpoints import CHECKPOINTS, load_checkpoint
+from heldout.rankers.neural.dense import DenseEncoder, DenseSettings, is_averaged, load_encoder
 
 tiny = tiny_models.tiny
 

@@ -11,15 +11,15 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 from tiny_models import WORDS, TinyModels
 
-from heldout.cli.encoding import show_encoding, vectors_path
+from heldout.cli.printing import show_encoding, vectors_path
 from heldout.cli.ranking import rank
 from heldout.ids import DocId, QueryId
-from heldout.rankers import vectors
-from heldout.rankers.cross_encoder import CrossEncoder
-from heldout.rankers.dense import DenseEncoder
-from heldout.rankers.late_interaction import Colbert
+from heldout.rankers.neural import vectors
+from heldout.rankers.neural.cross_encoder import CrossEncoder
+from heldout.rankers.neural.dense import DenseEncoder
+from heldout.rankers.neural.late_interaction import Colbert
+from heldout.rankers.neural.vectors import Encoding
 from heldout.rankers.run import Run, Task
-from heldout.rankers.vectors import Encoding
 
 tiny = tiny_models.tiny
 
@@ -179,7 +179,7 @@ def test_a_person_sees_a_bar_that_reaches_the_end(
         def __call__(self) -> None:
             drawn.append(("done", 1))
 
-    monkeypatch.setattr("heldout.cli.encoding.progress", Bar)
+    monkeypatch.setattr("heldout.cli.printing.progress", Bar)
     task = Task(
         documents={DocId(f"d{row}"): "x" for row in range(7)}, queries={QueryId("q"): ""}, depth=1
     )

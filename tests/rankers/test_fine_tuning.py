@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from scipy import stats
 
 from heldout.errors import InputError
-from heldout.rankers.fine_tuning import (
+from heldout.rankers.playbook.fine_tuning import (
     Advice,
     CurveBaseline,
     CurvePoint,

@@ -9,9 +9,8 @@ from small_task import small_task
 
 from heldout.errors import InputError
 from heldout.ids import QueryId
-from heldout.rankers.first_stage import read_run
 from heldout.rankers.methods import choose_method
-from heldout.rankers.runfile import RunForm, format_run
+from heldout.rankers.run import RunForm, format_run, read_run
 
 FORMS: list[RunForm] = ["msmarco", "trec"]
 

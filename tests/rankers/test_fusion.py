@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from small_task import run_of
 
 from heldout.ids import DocId, QueryId
-from heldout.rankers.fusion import fuse_reciprocal, fuse_scores
-from heldout.rankers.run import Run, best_hits
+from heldout.rankers.run import Run, best_hits, fuse_reciprocal, fuse_scores
 
 rankings = st.dictionaries(
     st.sampled_from("abcdefg").map(DocId), st.floats(-5, 5, width=16), min_size=1

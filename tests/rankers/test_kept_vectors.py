@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
-from heldout.rankers import vectors
-from heldout.rankers.vectors import Encoding, Vectors, encode_all, remove_vectors
+from heldout.rankers.neural import vectors
+from heldout.rankers.neural.vectors import Encoding, Vectors, encode_all, remove_vectors
 
 DIGEST = digest_bytes(b"encoder")
 TEXTS = ["a", "bb", "ccc", "d", "ee"]

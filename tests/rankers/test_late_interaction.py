@@ -14,16 +14,16 @@ from tiny_models import TinyModels
 
 from heldout.errors import InputError
 from heldout.ids import QueryId
-from heldout.rankers import late_interaction
-from heldout.rankers.late_interaction import (
+from heldout.rankers.neural import late_interaction
+from heldout.rankers.neural.late_interaction import (
     Colbert,
     ColbertSettings,
     load_colbert,
     max_similarity,
     rank_colbert,
 )
-from heldout.rankers.pairs import TextPair
-from heldout.rankers.vectors import Encoding
+from heldout.rankers.neural.vectors import Encoding
+from heldout.rankers.run import TextPair
 
 tiny = tiny_models.tiny
 

@@ -14,7 +14,7 @@ from small_task import small_task
 
 from heldout.errors import InputError, StoreError
 from heldout.ids import DocId, QueryId, digest_bytes
-from heldout.rankers.partial import digest_reranking, open_partial
+from heldout.rankers.rerank import digest_reranking, open_partial
 from heldout.rankers.run import Run, Task, rank_scores
 
 DIGEST = digest_bytes(b"settings")
@@ -134,10 +134,10 @@ import os, signal, sys
 import numpy as np
 from pathlib import Path
 from heldout.ids import DocId, QueryId, digest_bytes
-from heldout.rankers.partial import open_partial
+from heldout.rankers.rerank import open_partial
 from heldout.rankers.rerank import rerank
 from heldout.rankers.run import Task, rank_scores
-from heldout.rankers.runfile import write_run
+from heldout.rankers.run import write_run
 
 place, deadly = Path(sys.argv[1]), int(sys.argv[2])
 documents = {DocId(f"d{n}"): str(n) for n in range(9)}

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from heldout.rankers.pairs import TextPair
-from heldout.rankers.passages import score_best_passage, split_passages
+from heldout.rankers.rerank import score_best_passage, split_passages
+from heldout.rankers.run import TextPair
 
 sizes = st.integers(1, 6).flatmap(lambda size: st.tuples(st.just(size), st.integers(1, size)))
 texts = st.lists(st.sampled_from("abcde"), max_size=20).map(" ".join)

@@ -8,10 +8,17 @@ from scipy import stats
 
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
-from heldout.measures.spec import parse_measure
-from heldout.rankers.label_places import Labels, find_places, fit_labels
-from heldout.rankers.playbook import Comparison, Verdict, compare, likely_detectable
+from heldout.rankers.playbook.playbook import (
+    Comparison,
+    Labels,
+    Verdict,
+    compare,
+    find_places,
+    fit_labels,
+    likely_detectable,
+)
 from heldout.rankers.run import Hit, Run, Task
+from heldout.scoring.spec import parse_measure
 from heldout.stats.power import power_of_t
 
 RR = parse_measure("RR@10")

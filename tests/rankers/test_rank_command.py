@@ -14,9 +14,9 @@ from small_task import ASKED, TEXTS
 from heldout.cli import ranking
 from heldout.collections import source as collection_source
 from heldout.collections import stdlib_docs
-from heldout.collections.docstrings import Docstring
+from heldout.collections.stdlib_docs import Docstring
 from heldout.rankers.methods import METHODS
-from heldout.rankers.text import TextSettings
+from heldout.rankers.terms import TextSettings
 
 QUESTIONS = {query: text for query, text in ASKED.items() if text}
 
@@ -150,11 +150,11 @@ def test_help_does_not_wait_for_numpy() -> None:
 EVERY_RUN = """
 import sys
 from pathlib import Path
-from heldout.collections.docstrings import parse_docstrings
+from heldout.collections.stdlib_docs import parse_docstrings
 from heldout.collections.stdlib_docs import build_collection
 from heldout.rankers.methods import METHODS, choose_method
 from heldout.rankers.run import Task
-from heldout.rankers.runfile import format_run
+from heldout.rankers.run import format_run
 
 source = Path(sys.argv[1]).read_bytes()
 collection = build_collection(parse_docstrings(source, module="library"))

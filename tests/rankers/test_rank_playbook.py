@@ -12,10 +12,9 @@ from small_task import TEXTS
 
 from heldout.cli import ranking
 from heldout.ids import Digest, DocId, QueryId
-from heldout.rankers import zero_shot
-from heldout.rankers.methods import bind_method
+from heldout.rankers import methods as zero_shot
+from heldout.rankers.methods import bind_method, choose_zero_shot, rank_hybrid
 from heldout.rankers.run import Task
-from heldout.rankers.zero_shot import choose_zero_shot, rank_hybrid
 
 WORDS = [
     "open",

@@ -10,13 +10,14 @@ from scipy.sparse import csr_array
 from small_task import small_task, tasks
 
 from heldout.rankers.bm25 import Bm25Settings, Rm3Settings, _heaviest, rank_bm25, rank_rm3
-from heldout.rankers.language_model import LikelihoodSettings, rank_likelihood
 from heldout.rankers.run import Run, Task
-from heldout.rankers.text import make_tokeniser
-from heldout.rankers.vector_space import (
+from heldout.rankers.terms import (
+    LikelihoodSettings,
     NgramSettings,
     TfidfSettings,
+    make_tokeniser,
     rank_char_ngrams,
+    rank_likelihood,
     rank_tfidf,
 )
 

@@ -7,12 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import SetupError
-from heldout.rankers.text import (
-    TextSettings,
-    character_ngrams,
-    make_tokeniser,
-    split_identifier,
-)
+from heldout.rankers.terms import TextSettings, character_ngrams, make_tokeniser, split_identifier
 
 BOTH = (
     "readinto_buffer read into buffer calls httpserver http server serve_forever serve forever "

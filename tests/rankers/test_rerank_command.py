@@ -13,12 +13,12 @@ from small_task import ASKED, TEXTS
 from tiny_models import TinyModels
 
 from heldout.cli.ranking import rank
-from heldout.rankers.cross_encoder import (
+from heldout.rankers.neural.cross_encoder import (
     CrossEncoder,
     CrossEncoderSettings,
     load_cross_encoder,
 )
-from heldout.rankers.pairs import TextPair
+from heldout.rankers.run import TextPair
 
 tiny = tiny_models.tiny
 

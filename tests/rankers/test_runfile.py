@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_task import run_of
 
-from heldout.rankers.runfile import format_run, write_run
+from heldout.rankers.run import format_run, write_run
 
 RUN = run_of({"007": [("d2", 1.5), ("d1", 1.5)], "7": [("é", -0.1)]})
 

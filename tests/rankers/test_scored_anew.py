@@ -11,10 +11,8 @@ from small_task import run_of, small_task
 
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
-from heldout.rankers.pairs import TextPair
 from heldout.rankers.rerank import rerank
-from heldout.rankers.run import Hit, Run, Task, rank_scores
-from heldout.rankers.runfile import format_run
+from heldout.rankers.run import Hit, Run, Task, TextPair, format_run, rank_scores
 
 float32 = st.floats(-(2.0**127), 2.0**127, width=32)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from heldout.errors import InputError
-from heldout.rankers.t5_prompts import AnswerName, find_answers
+from heldout.rankers.neural.cross_encoder import AnswerName, find_answers
 
 ENGLISH = ("▁", "▁false", "▁true", "▁no", "▁yes")
 MULTILINGUAL = ("▁", "▁true", "▁no", "▁yes")

@@ -14,10 +14,10 @@ from tiny_models import TinyModels
 from trained_models import TRIPLES, load_tiny
 
 from heldout.errors import InputError, StoreError
-from heldout.rankers.cross_encoder import CrossEncoder
-from heldout.rankers.devices import import_neural
-from heldout.rankers.pairs import TextPair
-from heldout.rankers.training import TextTriple, TrainingSettings, rate_at, train
+from heldout.rankers.neural.cross_encoder import CrossEncoder
+from heldout.rankers.neural.devices import import_neural
+from heldout.rankers.neural.training import TextTriple, TrainingSettings, rate_at, train
+from heldout.rankers.run import TextPair
 
 tiny = tiny_models.tiny
 
@@ -80,7 +80,7 @@ import torch
 torch.set_num_threads(1)
 from pathlib import Path
 from trained_models import TRIPLES, load_tiny
-from heldout.rankers.training import TrainingSettings, train
+from heldout.rankers.neural.training import TrainingSettings, train
 kill_at = int(sys.argv[4])
 def die(step, loss):
     if step == kill_at:

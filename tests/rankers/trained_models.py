@@ -1,7 +1,11 @@
 """Triples of a few words, and the tiny models that train on them."""
 
-from heldout.rankers.cross_encoder import CrossEncoder, CrossEncoderSettings, load_cross_encoder
-from heldout.rankers.training import TextTriple
+from heldout.rankers.neural.cross_encoder import (
+    CrossEncoder,
+    CrossEncoderSettings,
+    load_cross_encoder,
+)
+from heldout.rankers.neural.training import TextTriple
 
 TRIPLES = [
     TextTriple("open file", "open the file at path", "sum of the number list"),

@@ -13,22 +13,21 @@ from typing import Literal
 import msgspec
 from real_collections import COLLECTIONS, Collection, Entry
 
+from heldout.board.organiser.decide import Decision, publish
+from heldout.board.organiser.found import found_board
+from heldout.board.organiser.rebuild import rebuild
+from heldout.board.organiser.receive import Receipt, receive
+from heldout.board.organiser.review import review
+from heldout.board.participant.checks import check
+from heldout.board.participant.draft import draft, draft_folder, draft_id, read_metadata
+from heldout.board.participant.send import deliver, pack, submit
 from heldout.board.rules.template import NewBoard
+from heldout.board.scores.session import Desk, accept_rules, sit_down
+from heldout.board.scores.sets import load_sets
+from heldout.board.store.arrivals import Arrival, find_in_folder, find_in_git
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
 from heldout.ids import SubmissionId
-from heldout.pipeline.deciding.decide import Decision, publish
-from heldout.pipeline.deciding.rebuild import rebuild
-from heldout.pipeline.deciding.receive import Receipt, receive
-from heldout.pipeline.deciding.review import review
-from heldout.pipeline.founding.found import found_board
-from heldout.pipeline.organiser.desk import Desk, accept_rules
-from heldout.pipeline.organiser.session import sit_down
-from heldout.pipeline.participant.draft import draft, draft_folder, draft_id, read_metadata
-from heldout.pipeline.participant.draft_checks import check
-from heldout.pipeline.participant.send import deliver, pack, submit
-from heldout.pipeline.query_sets.sets import load_sets
-from heldout.store.arrivals import Arrival, find_in_folder, find_in_git
-from heldout.store.repository import Repository
-from heldout.store.vault import Vault
 from heldout.trec.ranking import Order
 
 __all__ = [

@@ -8,7 +8,8 @@ from pathlib import Path
 from real_collections import Collection, Entry
 
 from heldout.trec.ranking import Order
-from heldout.trec.runs import Facts, Scan, check_run
+from heldout.trec.runs import check_run
+from heldout.trec.scans import Facts, Scan
 
 __all__ = ["QUIRKS", "Quirks", "count_quirks", "find_quirks"]
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from heldout.pipeline.founding.found import GivenSet
+from heldout.board.organiser.found import GivenSet
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.sources import open_input
 
 __all__ = ["COLLECTIONS", "Collection", "Entry", "statistics"]
 

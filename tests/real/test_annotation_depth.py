@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from heldout.analyses.outcomes.curves import SuccessCurves, success_curves
+from heldout.cli.analyses.score_source import Source, load_measures
 from heldout.cli.program import main
-from heldout.cli.score_source import Source, load_measures
-from heldout.scores import ScoreTable, table_of
+from heldout.scoring.first_ranks import Side, first_ranks
+from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.results import bonferroni
 from heldout.stats.tests import run_test
-from heldout.validity.first_ranks import Side, first_ranks
-from heldout.validity.success_curves import SuccessCurves, success_curves
 
 pytestmark = [pytest.mark.real]
 

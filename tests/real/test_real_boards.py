@@ -26,10 +26,10 @@ from tables import (
     scores_table,
 )
 
+from heldout.board.audit.audit import audit_board
+from heldout.board.organiser.decide import Decision, reject
+from heldout.board.scores.kept import read_scores
 from heldout.ids import digest_bytes
-from heldout.pipeline.auditing.audit import audit_board
-from heldout.pipeline.deciding.decide import Decision, reject
-from heldout.pipeline.scoring.score_files import read_scores
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 

@@ -9,18 +9,18 @@ import pytest
 from click.testing import CliRunner
 
 from heldout.cli.program import main
-from heldout.measures.spec import parse_measure
+from heldout.scoring.spec import parse_measure
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.depths.depth_scores import DepthScores, label_depths, score_depths
-from heldout.survivorship.depths.depth_tests import (
+from heldout.survivorship.depths.extrapolation import extrapolate
+from heldout.survivorship.depths.scores import DepthScores, label_depths, score_depths
+from heldout.survivorship.depths.tests import (
     DepthTest,
     compare_nested,
     compare_survivors,
     split_change,
 )
-from heldout.survivorship.depths.extrapolation import extrapolate
 from heldout.survivorship.reading.depth_qrels import read_depth_qrels
-from heldout.trec.places import Places
+from heldout.trec.tops import Places
 
 pytestmark = [pytest.mark.real]
 

@@ -14,10 +14,9 @@ from click.testing import CliRunner
 from numpy.random import PCG64, Generator
 
 from heldout.cli.program import main
-from heldout.preferences.agreement import judge_agreement
-from heldout.preferences.judgments import Judgment, parse_judgments
-from heldout.preferences.votes import Votes, count_votes
-from heldout.report.judging.judges import implied_accuracy
+from heldout.judging.campaign.judgments import Judgment, Votes, count_votes, parse_judgments
+from heldout.judging.studies.judges import judge_agreement
+from heldout.judging.studies.report import implied_accuracy
 from heldout.trec.qrels import parse_qrels
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]

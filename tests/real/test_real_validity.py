@@ -11,16 +11,15 @@ import pytest
 from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
+from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes
+from heldout.analyses.outcomes.verdicts import Rules
+from heldout.analyses.ranges import RankRanges, rank_ranges
 from heldout.analyses.reliability import measure_reliability
 from heldout.analyses.stability import bootstrap_stability
-from heldout.cli.score_source import Source, load_measures
-from heldout.scores import ScoreTable
+from heldout.cli.analyses.score_source import Source, load_measures
+from heldout.scoring.first_ranks import first_ranks
+from heldout.scoring.table import ScoreTable, score_matrix
 from heldout.stats.tests import run_test
-from heldout.validity.first_ranks import first_ranks
-from heldout.validity.outcomes import all_pairs, analyse_outcomes
-from heldout.validity.ranges import RankRanges, rank_ranges
-from heldout.validity.score_matrix import score_matrix
-from heldout.validity.verdicts import Rules
 
 pytestmark = pytest.mark.real
 

@@ -8,7 +8,7 @@ import pytest
 
 from heldout.redteam.attacks import ATTACKS, Move, Target
 from heldout.redteam.boards import Answer
-from heldout.redteam.exchange import COPIED, Run
+from heldout.redteam.releases import COPIED, Run
 
 NOTHING = Answer(score=None)
 SPOILING = tuple(

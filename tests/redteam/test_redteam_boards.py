@@ -14,7 +14,7 @@ from heldout.board.rules.release import ReleaseRule, RuleName, Told, draw_jitter
 from heldout.board.rules.spec import BoardSpec, QuerySet, View
 from heldout.errors import InputError
 from heldout.redteam.boards import COMPARED, Answer, Beside, Board, NamedRule, own_rule, parse_rule
-from heldout.redteam.exchange import Scores
+from heldout.redteam.releases import Scores
 
 RULE = ReleaseRule(submissions=300)
 KEY = bytes(range(32))

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from heldout.board.organiser.decide import add_baseline
+from heldout.board.organiser.found import GivenSet, found_board
 from heldout.board.rules.template import NewBoard
 from heldout.cli.redteam import redteam
-from heldout.pipeline.deciding.baseline import add_baseline
-from heldout.pipeline.founding.found import GivenSet, found_board
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.report import Line, conclude
 from heldout.trec.qrels import Qrels, read_qrels

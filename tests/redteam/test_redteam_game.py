@@ -9,8 +9,8 @@ from reference_game import Game, ladder
 from heldout.board.rules.release import ReleaseRule
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import NamedRule, parse_rule
-from heldout.redteam.exchange import Exchange, exchange
 from heldout.redteam.game import Outcome, Plan, Weak, begin, play
+from heldout.redteam.releases import Exchange, exchange
 from heldout.redteam.report import Case, play_cases, play_worst_again, summarise
 
 RR = np.array([0.0, 0.1, 0.2, 0.25, 0.5, 1.0])

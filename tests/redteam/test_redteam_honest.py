@@ -7,9 +7,9 @@ import pytest
 
 from heldout.board.rules.release import ReleaseRule
 from heldout.redteam.boards import NamedRule, parse_rule
-from heldout.redteam.exchange import Exchange, exchange
 from heldout.redteam.game import Plan, Weak
 from heldout.redteam.honest import HonestLine, Year, play_honest, play_year, summarise_years
+from heldout.redteam.releases import Exchange, exchange
 
 PLAN = Plan(submissions=3, seed=1)
 

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heldout.report.outcome_charts import bars_spec, curves_spec
-from heldout.report.outcome_choice import telling_pairs
-from heldout.report.outcome_pairs import tables
-from heldout.scores import table_of
-from heldout.validity.first_ranks import FirstRanks, Side, first_ranks
-from heldout.validity.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
-from heldout.validity.success_curves import success_curves
-from heldout.validity.verdicts import Rules
+from heldout.analyses.outcomes.curves import bars_spec, curves_spec, success_curves
+from heldout.analyses.outcomes.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
+from heldout.analyses.outcomes.pairs import tables, telling_pairs
+from heldout.analyses.outcomes.verdicts import Rules
+from heldout.scoring.first_ranks import FirstRanks, Side, first_ranks
+from heldout.scoring.table import table_of
 
 
 @pytest.fixture(scope="module")

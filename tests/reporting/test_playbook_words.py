@@ -5,16 +5,21 @@ from dataclasses import replace
 import pytest
 
 from heldout.answers.table import to_markdown
-from heldout.measures.spec import parse_measure
-from heldout.rankers.fine_tuning import Advice, CurveBaseline, CurvePoint, LearningCurve
-from heldout.rankers.label_places import FittedLabels, LabelPlaces
-from heldout.rankers.playbook import Comparison, Finders, Verdict
-from heldout.report.playbook import (
+from heldout.rankers.playbook.fine_tuning import Advice, CurveBaseline, CurvePoint, LearningCurve
+from heldout.rankers.playbook.playbook import (
+    Comparison,
+    Finders,
+    FittedLabels,
+    LabelPlaces,
+    Verdict,
+)
+from heldout.rankers.playbook.words import (
     ask_for_labels,
     comparison_facts,
     comparison_tables,
     fine_tuning_facts,
 )
+from heldout.scoring.spec import parse_measure
 
 FOUND = Comparison(
     measure=parse_measure("nDCG@10"),

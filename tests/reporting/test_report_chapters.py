@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
+from heldout.analyses import facets as report_facets
+from heldout.analyses import power as report_power
+from heldout.analyses.chapters import Chapter, Draws, Findings, Kinds, write_chapters
+from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.analyses.facets import compare_facets
 from heldout.analyses.power import plan_power
+from heldout.analyses.ranges import rank_ranges
+from heldout.analyses.report import Heading, render_report
 from heldout.answers.table import Column, Table
 from heldout.errors import InputError
-from heldout.report import facets as report_facets
-from heldout.report import power as report_power
-from heldout.report.chapters import Chapter, Draws, Findings, Kinds, write_chapters
-from heldout.scores import table_of
-from heldout.site.private_report import Heading, render_report
-from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
-from heldout.validity.ranges import rank_ranges
+from heldout.scoring.table import table_of
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 HEADING = Heading(board="A board", entries=6, as_of=NOW, seed=0)

@@ -28,13 +28,13 @@ from typing import Any, NoReturn
 
 from town import call, environment
 
-import heldout.cli.drafting
-import heldout.cli.founding
-import heldout.cli.inbox
-import heldout.cli.organiser
-import heldout.cli.sending
-import heldout.cli.trust  # noqa: F401 - loaded before forking
-from heldout.site import figures
+import heldout.cli.board.drafting
+import heldout.cli.board.founding
+import heldout.cli.board.inbox
+import heldout.cli.board.organiser
+import heldout.cli.board.sending
+import heldout.cli.board.trust  # noqa: F401 - loaded before forking
+from heldout.board.site import figures
 
 KILLED = 137
 WRITING = frozenset(("init", "add", "commit", "push", "fetch", "update-ref", "hash-object"))

@@ -24,19 +24,18 @@ from heldout.board.log.registration import (
     registration_message,
     split_signature,
 )
+from heldout.board.organiser.registration import receive_registrations
+from heldout.board.participant.draft import read_metadata
+from heldout.board.participant.send import pack, submit
+from heldout.board.scores.session import Desk
+from heldout.board.site import figures
+from heldout.board.store.arrivals import find_registrations_in_folder
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
 from heldout.cli.printing import problem_json
-from heldout.envelope.bundle import open_metadata, seal_metadata
-from heldout.envelope.letter import seal_letter
-from heldout.envelope.signing import public_key, sign
+from heldout.envelope.bundle import open_metadata, seal_letter, seal_metadata
+from heldout.envelope.keys import public_key, sign
 from heldout.ids import SubmissionId, digest_bytes
-from heldout.pipeline.deciding.registration import receive_registrations
-from heldout.pipeline.organiser.desk import Desk
-from heldout.pipeline.participant.draft import read_metadata
-from heldout.pipeline.participant.send import pack, submit
-from heldout.site import figures
-from heldout.store.registrations import find_registrations_in_folder
-from heldout.store.repository import Repository
-from heldout.store.vault import Vault
 
 DAY = "2026-11-02T10:00:00Z"
 NEXT = "2026-11-03T10:00:00Z"

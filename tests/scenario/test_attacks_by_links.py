@@ -13,8 +13,8 @@ from attack_table import links
 from stage import LATER, MINE, Stage, check_all_played, is_calm, sealed, set_stage
 from town import Answer, Town, commit_tree, git, named
 
-from heldout.store.arrivals import Seen
-from heldout.store.files import File
+from heldout.board.store.arrivals import Seen
+from heldout.files.durable import File
 
 pytestmark = pytest.mark.slow
 contained: set[str] = set()

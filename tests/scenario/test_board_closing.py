@@ -8,9 +8,9 @@ from ended_board import Ended, audited, copy_open, end_board
 from town import Town, copy_town, found_town, sign_event
 from trusting import BASELINE, DAY, LAST, ONE, Files, add_baseline, forge, kill_at, read_files
 
+from heldout.board.audit import archive
+from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.log.events import Draft, format_entry, link, parse_log
-from heldout.pipeline.auditing import archive
-from heldout.pipeline.auditing.archive_audit import audit_archive
 
 pytestmark = pytest.mark.slow
 

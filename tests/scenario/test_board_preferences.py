@@ -12,12 +12,11 @@ import pytest
 from scipy.stats import kendalltau
 from town import OTHER_TEAM, QUERIES, Town, call, copy_town, found_town, git, named, run_text
 
-from heldout.preferences.judgments import Judgment
-from heldout.preferences.tasks import Item, Task
-from heldout.store.campaign_files import CampaignFolder
-from heldout.store.judging.campaigns import load_campaign
-from heldout.store.judging.database import open_database
-from heldout.store.judging.engines import sqlite_url
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.rows import Item, Task
+from heldout.judging.database.campaigns import load_campaign
+from heldout.judging.database.database import open_database, sqlite_url
 from heldout.trec.qrels import read_qrels
 
 pytestmark = pytest.mark.slow
@@ -357,7 +356,7 @@ def test_a_call_that_ended_after_the_event_is_gone_on_with(
     judge(folder, draw(town, folder), known_first, day="2026-11-03")
     told = ("prefer", "maintain", folder.path, "--publish-labels")
     with monkeypatch.context() as broken:
-        broken.setattr("heldout.pipeline.labels.label_versions.correct", _die)
+        broken.setattr("heldout.judging.services.label_versions.correct", _die)
         with pytest.raises(MemoryError):
             town.organiser(*told, now=NEXT)
     assert town.kinds()[-1] == "changed-rules"

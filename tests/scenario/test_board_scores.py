@@ -20,13 +20,12 @@ from town import (
     run_text,
 )
 
+from heldout.analyses.entries import BoardScores
+from heldout.board.scores.analyses_source import find_alike_runs, read_board_scores
+from heldout.board.scores.session import Desk, sit_down
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
-from heldout.pipeline.organiser.desk import Desk
-from heldout.pipeline.organiser.session import sit_down
-from heldout.pipeline.scoring.board_scores import find_alike_runs, read_board_scores
-from heldout.store.repository import Repository
-from heldout.store.vault import Vault
-from heldout.validity.entries import BoardScores
 
 pytestmark = pytest.mark.slow
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
@@ -200,8 +199,8 @@ def test_a_board_without_entries_says_so(tmp_path: Path) -> None:
 
 
 def test_every_analysis_can_take_its_scores_from_the_board(played: Town) -> None:
-    from heldout.cli.board_source import BoardSource  # noqa: PLC0415 - as a command does
-    from heldout.cli.score_source import Source, load_scores  # noqa: PLC0415 - the same
+    from heldout.cli.analyses.board_source import BoardSource  # noqa: PLC0415 - as a command does
+    from heldout.cli.analyses.score_source import Source, load_scores  # noqa: PLC0415 - the same
 
     board = BoardSource(
         folder=played.board, vault=played.vault, view=None, unpublished=False, now=NOW

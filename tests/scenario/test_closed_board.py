@@ -6,9 +6,11 @@ import pytest
 from town import OTHER_TEAM, TEAM, Town, call, copy_town, found_town, git
 from trusting import DAY, DECIDED, LAST
 
+from heldout.board.audit import closing
+from heldout.board.scores import commitments as new_rules
+from heldout.board.scores import session
+from heldout.board.scores import session as desk
 from heldout.ids import digest_bytes
-from heldout.pipeline.auditing import closing
-from heldout.pipeline.organiser import desk, new_rules, session
 
 pytestmark = pytest.mark.slow
 NEVER_THERE = """\

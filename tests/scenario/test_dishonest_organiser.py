@@ -10,11 +10,10 @@ import pytest
 from town import OTHER_TEAM, Town, copy_town, found_town, named, run_text
 from trusting import BASELINE, DAY, LAST, ONE, add_baseline, read_files
 
-from heldout.pipeline.auditing import archive, closing
-from heldout.pipeline.deciding import decide
-from heldout.pipeline.organiser import commitments
-from heldout.pipeline.scoring import telling
-from heldout.pipeline.scoring.telling import Telling
+from heldout.board.audit import archive, closing
+from heldout.board.organiser import decide
+from heldout.board.scores import commitments, telling
+from heldout.board.scores.telling import Telling
 
 pytestmark = pytest.mark.slow
 RIVAL = "20261102-rival"

@@ -9,8 +9,8 @@ import pytest
 from finals import add_final, add_final_files, found_prize, send_final
 from town import OTHER_TEAM, QUERIES, Town, copy_town, found_town, named
 
-from heldout.pipeline.auditing import archive, closing
-from heldout.pipeline.deciding import finals
+from heldout.board.audit import archive, closing
+from heldout.board.organiser import finals
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from town import Town, found_town, git
 
+from heldout.board.organiser.answer import answer
 from heldout.board.policy.table import Finding
+from heldout.board.scores.session import Desk
+from heldout.board.store.arrivals import Arrival
+from heldout.board.store.forges.local import FolderForge
+from heldout.board.store.forges.protocol import Handle, Outcome, PullRequest
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
 from heldout.ids import Digest
-from heldout.pipeline.deciding.answer import answer
-from heldout.pipeline.organiser.desk import Desk
-from heldout.store.arrivals import Arrival
-from heldout.store.forge import Handle, Outcome, PullRequest
-from heldout.store.forge.local import FolderForge
-from heldout.store.repository import Repository
-from heldout.store.vault import Vault
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"

@@ -13,11 +13,11 @@ import pytest
 from town import environment, found_town, sign_event
 from trusting import BASELINE, LAST, ONE, Files, forge, read_files, settle
 
+from heldout.board.audit import archive_audit
+from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.log.events import GENESIS, Entry, Event, Opening, format_entry, parse_log
+from heldout.board.site import figures
 from heldout.ids import digest_bytes, seal_digest
-from heldout.pipeline.auditing import archive_audit
-from heldout.pipeline.auditing.archive_audit import audit_archive
-from heldout.site import figures
 
 pytestmark = pytest.mark.slow
 SALT = "11" * 16

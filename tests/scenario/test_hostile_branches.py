@@ -22,9 +22,9 @@ from hostile_packs import delta_bomb, tree_bomb, wide_tree
 from stage import three
 from town import OTHER_TEAM, Town, commit_tree, found_town, git
 
+from heldout.board.store import arrivals, fetching, vault
+from heldout.board.store.git import Bounds, Git
 from heldout.errors import StoreError
-from heldout.store import arrivals, fetching, vault
-from heldout.store.git import Bounds, Git
 
 pytestmark = pytest.mark.slow
 NOW = "2026-11-02T12:00:00Z"
@@ -665,8 +665,8 @@ def test_a_program_that_a_clone_s_own_settings_name(town: Town, kind: str, askin
 def test_it_would_run_without_our_settings(
     town: Town, kind: str, asking: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heldout.store.git._own_settings", lambda *_: ((), {}))
-    monkeypatch.setattr("heldout.store.git._UPLOAD", "-q")
+    monkeypatch.setattr("heldout.board.store.git._own_settings", lambda *_: ((), {}))
+    monkeypatch.setattr("heldout.board.store.git._UPLOAD", "-q")
     set_trap(town, kind, asking)
     town.organiser("inbox", "--json", now=NOW)
     assert (town.root / "pwned").exists()

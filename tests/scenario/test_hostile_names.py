@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from town import OTHER_TEAM, TEAM, Answer, Town, found_town, named
 
-from heldout.board.log.history import Submission, read_history
-from heldout.board.policy.quota import counted
+from heldout.board.log.history import read_history
+from heldout.board.log.submission import Submission
+from heldout.board.policy.checks import counted
 from heldout.board.rules.release import best_released
-from heldout.store.repository import Repository
-from heldout.store.vault import Vault
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"

@@ -10,8 +10,8 @@ from town import OTHER_TEAM, git, sign_event
 from two_organisers import DAY, Office, Pair, copy_pair
 
 from heldout.board.log.events import Draft, format_entry, link, parse_log
+from heldout.board.site import figures
 from heldout.ids import digest_bytes
-from heldout.site import figures
 
 pytestmark = pytest.mark.slow
 

@@ -16,13 +16,13 @@ import pytest
 from click.testing import CliRunner
 from town import Answer, call, git
 
+from heldout.board.audit.audit import audit_board
 from heldout.board.log.events import Draft, Entry
-from heldout.board.ranking.standings import Row, Standings, best_so_far, make_standings
-from heldout.cli.importing import import_msmarco
+from heldout.board.standings.standings import Row, Standings, best_so_far, make_standings
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
+from heldout.cli.board.founding import import_msmarco
 from heldout.ids import digest_bytes
-from heldout.pipeline.auditing.audit import audit_board
-from heldout.store.repository import Repository
-from heldout.store.vault import Vault
 
 NOW = "2026-11-20T12:00:00Z"
 HEADER = "id,,description,team,paper,code,type,date,eval,dev,tweet"

@@ -9,7 +9,7 @@ from town import OTHER_TEAM, TEAM, Town, found_town, named
 
 from heldout.board.log.events import Entry
 from heldout.board.rules.release import UNTOLD
-from heldout.store.repository import Repository
+from heldout.board.store.repository import Repository
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"

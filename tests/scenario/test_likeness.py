@@ -6,8 +6,8 @@ import pytest
 from town import OTHER_TEAM, Town, found_town, named
 from trusting import BASELINE, add_baseline
 
-from heldout.pipeline.deciding import decide
-from heldout.store.vault import Vault
+from heldout.board.organiser import decide
+from heldout.board.store.vault import Vault
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"

@@ -6,8 +6,8 @@ import pytest
 from registering_town import asking_town, own_file, register
 from town import OTHER_TEAM, Town, commit_tree, found_town, git
 
-from heldout.store.arrivals import find_merged
-from heldout.store.git import Git
+from heldout.board.store.arrivals import find_merged
+from heldout.board.store.git import Git
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T12:00:00Z"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from town import OTHER_TEAM, Town, found_town
 
-from heldout.pipeline.organiser import new_rules
-from heldout.site import figures
+from heldout.board.scores import commitments as new_rules
+from heldout.board.site import figures
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"

@@ -10,12 +10,12 @@ import pytest
 from town import OTHER_TEAM, Town, found_town, git
 from trusting import DAY, LAST, ONE, add_baseline, read_files
 
-from heldout.pipeline.auditing import archive, closing
-from heldout.pipeline.organiser import desk
-from heldout.pipeline.organiser.commitments import FIRST_TIME
-from heldout.pipeline.organiser.desk import Desk
-from heldout.pipeline.scoring import rescoring
-from heldout.store.vault import Vault
+from heldout.board.audit import archive, closing
+from heldout.board.scores import rescoring
+from heldout.board.scores import session as desk
+from heldout.board.scores.commitments import FIRST_TIME
+from heldout.board.scores.session import Desk
+from heldout.board.store.vault import Vault
 
 pytestmark = pytest.mark.slow
 TWO = "20261102-two"

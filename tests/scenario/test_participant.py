@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from town import QUERIES, Town, found_town, git, run_text
 
+from heldout.board.participant.draft import draft_id
 from heldout.errors import InputError
-from heldout.pipeline.participant.draft import draft_id
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"

@@ -15,10 +15,10 @@ import town as towns
 from town import OTHER_TEAM, TEAM, Town, call, founding, git, named, write_inputs
 from trusting import Files, forge
 
+from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.rules.parts import draw_noise, feedback_queries
-from heldout.pipeline.auditing.archive_audit import audit_archive
-from heldout.pipeline.query_sets import sets
-from heldout.pipeline.scoring import evidence
+from heldout.board.scores import kept as evidence
+from heldout.board.scores import sets
 
 pytestmark = pytest.mark.slow
 QUERIES = 420

@@ -7,7 +7,7 @@ from town import OTHER_TEAM, found_town
 from trusting import add_baseline
 
 from heldout.board.rules.release import NOT_CLEAR
-from heldout.store.repository import Repository
+from heldout.board.store.repository import Repository
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"

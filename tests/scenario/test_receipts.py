@@ -11,16 +11,12 @@ import pytest
 from town import OTHER_TEAM, Answer, Town, copy_town, found_town, git, sign_event
 from trusting import DAY, DECIDED, LAST, ONE
 
-from heldout.board.log.copies import check_continues
 from heldout.board.log.events import Draft, Entry, format_entry, link
+from heldout.board.log.history import check_continues
+from heldout.board.participant.receipts import check_receipt, keep_receipt, read_receipt
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
-from heldout.pipeline.participant.receipts import (
-    check_receipt,
-    keep_receipt,
-    read_receipt,
-)
-from heldout.store.repository import Repository
-from heldout.store.vault import Vault
 
 pytestmark = pytest.mark.slow
 RECEIPT = f".heldout/receipts/{ONE}.json"

@@ -34,10 +34,10 @@ from heldout.board.log.registration import (
     submission_message,
     team_handle,
 )
+from heldout.board.store.repository import Repository
 from heldout.envelope.bundle import open_metadata
-from heldout.envelope.signing import new_signing_key, public_key, sign
+from heldout.envelope.keys import new_signing_key, public_key, sign
 from heldout.ids import digest_bytes
-from heldout.store.repository import Repository
 
 __all__ = ["blank_charts"]
 pytestmark = pytest.mark.slow

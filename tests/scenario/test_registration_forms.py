@@ -7,7 +7,7 @@ from registering_town import DAY, NEXT, admitted_town, deliver, make_registratio
 from town import Town, commit_tree, git
 
 from heldout.board.log.registration import team_handle
-from heldout.envelope.signing import new_signing_key, public_key
+from heldout.envelope.keys import new_signing_key, public_key
 
 pytestmark = pytest.mark.slow
 KEY, OTHER = new_signing_key(), new_signing_key()

@@ -11,10 +11,10 @@ from registering_town import ask_for_registration, publish_board, register
 from town import OTHER_TEAM, Town, call, copy_town, found_town, founding, git, write_inputs
 from trusting import DAY, DECIDED, LAST, ONE, kill_at
 
+from heldout.board.organiser.rekey import set_recipients
+from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import new_identity, open_key
 from heldout.errors import InputError, TrustError
-from heldout.pipeline.founding.key_plan import set_recipients
-from heldout.store.vault import Vault
 
 pytestmark = pytest.mark.slow
 TWO = "20261102-two"

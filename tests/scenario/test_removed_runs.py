@@ -7,7 +7,7 @@ import pytest
 from town import OTHER_TEAM, Town, commit_tree, found_town, git, named
 from two_organisers import LATER, copy_pair
 
-from heldout.store.vault import Vault
+from heldout.board.store.vault import Vault
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from registering_town import AGREEMENT, ask_for_registration
 from town import OTHER_TEAM, Town, call, copy_town, environment, found_town, git
 
-from heldout.cli import main
+from heldout.cli.program import main
 from heldout.envelope.bundle import new_identity
 
 pytestmark = pytest.mark.slow

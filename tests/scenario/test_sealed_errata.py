@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from town import OTHER_TEAM, QUERIES, Town, found_town
 
-from heldout.site import figures
+from heldout.board.site import figures
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"

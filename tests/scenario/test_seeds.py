@@ -11,7 +11,7 @@ import pytest
 from town import OTHER_TEAM, QUERIES, TEAM, Answer, Town, found_town
 from trusting import Files, forge, read_files
 
-from heldout.pipeline.auditing.archive_audit import audit_archive
+from heldout.board.audit.archive_audit import audit_archive
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"

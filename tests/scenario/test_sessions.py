@@ -8,10 +8,10 @@ import pytest
 from town import FOUNDED, Town, found_town
 
 import heldout
+from heldout.board.scores.commitments import RuleChange
+from heldout.board.scores.session import look_at, organiser_session
+from heldout.board.store.repository import Repository
 from heldout.errors import StoreError
-from heldout.pipeline.organiser.new_rules import RuleChange
-from heldout.pipeline.organiser.session import look_at, organiser_session
-from heldout.store.repository import Repository
 
 pytestmark = pytest.mark.slow
 NOW = datetime(2026, 11, 2, tzinfo=UTC)

@@ -14,12 +14,19 @@ from town import Answer, Town, call, found_town, git, sign_event
 from trusting import DAY, LAST, ONE
 from two_organisers import LATER, Pair, copy_pair
 
-from heldout.board.log.events import Draft, Entry, format_entry, link, parse_log
-from heldout.board.log.signers import Signature, event_message
-from heldout.envelope.signing import new_signing_key, public_key, sign
+from heldout.board.log.events import (
+    Draft,
+    Entry,
+    Signature,
+    event_message,
+    format_entry,
+    link,
+    parse_log,
+)
+from heldout.board.site import figures
+from heldout.board.store.vault import Vault
+from heldout.envelope.keys import new_signing_key, public_key, sign
 from heldout.ids import Digest, digest_bytes
-from heldout.site import figures
-from heldout.store.vault import Vault
 
 pytestmark = pytest.mark.slow
 EVE = new_signing_key("ORGANISER")

@@ -12,9 +12,9 @@ from ended_board import Ended, audited, end_board
 from town import copy_town, git, sign_event
 from trusting import BASELINE, ONE, Files, forge, read_files
 
+from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.log.events import Draft, Entry, format_entry, link
-from heldout.pipeline.auditing.archive_audit import audit_archive
-from heldout.store.vault import Vault
+from heldout.board.store.vault import Vault
 
 pytestmark = pytest.mark.slow
 

@@ -9,10 +9,10 @@ from time_authority import Authority, make_authority
 from town import Town, call, found_town, founding, git, write_inputs
 from trusting import DAY, LAST, ONE
 
-from heldout.pipeline.auditing.timestamps import stamped_text
-from heldout.site import figures
-from heldout.store.repository import Repository
-from heldout.store.vault import Vault
+from heldout.board.audit.timestamps import stamped_text
+from heldout.board.site import figures
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("rfc3161_client")

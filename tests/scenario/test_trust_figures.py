@@ -13,10 +13,12 @@ import pytest
 from town import OTHER_TEAM, QUERIES, TEAM, Town, call, copy_town, found_town
 from trusting import DAY, DECIDED, REVEAL, REVEALED, THIRD_TEAM, add_baseline, forge
 
-from heldout.board.log.figures import Figures
-from heldout.board.ranking.comparable import Comparable, choose_comparable
-from heldout.pipeline.ranking import measured_event, ranked_facets, trusting
-from heldout.pipeline.ranking.measuring import Compared, measure_ranking
+from heldout.board.log.measured import Figures
+from heldout.board.scores import measuring as ranked_facets
+from heldout.board.scores import trusting
+from heldout.board.scores import trusting as measured_event
+from heldout.board.scores.measuring import Compared, measure_ranking
+from heldout.board.standings.standings import Comparable, choose_comparable
 
 pytestmark = pytest.mark.slow
 DUE = "2026-12-01T10:00:00Z"

@@ -12,11 +12,11 @@ from town import OTHER_TEAM, TEAM, environment, found_town, git
 from two_organisers import DAY, HELDOUT, LATER, Pair, before_push, copy_pair, shell
 
 from heldout.board.log.events import parse_log
+from heldout.board.site import figures
+from heldout.board.store import git as git_module
+from heldout.board.store.sharing import find_sharing
+from heldout.board.store.vault import Vault
 from heldout.cli import context
-from heldout.site import figures
-from heldout.store import git as git_module
-from heldout.store.sharing import find_sharing
-from heldout.store.vault import Vault
 
 pytestmark = pytest.mark.slow
 
@@ -270,7 +270,7 @@ import sys, os
 from datetime import datetime
 from pathlib import Path
 from heldout.board.log.events import Draft
-from heldout.store.vault import Vault
+from heldout.board.store.vault import Vault
 vault = Vault(Path(sys.argv[1]))
 told = {"public": {"why": f"Who are you, says process {os.getpid()}"}, "sealed": {}}
 with vault.locked():

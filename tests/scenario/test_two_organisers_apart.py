@@ -8,10 +8,10 @@ import pytest
 from town import git
 from two_organisers import DAY, LATER, Office, Pair, copy_pair
 
+from heldout.board.site import figures
+from heldout.board.store import git as store_git
 from heldout.cli import context
 from heldout.envelope.bundle import new_identity
-from heldout.site import figures
-from heldout.store import git as store_git
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ import pytest
 from town import environment, git
 from two_organisers import Office, Pair, copy_pair, pair_of
 
-from heldout.site import figures
+from heldout.board.site import figures
 
 pytestmark = pytest.mark.slow
 

@@ -21,14 +21,14 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from heldout.board.log.signers import Signature, event_message
-from heldout.cli import main
-from heldout.envelope.signing import public_key, sign
+from heldout.board.log.events import Signature, event_message
+from heldout.board.participant.draft import read_metadata
+from heldout.board.participant.send import pack, submit
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
+from heldout.cli.program import main
+from heldout.envelope.keys import public_key, sign
 from heldout.ids import Digest, parse_submission_id
-from heldout.pipeline.participant.draft import read_metadata
-from heldout.pipeline.participant.send import pack, submit
-from heldout.store.repository import Repository
-from heldout.store.vault import Vault
 
 FOUNDED = "2026-11-01T09:00:00Z"
 TEAM: Mapping[str, Any] = {

@@ -19,7 +19,7 @@ from town import Answer, Town, accepting, call, commit_tree, found_town, git
 
 from heldout.board.log.events import parse_log
 from heldout.envelope.bundle import new_identity, short_recipient
-from heldout.envelope.signing import new_signing_key, public_key
+from heldout.envelope.keys import new_signing_key, public_key
 
 SHARED = "2026-11-01T12:00:00Z"
 DAY = "2026-11-02T10:00:00Z"

@@ -10,11 +10,11 @@ import jinja2
 import pytest
 from sample_boards import BOARDS, RULES, facts, spec, standings
 
-from heldout.board.ranking.standings import Row
-from heldout.site import render
-from heldout.site.entries import EntryPage, make_entry_pages
-from heldout.site.pages import BoardPage
-from heldout.site.render import render_board
+from heldout.board.site import render
+from heldout.board.site.entries import EntryPage, make_entry_pages
+from heldout.board.site.pages import BoardPage
+from heldout.board.site.render import render_board
+from heldout.board.standings.standings import Row
 
 
 class Document(HTMLParser):

@@ -15,18 +15,25 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.log.figures import FacetRanks, Facets, Figures, Outcome, Ranges, Stability, Step
 from heldout.board.log.final import Final, Naming, OpenedFinal
 from heldout.board.log.manifest import Efficiency, Identity
-from heldout.board.log.measured import Measured
-from heldout.board.ranking.seasons import SeasonStandings
-from heldout.board.ranking.standings import Row, Standings
-from heldout.board.rules.spec import BoardSpec, Example, Policy, QuerySet, Runs, Season, View
-from heldout.board.rules.trust import Trust
+from heldout.board.log.measured import (
+    FacetRanks,
+    Facets,
+    Figures,
+    Measured,
+    Outcome,
+    Ranges,
+    Stability,
+    Step,
+)
+from heldout.board.rules.spec import BoardSpec, Example, Policy, QuerySet, Runs, Season, Trust, View
+from heldout.board.site.render import render_board
+from heldout.board.site.rules import BoardFacts, SetFacts
+from heldout.board.site.trust import TrustLine
+from heldout.board.standings.seasons import SeasonStandings
+from heldout.board.standings.standings import Row, Standings
 from heldout.ids import Digest
-from heldout.site.facts import BoardFacts, SetFacts
-from heldout.site.render import render_board
-from heldout.site.trust import TrustLine
 
 AS_OF = datetime(2026, 11, 20, 17, 10, tzinfo=UTC)
 OPENS = datetime(2025, 9, 1, 9, tzinfo=UTC)

@@ -10,11 +10,10 @@ import msgspec
 import pytest
 from sample_boards import AS_OF, BOARDS, RULES, busy, facts, seasonal, spec, trusted
 
-from heldout.board.ranking.standings import Standings, best_so_far
-from heldout.board.rules.spec import BoardSpec
-from heldout.board.rules.trust import Trust
-from heldout.site.pages import make_board_page
-from heldout.site.render import render_board
+from heldout.board.rules.spec import BoardSpec, Trust
+from heldout.board.site.pages import make_board_page
+from heldout.board.site.render import render_board
+from heldout.board.standings.standings import Standings, best_so_far
 
 
 def page(board: Standings, rules: BoardSpec, **changes: object) -> str:

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_boards import HOSTILE
 
+from heldout.board.site.words import clean
+from heldout.charts.axes import day_ticks, milliseconds, score_span, score_ticks
 from heldout.charts.labels import Box, Line, Spot, box_of, cut, place_labels, text_width
-from heldout.charts.plots import Canvas, Names, Point, progress_spec, scatter_spec
-from heldout.charts.svg import COLOURS, _rewrite, draw
-from heldout.charts.ticks import day_ticks, milliseconds, score_span, score_ticks
-from heldout.site.wording import clean
+from heldout.charts.plot import Names, Point, progress_spec, scatter_spec
+from heldout.charts.svg import COLOURS, Canvas, _rewrite, draw
 
 CANVAS = Canvas(width=600, height=240)
 NAMES = Names(y="eval RR@10", x="dev RR@10")

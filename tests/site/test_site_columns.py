@@ -11,9 +11,9 @@ from page_documents import Document
 from sample_boards import BOARDS, RULES, facts, row, seasonal, spec, standings
 
 from heldout.board.log.manifest import Efficiency
-from heldout.board.ranking.standings import Row
-from heldout.site.columns import COLUMNS, STATED, Column, full_text
-from heldout.site.render import render_board
+from heldout.board.site.columns import COLUMNS, STATED, Column, full_text
+from heldout.board.site.render import render_board
+from heldout.board.standings.standings import Row
 
 DOCS = Path(__file__).parents[2] / "docs" / "page.md"
 WHOLE = row(

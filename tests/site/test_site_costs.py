@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from sample_boards import HOSTILE, baseline, facts, row, spec, standings
 
 from heldout.board.log.manifest import Efficiency
-from heldout.board.ranking.standings import Row
-from heldout.site.columns import STATED as COLUMNS
-from heldout.site.columns import Cell, make_cell, stated_columns
-from heldout.site.render import render_board
-from heldout.site.rows import public_row
+from heldout.board.site.columns import STATED as COLUMNS
+from heldout.board.site.columns import Cell, make_cell, stated_columns
+from heldout.board.site.render import render_board
+from heldout.board.site.rows import public_row
+from heldout.board.standings.standings import Row
 
 STATED = Efficiency(
     parameters=110_000_000,

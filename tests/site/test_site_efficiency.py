@@ -26,18 +26,17 @@ from heldout.board.log.manifest import (
     parse_manifest,
     read_efficiency,
 )
-from heldout.board.ranking.standings import Row
-from heldout.charts.plots import Canvas, Names, Point, cost_spec
-from heldout.charts.svg import draw
-from heldout.charts.ticks import log_ticks
+from heldout.board.site.columns import STATED, full_text
+from heldout.board.site.exports import format_csv, format_json
+from heldout.board.site.figures import Figure, make_cost_figures, pareto_front
+from heldout.board.site.render import render_board
+from heldout.board.site.rows import make_columns, public_rows
+from heldout.board.site.words import plain
+from heldout.board.standings.standings import Row
+from heldout.charts.axes import log_ticks
+from heldout.charts.plot import Names, Point, cost_spec
+from heldout.charts.svg import Canvas, draw
 from heldout.errors import InputError
-from heldout.site.columns import STATED, full_text
-from heldout.site.efficiency import make_cost_figures, pareto_front
-from heldout.site.exports import format_csv, format_json
-from heldout.site.figures import Figure
-from heldout.site.render import render_board
-from heldout.site.rows import make_columns, public_rows
-from heldout.site.wording import plain
 
 GOOD: dict[str, Any] = {"team": "Lighthouse", "model_description": "monoT5", "type": "full ranking"}
 COSTS = Efficiency(

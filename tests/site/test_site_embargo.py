@@ -12,9 +12,9 @@ from sample_boards import (
     standings,
 )
 
-from heldout.board.ranking.standings import Standings
-from heldout.site.pages import make_board_page
-from heldout.site.render import render_board
+from heldout.board.site.pages import make_board_page
+from heldout.board.site.render import render_board
+from heldout.board.standings.standings import Standings
 
 
 def _secretive(until: date, **changes: Any) -> Standings:

@@ -16,9 +16,9 @@ from sample_boards import (
 )
 
 from heldout.board.log.manifest import Efficiency
-from heldout.site.entries import format_bibtex, make_entry_pages
-from heldout.site.render import render_board
-from heldout.site.rows import make_columns, make_row, public_rows
+from heldout.board.site.entries import format_bibtex, make_entry_pages
+from heldout.board.site.render import render_board
+from heldout.board.site.rows import make_columns, make_row, public_rows
 
 
 def test_the_page_of_an_entry_tells_its_story() -> None:

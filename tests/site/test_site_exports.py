@@ -12,9 +12,9 @@ from sample_boards import baseline, busy, hostile, row, spec, standings
 
 from heldout.board.log.manifest import Efficiency
 from heldout.board.rules.spec import View
-from heldout.preferences.csv_files import defuse
-from heldout.site.exports import format_csv, format_json
-from heldout.site.rows import public_rows
+from heldout.board.site.exports import format_csv, format_json
+from heldout.board.site.rows import public_rows
+from heldout.files.csv import defuse
 
 COSTS = (
     *("parameters", "training_data", "training_pairs"),

@@ -26,9 +26,9 @@ from sample_boards import (
 )
 
 from heldout.board.log.events import parse_time
-from heldout.board.ranking.standings import Row, Standings
-from heldout.site.feed import FEED, format_feed
-from heldout.site.render import render_board
+from heldout.board.site.feed import FEED, format_feed
+from heldout.board.site.render import render_board
+from heldout.board.standings.standings import Row, Standings
 
 ATOM = {"a": "http://www.w3.org/2005/Atom"}
 UNTIL = date(2026, 3, 1)

@@ -11,11 +11,11 @@ from page_documents import Document
 from sample_boards import FINAL_SCORES, facts, final_spec, finals, spec, standings
 
 from heldout.board.log.final import OpenedFinal
-from heldout.board.ranking.standings import Standings
-from heldout.site.finals import make_final
-from heldout.site.render import render_board
-from heldout.site.rules import list_rules
-from heldout.site.wording import plain
+from heldout.board.site.finals import make_final
+from heldout.board.site.render import render_board
+from heldout.board.site.rules import list_rules
+from heldout.board.site.words import plain
+from heldout.board.standings.standings import Standings
 
 HIDDEN = "Vexillology"
 

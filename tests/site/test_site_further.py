@@ -7,11 +7,11 @@ import msgspec
 from sample_boards import facts, row, spec, standings
 
 from heldout.board.log.manifest import Efficiency
-from heldout.board.ranking.standings import Row
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.site.pages import make_board_page
-from heldout.site.render import render_board
-from heldout.site.rows import make_columns
+from heldout.board.site.pages import make_board_page
+from heldout.board.site.render import render_board
+from heldout.board.site.rows import make_columns
+from heldout.board.standings.standings import Row
 
 
 def board() -> BoardSpec:

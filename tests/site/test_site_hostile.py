@@ -22,9 +22,9 @@ from sample_boards import (
 )
 
 from heldout.board.rules.spec import Example
-from heldout.site import render
-from heldout.site.pages import make_board_page
-from heldout.site.render import STATIC, render_board
+from heldout.board.site import render
+from heldout.board.site.pages import make_board_page
+from heldout.board.site.render import STATIC, render_board
 
 shown = page_documents.shown
 

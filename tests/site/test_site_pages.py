@@ -22,10 +22,10 @@ from sample_boards import (
 )
 
 from heldout.board.rules.spec import Baselines
+from heldout.board.site.pages import make_board_page
+from heldout.board.site.render import render_board
+from heldout.board.site.rows import make_columns
 from heldout.errors import SetupError
-from heldout.site.pages import make_board_page
-from heldout.site.render import render_board
-from heldout.site.rows import make_columns
 
 shown = page_documents.shown
 

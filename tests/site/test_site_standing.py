@@ -19,16 +19,15 @@ from sample_boards import (
     standings,
 )
 
-from heldout.board.log.figures import Figures, Ranges
-from heldout.board.log.measured import Measured
-from heldout.board.ranking.standings import Row, Standings
+from heldout.board.log.measured import Figures, Measured, Ranges
 from heldout.board.rules.spec import Policy, QuerySet, Registration, Runs, View
-from heldout.site.figures import make_figures
-from heldout.site.pages import make_board_page
-from heldout.site.rows import make_columns, make_row, public_rows
-from heldout.site.rules import list_downloads, list_rules, list_steps
-from heldout.site.sentences import say_standing
-from heldout.site.wording import plain
+from heldout.board.site.figures import make_figures
+from heldout.board.site.pages import make_board_page
+from heldout.board.site.rows import make_columns, make_row, public_rows
+from heldout.board.site.rules import list_downloads, list_rules, list_steps
+from heldout.board.site.sentences import say_standing
+from heldout.board.site.words import plain
+from heldout.board.standings.standings import Row, Standings
 
 
 def say(rows: list[Row], **changes: Any) -> str:

@@ -12,10 +12,10 @@ from page_documents import sources
 
 from heldout.board.log.event_fields import FIELDS
 from heldout.board.log.events import KINDS
-from heldout.site import render
-from heldout.site.entries import HISTORY_WORDS, EntryPage
-from heldout.site.pages import BoardPage
-from heldout.site.render import TEMPLATES
+from heldout.board.site import render
+from heldout.board.site.entries import HISTORY_WORDS, EntryPage
+from heldout.board.site.pages import BoardPage
+from heldout.board.site.render import TEMPLATES
 
 PAGES = (BoardPage, EntryPage)
 

@@ -8,8 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sample_boards import HOSTILE, HOSTILE_LINKS
 
-from heldout.charts.days import day_words
-from heldout.site.wording import (
+from heldout.board.site.words import (
     Part,
     clean,
     count,
@@ -21,6 +20,7 @@ from heldout.site.wording import (
     safe_link,
     tie,
 )
+from heldout.charts.axes import day_words
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from heldout.scores import parse_scores
+from heldout.scoring.table import parse_scores
 from heldout.stats.rank_tests import rank_differences
 from heldout.stats.results import Alternative, Ask
 from heldout.stats.tests import run_test

@@ -11,11 +11,12 @@ import httpx
 import pytest
 from forge_server import KINDS, PROJECTS, TOKEN, Forge, Kind, serve
 
-from heldout.board.rules.forge import ForgeSpec
+from heldout.board.rules.spec import ForgeSpec
+from heldout.board.store.forges.local import Surroundings, open_forge
+from heldout.board.store.forges.protocol import Forge as ForgeProtocol
+from heldout.board.store.forges.protocol import Handle
+from heldout.board.store.git import Git
 from heldout.ids import digest_bytes
-from heldout.store.forge import Forge as ForgeProtocol
-from heldout.store.forge import Handle, Surroundings, open_forge
-from heldout.store.git import Git
 
 EVENT = digest_bytes(b"an event")
 

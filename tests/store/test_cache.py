@@ -16,10 +16,17 @@ from hypothesis import strategies as st
 
 from heldout.errors import SetupError
 from heldout.ids import Digest, digest_bytes
-from heldout.measures.evaluate import Evaluation, prepare, score
-from heldout.measures.spec import parse_measure
-from heldout.store.cache import CODE, ScoreCache, code_version, digest_file, find_cache
-from heldout.store.scored import Key, StoredRun
+from heldout.scoring.cache import (
+    CODE,
+    Key,
+    ScoreCache,
+    StoredRun,
+    code_version,
+    digest_file,
+    find_cache,
+)
+from heldout.scoring.evaluate import Evaluation, prepare, score
+from heldout.scoring.spec import parse_measure
 from heldout.trec.ranking import Order
 from heldout.trec.runs import scan_run
 
@@ -240,7 +247,7 @@ def test_where_scores_are(environ: Mapping[str, str], root: str | None) -> None:
 
 def test_the_code_version_changes_with_any_byte_of_the_code(tmp_path: Path) -> None:
     package = tmp_path / "heldout"
-    for room in ("trec", "measures"):
+    for room in ("trec", "scoring"):
         (package / room).mkdir(parents=True)
         (package / room / "one.py").write_text("x = 1\n", encoding="utf-8")
     seen = [_version(package)]
@@ -259,10 +266,10 @@ def test_the_code_version_changes_with_any_byte_of_the_code(tmp_path: Path) -> N
     assert code_version() not in seen
 
 
-@pytest.mark.parametrize("room", ["trec", "measures"])
+@pytest.mark.parametrize("room", ["trec", "scoring"])
 def test_a_missing_folder_of_code_is_an_error(tmp_path: Path, room: str) -> None:
     package = tmp_path / "heldout"
-    other = {"trec": "measures", "measures": "trec"}[room]
+    other = {"trec": "scoring", "scoring": "trec"}[room]
     (package / other).mkdir(parents=True)
     (package / other / "one.py").write_text("x = 1\n", encoding="utf-8")
     with pytest.raises(SetupError, match=room):
@@ -274,7 +281,7 @@ def test_a_missing_folder_of_code_is_an_error(tmp_path: Path, room: str) -> None
 
 def test_all_code_that_scores_lies_in_the_hashed_folders() -> None:
     script = (
-        "import sys, heldout.measures.evaluate, heldout.trec.runs\n"
+        "import sys, heldout.scoring.evaluate, heldout.trec.runs\n"
         "print(*(name for name in sys.modules if name.startswith('heldout.')))"
     )
     command = [sys.executable, "-c", script]

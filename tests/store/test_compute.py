@@ -15,11 +15,11 @@ import pytest
 
 from heldout.analyses.facets import compare_facets
 from heldout.analyses.power import plan_power
+from heldout.analyses.ranges import rank_ranges
 from heldout.analyses.stability import bootstrap_stability
 from heldout.errors import SetupError
-from heldout.scores import ScoreTable, table_of
-from heldout.store.compute import open_executor
-from heldout.validity.ranges import rank_ranges
+from heldout.files.executors import open_executor
+from heldout.scoring.table import ScoreTable, table_of
 
 distributed: Any = import_module("distributed")  # it ships only some of its types
 
@@ -96,7 +96,7 @@ def test_an_error_on_a_cluster_comes_out_as_it_is(cluster: Any) -> None:
 
 
 def test_no_scheduler_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heldout.store.compute._PATIENCE", 0.3)
+    monkeypatch.setattr("heldout.files.executors._PATIENCE", 0.3)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
@@ -109,7 +109,7 @@ def test_no_scheduler_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("address", ["", "nonsense", "gopher://host:1", "tcp://host:port"])
 def test_an_address_that_is_none_is_said(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heldout.store.compute._PATIENCE", 0.3)
+    monkeypatch.setattr("heldout.files.executors._PATIENCE", 0.3)
     with pytest.raises(SetupError, match="no Dask scheduler answers"), open_executor(dask=address):
         pass
 
@@ -117,7 +117,7 @@ def test_an_address_that_is_none_is_said(address: str, monkeypatch: pytest.Monke
 def test_a_client_that_did_not_connect_is_gone_before_the_next_one_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("heldout.store.compute._PATIENCE", 0.3)
+    monkeypatch.setattr("heldout.files.executors._PATIENCE", 0.3)
     runners = distributed.utils.LoopRunner
     start = runners._start_unlocked
 

@@ -13,9 +13,9 @@ from markdown_it.token import Token
 
 from heldout.board.policy.table import Finding
 from heldout.board.rules.release import NOT_CLEAR, UNTOLD
+from heldout.board.store.forges.comments import Comment, ScoreLine, format_comment
 from heldout.errors import Problem
 from heldout.ids import SubmissionId
-from heldout.store.forge import Comment, ScoreLine, format_comment
 
 ID = SubmissionId("20261120-lighthouse-monot5")
 AT = datetime(2026, 11, 20, 17, 10, tzinfo=UTC)

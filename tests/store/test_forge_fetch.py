@@ -10,14 +10,15 @@ import httpx
 import pytest
 from forge_server import PROJECTS, TOKEN, Fault, Forge, Kind, says, serve
 
-from heldout.board.rules.forge import ForgeSpec
+from heldout.board.rules.spec import ForgeSpec
+from heldout.board.store.fetching import fetch_arrivals
+from heldout.board.store.forges.local import Surroundings, open_forge
+from heldout.board.store.forges.protocol import Forge as ForgeProtocol
+from heldout.board.store.forges.protocol import ForgeError, Handle
+from heldout.board.store.forges.rest import git_environment
+from heldout.board.store.git import Author, Git
 from heldout.errors import InputError, StoreError
 from heldout.ids import SubmissionId, digest_bytes
-from heldout.store.fetching import fetch_arrivals
-from heldout.store.forge import Forge as ForgeProtocol
-from heldout.store.forge import ForgeError, Handle, Surroundings, open_forge
-from heldout.store.forge.access import git_environment
-from heldout.store.git import Author, Git
 
 AT = datetime(2026, 11, 2, 10, tzinfo=UTC)
 SOMEONE = Author(name="Someone", email="someone@here")

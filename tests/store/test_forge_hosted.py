@@ -11,12 +11,9 @@ from forge_server import (
     Forge,
 )
 
+from heldout.board.store.forges.protocol import ForgeError, Handle
 from heldout.errors import SetupError
 from heldout.ids import Digest, SubmissionId
-from heldout.store.forge import (
-    ForgeError,
-    Handle,
-)
 
 server = forge_clients.server
 clients = forge_clients.clients

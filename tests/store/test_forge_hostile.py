@@ -18,9 +18,7 @@ from forge_server import (
     serve,
 )
 
-from heldout.store.forge import (
-    ForgeError,
-)
+from heldout.board.store.forges.protocol import ForgeError
 
 server = forge_clients.server
 clients = forge_clients.clients

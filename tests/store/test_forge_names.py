@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from forge_server import PROJECTS, TOKEN, Fault, Forge, Kind, Request, says, serve
 
 from heldout.board.rules.spec_file import parse_spec
-from heldout.cli import main
+from heldout.cli.program import main
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"

@@ -11,12 +11,7 @@ from forge_server import (
     serve,
 )
 
-from heldout.store.forge import (
-    ForgeError,
-    Handle,
-    LostAnswerError,
-    Outcome,
-)
+from heldout.board.store.forges.protocol import ForgeError, Handle, LostAnswerError, Outcome
 
 server = forge_clients.server
 clients = forge_clients.clients

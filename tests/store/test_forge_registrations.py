@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from forge_server import PROJECTS, TOKEN, Fault, Forge, Kind, says, serve
 
-from heldout.cli import main
+from heldout.cli.program import main
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"

@@ -12,12 +12,12 @@ from typing import Any, TypeGuard
 import pytest
 import yaml
 
-from heldout.board.rules.forge import ForgeKind, ForgeSpec
-from heldout.board.rules.workflows import WORKFLOW_PATHS, format_workflow, workflow_files
+from heldout.board.rules.spec import ForgeKind, ForgeSpec
+from heldout.board.rules.template import WORKFLOW_PATHS, format_workflow, workflow_files
+from heldout.board.store.arrivals import find_request
+from heldout.board.store.git import Author, Git
 from heldout.errors import StoreError
 from heldout.ids import SubmissionId
-from heldout.store.arrivals import find_request
-from heldout.store.git import Author, Git
 
 AT = datetime(2026, 11, 2, 10, tzinfo=UTC)
 SOMEONE = Author(name="Someone", email="someone@here")

@@ -9,11 +9,11 @@ import pytest
 from chat_server import Answer, ChatServer, chat_server, say
 from click.testing import CliRunner, Result
 
-from heldout.cli import main
-from heldout.preferences.judgments import Judgment
-from heldout.preferences.pools import Candidate, Pool
-from heldout.store.campaign_files import CampaignFolder
-from heldout.store.model_answers import ROWS, read_rows
+from heldout.cli.program import main
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.models.client import ROWS, read_rows
 
 QUERIES = 30
 

@@ -15,23 +15,26 @@ import pytest
 from chat_server import Answer, ChatServer, chat_server, completion, say
 
 from heldout.errors import SetupError, StoreError
-from heldout.preferences.model_judges import (
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.models.client import (
+    BODY_LIMIT,
+    ROWS,
+    ModelClient,
+    ask_model,
+    completions_url,
+    new_client,
+    open_rows,
+    read_key,
+    read_rows,
+)
+from heldout.judging.models.judges import (
     Asked,
     Call,
     Fault,
     ModelJudge,
+    ModelJudgment,
     Reply,
     plan_calls,
-)
-from heldout.preferences.model_judgments import ModelJudgment
-from heldout.preferences.pools import Candidate, Pool
-from heldout.store.model_answers import ROWS, ask_model, open_rows, read_rows
-from heldout.store.model_client import (
-    BODY_LIMIT,
-    ModelClient,
-    completions_url,
-    new_client,
-    read_key,
 )
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.log.events import Draft, Entry, link
+from heldout.board.store.git import Change
+from heldout.board.store.sharing import KEPT, check_plain, judge_file, kept_path, logged_files
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
-from heldout.store.git import Change
-from heldout.store.shared_files import KEPT, check_plain, judge_file, kept_path, logged_files
 
 NAME = "20261101-a"
 NOW = datetime(2026, 11, 1, tzinfo=UTC)

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import StoreError
-from heldout.rankers.files import write_whole as write_run_file
-from heldout.store.campaign_files import CampaignFolder
-from heldout.store.files import ASIDE, Folder, write_whole
-from heldout.store.label_files import read_version, read_versions
-from heldout.store.model_answers import ROWS, open_rows
-from heldout.store.question_folder import QuestionFolder
-from heldout.store.training_folder import TrainingFolder
-from heldout.store.zipped import write_zip
+from heldout.files.durable import ASIDE, Folder, write_whole
+from heldout.files.durable import write_output as write_run_file
+from heldout.files.zipped import write_zip
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.labels.versions import read_version, read_versions
+from heldout.judging.models.client import ROWS, open_rows
+from heldout.survivorship.discarded.folder import QuestionFolder
 from heldout.survivorship.discarded.questions import TRIAGE
+from heldout.survivorship.services.training import TrainingFolder
 
 
 def test_a_written_file_is_whole_with_its_mode(tmp_path: Path) -> None:

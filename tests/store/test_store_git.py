@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from heldout.board.store.git import Author, Change, Git
 from heldout.errors import SetupError, StoreError
-from heldout.store.git import Author, Change, Git
 
 AT = datetime(2026, 11, 2, 10, tzinfo=UTC)
 SOMEONE = Author(name="Someone", email="someone@here")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from heldout.board.log.events import Draft
+from heldout.board.store.git import Git
+from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
-from heldout.store.git import Git
-from heldout.store.vault import Vault
 
 NOW = datetime(2026, 11, 2, 10, tzinfo=UTC)
 OPENED = Draft(

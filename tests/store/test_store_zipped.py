@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError, StoreError
-from heldout.store.zipped import unpack_zip, write_zip
+from heldout.files.zipped import unpack_zip, write_zip
 
 NAMES = st.from_regex(r"[a-z0-9]{1,8}(\.[a-z]{1,4})?", fullmatch=True)
 

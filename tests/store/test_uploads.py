@@ -14,14 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heldout.board.store.arrivals import Seen, find_in_folder, find_registrations_in_folder, is_team
+from heldout.board.store.uploads import Limits, UploadFolder, UploadReceipt
 from heldout.envelope.bundle import file_names
 from heldout.errors import InputError, StoreError
+from heldout.files.durable import File
 from heldout.ids import SubmissionId
-from heldout.store.arrivals import Seen, find_in_folder
-from heldout.store.files import File
-from heldout.store.registrations import find_registrations_in_folder, is_team
-from heldout.store.upload_receipts import UploadReceipt
-from heldout.store.uploads import Limits, UploadFolder
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ENDINGS = file_names("age", SubmissionId("")).all

@@ -6,10 +6,10 @@ python busy_judge.py URL
 import sys
 from datetime import UTC, datetime
 
-from heldout.store.judging.claims import claim
-from heldout.store.judging.database import open_database
-from heldout.store.judging.desk import answer, submit
-from heldout.store.judging.sittings import Choice, Sitting, Visitor
+from heldout.judging.database.claims import claim
+from heldout.judging.database.database import open_database
+from heldout.judging.database.sittings import Choice, Sitting, Visitor
+from heldout.judging.database.working import answer, submit
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -4,14 +4,18 @@ from collections import Counter
 
 import msgspec
 
-from heldout.preferences.judgments import Judgment, counted
-from heldout.preferences.tasks import Task
-from heldout.store.judging.campaigns import read_campaign
-from heldout.store.judging.database import Database
-from heldout.store.judging.overviews import AssignmentOverview, assignments
-from heldout.store.judging.progress import progress
-from heldout.store.judging.readings import judgments, tasks
-from heldout.store.judging.verdicts import derive_verdicts, stored_verdicts
+from heldout.judging.campaign.judgments import Judgment, counted
+from heldout.judging.campaign.rows import Task
+from heldout.judging.database.campaigns import read_campaign
+from heldout.judging.database.database import Database
+from heldout.judging.database.overviews import (
+    AssignmentOverview,
+    assignments,
+    judgments,
+    progress,
+    tasks,
+)
+from heldout.judging.database.verdicts import derive_verdicts, stored_verdicts
 
 LIVE = ("open", "held", "done", "void")
 

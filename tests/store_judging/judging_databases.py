@@ -17,9 +17,8 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, delete, event, make_url, text
 
-from heldout.store.judging.database import Database, open_database
-from heldout.store.judging.engines import sqlite_url
-from heldout.store.judging.tables import metadata
+from heldout.judging.database.database import Database, open_database, sqlite_url
+from heldout.judging.database.tables import metadata
 
 ENGINES = ("sqlite", "postgresql")
 _NUMBERS = count()

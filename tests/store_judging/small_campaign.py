@@ -2,14 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.settings import Settings
-from heldout.preferences.tasks import Item, Task
-from heldout.store.judging.campaigns import load_campaign
-from heldout.store.judging.claims import claim
-from heldout.store.judging.database import Database
-from heldout.store.judging.desk import answer, item, submit
-from heldout.store.judging.sittings import Answered, Choice, Sitting, Visitor
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.campaign.rows import Item, Task
+from heldout.judging.campaign.settings import Settings
+from heldout.judging.database.campaigns import load_campaign
+from heldout.judging.database.claims import claim
+from heldout.judging.database.database import Database
+from heldout.judging.database.sittings import Answered, Choice, Sitting, Visitor
+from heldout.judging.database.working import answer, item, submit
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SETTINGS = Settings(

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.preferences.assignments import (
+from heldout.judging.campaign.rows import (
+    Item,
     State,
     Step,
+    Task,
     amount_owed,
     copy_task,
     is_final,
     next_state,
 )
-from heldout.preferences.tasks import Item, Task
 
 ITEMS = st.lists(
     st.builds(

@@ -6,15 +6,14 @@ import judging_databases
 import pytest
 from small_campaign import NOW, SETTINGS, after, answer_all, choose, load, make_tasks, take
 
-from heldout.preferences.judgments import counted, format_judgments, parse_judgments
-from heldout.preferences.pools import Candidate, Pool
-from heldout.store.judging.campaigns import load_campaign
-from heldout.store.judging.claims import expire_leases
-from heldout.store.judging.database import Database
-from heldout.store.judging.desk import answer, item, sitting, submit
-from heldout.store.judging.overviews import assignments
-from heldout.store.judging.readings import judgments, tasks
-from heldout.store.judging.sittings import Choice
+from heldout.judging.campaign.judgments import counted, format_judgments, parse_judgments
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.database.campaigns import load_campaign
+from heldout.judging.database.claims import expire_leases
+from heldout.judging.database.database import Database
+from heldout.judging.database.overviews import assignments, judgments, tasks
+from heldout.judging.database.sittings import Choice
+from heldout.judging.database.working import answer, item, sitting, submit
 
 database = judging_databases.database
 LEFT, RIGHT = Choice(side="left"), Choice(side="right")

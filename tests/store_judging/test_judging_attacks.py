@@ -16,14 +16,13 @@ from small_campaign import (
     take,
 )
 
-from heldout.store.judging.claims import claim, offer
-from heldout.store.judging.database import Database
-from heldout.store.judging.desk import exit_assignment, sitting, submit
-from heldout.store.judging.overviews import assignments
-from heldout.store.judging.payments import payments_due
-from heldout.store.judging.progress import uncounted_pay
-from heldout.store.judging.sittings import Choice, NoTask, Sitting, Visitor
-from heldout.store.judging.verdicts import derive_verdicts, stored_verdicts
+from heldout.judging.database.claims import claim, offer
+from heldout.judging.database.database import Database
+from heldout.judging.database.organiser import payments_due
+from heldout.judging.database.overviews import assignments, uncounted_pay
+from heldout.judging.database.sittings import Choice, NoTask, Sitting, Visitor
+from heldout.judging.database.verdicts import derive_verdicts, stored_verdicts
+from heldout.judging.database.working import exit_assignment, sitting, submit
 
 database = judging_databases.database
 LEFT = Choice(side="left")

@@ -17,15 +17,13 @@ from small_campaign import (
 )
 
 from heldout.errors import InputError
-from heldout.preferences.tasks import Task
-from heldout.store.judging.campaigns import load_campaign
-from heldout.store.judging.claims import claim, expire_leases, offer
-from heldout.store.judging.database import Database
-from heldout.store.judging.desk import answer, exit_assignment, item, resume, sitting, submit
-from heldout.store.judging.faults import DatabaseError
-from heldout.store.judging.overviews import assignments
-from heldout.store.judging.readings import tasks
-from heldout.store.judging.sittings import Choice, NoTask, Offer, Sitting, Visitor
+from heldout.judging.campaign.rows import Task
+from heldout.judging.database.campaigns import load_campaign
+from heldout.judging.database.claims import claim, expire_leases, offer
+from heldout.judging.database.database import Database, DatabaseError
+from heldout.judging.database.overviews import assignments, tasks
+from heldout.judging.database.sittings import Choice, NoTask, Offer, Sitting, Visitor
+from heldout.judging.database.working import answer, exit_assignment, item, resume, sitting, submit
 
 database = judging_databases.database
 LEFT = Choice(side="left")

@@ -12,12 +12,11 @@ import judging_databases
 from campaign_laws import check_laws
 from small_campaign import NOW, load
 
-from heldout.store.judging.claims import claim, expire_leases
-from heldout.store.judging.database import Database, open_database
-from heldout.store.judging.desk import answer, exit_assignment, item, submit
-from heldout.store.judging.overviews import assignments
-from heldout.store.judging.readings import judgments
-from heldout.store.judging.sittings import Choice, NoTask, Sitting, Visitor
+from heldout.judging.database.claims import claim, expire_leases
+from heldout.judging.database.database import Database, open_database
+from heldout.judging.database.overviews import assignments, judgments
+from heldout.judging.database.sittings import Choice, NoTask, Sitting, Visitor
+from heldout.judging.database.working import answer, exit_assignment, item, submit
 
 database = judging_databases.database
 Result = TypeVar("Result")

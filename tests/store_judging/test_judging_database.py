@@ -19,14 +19,12 @@ from hypothesis import strategies as st
 from small_campaign import NOW, load
 from sqlalchemy import create_engine, event, insert, text
 
-import heldout.store.judging
+import heldout.judging.database.database
 from heldout.errors import SetupError
-from heldout.store.judging.database import Database, open_database
-from heldout.store.judging.engines import sqlite_url
-from heldout.store.judging.faults import DatabaseError
-from heldout.store.judging.organiser import read_launch
-from heldout.store.judging.readings import tasks
-from heldout.store.judging.tables import events, format_time, metadata
+from heldout.judging.database.database import Database, DatabaseError, open_database, sqlite_url
+from heldout.judging.database.organiser import read_launch
+from heldout.judging.database.overviews import tasks
+from heldout.judging.database.tables import events, format_time, metadata
 
 url = judging_databases.url
 
@@ -204,7 +202,7 @@ def test_what_is_acknowledged_is_on_the_disk(tmp_path: Path) -> None:
 def test_without_the_extra_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(SetupError, match=r"heldout\[web\]"):
-        importlib.reload(heldout.store.judging)
+        importlib.reload(heldout.judging.database.database)
 
 
 def test_without_a_driver_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

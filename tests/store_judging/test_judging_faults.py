@@ -15,17 +15,14 @@ from campaign_laws import check_laws
 from small_campaign import NOW, choose, load, take
 from sqlalchemy import Connection, event, insert, text
 
-from heldout.store.judging.claims import claim, expire_leases, offer
-from heldout.store.judging.database import Database, open_database
-from heldout.store.judging.desk import exit_assignment, item, resume, sitting, submit
-from heldout.store.judging.faults import DatabaseError
-from heldout.store.judging.overviews import assignments
-from heldout.store.judging.payments import record_payment
-from heldout.store.judging.progress import progress
-from heldout.store.judging.readings import judgments
-from heldout.store.judging.sittings import Choice, Visitor
-from heldout.store.judging.tables import events
-from heldout.store.judging.verdicts import rebuild_verdicts
+from heldout.judging.database.claims import claim, expire_leases, offer
+from heldout.judging.database.database import Database, DatabaseError, open_database
+from heldout.judging.database.organiser import record_payment
+from heldout.judging.database.overviews import assignments, judgments, progress
+from heldout.judging.database.sittings import Choice, Visitor
+from heldout.judging.database.tables import events
+from heldout.judging.database.verdicts import rebuild_verdicts
+from heldout.judging.database.working import exit_assignment, item, resume, sitting, submit
 
 url = judging_databases.url
 sqlite_database = judging_databases.sqlite_database

@@ -9,14 +9,13 @@ import pytest
 from small_campaign import NOW, SETTINGS, after, load, make_pools, make_tasks, take
 
 from heldout.errors import InputError
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.settings import Settings
-from heldout.preferences.tasks import Item, Task
-from heldout.store.judging.campaigns import Loaded, load_campaign, read_campaign
-from heldout.store.judging.database import Database
-from heldout.store.judging.desk import item, sitting
-from heldout.store.judging.faults import DatabaseError
-from heldout.store.judging.readings import tasks
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.campaign.rows import Item, Task
+from heldout.judging.campaign.settings import Settings
+from heldout.judging.database.campaigns import Loaded, load_campaign, read_campaign
+from heldout.judging.database.database import Database, DatabaseError
+from heldout.judging.database.overviews import tasks
+from heldout.judging.database.working import item, sitting
 
 database = judging_databases.database
 sqlite_database = judging_databases.sqlite_database

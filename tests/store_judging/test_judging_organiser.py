@@ -3,21 +3,22 @@
 import judging_databases
 from small_campaign import NOW, SETTINGS, after, answer_all, finish, load, take
 
-from heldout.store.judging.database import Database
-from heldout.store.judging.desk import exit_assignment, submit
-from heldout.store.judging.organiser import (
+from heldout.judging.database.database import Database
+from heldout.judging.database.organiser import (
     count_sign_outs,
     leases,
+    list_payments,
     note_sign_out,
     pair_texts,
     passage_lengths,
+    payments_due,
     payments_made,
     read_launch_state,
+    record_payment,
     set_launch,
 )
-from heldout.store.judging.payments import payments_due, record_payment
-from heldout.store.judging.payments_list import list_payments
-from heldout.store.judging.readings import JudgedSoFar, events, judged_so_far, judgments
+from heldout.judging.database.overviews import JudgedSoFar, events, judged_so_far, judgments
+from heldout.judging.database.working import exit_assignment, submit
 
 database = judging_databases.database
 

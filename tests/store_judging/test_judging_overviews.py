@@ -6,18 +6,22 @@ import pytest
 from small_campaign import NOW, SETTINGS, after, choose, finish, load, take
 from sqlalchemy import update
 
-from heldout.store.judging.claims import expire_leases
-from heldout.store.judging.database import Database
-from heldout.store.judging.desk import exit_assignment, submit
-from heldout.store.judging.faults import DatabaseError
-from heldout.store.judging.overviews import assignments, workers
-from heldout.store.judging.payments import Due, payments_due, record_payment
-from heldout.store.judging.progress import Progress, progress
-from heldout.store.judging.readings import events, pair_history
-from heldout.store.judging.sittings import Choice
-from heldout.store.judging.tables import assignments as assignment_rows
-from heldout.store.judging.tables import tasks
-from heldout.store.judging.verdicts import derive_verdicts, rebuild_verdicts, stored_verdicts
+from heldout.judging.database.claims import expire_leases
+from heldout.judging.database.database import Database, DatabaseError
+from heldout.judging.database.organiser import Due, payments_due, record_payment
+from heldout.judging.database.overviews import (
+    Progress,
+    assignments,
+    events,
+    pair_history,
+    progress,
+    workers,
+)
+from heldout.judging.database.sittings import Choice
+from heldout.judging.database.tables import assignments as assignment_rows
+from heldout.judging.database.tables import tasks
+from heldout.judging.database.verdicts import derive_verdicts, rebuild_verdicts, stored_verdicts
+from heldout.judging.database.working import exit_assignment, submit
 
 database = judging_databases.database
 

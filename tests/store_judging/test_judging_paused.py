@@ -3,11 +3,11 @@
 import judging_databases
 from small_campaign import NOW, answer_all, load, take
 
-from heldout.store.judging.claims import claim, offer
-from heldout.store.judging.database import Database
-from heldout.store.judging.desk import submit
-from heldout.store.judging.organiser import set_launch
-from heldout.store.judging.sittings import NoTask, Offer, Sitting, Visitor
+from heldout.judging.database.claims import claim, offer
+from heldout.judging.database.database import Database
+from heldout.judging.database.organiser import set_launch
+from heldout.judging.database.sittings import NoTask, Offer, Sitting, Visitor
+from heldout.judging.database.working import submit
 
 database = judging_databases.database
 

@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from small_campaign import NOW, SETTINGS, answer_all, finish, load
 
-from heldout.preferences.judgments import Judgment
-from heldout.store.judging.claims import claim, expire_leases, offer
-from heldout.store.judging.desk import answer, exit_assignment, item, resume, sitting, submit
-from heldout.store.judging.overviews import assignments
-from heldout.store.judging.progress import progress
-from heldout.store.judging.sittings import Choice, NoTask, Offer, Sitting, Visitor
-from heldout.store.judging.verdicts import rebuild_verdicts
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.database.claims import claim, expire_leases, offer
+from heldout.judging.database.overviews import assignments, progress
+from heldout.judging.database.sittings import Choice, NoTask, Offer, Sitting, Visitor
+from heldout.judging.database.verdicts import rebuild_verdicts
+from heldout.judging.database.working import answer, exit_assignment, item, resume, sitting, submit
 
 WORKERS = st.sampled_from(["ann", "bob", "cid"])
 CHOICES = st.one_of(

@@ -7,24 +7,25 @@ import msgspec
 import numpy as np
 from small_campaign import NOW, SETTINGS, after, make_pools
 
-from heldout.preferences.judgments import counted
-from heldout.preferences.next_batch import count_planned, draw_batch, plan_batch
-from heldout.preferences.sequential import (
+from heldout.judging.campaign.judgments import count_votes, counted
+from heldout.judging.campaign.rows import Item, Task
+from heldout.judging.database.campaigns import load_campaign
+from heldout.judging.database.claims import claim, offer
+from heldout.judging.database.database import Database
+from heldout.judging.database.organiser import set_launch
+from heldout.judging.database.overviews import judgments
+from heldout.judging.database.sittings import Choice, NoTask, Offer, Sitting, Visitor
+from heldout.judging.database.working import answer, exit_assignment, item, submit
+from heldout.judging.labels.choosing import (
     count_answers,
+    count_planned,
+    draw_batch,
     find_unbeaten,
     meeting_order,
+    plan_batch,
     search,
 )
-from heldout.preferences.simulation import SimulatedJudge
-from heldout.preferences.tasks import Item, Task
-from heldout.preferences.votes import count_votes
-from heldout.store.judging.campaigns import load_campaign
-from heldout.store.judging.claims import claim, offer
-from heldout.store.judging.database import Database
-from heldout.store.judging.desk import answer, exit_assignment, item, submit
-from heldout.store.judging.organiser import set_launch
-from heldout.store.judging.readings import judgments
-from heldout.store.judging.sittings import Choice, NoTask, Offer, Sitting, Visitor
+from heldout.judging.studies.simulation import SimulatedJudge
 
 database = judging_databases.database
 _STOPS = 0.1

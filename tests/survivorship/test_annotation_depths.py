@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
-from heldout.measures.spec import parse_measure
+from heldout.scoring.spec import parse_measure
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.depths.depth_scores import (
+from heldout.survivorship.depths.scores import (
     DepthScores,
     label_depths,
     pick_depths,
     score_depths,
+    shown_places,
 )
-from heldout.survivorship.depths.shown import shown_places
-from heldout.trec.places import Places
+from heldout.trec.tops import Places
 
 RR = parse_measure("RR@10")
 K = 4

@@ -15,8 +15,8 @@ from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.reading.annotation_file import format_annotations, read_annotation_file
-from heldout.survivorship.reading.shown_passages import read_shown_passages
-from heldout.survivorship.reading.simulated import select_anew
+from heldout.survivorship.reading.depth_qrels import select_anew
+from heldout.survivorship.reading.records import read_shown_passages
 from heldout.trec.qrels import read_qrels
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -13,11 +13,11 @@ from qna_files import as_columns, as_lines, pack, query
 
 from heldout.cli.options import with_options
 from heldout.cli.printing import TERMINAL, reports_errors
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.options import Opt
-from heldout.preferences.judgments import Judgment
-from heldout.preferences.pools import Candidate, Pool
-from heldout.store.campaign_files import CampaignFolder
-from heldout.store.question_folder import QuestionFolder
+from heldout.survivorship.discarded.folder import QuestionFolder
 from heldout.survivorship.discarded.questions import (
     ANSWERABLE,
     TRIAGE,
@@ -26,7 +26,7 @@ from heldout.survivorship.discarded.questions import (
     Question,
     ShownPassage,
 )
-from heldout.survivorship.reading.passage_ids import passage_id
+from heldout.survivorship.reading.passages import passage_id
 from heldout.survivorship.reading.source import AnnotationSource, read_source
 
 QUERIES = [query(1, [0, 1]), query(2, [0, 0])]

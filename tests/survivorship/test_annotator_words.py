@@ -3,11 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.survivorship.discarded.annotator_words import (
-    annotator_name,
-    note_fault,
-    visible_note,
-)
+from heldout.survivorship.discarded.questions import annotator_name, note_fault, visible_note
 
 
 @given(st.text())

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from question_samples import answer, question
 
-from heldout.report import answerable as answerable_report
-from heldout.report import triage as triage_report
+from heldout.survivorship.discarded import answerable as answerable_report
+from heldout.survivorship.discarded import triage as triage_report
 from heldout.survivorship.discarded.answerable import SystemTop, compare_reach, first_ranks, reach
-from heldout.survivorship.discarded.passage_judging import judge_agreement, judged_passages
+from heldout.survivorship.discarded.judging import judge_agreement, judged_passages
 from heldout.survivorship.discarded.questions import Answer
 from heldout.survivorship.discarded.triage import count_labels, triage_agreement
 

@@ -18,9 +18,9 @@ from heldout.survivorship.discarded.answerable import (
     first_ranks,
     pool_questions,
     reach,
+    read_first_ranks,
 )
-from heldout.survivorship.discarded.first_ranks import read_first_ranks
-from heldout.survivorship.discarded.passage_judging import judge_agreement, judged_passages
+from heldout.survivorship.discarded.judging import judge_agreement, judged_passages
 from heldout.survivorship.discarded.questions import Question, ShownPassage
 
 TABLE_2 = {

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from heldout.measures.spec import parse_measure
-from heldout.survivorship.depths.depth_scores import DepthScores
-from heldout.survivorship.depths.depth_tests import (
+from heldout.scoring.spec import parse_measure
+from heldout.survivorship.depths.scores import DepthScores
+from heldout.survivorship.depths.tests import (
     Family,
     compare_nested,
     compare_steps,

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from heldout.ids import DocId, QueryId
-from heldout.measures.spec import parse_measure
-from heldout.report.depth_chart import spec
+from heldout.scoring.spec import parse_measure
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.depths.depth_study import DepthQuestion, DepthStudy, study_depths
-from heldout.trec.places import Places
+from heldout.survivorship.depths.chart import spec
+from heldout.survivorship.depths.study import DepthQuestion, DepthStudy, study_depths
+from heldout.trec.tops import Places
 
 QUERIES = 300
 

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.ids import digest_bytes
-from heldout.survivorship.discarded.discarded_labels import (
+from heldout.survivorship.discarded.judging import Judged
+from heldout.survivorship.discarded.labels import (
     LabelSource,
     MadeLabels,
     PseudoSource,
     human_labels,
 )
-from heldout.survivorship.discarded.passage_judging import Judged
 from heldout.survivorship.discarded.pseudo_labels import mixed_labels, pseudo_labels
 from heldout.trec.qrels import parse_qrels
 

@@ -9,9 +9,15 @@ from scipy.stats import chi2_contingency
 
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
-from heldout.report.query_types import facts, tables, value
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.discarded.query_types import TypeCount, compare_types, count_types
+from heldout.survivorship.discarded.query_types import (
+    TypeCount,
+    compare_types,
+    count_types,
+    facts,
+    tables,
+    value,
+)
 
 TABLE_3 = {
     "description": (54_616, 25_519, 46.7),

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.measures.spec import parse_measure
-from heldout.survivorship.depths.depth_scores import DepthScores
+from heldout.scoring.spec import parse_measure
 from heldout.survivorship.depths.extrapolation import Outlook, extrapolate
+from heldout.survivorship.depths.scores import DepthScores
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 

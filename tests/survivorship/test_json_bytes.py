@@ -9,8 +9,12 @@ from hypothesis import strategies as st
 from qna_files import as_columns, query
 
 from heldout.errors import InputError, Problem
-from heldout.survivorship.reading.json_bytes import CARRIED, find_bad_utf8, find_half_pair
-from heldout.survivorship.reading.qna import read_qna_columns
+from heldout.survivorship.reading.qna import (
+    CARRIED,
+    find_bad_utf8,
+    find_half_pair,
+    read_qna_columns,
+)
 
 MANY = [query(n, [0, 1]) for n in range(12_000)]
 

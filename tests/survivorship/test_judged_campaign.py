@@ -3,9 +3,9 @@
 import pytest
 
 from heldout.errors import InputError
-from heldout.preferences.judgments import Judgment
-from heldout.preferences.pools import Candidate, Pool
-from heldout.survivorship.reading.judged_campaign import annotate_campaign
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.survivorship.reading.judged import annotate_campaign
 
 
 def pool(query: str, *docs: str, known: str = "") -> Pool:

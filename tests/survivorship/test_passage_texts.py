@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from heldout.errors import InputError
 from heldout.ids import QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.reading.passage_ids import mend_encoding, passage_id
-from heldout.survivorship.reading.passage_names import (
+from heldout.survivorship.reading.passages import (
+    mend_encoding,
     missing_texts,
     name_passages,
+    passage_id,
     read_names,
     seen_documents,
 )

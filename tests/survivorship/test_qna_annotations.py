@@ -14,7 +14,7 @@ from qna_files import COLUMNS, as_columns, as_lines, pack, query
 
 from heldout.errors import InputError
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.reading.passage_ids import passage_id
+from heldout.survivorship.reading.passages import passage_id
 from heldout.survivorship.reading.qna import read_qna_columns, read_qna_lines
 
 TWO = [query(19699, [0, 1, 0]), query(7, [0, 0])]

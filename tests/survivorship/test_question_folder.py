@@ -8,7 +8,7 @@ import pytest
 from question_samples import answer, question
 
 from heldout.errors import InputError, StoreError
-from heldout.store.question_folder import QuestionFolder
+from heldout.survivorship.discarded.folder import QuestionFolder
 from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE
 
 

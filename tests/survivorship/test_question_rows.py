@@ -4,7 +4,7 @@ import pytest
 from question_samples import answer, question
 
 from heldout.errors import InputError
-from heldout.preferences.rows import format_rows
+from heldout.judging.campaign.rows import format_rows
 from heldout.survivorship.discarded.questions import (
     ANSWERABLE,
     TRIAGE,

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.reading.query_details import add_kinds, add_texts, kinds_by_query
-from heldout.survivorship.reading.simulated import simulate_annotations
+from heldout.survivorship.reading.depth_qrels import simulate_annotations
+from heldout.survivorship.reading.records import add_kinds, add_texts, kinds_by_query
 
 _DOCS = st.lists(st.integers(0, 9).map("d{}".format), min_size=5, max_size=8, unique=True).map(
     tuple

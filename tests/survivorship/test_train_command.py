@@ -17,9 +17,9 @@ from click.testing import CliRunner, Result
 from qna_files import as_columns, pack, query
 
 from heldout.cli.program import main
-from heldout.rankers.devices import import_neural
-from heldout.rankers.fine_tuning import read_learning_curve
-from heldout.store.training_folder import TrainingFolder
+from heldout.rankers.neural.devices import import_neural
+from heldout.rankers.playbook.fine_tuning import read_learning_curve
+from heldout.survivorship.services.training import TrainingFolder
 from heldout.survivorship.services.training_tests import name_of
 
 pytestmark = pytest.mark.usefixtures("neural")
@@ -140,7 +140,7 @@ _KILLED = """
 import os, signal, sys
 import torch
 torch.set_num_threads(1)
-import heldout.rankers.training as training
+import heldout.rankers.neural.training as training
 from heldout.cli.program import main
 original, count = training._Loop.step, [0]
 def step(self, number, batch):

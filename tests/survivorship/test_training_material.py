@@ -15,10 +15,9 @@ from heldout.options import OptionError
 from heldout.survivorship.reading.source import AnnotationPlace
 from heldout.survivorship.services.collections import CollectionReader
 from heldout.survivorship.services.training_material import Material, note_unknown, read_material
-from heldout.survivorship.training.conditions import paper_conditions, share_conditions
 from heldout.survivorship.training.options import TripleOptions
-from heldout.survivorship.training.selections import select_triples
-from heldout.survivorship.training.triples import Triple
+from heldout.survivorship.training.triple_files import select_triples
+from heldout.survivorship.training.triples import Triple, paper_conditions, share_conditions
 
 SHOWN = 4
 

@@ -5,14 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heldout.report.training import TrainingResult
-from heldout.report.training_chart import spec
-from heldout.survivorship.training.conditions import ALL, Condition
-from heldout.survivorship.training.training_results import (
-    Amount,
-    compare_conditions,
-    correct_families,
-)
+from heldout.survivorship.training.results import Amount, compare_conditions, correct_families
+from heldout.survivorship.training.triples import ALL, Condition
+from heldout.survivorship.training.words import TrainingResult, spec
 
 R1, R5, LIKE1 = Condition(depth=1), Condition(depth=5), Condition(like=1)
 FIRST = 0.6

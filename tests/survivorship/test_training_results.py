@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from heldout.ids import Digest
-from heldout.report.training import TrainingResult, facts, tables
-from heldout.survivorship.training.conditions import ALL, Condition, paper_conditions
 from heldout.survivorship.training.experiment import CellRecord
 from heldout.survivorship.training.learning_curve import draw_curve
-from heldout.survivorship.training.training_results import (
+from heldout.survivorship.training.results import (
     Amount,
     TestOutcome,
     compare_conditions,
     correct_families,
     pairs_of,
 )
+from heldout.survivorship.training.triples import ALL, Condition, paper_conditions
+from heldout.survivorship.training.words import TrainingResult, facts, tables
 
 SEEDS, QUERIES = 3, 60
 R1, R5, LIKE1 = Condition(depth=1), Condition(depth=5), Condition(like=1)

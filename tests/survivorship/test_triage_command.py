@@ -17,7 +17,7 @@ from question_samples import answer
 
 from heldout.cli.program import main
 from heldout.ids import digest_bytes
-from heldout.store.question_folder import QuestionFolder
+from heldout.survivorship.discarded.folder import QuestionFolder
 from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE, Answer
 from heldout.trec.qrels import parse_qrels
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.training.conditions import ALL, Condition, paper_conditions
-from heldout.survivorship.training.selections import Selection, select_triples
+from heldout.survivorship.training.triple_files import Selection, select_triples
 from heldout.survivorship.training.triples import (
+    ALL,
+    Condition,
     Sampler,
     SelectedPlaces,
     Triple,
@@ -20,6 +21,7 @@ from heldout.survivorship.training.triples import (
     as_small_as,
     count_triples,
     make_triples,
+    paper_conditions,
     places_of,
     shown_within,
 )

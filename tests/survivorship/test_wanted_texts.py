@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heldout.collections.collection import read_wanted_texts
 from heldout.collections.tables import parse_documents
-from heldout.collections.wanted_texts import read_wanted_texts
 from heldout.errors import InputError
 from heldout.ids import DocId
 

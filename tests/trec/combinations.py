@@ -15,14 +15,15 @@ import pytest
 import zstandard
 from naive_runs import assert_same
 
-from heldout.measures.evaluate import evaluate
-from heldout.measures.spec import Measure, parse_measure
+from heldout.scoring.evaluate import evaluate
+from heldout.scoring.spec import Measure, parse_measure
 from heldout.trec.accelerators import Accelerators, Bzip2, Gzip, Scanner
 from heldout.trec.ranking import Order
 from heldout.trec.reading import archives
 from heldout.trec.reading.streams import Limits
-from heldout.trec.runs import Expected, Scan, scan_run
+from heldout.trec.runs import scan_run
 from heldout.trec.scanning import numeric
+from heldout.trec.scans import Expected, Scan
 
 Qrels = Mapping[str, Mapping[str, int]]
 

@@ -9,7 +9,8 @@ from importlib.util import find_spec
 from heldout.trec.accelerators import Accelerators, Scanner
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import Limits
-from heldout.trec.runs import Expected, Scan, scan_run
+from heldout.trec.runs import scan_run
+from heldout.trec.scans import Expected, Scan
 
 Row = tuple[str, str, int, str]
 """Query, document, rank, score as text."""

@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 from odd_runs import GRADES, odd_runs
 from test_malformed_runs import CASES, TOLERATED, Case
 
-from heldout.measures import ranked
+from heldout.scoring import measures as ranked
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.ranking import ORDERS, Order
 from heldout.trec.reading.streams import Limits
-from heldout.trec.runs import Expected
 from heldout.trec.scanning.scanners import make_scanner
+from heldout.trec.scans import Expected
 
 QRELS = {"1": {"a": 1, "b": 0, "c": 3}, "2": {"a": 2}, "7": {"é": 1, "7": -1}}
 REFUSED_ON_THE_WAY = {"no-scores", "nul-byte", "line-too-long", "too-many-lines", "query-too-large"}

@@ -19,8 +19,10 @@ import zstandard
 
 from heldout.errors import InputError, Problem, SetupError
 from heldout.trec.accelerators import Accelerators
-from heldout.trec.reading import archives, lbzip2, streams
-from heldout.trec.reading.streams import Limits, Replay, TextReader
+from heldout.trec.reading import archives, streams
+from heldout.trec.reading import archives as lbzip2
+from heldout.trec.reading.sources import Replay
+from heldout.trec.reading.streams import Limits, TextReader
 
 STDLIB = Accelerators()
 RNG = random.Random(3)  # noqa: S311 - which text and which bit

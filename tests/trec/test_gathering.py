@@ -17,9 +17,9 @@ from naive_runs import Row, format_run, integers, judged, ranked_documents
 from odd_runs import GRADES, tied_runs
 
 from heldout.trec import runs
-from heldout.trec.gathering import Gathered
 from heldout.trec.ranking import ORDERS, Order
 from heldout.trec.reading.streams import Limits
+from heldout.trec.runs import Gathered
 
 PIECES = st.lists(
     st.tuples(
@@ -149,8 +149,8 @@ QUERIES = 1000
 DEPTH = 700
 PROGRAM = """
 import json, re, sys
-from heldout.measures.evaluate import evaluate
-from heldout.measures.spec import parse_measure
+from heldout.scoring.evaluate import evaluate
+from heldout.scoring.spec import parse_measure
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.runs import scan_run
 from heldout.trec.reading.streams import open_input

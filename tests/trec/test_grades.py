@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.measures.evaluate import evaluate
-from heldout.measures.spec import parse_measure
-from heldout.trec.grades import combine, regrade
+from heldout.scoring.evaluate import evaluate
+from heldout.scoring.spec import parse_measure
+from heldout.trec.qrels import combine, regrade
 from heldout.trec.runs import scan_run
 
 IDS = st.sampled_from([f"d{n}" for n in range(8)])

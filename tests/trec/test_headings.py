@@ -5,9 +5,9 @@ from io import BytesIO
 import pytest
 
 from heldout.errors import InputError
-from heldout.trec.headings import LEFT_OUT, names_query
 from heldout.trec.qrels import read_qrels
 from heldout.trec.runs import scan_run
+from heldout.trec.text import LEFT_OUT, names_query
 
 MSMARCO = "or 3 columns: query, document, rank, as for MS MARCO, in every line"
 

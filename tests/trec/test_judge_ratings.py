@@ -6,7 +6,7 @@ from io import BytesIO
 import pytest
 
 from heldout.errors import InputError
-from heldout.trec.ratings import read_ratings
+from heldout.trec.judgments import read_ratings
 
 
 def read(text: bytes) -> object:

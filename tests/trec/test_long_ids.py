@@ -12,7 +12,7 @@ from combinations import SCANNERS
 from heldout.trec import accelerators
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.runs import scan_run
-from heldout.trec.scanning.hashing import hash_documents
+from heldout.trec.scanning.plain import hash_documents
 from heldout.trec.tops import read_tops
 
 LONG = b"x" * 60_000

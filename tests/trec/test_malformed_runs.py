@@ -10,7 +10,7 @@ from naive_runs import scan
 from heldout.errors import InputError
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import Limits
-from heldout.trec.runs import Expected
+from heldout.trec.scans import Expected
 
 ANY = Expected()
 

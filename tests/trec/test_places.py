@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
-from heldout.measures.evaluate import evaluate
-from heldout.measures.spec import parse_measure
-from heldout.trec.places import read_places, see_through
+from heldout.scoring.evaluate import evaluate
+from heldout.scoring.spec import parse_measure
 from heldout.trec.qrels import read_qrels
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.sources import open_input
 from heldout.trec.runs import scan_run
+from heldout.trec.tops import read_places, see_through
 
 _MEASURES = [parse_measure(name) for name in ("RR@10", "nDCG@10", "AP", "R@100", "Unjudged@10")]
 _DOCS = ["a", "b", "c", "d", "e", "f"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
-from heldout.trec.candidates import read_candidates
+from heldout.trec.groups import read_candidates
 from heldout.trec.queries import format_queries, parse_queries
 
 IDS = st.text(

@@ -11,7 +11,7 @@ from combinations import Qrels, blocks_of, combinations, see_by_all
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.qrels import read_qrels
 from heldout.trec.ranking import ORDERS
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.sources import open_input
 
 Data = Callable[[str], Path]
 COVID = "trec-covid-round1"

@@ -9,8 +9,9 @@ import pytest
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
 from heldout.trec.ranking import Order
-from heldout.trec.reading.streams import open_input
-from heldout.trec.runs import Expected, Scan, scan_run
+from heldout.trec.reading.sources import open_input
+from heldout.trec.runs import scan_run
+from heldout.trec.scans import Expected, Scan
 
 Data = Callable[[str], Path]
 COVID = "trec-covid-round1"

@@ -22,8 +22,8 @@ from naive_runs import (
 )
 from odd_runs import DOCUMENTS, GRADES, QUERIES, tied_runs
 
-from heldout.measures.evaluate import evaluate
-from heldout.measures.spec import parse_measure
+from heldout.scoring.evaluate import evaluate
+from heldout.scoring.spec import parse_measure
 from heldout.trec.ranking import ORDERS, Order
 
 Ranking = Sequence[str]

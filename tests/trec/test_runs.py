@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_runs import format_run, hash_document, integers, scan
 
-from heldout.trec.runs import Expected, Facts, check_run, scan_run
-from heldout.trec.scanning.hashing import hash_documents
+from heldout.trec.runs import check_run, scan_run
+from heldout.trec.scanning.plain import hash_documents
+from heldout.trec.scans import Expected, Facts
 
 MSMARCO = b"7\tb\t1\n7\ta\t2\n9\tc\t1\n"
 TREC = b"7 Q0 a 1 0.5 t\n7 Q0 b 2 0.75 t\n7 Q0 c 3 0.5 t\n9\tQ0\tc\t1\t-1\tt\n"

@@ -12,9 +12,8 @@ from naive_runs import integers, scan
 
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import Limits
-from heldout.trec.scanning.hashing import hash_documents
+from heldout.trec.scanning.plain import BROKEN, hash_documents
 from heldout.trec.scanning.scanners import make_scanner
-from heldout.trec.scanning.segments import BROKEN
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "fuzz"))
 

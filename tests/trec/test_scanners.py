@@ -17,8 +17,7 @@ from heldout.trec.accelerators import Accelerators
 from heldout.trec.ranking import ORDERS, Order
 from heldout.trec.rows import COLUMNS
 from heldout.trec.runs import scan_run
-from heldout.trec.scanning.scanners import make_scanner
-from heldout.trec.scanning.segments import (
+from heldout.trec.scanning.plain import (
     BROKEN,
     CLOSE,
     UNICODE,
@@ -29,6 +28,7 @@ from heldout.trec.scanning.segments import (
     Scanner,
     Segment,
 )
+from heldout.trec.scanning.scanners import make_scanner
 from heldout.trec.text import is_clean
 
 DEPTH = 3

@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 from combinations import combinations
 
-from heldout.measures.evaluate import prepare
-from heldout.measures.spec import parse_measure
+from heldout.scoring.evaluate import prepare
 from heldout.scoring.score import Failed, Scored, Work, score_run
-from heldout.trec import gathering, runs
+from heldout.scoring.spec import parse_measure
+from heldout.trec import runs
+from heldout.trec import runs as gathering
 from heldout.trec.accelerators import Accelerators
-from heldout.trec.gathering import Gathered
 from heldout.trec.qrels import parse_qrels
 from heldout.trec.reading import sources
-from heldout.trec.runs import Scan, scan_run
+from heldout.trec.runs import Gathered, scan_run
+from heldout.trec.scans import Scan
 
 QUERIES, DEPTH = 100, 200
 APART = b"".join(

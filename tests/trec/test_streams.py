@@ -19,7 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
-from heldout.trec.reading.streams import Limits, Replay, TextReader, open_input, read_lines
+from heldout.trec.reading.sources import Replay, open_input
+from heldout.trec.reading.streams import Limits, TextReader, read_lines
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "plain": bytes,

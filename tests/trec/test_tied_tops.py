@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from heldout.trec.ranking import Order
 from heldout.trec.rows import Form
-from heldout.trec.tied_tops import TiedTops, read_tied_tops
+from heldout.trec.tops import TiedTops, read_tied_tops
 
 SCORES = st.lists(st.sampled_from([0.5, 1.0, 2.0, -3.0]), min_size=1, max_size=30)
 

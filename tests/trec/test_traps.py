@@ -10,11 +10,11 @@ import pytest
 import pytrec_eval
 from naive_runs import scan
 
-from heldout.measures.evaluate import evaluate
-from heldout.measures.spec import parse_measure
+from heldout.scoring.evaluate import evaluate
+from heldout.scoring.spec import parse_measure
 from heldout.trec.qrels import parse_qrels
 from heldout.trec.ranking import Order
-from heldout.trec.runs import Expected, Scan
+from heldout.trec.scans import Expected, Scan
 
 ROOT = Path(__file__).parents[2]
 A_IS_RELEVANT = {"q": {"a": 1}}

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.scores import table_of
-from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
+from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
+from heldout.scoring.table import table_of
 
 FIRST = datetime(2026, 1, 1, 9, tzinfo=UTC)
 

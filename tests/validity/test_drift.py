@@ -12,13 +12,13 @@ from numpy.random import PCG64, Generator
 from scipy.stats import theilslopes
 from simulated_boards import board_of, entries_of, evolve, means_of, view_of
 
+from heldout.analyses import drift as report
 from heldout.analyses.drift import Drift, find_drift, median_slopes
+from heldout.analyses.entries import BoardScores
+from heldout.analyses.views.views import pair_views
 from heldout.board.old_boards.legacy import parse_table
+from heldout.board.scores.analyses_source import scores_of_old_table
 from heldout.errors import InputError
-from heldout.pipeline.scoring.board_scores import scores_of_old_table
-from heldout.report import drift as report
-from heldout.validity.entries import BoardScores
-from heldout.validity.view_pairs import pair_views
 
 
 def rng(seed: int = 0) -> Generator:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heldout.analyses.entries import parse_entries
 from heldout.errors import InputError
-from heldout.validity.entry_table import parse_entries
 
 GOOD = """id,date,team,baseline,other
 b,2026-02-01,Lamp,no,x

@@ -13,14 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
+from heldout.analyses.agreement import judges as judge_report
+from heldout.analyses.agreement.judges import (
+    JudgeAgreement,
+    judge_agreement,
+    rate_documents,
+    rate_preferences,
+)
+from heldout.analyses.agreement.runs import run_agreement
 from heldout.cli.analysing import analyse
 from heldout.errors import InputError
-from heldout.report import agreement as judge_report
 from heldout.stats.agreement import cohen_kappa, krippendorff_alpha
-from heldout.trec.preferences import Preference
-from heldout.validity.agreement import JudgeAgreement, judge_agreement
-from heldout.validity.ratings import rate_documents, rate_preferences
-from heldout.validity.run_agreement import run_agreement
+from heldout.trec.judgments import Preference
 
 Labels = dict[str, dict[str, dict[str, int]]]
 LABELS = st.dictionaries(

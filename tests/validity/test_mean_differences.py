@@ -13,18 +13,20 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 from statsmodels.stats.multitest import multipletests
 
-from heldout.answers.table import to_latex, to_markdown
-from heldout.report.mean_differences import mean_facts, mean_tables, mean_values
-from heldout.scores import Better, ScoreTable, table_of
-from heldout.stats.tests import run_test
-from heldout.validity.first_ranks import Side
-from heldout.validity.mean_differences import (
+from heldout.analyses.outcomes.compare import (
     MeanDifference,
     MeanDifferences,
     Measured,
     compare_means,
+    mean_facts,
+    mean_tables,
+    mean_values,
 )
-from heldout.validity.verdicts import Correction
+from heldout.analyses.outcomes.verdicts import Correction
+from heldout.answers.table import to_latex, to_markdown
+from heldout.scoring.first_ranks import Side
+from heldout.scoring.table import Better, ScoreTable, table_of
+from heldout.stats.tests import run_test
 
 A = Side(name="a", runs=("a",))
 B = Side(name="b", runs=("b",))

@@ -11,16 +11,19 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 from scipy import stats
 
+from heldout.analyses.outcomes.curves import Band, success_curves
+from heldout.analyses.outcomes.outcomes import (
+    all_pairs,
+    analyse_outcomes,
+    compare_groups,
+    pairs_with,
+)
+from heldout.analyses.outcomes.tests import Line, Margins, PairTests, compare_runs
+from heldout.analyses.outcomes.verdicts import Rules, Verdict, correct_lines, order_runs
 from heldout.errors import InputError
-from heldout.scores import table_of
+from heldout.scoring.first_ranks import FirstRanks, Side, first_ranks
+from heldout.scoring.table import table_of
 from heldout.stats.all_pairs import count_outcomes
-from heldout.validity.first_ranks import FirstRanks, Side, first_ranks
-from heldout.validity.group_outcomes import compare_groups
-from heldout.validity.outcome_tests import Line, Margins, PairTests, compare_runs
-from heldout.validity.outcomes import all_pairs, analyse_outcomes, pairs_with
-from heldout.validity.run_order import order_runs
-from heldout.validity.success_curves import Band, success_curves
-from heldout.validity.verdicts import Rules, Verdict, correct_lines
 
 A, B = Side(name="a", runs=("a",)), Side(name="b", runs=("b",))
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from heldout.scores import table_of
+from heldout.analyses.outcomes.outcomes import all_pairs
+from heldout.analyses.outcomes.tests import Line, Margins, PairTests, compare_runs
+from heldout.scoring.first_ranks import FirstRanks, first_ranks
+from heldout.scoring.table import table_of
 from heldout.stats.rank_tests import share_not_lower_p
 from heldout.stats.results import TestResult
 from heldout.stats.tests import compare_counts, run_test
-from heldout.validity.first_ranks import FirstRanks, first_ranks
-from heldout.validity.outcome_tests import Line, Margins, PairTests, compare_runs
-from heldout.validity.outcomes import all_pairs
 
 Integers = NDArray[np.int64]
 MARGINS = Margins(found=0.05, esl=0.7)

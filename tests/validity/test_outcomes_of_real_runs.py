@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from heldout.cli.score_source import Source, load_scores
-from heldout.report.outcome_pairs import opposes
-from heldout.report.outcome_words import tell_ties
+from heldout.analyses.outcomes.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
+from heldout.analyses.outcomes.pairs import opposes
+from heldout.analyses.outcomes.tests import Line
+from heldout.analyses.outcomes.verdicts import Rules
+from heldout.analyses.outcomes.words import tell_ties
+from heldout.cli.analyses.score_source import Source, load_scores
+from heldout.scoring.first_ranks import FirstRanks, first_ranks
 from heldout.stats.all_pairs import count_outcomes
-from heldout.validity.first_ranks import FirstRanks, first_ranks
-from heldout.validity.outcome_tests import Line
-from heldout.validity.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
-from heldout.validity.verdicts import Rules
 
 Data = Callable[[str], Path]
 K = 100

@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from heldout.analyses.power import plan_power
+from heldout.analyses import power as report
+from heldout.analyses.power import MOST_QUERIES, plan_power, simulate_power
 from heldout.answers.table import to_latex, to_markdown
-from heldout.board.query_sets.resolution import measure_spread, resolve
+from heldout.board.scores.describe import measure_spread, resolve
 from heldout.cli.analysing import analyse
 from heldout.errors import InputError
-from heldout.report import power as report
-from heldout.scores import ScoreTable, table_of
+from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.power import queries_needed
-from heldout.validity.power_simulation import MOST_QUERIES, simulate_power
 
 
 def pilot(systems: int = 5, queries: int = 60, seed: int = 0) -> ScoreTable:

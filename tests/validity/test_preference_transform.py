@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.cli.score_source import Source, load_scores
+from heldout.cli.analyses.score_source import Source, load_scores
 from heldout.errors import InputError
-from heldout.measures.spec import parse_measure
-from heldout.scores import table_of
-from heldout.trec.preferences import Preference, read_preferences
+from heldout.scoring.spec import parse_measure
+from heldout.scoring.table import table_of
+from heldout.scoring.transforms import calibrate, fit_shares, to_preference
+from heldout.trec.judgments import Preference, read_preferences
 from heldout.trec.qrels import read_qrels
-from heldout.validity.preference_transform import calibrate, fit_shares, to_preference
 
 
 def test_shares_are_those_of_the_judgments_where_they_rise() -> None:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu, ttest_rel
 from simulated_boards import board_of, entries_of, evolve, means_of, view_of
 
+from heldout.analyses import progress as report
+from heldout.analyses.entries import BoardScores
 from heldout.analyses.progress import Progress, trace_progress
 from heldout.board.old_boards.legacy import parse_table
+from heldout.board.scores.analyses_source import scores_of_old_table
 from heldout.errors import InputError
-from heldout.pipeline.scoring.board_scores import scores_of_old_table
-from heldout.report import progress as report
-from heldout.validity.entries import BoardScores
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -12,17 +12,17 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heldout.analyses import facets as report
+from heldout.analyses.entries import ViewScores
 from heldout.analyses.facets import Facets, compare_facets
+from heldout.analyses.subsets import cut_queries, cut_subset, cut_view, format_scores
 from heldout.answers.table import to_latex, to_markdown
 from heldout.cli.analysing import analyse
 from heldout.errors import InputError
-from heldout.report import facets as report
-from heldout.scores import ScoreTable, cut_table, parse_scores, table_of
+from heldout.scoring.query_facets import by_length, by_question, by_words
+from heldout.scoring.table import ScoreTable, cut_table, parse_scores, table_of
 from heldout.trec.qrels import parse_qrels
 from heldout.trec.queries import parse_queries
-from heldout.validity.entries import ViewScores
-from heldout.validity.query_facets import by_length, by_question, by_words
-from heldout.validity.subsets import cut_queries, cut_subset, cut_view, format_scores
 
 
 def seeded(seed: int = 0) -> np.random.Generator:

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from heldout.analyses.ranges import RankRanges, rank_ranges
 from heldout.errors import InputError
-from heldout.scores import ScoreTable, table_of
+from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.resampling import bootstrap_ranks
-from heldout.validity.ranges import RankRanges, rank_ranges
 
 
 def rng(seed: int = 0) -> np.random.Generator:

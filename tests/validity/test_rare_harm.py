@@ -5,10 +5,10 @@ import pytest
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from heldout.analyses.outcomes.outcomes import analyse_outcomes
+from heldout.analyses.outcomes.verdicts import Rules, Verdict
 from heldout.ids import Digest
-from heldout.validity.first_ranks import FirstRanks, Side
-from heldout.validity.outcomes import analyse_outcomes
-from heldout.validity.verdicts import Rules, Verdict
+from heldout.scoring.first_ranks import FirstRanks, Side
 
 K = 100
 RULES = Rules()

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from heldout.analyses import reliability as module
+from heldout.analyses import reliability as report
 from heldout.analyses.reliability import COLUMNS, Agreement, Reliability, measure_reliability
 from heldout.answers.table import to_latex, to_markdown
 from heldout.cli.analysing import analyse
 from heldout.errors import InputError
-from heldout.report import reliability as report
-from heldout.scores import ScoreTable, table_of
+from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.all_pairs import PairOptions
 from heldout.stats.tests import run_test
 

@@ -13,20 +13,18 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heldout.analyses import scales as report
 from heldout.analyses.scales import describe_scale
 from heldout.answers.table import to_latex, to_markdown
-from heldout.cli.analysing import analyse
 
 # CMD scales command
-from heldout.cli.score_source import Source, load_measures, load_scores
+from heldout.cli.analyses.score_source import Source, load_measures, load_scores
+from heldout.cli.analysing import analyse
 from heldout.errors import InputError
-from heldout.measures.hits import Hits
-from heldout.measures.ranked import summarise
-from heldout.measures.spec import parse_measure
-from heldout.report import scales as report
-from heldout.scores import table_of
-from heldout.validity.attainable import Universe, find_values, universe_of
-from heldout.validity.interval_transform import to_interval
+from heldout.scoring.measures import Hits, summarise
+from heldout.scoring.spec import parse_measure
+from heldout.scoring.table import table_of
+from heldout.scoring.transforms import Universe, find_values, to_interval, universe_of
 
 
 def universe(name: str, length: int, judged: dict[int, int] | None = None) -> Universe:

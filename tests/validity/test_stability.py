@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heldout.analyses.ranges import rank_ranges
 from heldout.analyses.stability import bootstrap_stability
 from heldout.errors import InputError
-from heldout.scores import parse_scores, table_of
-from heldout.validity.ranges import rank_ranges
+from heldout.scoring.table import parse_scores, table_of
 
 
 def rng(seed: int = 0) -> np.random.Generator:

@@ -11,12 +11,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from heldout.analyses.analysis import Draws
-from heldout.analyses.stability import ANALYSIS, StabilityOptions, bootstrap_stability
+from heldout.analyses.ranges import rank_ranges
+from heldout.analyses.stability import ANALYSIS, StabilityOptions, bootstrap_stability, spec
 from heldout.cli.analysing import analyse
-from heldout.report.stability_charts import spec
-from heldout.scores import table_of
 from heldout.scoring.scores import Scores
-from heldout.validity.ranges import rank_ranges
+from heldout.scoring.table import table_of
 
 
 @pytest.fixture

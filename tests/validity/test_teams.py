@@ -12,12 +12,12 @@ from numpy.random import PCG64, Generator
 from scipy.stats import linregress, t
 from simulated_boards import board_of, entries_of, evolve, means_of, view_of
 
+from heldout.analyses import teams as report
+from heldout.analyses.entries import AlikeRuns, BoardScores
 from heldout.analyses.teams import Teams, look_at_teams
 from heldout.board.old_boards.legacy import parse_table
+from heldout.board.scores.analyses_source import scores_of_old_table
 from heldout.errors import InputError
-from heldout.pipeline.scoring.board_scores import scores_of_old_table
-from heldout.report import teams as report
-from heldout.validity.entries import AlikeRuns, BoardScores
 
 
 def rng(seed: int = 0) -> Generator:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
+from heldout.analyses.views import words as transfer_charts
+from heldout.analyses.views.views import Transfer, compare_rankings
+from heldout.analyses.views.words import transfer_facts, transfer_tables, transfer_value
 from heldout.charts.svg import draw
-from heldout.report import transfer_charts
-from heldout.report.views import transfer_facts, transfer_tables, transfer_value
-from heldout.scores import ScoreTable, table_of
-from heldout.validity.transfer import Transfer, compare_rankings
+from heldout.scoring.table import ScoreTable, table_of
 
 
 def table(views: dict[str, list[float | None]]) -> ScoreTable:

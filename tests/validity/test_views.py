@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from simulated_boards import board_of, entries_of, view_of
 
 from heldout.analyses.stability import bootstrap_stability
+from heldout.analyses.views.views import View, Views, bootstrap_views
+from heldout.analyses.views.words import facts, spec_of_view_charts
 from heldout.charts.svg import draw
+from heldout.cli.analyses.score_source import Source, load_measures
 from heldout.cli.analysing import analyse
-from heldout.cli.score_source import Source, load_measures
 from heldout.errors import InputError
-from heldout.report.view_charts import spec
-from heldout.report.views import facts
-from heldout.scores import ScoreTable, table_of
+from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.rank_correlation import kendall
-from heldout.validity.views import View, Views, bootstrap_views
 
 RISING = np.linspace(0, 0.3, 6)
 
@@ -155,7 +154,7 @@ def test_bad_input_is_told() -> None:
 
 def test_the_picture_has_a_row_for_each_run_on_each_view() -> None:
     found = compare(scores(1), scores(2), named=["a", "f"])
-    drawn = draw(spec(found))
+    drawn = draw(spec_of_view_charts(found))
     assert drawn.count(">v0<") == drawn.count(">v1<") == 2
     assert "f, v0: rank 1 in" in drawn
 
@@ -228,7 +227,7 @@ def test_the_command_takes_all_views_of_a_board(
     rows = {"a": rng.random(20), "b": rng.random(20) + 1, "c": rng.random(20) + 2}
     views = view_of("eval", rows), view_of("reserve", rows, public=False)
     board = board_of(entries_of(list(rows)), *views)
-    monkeypatch.setattr("heldout.cli.view_source.load_board", lambda _: board)
+    monkeypatch.setattr("heldout.cli.analyses.sources.load_board", lambda _: board)
     sources = ["--board", tmp_path, "--vault", tmp_path]
     found = json.loads(run(*sources, "--json").stdout)
     assert [view["view"] for view in found["views"]] == ["eval RR@10", "reserve RR@10"]

@@ -9,15 +9,9 @@ from fastapi import FastAPI
 from httpx import Response
 from judging_stage import Caller, Clock, Stages
 
-from heldout.store.question_folder import QuestionFolder
-from heldout.survivorship.discarded.questions import (
-    TRIAGE,
-    Answer,
-    Form,
-    Question,
-    ShownPassage,
-)
-from heldout.web.annotating import Annotating, make_annotating_app
+from heldout.survivorship.discarded.folder import QuestionFolder
+from heldout.survivorship.discarded.questions import TRIAGE, Answer, Form, Question, ShownPassage
+from heldout.survivorship.pages.annotating import Annotating, make_annotating_app
 
 TOKEN = "a token of sixteen characters"  # noqa: S105 - of the tests
 QUERY = "how long do I boil an egg"

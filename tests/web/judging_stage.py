@@ -20,15 +20,15 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient, Response
 
-from heldout.preferences.crowds.codes import personal_link
-from heldout.preferences.judgments import Judgment
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.settings import Settings
-from heldout.preferences.tasks import Item, Task
-from heldout.store.judging.campaigns import Campaign, load_campaign, read_campaign
-from heldout.store.judging.database import Database, open_database
-from heldout.store.judging.readings import judgments
-from heldout.web.app import make_app
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.campaign.rows import Item, Task
+from heldout.judging.campaign.settings import Settings
+from heldout.judging.database.campaigns import Campaign, load_campaign, read_campaign
+from heldout.judging.database.database import Database, open_database
+from heldout.judging.database.overviews import judgments
+from heldout.judging.pages.app import make_app
+from heldout.judging.platforms.links import personal_link
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SETTINGS = Settings(

@@ -13,15 +13,13 @@ from judging_stage import Stage, Stages, fields_of
 from organiser_stage import TOKEN, Organiser, copied, worked
 
 from heldout.errors import SetupError
-from heldout.preferences.agreement import JudgeAgreement, judge_agreement
-from heldout.preferences.bias import measure_bias
-from heldout.preferences.crowds.codes import personal_code, read_code
-from heldout.preferences.quality import JudgingQuality
-from heldout.store.judging.organiser import read_launch_state, set_launch
-from heldout.store.judging.overviews import assignments
-from heldout.store.judging.payments import payments_due
-from heldout.web.admin_quality import quality_sections
-from heldout.web.signing_in import COOKIE, Attempts, SessionSigner, check_token
+from heldout.judging.database.organiser import payments_due, read_launch_state, set_launch
+from heldout.judging.database.overviews import assignments
+from heldout.judging.pages.admin_quality import quality_sections
+from heldout.judging.platforms.links import personal_code, read_code
+from heldout.judging.studies.bias import measure_bias
+from heldout.judging.studies.judges import JudgeAgreement, JudgingQuality, judge_agreement
+from heldout.web.guard import COOKIE, Attempts, SessionSigner, check_token
 
 PAGES = (
     *("/admin", "/admin/quality", "/admin/pairs", "/admin/workers", "/admin/payments"),
@@ -272,7 +270,7 @@ def test_quality_is_worked_out_again_only_where_a_judgment_or_a_finished_task_is
         asked.append(given)
         return judge_agreement(*given, **more)
 
-    monkeypatch.setattr("heldout.web.quality_page.judge_agreement", counting)
+    monkeypatch.setattr("heldout.judging.pages.admin_quality.judge_agreement", counting)
     stage = organiser.stage
     root = stage.begin("eva")
     before = organiser.words("/admin/quality")

@@ -180,7 +180,7 @@ def test_a_full_disk_is_told_and_the_answer_stays(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("heldout.store.files.os.fsync", full)
+        patch.setattr("heldout.files.durable.os.fsync", full)
         page.get_by_role("button", name="Save, next").click()
         expect(page.get_by_role("status")).to_contain_text("the server can't save just now")
     page.get_by_role("button", name="Save, next").click()

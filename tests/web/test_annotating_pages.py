@@ -14,9 +14,9 @@ from annotating_stage import TOKEN, Desk, asked, hidden, make_desk
 from judging_stage import Stages, words_of
 
 from heldout.errors import InputError
-from heldout.store.question_folder import QuestionFolder
+from heldout.survivorship.discarded.folder import QuestionFolder
 from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE
-from heldout.web.annotator_tokens import AnnotatorSigner
+from heldout.survivorship.pages.annotating import AnnotatorSigner
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_a_full_disk_loses_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) 
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("heldout.store.files.os.fsync", full)
+        patch.setattr("heldout.files.durable.os.fsync", full)
         page = desk.post(root, 2, sent, 2)
     assert page.status_code == 503
     assert "Not saved" in words_of(page)

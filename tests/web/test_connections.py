@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse
 from judging_stage import Stages
 
-from heldout.web.connections import Connection, QuietLog, server_options
+from heldout.web.guard import Connection, QuietLog, server_options
 
 Serve = Callable[..., tuple[str, int]]
 

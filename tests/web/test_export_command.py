@@ -11,9 +11,8 @@ from click.testing import CliRunner
 from judging_stage import Stage, Stages
 
 from heldout.cli.program import main
-from heldout.preferences.judgments import Judgment, counted, parse_judgments
-from heldout.preferences.merging import merge_judgments
-from heldout.store.campaign_files import CampaignFolder
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.judgments import Judgment, counted, merge_judgments, parse_judgments
 
 ADA, BOB = "5f" * 12, "6e" * 12
 

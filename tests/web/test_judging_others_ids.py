@@ -4,8 +4,8 @@ import judging_stage
 import pytest
 from judging_stage import MTURK, Make, Stage, fields_of, words_of
 
-from heldout.store.judging.payments import payments_due
-from heldout.store.judging.progress import uncounted_pay
+from heldout.judging.database.organiser import payments_due
+from heldout.judging.database.overviews import uncounted_pay
 
 stage = judging_stage.stage
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.web.rendering import LONGEST_RUN, break_runs
+from heldout.web.pages import LONGEST_RUN, break_runs
 
 PIECES = st.sampled_from(
     ["<b>&amp;\"'", "x" * 4_000, "é\u0301" * 3_000, " ", "\n", "\u4e00" * 6_000]

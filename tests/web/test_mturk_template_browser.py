@@ -8,11 +8,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Request, expect
 
 import chromium
-from heldout.preferences.crowds.mturk import hit_cells, hit_files
-from heldout.preferences.pool_texts import gather_texts
-from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.settings import Settings
-from heldout.preferences.tasks import Item, Task
+from heldout.judging.campaign.pools import Candidate, Pool, gather_texts
+from heldout.judging.campaign.rows import Item, Task
+from heldout.judging.campaign.settings import Settings
+from heldout.judging.platforms.mturk import hit_cells, hit_files
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 browser = chromium.browser

@@ -13,7 +13,7 @@ from judging_stage import Stage, Stages, fields_of, words_of
 from organiser_stage import Organiser
 
 from heldout.cli.program import main
-from heldout.preferences.crowds.codes import is_signed, personal_link
+from heldout.judging.platforms.links import is_signed, personal_link
 
 KEY = bytes(range(32))
 

@@ -18,11 +18,11 @@ from click.testing import CliRunner
 from judging_stage import QUERY, SETTINGS, START, A, B, campaign_tasks, fields_of
 
 from heldout.cli.program import main
-from heldout.preferences.pools import Pool
-from heldout.preferences.tasks import Task
-from heldout.store.campaign_files import CampaignFolder
-from heldout.store.judging.campaigns import load_campaign, read_campaign
-from heldout.store.judging.database import open_database
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.pools import Pool
+from heldout.judging.campaign.rows import Task
+from heldout.judging.database.campaigns import load_campaign, read_campaign
+from heldout.judging.database.database import open_database
 from ports import free_port
 
 TOML = f"""

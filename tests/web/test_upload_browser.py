@@ -12,9 +12,9 @@ from playwright.sync_api import Browser, Page, expect
 
 import chromium
 from chromium import AXE
-from heldout.store.registrations import is_team
-from heldout.store.uploads import Limits, UploadFolder
-from heldout.web.intake import ADDRESS, Intake, make_upload_app
+from heldout.board.site.intake import ADDRESS, Intake, make_upload_app
+from heldout.board.store.arrivals import is_team
+from heldout.board.store.uploads import Limits, UploadFolder
 from heldout.web.pages import Study
 
 pytestmark = pytest.mark.browser

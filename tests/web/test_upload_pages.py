@@ -16,16 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging_stage import Stages, words_of
 
+from heldout.board.site.intake import ADDRESS, Intake, UploadForm, intake_routes, make_upload_app
+from heldout.board.store.arrivals import find_in_folder, is_team
+from heldout.board.store.uploads import Limits, UploadFolder
 from heldout.envelope.bundle import file_names
 from heldout.errors import InputError
 from heldout.ids import SubmissionId
-from heldout.store.arrivals import find_in_folder
-from heldout.store.registrations import is_team
-from heldout.store.uploads import Limits, UploadFolder
-from heldout.web.app import make_app
-from heldout.web.intake import ADDRESS, Intake, intake_routes, make_upload_app
+from heldout.judging.pages.app import make_app
 from heldout.web.pages import Study
-from heldout.web.upload_forms import UploadForm
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ENDINGS = file_names("age", SubmissionId("")).all
@@ -479,9 +477,9 @@ def test_a_folder_that_is_gone_is_told_without_its_path(door: Door) -> None:
 
 def test_no_key_and_no_vault_is_within_reach_of_the_upload() -> None:
     graph = grimp.build_graph("heldout")
-    reached = graph.find_upstream_modules("heldout.web.intake")
-    assert "heldout.store.uploads" in reached
-    forbidden = ("heldout.envelope", "heldout.store.vault", "heldout.pipeline", "heldout.cli")
+    reached = graph.find_upstream_modules("heldout.board.site.intake")
+    assert "heldout.board.store.uploads" in reached
+    forbidden = ("heldout.envelope", "heldout.board.store.vault", "heldout.pipeline", "heldout.cli")
     assert [name for name in reached if name.startswith(forbidden)] == []
 
 

@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from heldout.cli.uploading import UPLOADS, UPLOADS_FORM, intake_of, upload_options
+from heldout.cli.serving import UPLOADS, UPLOADS_FORM, intake_of, upload_options
 from heldout.errors import SetupError
 
 

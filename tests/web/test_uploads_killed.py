@@ -18,8 +18,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 import uvicorn
-from heldout.store.uploads import Limits, UploadFolder
-from heldout.web.intake import Intake, make_upload_app
+from heldout.board.store.uploads import Limits, UploadFolder
+from heldout.board.site.intake import Intake, make_upload_app
 endings = (".tar.age", "-metadata.json.age", ".key.age")
 limits = Limits(free_bytes=0, at_once=99)
 folder = UploadFolder(path=Path(sys.argv[1]), endings=endings, limits=limits)

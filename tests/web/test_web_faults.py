@@ -15,8 +15,8 @@ import pytest
 from judging_stage import Make, Stage, fields_of, words_of
 from sqlalchemy import event
 
-from heldout.store.judging import desk
-from heldout.store.judging.faults import DatabaseError
+from heldout.judging.database import working as desk
+from heldout.judging.database.database import DatabaseError
 
 stage = judging_stage.stage
 

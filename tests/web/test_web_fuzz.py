@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging_stage import Stages, fields_of
 
-from heldout.preferences.judgments import Reason
+from heldout.judging.campaign.judgments import Reason
 
 KNOWN = {200, 303, 400, 403, 404, 405, 409, 410, 413, 422}
 words = st.text(max_size=30)

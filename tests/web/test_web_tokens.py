@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from itsdangerous import URLSafeSerializer
 
-from heldout.web.signed_values import BadTokenError, OldTokenError
-from heldout.web.tokens import Signer, Stamp
+from heldout.judging.pages.visitors import Signer, Stamp
+from heldout.web.guard import BadTokenError, OldTokenError
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SIGNER = Signer(key=b"a" * 32)

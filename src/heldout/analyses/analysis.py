@@ -10,6 +10,7 @@ from heldout.answers.answer import Answer
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+
 Given = TypeVar("Given")
 Options = TypeVar("Options")
 

@@ -4,10 +4,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from heldout.analyses.entries import AlikeRuns, BoardScores, ViewScores
+from heldout.analyses.subsets import cut_view
 from heldout.errors import plural
 from heldout.trec.ranking import Order
-from heldout.validity.entries import AlikeRuns, BoardScores, ViewScores
-from heldout.validity.subsets import cut_view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

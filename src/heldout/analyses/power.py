@@ -14,20 +14,36 @@ is the pair with the smallest mean difference, which needs the least reweighting
 import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from dataclasses import asdict, dataclass
+from math import log10
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.table import Cell, Column, Table
+from heldout.charts.axes import Tick, log_ticks
+from heldout.charts.labels import Label
+from heldout.charts.svg import (
+    INK,
+    MUTED,
+    Canvas,
+    Frame,
+    draw_dots,
+    draw_line,
+    draw_texts,
+    join_layers,
+)
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
-from heldout.measures.spec import parse_measure
 from heldout.options import Alpha, Level, Opt
-from heldout.scores import ScoreTable
 from heldout.scoring.scores import Scores
+from heldout.scoring.spec import parse_measure
+from heldout.scoring.table import ScoreTable, score_matrix
 from heldout.stats.power import (
     Spread,
     detectable_difference,
@@ -35,8 +51,137 @@ from heldout.stats.power import (
     pair_deviations,
     queries_needed,
 )
-from heldout.validity.power_simulation import Simulated, SimulatedTest, simulate_power
-from heldout.validity.score_matrix import score_matrix
+from heldout.stats.resampling import map_blocks
+from heldout.stats.tests import run_test
+
+# Power of a test by simulation, on queries drawn from the differences of a pilot's pair.
+#
+# Differences are drawn as they are, zeros and ties too, but some more often than others: with
+# probabilities that make their mean the one asked for and else change as little as possible
+# (exponential tilting). This says whether a plan by the t test holds on scores that are not
+# normal, and what other tests find. Source: Efron 1981, nonparametric tilting.
+
+MOST_QUERIES = 20_000
+"""Queries of a simulated set at most; a plan for more stands without a simulation."""
+
+_BLOCK = 32
+
+SimulatedTest = Literal["t", "signed-rank", "sign"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """A test on drawn queries.
+
+    Attributes:
+        test: its name.
+        queries: drawn in each trial.
+        difference: true mean difference.
+        power: share of trials that are significant in the right direction.
+        wrong: share that are significant in the wrong one.
+        error: standard error of `power` that the number of trials leaves.
+        trials: how many.
+        why: why there is none, as where the pair has no difference so large, or where a set would
+            have more than `MOST_QUERIES` queries; else "".
+    """
+
+    test: SimulatedTest
+    queries: int
+    difference: float
+    trials: int
+    power: float | None = None
+    wrong: float | None = None
+    error: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Plan:
+    """What every trial needs: the arguments of `simulate_power`, and the differences' chances."""
+
+    differences: NDArray[np.float64]
+    chances: NDArray[np.float64]
+    test: SimulatedTest
+    queries: int
+    alpha: float
+
+
+def simulate_power(
+    differences: NDArray[np.float64],
+    test: SimulatedTest,
+    rng: Generator,
+    *,
+    difference: float,
+    queries: int,
+    alpha: float = 0.05,
+    trials: int = 1000,
+    executor: Executor | None = None,
+) -> Simulated:
+    """How often a test is significant on queries drawn from a pair's differences.
+
+    Args:
+        differences: of a pilot pair, by query.
+        test: a test of `stats.tests`.
+        rng: where draws come from.
+        difference: true mean difference, from 0.
+        queries: drawn in each trial, at least 2.
+        alpha: level of the two-sided test, in (0, 1).
+        trials: how many, >= 1.
+        executor: where to compute; `None` for here.
+
+    Returns:
+        Without a power where no differences are so large, and where the queries are too many.
+    """
+    chances = _tilt(differences, difference)
+    if chances is None or queries > MOST_QUERIES:
+        why = f"no difference of the pilot's pair lies beyond {difference:.4g}"
+        if queries > MOST_QUERIES:
+            why = f"more than {MOST_QUERIES:,} queries are not simulated"
+        return Simulated(test=test, queries=queries, difference=difference, trials=trials, why=why)
+    plan = _Plan(differences=differences, chances=chances, test=test, queries=queries, alpha=alpha)
+    blocks = map_blocks(_draw, plan, rng=rng, draws=trials, size=_BLOCK, executor=executor)
+    won, lost = (sum(counts) for counts in zip(*blocks, strict=True))
+    share = won / trials
+    return Simulated(
+        test=test,
+        queries=queries,
+        difference=difference,
+        power=share,
+        wrong=lost / trials,
+        error=math.sqrt(share * (1 - share) / trials),
+        trials=trials,
+    )
+
+
+def _draw(plan: _Plan, rng: Generator, draws: int) -> tuple[int, int]:
+    """How many query sets are significant in the right direction, and in the wrong one."""
+    won = lost = 0
+    for _ in range(draws):
+        drawn = rng.choice(plan.differences, plan.queries, p=plan.chances)
+        found = run_test(plan.test, np.zeros(plan.queries), drawn)
+        if found.p is not None and found.p <= plan.alpha:
+            right = (found.difference or 0.0) > 0
+            won, lost = won + right, lost + (not right)
+    return won, lost
+
+
+def _tilt(differences: NDArray[np.float64], mean: float) -> NDArray[np.float64] | None:
+    """Probabilities of the differences under which their mean is as asked; `None` if none are."""
+    if not differences.min() < mean < differences.max():
+        return None
+    # In units of the deviation; beyond 700, exp leaves float64.
+    unit = (differences - mean) / differences.std()
+    limit = 700 / np.abs(unit).max()
+    angle = brentq(lambda one: _chances(unit, one) @ unit, -limit, limit)
+    return _chances(unit, float(angle))
+
+
+def _chances(unit: NDArray[np.float64], angle: float) -> NDArray[np.float64]:
+    heights = angle * unit
+    raised = np.exp(heights - heights.max())
+    chances: NDArray[np.float64] = raised / raised.sum()
+    return chances
+
 
 LADDER = (25, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 """Numbers of queries that a plan looks at, besides those asked for."""
@@ -341,7 +486,6 @@ class PowerOptions:
 
 
 def _analyse(scores: Scores, options: PowerOptions, draws: Draws) -> Answer:
-    from heldout.report.power import facts, spec, tables, title  # noqa: PLC0415 - it imports this
 
     largest = None
     if scores.measure and not scores.transformed:
@@ -381,3 +525,190 @@ ANALYSIS = Analysis(
     analyse=_analyse,
     chapter="How many queries a difference takes",
 )
+
+
+# A plan of power as tables, a picture and JSON.
+
+_WIDTH, _HEIGHT = 560, 300
+
+
+def facts(result: Power) -> tuple[tuple[str, str], ...]:
+    """The answer in a few lines: what was asked for.
+
+    Args:
+        result: the plan.
+    """
+    lines = [("plan", _say(plan, result.largest)) for plan in result.wanted]
+    spread = (
+        f"differences of two systems have a standard deviation of {result.deviation:.3f}"
+        f"{_span(_score(result.deviation_low, 3), _score(result.deviation_high, 3))} in the middle "
+        f"of {plural(result.pairs, 'pair')}"
+    )
+    return (*lines, ("spread", spread))
+
+
+def tables(result: Power, *, measure: str = "") -> tuple[Table, ...]:
+    """What numbers of queries find, and what simulation says of it.
+
+    Args:
+        result: the plan.
+        measure: what was measured, for the heading.
+    """
+    plans = _plan_table(result, measure or "score")
+    return (plans, _simulation_table(result)) if result.simulated else (plans,)
+
+
+def value(result: Power) -> dict[str, Any]:
+    """The whole result for JSON."""
+    return asdict(result)
+
+
+def title(result: Power) -> str:
+    """What the picture shows."""
+    return (
+        f"The smallest difference that a number of queries finds with power {result.power:g} at "
+        f"level {result.alpha:g}"
+    )
+
+
+def spec(result: Power) -> dict[str, Any]:
+    """The smallest difference found over the number of queries, both on logarithmic axes."""
+    plans = [plan for plan in result.plans if plan.asked == "queries"]
+    middle, *ends = (
+        [
+            (log10(plan.queries), log10(found))
+            for plan, found in ((plan, getattr(plan, name)) for plan in plans)
+            if found is not None
+        ]
+        for name in ("difference", "difference_low", "difference_high")
+    )
+    heights = [up for line in (middle, *ends) for _, up in line]
+    x = (log10(min(LADDER[0], plans[0].queries)), log10(max(LADDER[-1], plans[-1].queries)))
+    y = (min(heights), max(heights))
+    frame = Frame(
+        canvas=Canvas(width=_WIDTH, height=_HEIGHT, left=64, right=24, top=34, bottom=48),
+        x=x,
+        y=y,
+        x_ticks=tuple(Tick(at=log10(n), label=f"{n:,}") for n in LADDER),
+        y_ticks=log_ticks(y, most=8),
+    )
+    spots = [(at, up, f"{round(10**at):,} queries: {10**up:.4f}") for at, up in middle]
+    up = Label(x=-54, y=-18, text="smallest difference found", align="left")
+    below = Label(x=8, y=_HEIGHT - 12, text="queries", align="left")
+    return join_layers(
+        frame,
+        [
+            *(draw_line(line, frame, MUTED, dash=[4, 4]) for line in ends if line),
+            draw_line(middle, frame, INK),
+            draw_dots(spots, frame, "disc"),
+            *draw_texts([up, below], MUTED),
+        ],
+    )  # fmt: skip
+
+
+def _say(plan: Plan, largest: float | None) -> str:
+    if plan.asked == "difference":
+        span = _span(_count(plan.queries_low), _count(plan.queries_high))
+        return f"a difference of {plan.difference:g} takes {plan.queries:,} queries{span}"
+    if plan.difference is None:
+        return f"{plan.queries:,} queries find none: larger than the measure can differ"
+    high = _score(plan.difference_high, 4)
+    if plan.difference_high is None and plan.difference_low is not None:
+        high = f"more than {largest:g}"
+    span = _span(_score(plan.difference_low, 4), high)
+    return f"{plan.queries:,} queries find a difference of {plan.difference:.4f}{span}"
+
+
+def _span(low: str, high: str) -> str:
+    """An interval in brackets behind a number; nothing where there is none."""
+    return f" ({low} to {high})" if low and high else ""
+
+
+def _count(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
+def _score(number: float | None, digits: int) -> str:
+    return "" if number is None else f"{number:.{digits}f}"
+
+
+def _plan_table(result: Power, measure: str) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for plan in result.plans:
+        given = plan.asked == "queries"
+        known = (plan.difference_low, plan.difference_high) if given else (None, None)
+        needed = (None, None) if given else (plan.queries_low, plan.queries_high)
+        rows.append((plan.asked, plan.queries, *needed, plan.difference, *known))
+    quartiles = f"{result.quartiles[0]:.3f} and {result.quartiles[1]:.3f}"
+    return Table(
+        title=f"Queries and differences, {measure}",
+        columns=(
+            Column(name="given"),
+            Column(name="queries", form="count"),
+            Column(name="from", form="count"),
+            Column(name="to", form="count"),
+            Column(name="difference", form="score"),
+            Column(name="from", form="score"),
+            Column(name="to", form="score"),
+        ),
+        rows=tuple(rows),
+        notes=(
+            (
+                f"Found by a two-sided paired t test at {result.alpha:g} in {result.power:.0%} of "
+                "samples, one comparison, none of a family; noncentral t."
+            ),
+            (
+                f"Planned for the middle of {plural(result.pairs, 'pair')} of "
+                f"{result.systems} pilot "
+                f"systems on {result.queries:,} queries; quartiles of the pairs' standard "
+                f"deviations: {quartiles}. From and to: {result.level:.0%} interval of the "
+                f"middle's, by {plural(result.trials, 'resampling')} of the pilot's queries."
+            ),
+            *_undefined(result),
+        ),
+    )
+
+
+def _undefined(result: Power) -> list[str]:
+    """Why some numbers are missing."""
+    notes = []
+    if result.largest is not None and any(plan.difference_high is None for plan in result.plans):
+        notes.append(
+            f"Undefined: a difference that is larger than the measure can differ, "
+            f"{result.largest:g}."
+        )
+    if result.deviation_low is None:
+        notes.append(
+            "No interval: in some resampling of the pilot's few queries the middle pair does not "
+            "differ."
+        )
+    return notes
+
+
+def _simulation_table(result: Power) -> Table:
+    why = sorted({one.why for one in result.simulated if one.why})
+    return Table(
+        title="The same, simulated",
+        columns=(
+            Column(name="test"),
+            Column(name="queries", form="count"),
+            Column(name="difference", form="score"),
+            Column(name="power", form="share", decimals=3),
+            Column(name="error", form="share", decimals=3),
+            Column(name="wrong", form="share", decimals=3),
+        ),
+        rows=tuple(
+            (one.test, one.queries, one.difference, one.power, one.error, one.wrong)
+            for one in result.simulated
+        ),
+        notes=(
+            (
+                f"Differences of {result.simulated_pair[1]} and {result.simulated_pair[0]} "
+                f"(standard deviation {result.simulated_deviation:.3f}), reweighted to the mean "
+                f"planned for; {plural(result.simulated[0].trials, 'query set')}; "
+                "wrong: significant the "
+                "other way; error: standard error of the simulation."
+            ),
+            *(f"Undefined: {reason}." for reason in why),
+        ),
+    )

@@ -14,19 +14,154 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.dated import Dated
+from heldout.analyses.entries import AlikeRuns, BoardEntry, BoardScores, ViewScores
+from heldout.analyses.views.views import ViewPair, pair_views
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.table import Cell, Column, Table
+from heldout.charts.axes import score_span, score_ticks
+from heldout.charts.labels import Label, cut
+from heldout.charts.svg import (
+    INK,
+    MUTED,
+    Canvas,
+    Frame,
+    Layer,
+    draw_dots,
+    draw_line,
+    draw_texts,
+    join_layers,
+)
 from heldout.errors import plural
 from heldout.ids import Digest
 from heldout.options import Opt
-from heldout.validity.entries import AlikeRuns, BoardEntry, BoardScores, ViewScores
-from heldout.validity.team_slopes import FEWEST, Slope, fit_slopes
-from heldout.validity.view_pairs import ViewPair, pair_views
+from heldout.stats.resampling import percentile_interval
+
+# The slope of (reserve - public) over a group's own submissions, with an interval that holds.
+#
+# Submissions of a team share their queries, and mostly most of their answers, so a least-squares
+# line over submissions takes for a trend what is one draw of queries. The interval here resamples
+# queries; that of least squares is given beside it, to show the difference.
+
+FEWEST = 3
+"""Submissions that a slope needs: through two points a line always goes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slope:
+    """Change of (reserve - public) from one submission of a group to its next.
+
+    Attributes:
+        per_submission: by least squares over the submissions in the order they came.
+        low, high: its interval by resampling queries; `None` where only means are known.
+        low_all, high_all: the same for the slopes of all groups at once, by the greatest
+            standardised deviation of any group in a draw.
+        ols_low, ols_high: what least squares alone would say, which ignores that submissions
+            share their queries: too narrow.
+    """
+
+    per_submission: float
+    low: float | None
+    high: float | None
+    low_all: float | None
+    high_all: float | None
+    ols_low: float
+    ols_high: float
+
+
+def fit_slopes(
+    gaps: NDArray[np.float64],
+    groups: Sequence[Sequence[int]],
+    draws: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+    *,
+    level: float,
+) -> list[Slope | None]:
+    """The slope of each group.
+
+    Args:
+        gaps: reserve - public of each entry.
+        groups: places in `gaps` of each group's entries, in the order they came.
+        draws: public and reserve means in each draw of queries, both of shape (draws, entries);
+            `None` where only means are known.
+        level: of the intervals, in (0, 1).
+
+    Returns:
+        A slope for each group, `None` for one with fewer than `FEWEST` entries.
+    """
+    chosen = [n for n, own in enumerate(groups) if len(own) >= FEWEST]
+    weights = np.zeros((len(chosen), len(gaps)))
+    for n, group in enumerate(chosen):
+        weights[n, list(groups[group])] = _least_squares(len(groups[group]))
+    found = weights @ gaps
+    drawn = None if draws is None else (draws[1] - draws[0]) @ weights.T
+    factor = None if drawn is None else _joint_factor(drawn, found, level)
+    slopes: list[Slope | None] = [None] * len(groups)
+    for n, group in enumerate(chosen):
+        own = gaps[list(groups[group])]
+        column = None if drawn is None else drawn[:, n]
+        slopes[group] = _slope(float(found[n]), own, column, factor, level=level)
+    return slopes
+
+
+def _slope(
+    estimate: float,
+    gaps: NDArray[np.float64],
+    drawn: NDArray[np.float64] | None,
+    factor: float | None,
+    *,
+    level: float,
+) -> Slope:
+    low = high = width = None
+    if drawn is not None:
+        interval = percentile_interval(drawn, estimate, level=level)
+        low, high = interval.low, interval.high
+        width = None if factor is None or low is None else factor * float(drawn.std())
+    error = _ols_width(gaps, estimate, level)
+    return Slope(
+        per_submission=estimate,
+        low=low,
+        high=high,
+        low_all=None if width is None else estimate - width,
+        high_all=None if width is None else estimate + width,
+        ols_low=estimate - error,
+        ols_high=estimate + error,
+    )
+
+
+def _least_squares(count: int) -> NDArray[np.float64]:
+    """What each of so many values adds to the slope of their least-squares line over 1, 2, ..."""
+    centred = np.arange(count, dtype=np.float64) - (count - 1) / 2
+    return centred / float(np.sum(centred**2))
+
+
+def _joint_factor(
+    drawn: NDArray[np.float64], found: NDArray[np.float64], level: float
+) -> float | None:
+    """Standard errors to each side such that the intervals of all groups hold at once."""
+    errors = drawn.std(axis=0)
+    moves = errors > 0
+    if not moves.any():
+        return None
+    greatest = np.max(np.abs(drawn - found)[:, moves] / errors[moves], axis=1)
+    return float(np.quantile(greatest, level))
+
+
+def _ols_width(gaps: NDArray[np.float64], slope: float, level: float) -> float:
+    """Half the width of the interval by the residuals of the line."""
+    count = len(gaps)
+    steps = np.arange(count) - (count - 1) / 2
+    residuals = gaps - gaps.mean() - slope * steps
+    error = float(np.sqrt(np.sum(residuals**2) / (count - 2) / np.sum(steps**2)))
+    return float(stdtrit(count - 2, (1 + level) / 2)) * error
+
 
 By = Literal["team", "institution"]
 
@@ -246,8 +381,6 @@ class TeamsOptions:
 
 
 def _analyse(given: Dated, options: TeamsOptions, draws: Draws) -> Answer:
-    from heldout.report.team_charts import spec, title  # noqa: PLC0415 - it imports this
-    from heldout.report.teams import tables  # noqa: PLC0415 - the same
 
     public, reserve = given.views
     result = look_at_teams(
@@ -296,3 +429,245 @@ ANALYSIS = Analysis(
     analyse=_analyse,
     chapter="Teams",
 )
+
+
+# A board by team or institution as a picture: who climbs on the public view alone.
+
+_TEAM_CHARTS_NAME, _SHOWN = 34, 40
+_ROW, _WIDTH, _LETTER = 26, 460, 7.0
+
+Row = tuple[str, int, Slope]
+
+
+def title(result: Teams) -> str:
+    """What the picture shows."""
+    return (
+        f"Slope of ({result.reserve} - {result.public}) from one submission to the next, by "
+        f"{result.by}; below 0 where the told score rises faster"
+    )
+
+
+def spec(result: Teams) -> dict[str, Any]:
+    """The slope of each group, alone and with all at once, those with most submissions first.
+
+    Args:
+        result: with at least one slope; of many the first 40 are drawn.
+    """
+    known = [
+        (group.name, group.submissions, group.slope)
+        for group in result.groups
+        if group.slope is not None
+    ]
+    rows = known[:_SHOWN]
+    texts = [f"{cut(name, _TEAM_CHARTS_NAME)} ({count:,})" for name, count, _ in rows]
+    x = score_span([0.0, *(end for _, _, slope in rows for end in _ends(slope))])
+    canvas = Canvas(
+        width=_WIDTH,
+        height=_ROW * len(rows),
+        left=24 + round(max(map(len, texts)) * _LETTER),
+        right=24,
+        top=34,
+        bottom=58,
+    )
+    frame = Frame(
+        canvas=canvas,
+        x=x,
+        y=(0.0, float(len(rows))),
+        x_ticks=score_ticks(x, most=6),
+        y_ticks=(),
+    )
+    heights = [len(rows) - place - 0.5 for place in range(len(rows))]
+    names = [
+        Label(x=-10, y=frame.place(0, y)[1], text=text, align="right")
+        for text, y in zip(texts, heights, strict=True)
+    ]
+    spots = [
+        (slope.per_submission, y, f"{name}: {slope.per_submission:+.5f} per submission")
+        for (name, _, slope), y in zip(rows, heights, strict=True)
+    ]
+    layers = [
+        draw_line([(0.0, 0.0), (0.0, frame.y[1])], frame, MUTED, dash=[4, 4]),
+        *_intervals(rows, heights, frame),
+        draw_dots(spots, frame, "disc"),
+        *draw_texts(names, INK),
+        *draw_texts(_words(result, frame, hidden=len(known) - len(rows)), MUTED),
+    ]
+    return join_layers(frame, layers)
+
+
+def _ends(slope: Slope) -> list[float]:
+    ends = (slope.per_submission, slope.low, slope.high, slope.low_all, slope.high_all)
+    return [end for end in ends if end is not None]
+
+
+def _intervals(rows: Sequence[Row], heights: Sequence[float], frame: Frame) -> list[Layer]:
+    return [
+        draw_line([(low, y), (high, y)], frame, colour, dash=dash)
+        for (_, _, slope), y in zip(rows, heights, strict=True)
+        for low, high, colour, dash in (
+            (slope.low_all, slope.high_all, MUTED, [1, 0]),
+            (slope.low, slope.high, INK, ()),
+        )
+        if low is not None and high is not None
+    ]
+
+
+def _words(result: Teams, frame: Frame, *, hidden: int) -> list[Label]:
+    canvas = frame.canvas
+    intervals = (
+        f"{result.level:.0%} alone, thin: all at once"
+        if result.trials
+        else "means alone, no intervals"
+    )
+    more = f"; {hidden:,} more not drawn" if hidden else ""
+    apart = f"{result.reserve} - {result.public}"
+    left = 10 - canvas.left
+    return [
+        Label(x=left, y=-18, text=f"{result.by} (submissions{more})", align="left"),
+        Label(x=canvas.width, y=-18, text=intervals, align="right"),
+        Label(
+            x=canvas.width,
+            y=canvas.height + 38,
+            text=f"{apart} per submission; left of 0 {result.public} rises faster",
+            align="right",
+        ),
+    ]
+
+
+# A board by team or institution as tables and JSON.
+
+_NAME = 40
+
+
+def tables(result: Teams) -> tuple[Table, ...]:
+    """The groups and, where runs are known, those that are nearly the same across teams."""
+    groups = _group_table(result)
+    return (groups,) if result.variants is None else (groups, _variant_table(result))
+
+
+def value(result: Teams) -> dict[str, Any]:
+    """The whole result for JSON."""
+    variants = result.variants
+    return {
+        "board": result.board,
+        "public": result.public,
+        "reserve": result.reserve,
+        "measure": result.measure,
+        "by": result.by,
+        "window_days": result.window,
+        "nameless": result.nameless,
+        "level": result.level,
+        "trials": result.trials,
+        "groups": [
+            {
+                "name": group.name,
+                "entries": list(group.entries),
+                "submissions": group.submissions,
+                "busiest_window": group.busiest,
+                "best_public_rank": group.best_public,
+                "best_reserve_rank": group.best_reserve,
+                "slope": None if group.slope is None else _slope_value(group.slope),
+                "why": group.why,
+            }
+            for group in result.groups
+        ],
+        "variants": None
+        if variants is None
+        else [
+            {"entries": list(v.entries), "teams": list(v.teams), "least_rbo": v.least_rbo}
+            for v in variants
+        ],
+        "digests": list(result.digests),
+    }
+
+
+def _slope_value(slope: Slope) -> dict[str, float | None]:
+    return {
+        "per_submission": slope.per_submission,
+        "low": slope.low,
+        "high": slope.high,
+        "low_all": slope.low_all,
+        "high_all": slope.high_all,
+        "ols_low": slope.ols_low,
+        "ols_high": slope.ols_high,
+    }
+
+
+def _group_table(result: Teams) -> Table:
+    share = f"{result.level:.0%}"
+    return Table(
+        title=f"By {result.by}: {result.public} against {result.reserve}, {result.measure}",
+        columns=(
+            Column(name=result.by, form="text"),
+            Column(name="entries", form="count"),
+            Column(name=f"in {result.window} days", form="count"),
+            Column(name=f"best {result.public}", form="count"),
+            Column(name=f"best {result.reserve}", form="count"),
+            Column(name="slope", form="difference"),
+            *(_interval_columns(share) if result.trials else ()),
+            Column(name="OLS from", form="difference"),
+            Column(name="to", form="difference"),
+        ),
+        rows=tuple(_group_row(group, known=result.trials > 0) for group in result.groups),
+        notes=tuple(_group_notes(result)),
+    )
+
+
+def _interval_columns(share: str) -> tuple[Column, ...]:
+    names = (f"{share} from", "to", "all: from", "to")
+    return tuple(Column(name=name, form="difference") for name in names)
+
+
+def _group_row(group: Group, *, known: bool) -> tuple[Cell, ...]:
+    slope = group.slope
+    head = (cut(group.name, _NAME), group.submissions, group.busiest)
+    ranks = (group.best_public, group.best_reserve)
+    if slope is None:
+        return (*head, *ranks, *[None] * (7 if known else 3))
+    intervals = (slope.low, slope.high, slope.low_all, slope.high_all) if known else ()
+    return (*head, *ranks, slope.per_submission, *intervals, slope.ols_low, slope.ols_high)
+
+
+def _group_notes(result: Teams) -> list[str]:
+    slopes = [group.slope for group in result.groups if group.slope is not None]
+    apart = f"{result.reserve} - {result.public}"
+    notes = [
+        (
+            f"Best: rank of its best entry among all with both scores. Slope of ({apart}) from one "
+            "submission to the next; below 0 where the told score rises faster."
+        ),
+    ]
+    if result.trials:
+        notes.append(
+            f"Intervals by {plural(result.trials, 'draw')} of queries; all: the "
+            f"{len(slopes)} slopes here "
+            "at once. OLS takes submissions for independent, which they are not: do not rely on it."
+        )
+    else:
+        notes.append(
+            "Means alone are known: no intervals by queries, and OLS takes submissions for "
+            "independent, which they are not: a description only."
+        )
+    why = {group.why for group in result.groups if group.why}
+    notes += [f"No slope: {reason}." for reason in sorted(why)]
+    if result.nameless:
+        notes.append(f"Entries that name no {result.by} and belong to no group: {result.nameless}.")
+    return notes
+
+
+def _variant_table(result: Teams) -> Table:
+    groups = result.variants or ()
+    return Table(
+        title="Nearly the same runs, different teams",
+        columns=(
+            Column(name="entries", form="text"),
+            Column(name="teams", form="text"),
+            Column(name="least RBO", form="score", decimals=2),
+        ),
+        rows=tuple((", ".join(g.entries), "; ".join(g.teams), g.least_rbo) for g in groups),
+        notes=(
+            ("No two teams have runs that the board's rule calls variants of each other.",)
+            if not groups
+            else ("Linked by the board's rule for variants; RBO of the first ten documents.",)
+        ),
+    )

@@ -11,18 +11,6 @@ from typing import Literal
 
 from heldout.errors import printable
 
-__all__ = [
-    "UNDEFINED",
-    "Cell",
-    "Column",
-    "Table",
-    "format_cell",
-    "format_cells",
-    "format_p",
-    "to_latex",
-    "to_markdown",
-]
-
 Cell = str | int | float | None
 """What a cell may hold."""
 

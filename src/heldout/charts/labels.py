@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from math import hypot
 from typing import Literal
 
-__all__ = ["Box", "Label", "Line", "Spot", "box_of", "cut", "place_labels", "text_width"]
-
 _EMS = dict.fromkeys("mwMW@%…—", 1.0) | dict.fromkeys("ABCDEFGHIJKLNOPQRSTUVXYZ", 0.76)
 _EMS |= dict.fromkeys("fijlrtI.,:;|'()[]/\\ ", 0.41)
 _EM, _WIDE, _FIRST_WIDE = 0.65, 1.05, "\u1100"

@@ -6,7 +6,7 @@ from importlib import import_module
 import click
 
 from heldout.analyses.registry import ANALYSES, load_analysis
-from heldout.cli.given_options import Group
+from heldout.cli.options import Group
 
 _OLD: Mapping[str, str] = {
     "outcomes": "what each of two runs finds, how high, and which is the better",

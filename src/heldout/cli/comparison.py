@@ -5,30 +5,39 @@ from itertools import chain
 import click
 from numpy.random import PCG64, Generator
 
+from heldout.analyses.outcomes.compare import (
+    Measured,
+    compare_means,
+    mean_facts,
+    mean_tables,
+    mean_values,
+)
+from heldout.analyses.outcomes.curves import Band, curves_spec, curves_title, success_curves
+from heldout.analyses.outcomes.outcomes import analyse_outcomes
+from heldout.analyses.outcomes.verdicts import Rules
+from heldout.analyses.outcomes.words import compared_facts, fit_facts, tables, value, verdict_facts
 from heldout.answers.answer import Answer
-from heldout.cli.facet_answers import print_each
-from heldout.cli.facet_source import FacetSource, facet_options
+from heldout.cli.analyses.answers import print_each
+from heldout.cli.analyses.facet_source import facet_options
+from heldout.cli.analyses.outcomes import rules_options
+from heldout.cli.analyses.score_source import find_reading
 from heldout.cli.files import order_option
 from heldout.cli.options import level_option
-from heldout.cli.outcome_options import rules_options
-from heldout.cli.printing import messages, print_notes, reports_errors
-from heldout.cli.reporting import Output, output_options, seed_option
-from heldout.cli.score_source import find_reading
-from heldout.measures.spec import parse_measure
-from heldout.report.mean_differences import mean_facts, mean_tables, mean_values
-from heldout.report.outcome_charts import curves_spec, curves_title
-from heldout.report.outcomes import compared_facts, fit_facts, tables, value, verdict_facts
+from heldout.cli.printing import (
+    Output,
+    messages,
+    output_options,
+    print_notes,
+    reports_errors,
+    seed_option,
+)
+from heldout.scoring.first_ranks import first_ranks
+from heldout.scoring.query_facets import FacetSource
 from heldout.scoring.run_files import describe_orders
 from heldout.scoring.scores import Scores
 from heldout.scoring.sources import ComparedScores, find_compared, score_compared
+from heldout.scoring.spec import parse_measure
 from heldout.trec.ranking import Order
-from heldout.validity.first_ranks import first_ranks
-from heldout.validity.mean_differences import Measured, compare_means
-from heldout.validity.outcomes import analyse_outcomes
-from heldout.validity.success_curves import Band, success_curves
-from heldout.validity.verdicts import Rules
-
-__all__ = ["compare"]
 
 _HIGHEST = 1000
 

@@ -11,25 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from heldout.charts.extras import check_extra
+from heldout.charts.svg import check_extra
 from heldout.cli.printing import messages, print_facts, reports_errors
 from heldout.errors import StoreError, printable
 
 if TYPE_CHECKING:
-    from heldout.pipeline.organiser.desk import Desk
-    from heldout.pipeline.organiser.new_rules import RuleChange
-    from heldout.store.repository import Repository
+    from heldout.board.scores.commitments import RuleChange
+    from heldout.board.scores.session import Desk
+    from heldout.board.store.repository import Repository
 
-__all__ = [
-    "Place",
-    "at_board",
-    "in_clone",
-    "json_option",
-    "not_pushed",
-    "now_option",
-    "reports_disk",
-    "with_vault",
-]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 _FIRST_YEAR, _LAST_YEAR = 1990, 2900
@@ -92,7 +82,7 @@ class Place:
         Raises:
             StoreError: the folder lies in none.
         """
-        from heldout.store.repository import find_board  # noqa: PLC0415 - heavy, --help is not
+        from heldout.board.store.repository import find_board  # noqa: PLC0415 - heavy, --help is not
 
         return find_board(self.board_folder)
 
@@ -118,8 +108,8 @@ class Place:
                 and names a missing file.
             InputError: board.toml was edited in a way that cannot hold; nothing was done.
         """
-        from heldout.pipeline.organiser.session import organiser_session  # noqa: PLC0415 - heavy
-        from heldout.store.sharing import OvertakenError  # noqa: PLC0415 - the same
+        from heldout.board.scores.session import organiser_session  # noqa: PLC0415 - heavy
+        from heldout.board.store.sharing import OvertakenError  # noqa: PLC0415 - the same
 
         if page:
             check_extra()

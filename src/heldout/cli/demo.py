@@ -11,12 +11,11 @@ from pathlib import Path
 
 import click
 
-from heldout.board.ranking.standings import Standings
+from heldout.board.standings.standings import Standings
 from heldout.cli.context import json_option, now_option
 from heldout.cli.printing import (
     answers,
     messages,
-    plural,
     print_facts,
     print_json,
     print_table,
@@ -24,11 +23,8 @@ from heldout.cli.printing import (
 )
 from heldout.collections.collection import QuerySplit
 from heldout.demo.campaign import play_campaign, publish_version
-from heldout.demo.ready import check_ready
-from heldout.demo.story import Scene, play_demo, read_collection, sit
-from heldout.errors import SetupError
-
-__all__ = ["demo"]
+from heldout.demo.story import Scene, check_ready, play_demo, read_collection, sit
+from heldout.errors import SetupError, plural
 
 
 @click.command()

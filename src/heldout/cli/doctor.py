@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 import click
 
 import heldout
-from heldout.cli.console import progress
 from heldout.cli.context import json_option
 from heldout.cli.printing import (
     Console,
     answers,
-    plural,
     print_facts,
     print_json,
     print_table,
+    progress,
     reports_errors,
 )
+from heldout.errors import plural
 from heldout.files.cores import count_cores
 from heldout.installation import (
     Finding,
@@ -34,9 +34,8 @@ from heldout.installation import (
 from heldout.trec.accelerators import Accelerators
 
 if TYPE_CHECKING:
-    from heldout.speed import Speed
+    from heldout.installation import Speed
 
-__all__ = ["doctor"]
 
 _LITTLE = 1 << 30
 """Free bytes below which a large run may not find room."""
@@ -117,7 +116,7 @@ def _measure(findings: Sequence[Finding]) -> "Speed":
     """
     import numpy as np  # noqa: PLC0415 - only for this
 
-    from heldout.speed import draw_sample, measure  # noqa: PLC0415 - the same
+    from heldout.installation import draw_sample, measure  # noqa: PLC0415 - the same
 
     load = _load()
     with progress("reading a sample", _REPEATS) as done:

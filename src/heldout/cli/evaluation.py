@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from heldout.cli.facet_source import facet_options
+from heldout.cli.analyses.facet_source import facet_options
+from heldout.cli.analyses.score_source import find_reading
 from heldout.cli.files import json_option, order_option
 from heldout.cli.options import jobs_option
 from heldout.cli.printing import (
@@ -15,7 +16,6 @@ from heldout.cli.printing import (
     count_errors,
     messages,
     number,
-    plural,
     print_facts,
     print_json,
     print_notes,
@@ -24,24 +24,21 @@ from heldout.cli.printing import (
     problem_json,
     reports_errors,
 )
-from heldout.cli.score_source import find_reading
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, plural
 from heldout.ids import find_near
-from heldout.measures.evaluate import Evaluation, MeasureScores
-from heldout.measures.spec import Measure, parse_measure
-from heldout.scoring.evaluate import KindScores, score_kinds
+from heldout.scoring.evaluate import Evaluation, KindScores, MeasureScores, score_kinds
 from heldout.scoring.many import collect_notes
 from heldout.scoring.query_facets import FacetSource, check_size, load_facet, load_only
 from heldout.scoring.run_files import ORDERS, describe_orders, scan_file
 from heldout.scoring.score import Failed, Scored, other_spelling
 from heldout.scoring.sources import read_judgments
+from heldout.scoring.spec import Measure, parse_measure
 from heldout.trec.accelerators import find_accelerators
 from heldout.trec.qrels import Qrels
 from heldout.trec.queries import read_queries
 from heldout.trec.ranking import Order
-from heldout.trec.reading.allocator import keep_freed_memory
-from heldout.trec.reading.streams import open_input
-from heldout.trec.runs import Expected, Scan
+from heldout.trec.reading.sources import keep_freed_memory, open_input
+from heldout.trec.scans import Expected, Scan
 
 _SHOWN = 3
 

@@ -5,8 +5,6 @@ import click
 from heldout.cli.options import add_option
 from heldout.scoring.run_files import RunOrder
 
-__all__ = ["json_option", "order_option"]
-
 order_option = add_option("order", RunOrder, None)
 """`--order`."""
 

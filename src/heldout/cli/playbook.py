@@ -16,12 +16,10 @@ from heldout.errors import InputError, Problem
 if TYPE_CHECKING:
     from heldout.answers.answer import Answer
     from heldout.collections.source import SourcedCollection
-    from heldout.measures.spec import Measure
-    from heldout.rankers.fine_tuning import LearningCurve
-    from heldout.rankers.label_places import FittedLabels
+    from heldout.rankers.playbook.fine_tuning import LearningCurve
+    from heldout.rankers.playbook.playbook import FittedLabels
     from heldout.rankers.run import Run, Task
-
-__all__ = ["Playbook", "Questions", "answer_questions", "playbook_options", "prepare_questions"]
+    from heldout.scoring.spec import Measure
 
 
 _MEASURE = "nDCG@10"
@@ -126,8 +124,8 @@ def prepare_questions(
         InputError: codes `curve-file`, `curve-measure`, `labels-match-nothing`, and those of
             measures.
     """
-    from heldout.rankers.fine_tuning import read_learning_curve  # noqa: PLC0415 - heavy
-    from heldout.rankers.label_places import fit_labels  # noqa: PLC0415 - heavy
+    from heldout.rankers.playbook.fine_tuning import read_learning_curve  # noqa: PLC0415 - heavy
+    from heldout.rankers.playbook.playbook import fit_labels  # noqa: PLC0415 - heavy
 
     curve = None if options.curve is None else read_learning_curve(options.curve)
     measure = _choose_measure(options, curve)
@@ -144,7 +142,7 @@ def prepare_questions(
 
 def _choose_measure(options: Playbook, curve: "LearningCurve | None") -> "Measure":
     """What is measured: as asked, else as the curve was; `--gain` is a gain in one measure."""
-    from heldout.measures.spec import parse_measure  # noqa: PLC0415 - heavy
+    from heldout.scoring.spec import parse_measure  # noqa: PLC0415 - heavy
 
     asked = None if options.measure is None else parse_measure(options.measure, path="--measure")
     if curve is None:
@@ -176,8 +174,8 @@ def answer_questions(
         seed: of the bootstrap.
     """
     from heldout.answers.answer import Answer  # noqa: PLC0415 - heavy
-    from heldout.rankers.fine_tuning import advise  # noqa: PLC0415 - heavy
-    from heldout.report.playbook import fine_tuning_facts, fine_tuning_value  # noqa: PLC0415 - heavy
+    from heldout.rankers.playbook.fine_tuning import advise  # noqa: PLC0415 - heavy
+    from heldout.rankers.playbook.words import fine_tuning_facts, fine_tuning_value  # noqa: PLC0415 - heavy
 
     found = _compare(questions, run, task, name, seed) if questions.comparing else None
     facts = [*found.facts] if found else []
@@ -194,8 +192,8 @@ def _compare(questions: Questions, run: "Run", task: "Task", name: str, seed: in
 
     from heldout.answers.answer import Answer  # noqa: PLC0415 - heavy
     from heldout.rankers.bm25 import Bm25Settings, rank_bm25  # noqa: PLC0415 - heavy
-    from heldout.rankers.playbook import compare  # noqa: PLC0415 - heavy
-    from heldout.report import playbook as report  # noqa: PLC0415 - heavy
+    from heldout.rankers.playbook import words as report  # noqa: PLC0415 - heavy
+    from heldout.rankers.playbook.playbook import compare  # noqa: PLC0415 - heavy
 
     if questions.fitted is None:
         value = {"labels": None, "comparison": None, "why": "no labels"}

@@ -6,9 +6,7 @@ from keyword import iskeyword
 
 import click
 
-from heldout.cli.given_options import Group
-
-__all__ = ["PREFER_COMMANDS", "prefer"]
+from heldout.cli.options import Group
 
 PREFER_COMMANDS: Mapping[str, str] = {
     "pool": "Begin a campaign: the tops of runs and the known answers.",
@@ -28,6 +26,23 @@ PREFER_COMMANDS: Mapping[str, str] = {
 }
 """Every command, with what it does; `heldout.cli.prefer.NAME` has it."""
 
+_MODULES: Mapping[str, str] = {
+    "pool": "judging.pool",
+    "price": "judging.pool",
+    "tasks": "judging.pool",
+    "links": "judging.labels",
+    "export": "judging.exchange",
+    "import": "judging.exchange",
+    "judge": "judging.judge",
+    "contests": "judging.studies",
+    "strengths": "judging.studies",
+    "bias": "judging.studies",
+    "labels": "judging.labels",
+    "report": "judging.report",
+    "maintain": "judging.maintain",
+    "simulate": "judging.studies",
+}
+
 
 class _Prefer(Group):
     """A group whose commands stand in a table and are imported when called."""
@@ -41,7 +56,9 @@ class _Prefer(Group):
         if cmd_name not in PREFER_COMMANDS:
             return None
         name = cmd_name.replace("-", "_") + ("_" if iskeyword(cmd_name) else "")
-        command: click.Command = getattr(import_module(f"heldout.cli.prefer.{name}"), name)
+        command: click.Command = getattr(
+            import_module(f"heldout.cli.{_MODULES[name.rstrip('_')]}"), name
+        )
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -6,15 +6,23 @@ control and direction-changing characters are printed as escapes.
 """
 
 import functools
+import os
+import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, Protocol, TextIO, TypeVar
 
 import click
 
-from heldout.cli.console import Console, answers, messages, progress, waiting
+from heldout.answers.answer import Answer
+from heldout.answers.table import format_cells, to_latex, to_markdown
+from heldout.charts.svg import SUFFIXES
+from heldout.cli.options import add_option, add_options
 from heldout.errors import (
     HeldoutError,
     InputError,
@@ -24,26 +32,199 @@ from heldout.errors import (
     plural,
     printable,
 )
+from heldout.options import Opt, Seed
 from heldout.progress import Progress
 
-__all__ = [
-    "TERMINAL",
-    "Console",
-    "ago",
-    "answers",
-    "count_errors",
-    "fail",
-    "messages",
-    "number",
-    "plural",
-    "print_facts",
-    "print_json",
-    "print_notes",
-    "print_problems",
-    "print_table",
-    "problem_json",
-    "reports_errors",
-]
+if TYPE_CHECKING:
+    from heldout.rankers.neural.vectors import Encoding
+    from heldout.rankers.run import Run, Task
+
+
+# Where text goes: to a terminal through rich, to anything else as it is.
+#
+# A pipe is the common case of a short command, and rich costs more to import than a small run to
+# score.
+
+
+class Console(Protocol):
+    """What is asked of a console; rich's own has it all."""
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person sees it."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        ...
+
+    def print(self, *objects: Any) -> None:
+        """Print one line."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pipe:
+    """A console that no person sees: no colour, no progress, no line is broken."""
+
+    stream: TextIO
+    is_terminal: bool = False
+    width: int = 80
+
+    def print(self, *objects: Any) -> None:
+        """Print one line."""
+        self.stream.write(" ".join(map(str, objects)) + "\n")
+
+
+def prepare_streams() -> None:
+    """Let standard output and error take whatever is written.
+
+    What their encoding lacks is written as an escape, and what was closed is thrown away: a
+    command that has done its work does not end in a traceback about its words.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, _nowhere())
+        elif isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def written_out() -> Iterator[None]:
+    """See that all of standard output was taken; what was not is given up.
+
+    Raises:
+        OSError: as by a full disk, with `standard output` as the file; nothing waits to be written
+            any more.
+    """
+    try:
+        yield
+    finally:
+        try:
+            sys.stdout.flush()
+        except OSError as error:
+            sys.stdout = _nowhere()  # else Python tries once more
+            raise OSError(error.errno, error.strerror, "standard output") from None
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
+def answers() -> Console:
+    """A console on standard output."""
+    return _console(sys.stdout)
+
+
+def messages() -> Console:
+    """A console on standard error."""
+    return _console(sys.stderr)
+
+
+def _console(stream: TextIO) -> Console:
+    # The stream is looked up at each call, so that redirection is respected.
+    if not stream.isatty() and not os.environ.get("FORCE_COLOR"):
+        return Pipe(stream)
+    from rich.console import Console as Rich  # noqa: PLC0415 - only where a person looks
+
+    return Rich(file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar on standard error, gone at the end; nothing where nobody looks, or for one thing.
+
+    Args:
+        what: what is being done, as in `reading runs`.
+        total: how many things.
+
+    Yields:
+        To be called as each is done.
+    """
+    if total == 1 or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console as Rich  # noqa: PLC0415 - only where a person looks
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415 - same
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Rich(file=sys.stderr), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A clock on standard error while something is computed, gone at the end.
+
+    Nothing where nobody looks.
+
+    Args:
+        what: what is being done, as in `computing`.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console as Rich  # noqa: PLC0415 - only where a person looks
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - same
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Rich(file=sys.stderr), transient=True) as clock:
+        clock.add_task(what, total=None)
+        yield
+
+
+# What `heldout rank` shows and keeps while it encodes a collection, which may take hours.
+#
+# Heavy imports stand inside the functions, as in `ranking`.
+
+
+def vectors_path(out: Path) -> Path:
+    """Where the vectors of documents stand of a run that is not finished."""
+    return out.with_name(f"{out.name}.vectors")
+
+
+def show_encoding(
+    choose: "Callable[[Encoding], Callable[[Task], Run]]", out: Path, *, fresh: bool
+) -> "Callable[[Task], Run]":
+    """A ranker that shows a bar while it encodes and goes on where a killed run stopped.
+
+    Args:
+        choose: gives the ranker, told where vectors are kept and who hears of progress.
+        out: the run file to be; vectors are kept beside it, in OUT.vectors.
+        fresh: begin anew, whatever is there.
+
+    Returns:
+        From a task to its run; raises what the ranker raises, and StoreError where OUT.vectors
+        cannot be written.
+
+    Raises:
+        InputError: what `choose` raises, before anything is read.
+    """
+    from heldout.rankers.neural.vectors import Encoding, remove_vectors  # noqa: PLC0415 - heavy
+
+    choose(Encoding())
+    folder = vectors_path(out)
+
+    def rank(task: "Task") -> "Run":
+        if fresh:
+            remove_vectors(folder)
+        if folder.is_dir():
+            messages().print(
+                f"going on with what of this collection is in {printable(str(folder))}"
+            )
+        with progress("encoding", len(task.documents)) as advance:
+
+            def tell(texts: int) -> None:
+                for _ in range(texts):
+                    advance()
+
+            return choose(Encoding(folder=folder, progress=tell))(task)
+
+    return rank
+
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -240,3 +421,96 @@ def reports_errors(command: Callable[Arguments, Result]) -> Callable[Arguments, 
             fail(error)
 
     return guarded
+
+
+# How an analysis answers: tables on the terminal, JSON, Markdown, LaTeX, a chart in a file.
+
+seed_option = add_option("seed", Seed, 0)
+"""`--seed`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOutput:
+    """The form in which a command answers that has no picture.
+
+    Raises:
+        ValueError: two forms at once.
+    """
+
+    as_json: Annotated[bool, Opt("One JSON document.", names=("--json",))] = False
+    markdown: Annotated[bool, Opt("Tables in Markdown.")] = False
+    latex: Annotated[bool, Opt("Tables in LaTeX, with booktabs and longtable.")] = False
+
+    def __post_init__(self) -> None:
+        if self.as_json + self.markdown + self.latex > 1:
+            raise ValueError("--json, --markdown and --latex exclude each other")
+
+
+def _check_chart(path: Path) -> None:
+    """Refuse what cannot be written before an analysis takes its time, not after."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"{path.name} ends in none of {', '.join(SUFFIXES)}")
+    if not path.parent.is_dir():
+        raise ValueError(f"there is no folder {printable(str(path.parent))}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output(TableOutput):
+    """The same of a command that has one."""
+
+    chart: Annotated[
+        Path | None,
+        Opt("Picture, as .svg or .png.", metavar="FILE", path="file", check=_check_chart),
+    ] = None
+
+
+table_options = add_options("output", TableOutput)
+"""`--json`, `--markdown` and `--latex`, as one `output` argument."""
+
+output_options = add_options("output", Output)
+"""`--json`, `--markdown`, `--latex` and `--chart FILE`, as one `output` argument."""
+
+
+def print_answer(answer: Answer, output: TableOutput) -> None:
+    """Write an answer in the form that was asked for, and the chart where one was.
+
+    Raises:
+        click.UsageError: a chart was asked for, but there is none of this.
+        SetupError: the `site` extra is not installed.
+    """
+    if isinstance(output, Output) and output.chart is not None:
+        _write_chart(answer, output.chart)
+    if output.as_json:
+        print_json(answer.value)
+    elif output.markdown or output.latex:
+        form = to_markdown if output.markdown else to_latex
+        click.echo("\n".join(form(table) for table in answer.tables), nl=False)
+    else:
+        _print_all(answers(), answer)
+
+
+def _write_chart(answer: Answer, path: Path) -> None:
+    from heldout.charts.svg import picture  # noqa: PLC0415 - most calls draw nothing
+    from heldout.files.durable import write_whole  # noqa: PLC0415 - the same
+
+    if answer.chart is None:
+        raise click.UsageError("there is no picture of this: leave --chart away")
+    written = write_whole(path, picture(answer.chart(), path, title=answer.title))
+    with suppress(BrokenPipeError):
+        print_facts(messages(), [("chart" if written else "as before", str(path))])
+
+
+def _print_all(console: Console, answer: Answer) -> None:
+    print_facts(console, answer.facts)
+    for table in answer.tables:
+        console.print()
+        console.print(printable(table.title))
+        console.print()
+        print_table(
+            console,
+            [column.name for column in table.columns],
+            format_cells(table),
+            left=[column.name for column in table.columns if column.form == "text"],
+        )
+        for note in table.notes:
+            print_facts(console, [("", note)])

@@ -12,10 +12,8 @@ from typing import Any, NoReturn
 import click
 
 import heldout
-from heldout.cli.console import prepare_streams, written_out
-from heldout.cli.given_options import Group
-
-__all__ = ["ALIASES", "BOARD_COMMANDS", "COMMANDS", "Command", "board", "main"]
+from heldout.cli.options import Group
+from heldout.cli.printing import prepare_streams, written_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +44,30 @@ COMMANDS: Mapping[str, Command] = {
     "prefer": Command("preferring:prefer", "labels", "Preference judging, for better labels."),
     "survive": Command("surviving:survive", "labels", "Who was left out by shallow labels?"),
     "serve": Command("serving:serve", "labels", "The judging pages of a campaign."),
-    "register": Command("registering:register", "participant", "Register a team, once."),
-    "draft": Command("drafting:draft", "participant", "A dated id, its folder, metadata."),
-    "check": Command("drafting:check", "participant", "The organisers' own checks."),
-    "pack": Command("sending:pack", "participant", "Seal a draft and look at it first."),
-    "submit": Command("sending:submit", "participant", "Check, seal and send a draft."),
-    "status": Command("status:status", "participant", "How far a submission has come."),
-    "amend": Command("sending:amend", "participant", "New metadata under the same key."),
-    "withdraw": Command("sending:withdraw", "participant", "Take a submission back."),
+    "register": Command("board.registering:register", "participant", "Register a team, once."),
+    "draft": Command("board.drafting:draft", "participant", "A dated id, its folder, metadata."),
+    "check": Command("board.drafting:check", "participant", "The organisers' own checks."),
+    "pack": Command("board.sending:pack", "participant", "Seal a draft and look at it first."),
+    "submit": Command("board.sending:submit", "participant", "Check, seal and send a draft."),
+    "status": Command("board.sending:status", "participant", "How far a submission has come."),
+    "amend": Command("board.sending:amend", "participant", "New metadata under the same key."),
+    "withdraw": Command("board.sending:withdraw", "participant", "Take a submission back."),
     "board": Command("program:board", "organiser", "Found a board; look at its sets."),
-    "inbox": Command("inbox:inbox", "organiser", "Take in what has arrived; what waits."),
-    "review": Command("organiser:review", "organiser", "Open, score, show findings."),
-    "publish": Command("organiser:publish", "organiser", "Release the score; the page follows."),
-    "reject": Command("organiser:reject", "organiser", "Refuse a submission, with a reason."),
-    "ask": Command("organiser:ask", "organiser", "Put a question to the team."),
-    "correct": Command("organiser:correct", "organiser", "An erratum to a published entry."),
-    "extend": Command("organiser:extend", "organiser", "Move the end of an embargo."),
-    "rebuild": Command("organiser:rebuild", "organiser", "Make everything public anew."),
+    "inbox": Command("board.inbox:inbox", "organiser", "Take in what has arrived; what waits."),
+    "review": Command("board.organiser:review", "organiser", "Open, score, show findings."),
+    "publish": Command(
+        "board.organiser:publish", "organiser", "Release the score; the page follows."
+    ),
+    "reject": Command("board.organiser:reject", "organiser", "Refuse a submission, with a reason."),
+    "ask": Command("board.organiser:ask", "organiser", "Put a question to the team."),
+    "correct": Command("board.organiser:correct", "organiser", "An erratum to a published entry."),
+    "extend": Command("board.organiser:extend", "organiser", "Move the end of an embargo."),
+    "rebuild": Command("board.organiser:rebuild", "organiser", "Make everything public anew."),
     "redteam": Command(
         "redteam:redteam", "organiser", "Attacks against the release, before it opens."
     ),
-    "audit": Command("trust:audit", "organiser", "Verify logs, a receipt, an archive."),
-    "archive": Command("trust:archive", "organiser", "Close the board and open it."),
+    "audit": Command("board.trust:audit", "organiser", "Verify logs, a receipt, an archive."),
+    "archive": Command("board.trust:archive", "organiser", "Close the board and open it."),
 }
 """Every command of the program."""
 
@@ -75,18 +75,18 @@ ALIASES: Mapping[str, str] = {"analyze": "analyse"}
 """Other spellings, which the help does not list."""
 
 BOARD_COMMANDS: Mapping[str, Command] = {
-    "new": Command("founding:new", "board", "Make a board and its vault."),
-    "describe": Command("founding:describe", "board", "What the query sets hold."),
-    "baseline": Command("founding:baseline", "board", "Show an organiser's own run."),
-    "finalists": Command("finals:finalists", "board", "Name the entries of the final."),
-    "final": Command("finals:final", "board", "Open the final: its scores, and who wins."),
-    "teams": Command("registering:teams", "board", "Who has registered."),
-    "revoke": Command("registering:revoke", "board", "End a team's registration."),
-    "rekey": Command("trust:rekey", "board", "Change the organisers' keys."),
-    "signer": Command("trust:signer", "board", "Print the key with which you sign events."),
-    "timestamp": Command("trust:timestamp", "board", "Have an authority stamp the log."),
+    "new": Command("board.founding:new", "board", "Make a board and its vault."),
+    "describe": Command("board.founding:describe", "board", "What the query sets hold."),
+    "baseline": Command("board.founding:baseline", "board", "Show an organiser's own run."),
+    "finalists": Command("board.organiser:finalists", "board", "Name the entries of the final."),
+    "final": Command("board.organiser:final", "board", "Open the final: its scores, and who wins."),
+    "teams": Command("board.registering:teams", "board", "Who has registered."),
+    "revoke": Command("board.registering:revoke", "board", "End a team's registration."),
+    "rekey": Command("board.trust:rekey", "board", "Change the organisers' keys."),
+    "signer": Command("board.trust:signer", "board", "Print the key with which you sign events."),
+    "timestamp": Command("board.trust:timestamp", "board", "Have an authority stamp the log."),
     "import-msmarco": Command(
-        "importing:import_msmarco", "board", "Make a record of an old MS MARCO board."
+        "board.founding:import_msmarco", "board", "Make a record of an old MS MARCO board."
     ),
 }
 """The commands of `heldout board`."""

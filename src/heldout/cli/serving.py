@@ -1,32 +1,114 @@
 """`heldout serve`: the judging pages of a campaign over HTTP."""
 
+import errno
 import multiprocessing
 import os
 import secrets
 import signal
+import socket
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from heldout.cli.context import reports_disk
-from heldout.cli.listening import check_port
-from heldout.cli.prefer.campaign import campaign_argument
-from heldout.cli.printing import messages, plural, print_facts
-from heldout.cli.uploading import UPLOADS, UPLOADS_FORM, intake_of, upload_options
-from heldout.errors import SetupError, StoreError
+from heldout.cli.judging.campaign import campaign_argument
+from heldout.cli.printing import messages, print_facts
+from heldout.envelope.bundle import file_names
+from heldout.envelope.keys import Form
+from heldout.errors import SetupError, StoreError, plural, quote
+from heldout.ids import SubmissionId
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from heldout.store.campaign_files import CampaignFolder
-    from heldout.store.judging.database import Database
+    from heldout.board.site.intake import Intake
+    from heldout.judging.campaign.files import CampaignFolder
+    from heldout.judging.database.database import Database
 
-__all__ = ["serve", "served_app"]
+
+# Can a server listen there? Asked before anything is loaded or said.
+
+
+def check_port(host: str, port: int) -> None:
+    """Try to listen.
+
+    Args:
+        host: name or address of this machine.
+        port: there.
+
+    Raises:
+        SetupError: another program listens there, or nobody can.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            text = f"port {port} of {host} is in use; choose another with --port, as {port + 1}"
+            raise SetupError(text) from None
+        raise SetupError(f"cannot listen at {host}, port {port}: {error.strerror}") from None
+
+
+# What `heldout serve` needs to take uploads: its options, and how worker processes get them.
+#
+# Only the forms of names are taken from the envelope here, on the command line: the pages get
+# texts and reach no key.
+
+UPLOADS = "HELDOUT_UPLOADS"
+"""Name of the variable with the folder that takes uploads; not set where none are taken."""
+
+UPLOADS_FORM = "HELDOUT_UPLOADS_FORM"
+"""Name of the variable with the envelope whose files are taken."""
+
+
+def upload_options(command: click.decorators.FC) -> click.decorators.FC:
+    """`--uploads DIR` and `--envelope`, for the arguments `uploads` and `envelope`."""
+    folder = click.option(
+        "--uploads",
+        type=click.Path(path_type=Path, exists=True, file_okay=False, writable=True),
+        envvar=UPLOADS,
+        metavar="DIR",
+        help="Also take sealed files and registrations at /upload, into this folder, for "
+        "`heldout inbox --from DIR`.",
+    )
+    envelope = click.option(
+        "--envelope",
+        type=click.Choice(get_args(Form)),
+        default="age",
+        show_default=True,
+        help="Of the board that they are for.",
+    )
+    return folder(envelope(command))
+
+
+def intake_of(environ: Mapping[str, str]) -> "Intake | None":
+    """The upload that the environment asks for; `None` where it asks for none.
+
+    Raises:
+        SetupError: there is no such folder or envelope.
+    """
+    folder = environ.get(UPLOADS, "")
+    if not folder:
+        return None
+    form = environ.get(UPLOADS_FORM, "age")
+    if form not in get_args(Form) or not Path(folder).is_dir():
+        raise SetupError(f"no uploads: {quote(folder)} is no folder, or {quote(form)} no envelope")
+    from heldout.board.site.intake import Intake  # noqa: PLC0415 - heavy
+    from heldout.board.store.arrivals import is_team  # noqa: PLC0415 - only where it is served
+    from heldout.board.store.uploads import UploadFolder  # noqa: PLC0415 - only where it is served
+
+    endings = file_names("age" if form == "age" else "openssl", SubmissionId("")).all
+    return Intake(
+        folder=UploadFolder(path=Path(folder), endings=endings, is_team=is_team),
+        clock=lambda: datetime.now(UTC),
+    )
+
 
 _DATABASE = "DATABASE_URL"
 _TOKEN = "HELDOUT_ADMIN_TOKEN"  # noqa: S105 - the variable's name
@@ -95,7 +177,7 @@ def serve(
     try:
         import uvicorn  # noqa: PLC0415 - only for this
 
-        from heldout.web.connections import server_options  # noqa: PLC0415 - the same
+        from heldout.web.guard import server_options  # noqa: PLC0415 - the same
 
         options = server_options()
         token = _find_token()
@@ -127,11 +209,11 @@ def serve(
 
 def served_app() -> "FastAPI":
     """The application over the database that `DATABASE_URL` names."""
-    from heldout.store.judging.database import open_database  # noqa: PLC0415 - heavy
-    from heldout.web.admin import Admin, admin_routes  # noqa: PLC0415 - heavy
-    from heldout.web.app import make_app, utc_now  # noqa: PLC0415 - heavy
-    from heldout.web.connections import Connection  # noqa: PLC0415 - heavy
-    from heldout.web.intake import intake_routes, make_upload_app  # noqa: PLC0415 - heavy
+    from heldout.board.site.intake import intake_routes, make_upload_app  # noqa: PLC0415 - heavy
+    from heldout.judging.database.database import open_database  # noqa: PLC0415 - heavy
+    from heldout.judging.pages.admin import Admin, admin_routes  # noqa: PLC0415 - heavy
+    from heldout.judging.pages.app import make_app, utc_now  # noqa: PLC0415 - heavy
+    from heldout.web.guard import Connection  # noqa: PLC0415 - heavy
 
     Thread(target=_end_with_parent, daemon=True).start()
     Connection.front = os.environ.get(_FRONT, "")
@@ -174,7 +256,7 @@ class _Served:
 
 def _find_token() -> str:
     """The organiser's token, made where none was given."""
-    from heldout.web.signing_in import check_token  # noqa: PLC0415 - heavy
+    from heldout.web.guard import check_token  # noqa: PLC0415 - heavy
 
     given = os.environ.get(_TOKEN, "")
     return check_token(given) if given else secrets.token_urlsafe(24)
@@ -182,17 +264,16 @@ def _find_token() -> str:
 
 def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> str:
     """Load what is new, say what is served, and give the database's address, "" for none."""
-    import heldout.web.app  # noqa: F401, PLC0415 - what is not installed is told before all else
-    from heldout.preferences.crowds.codes import study_link  # noqa: PLC0415 - heavy
-    from heldout.preferences.pricing import format_money  # noqa: PLC0415 - heavy
-    from heldout.store.campaign_files import CampaignFolder  # noqa: PLC0415 - heavy
-    from heldout.store.judging.campaigns import read_campaign  # noqa: PLC0415 - heavy
-    from heldout.store.judging.database import open_database  # noqa: PLC0415 - heavy
-    from heldout.store.judging.engines import sqlite_url  # noqa: PLC0415 - heavy
-    from heldout.store.judging.organiser import (  # noqa: PLC0415 - heavy
-        read_launch_state,
-        set_launch,
+    import heldout.judging.pages.app  # noqa: F401, PLC0415 - what is not installed is told before all else
+    from heldout.judging.campaign.files import CampaignFolder  # noqa: PLC0415 - heavy
+    from heldout.judging.campaign.settings import format_money  # noqa: PLC0415 - heavy
+    from heldout.judging.database.campaigns import read_campaign  # noqa: PLC0415 - heavy
+    from heldout.judging.database.database import (  # noqa: PLC0415 - needs the extra
+        open_database,
+        sqlite_url,
     )
+    from heldout.judging.database.organiser import read_launch_state, set_launch  # noqa: PLC0415 - heavy
+    from heldout.judging.platforms.links import study_link  # noqa: PLC0415 - heavy
 
     folder = CampaignFolder(campaign)
     address = url or sqlite_url(folder.database.absolute())
@@ -242,7 +323,7 @@ def _no_campaign(folder: Path) -> StoreError:
 
 def _load(database: "Database", folder: "CampaignFolder") -> list[tuple[str, str]]:
     """Load what is new; what there is to say of it."""
-    from heldout.store.judging.campaigns import load_campaign  # noqa: PLC0415 - heavy
+    from heldout.judging.database.campaigns import load_campaign  # noqa: PLC0415 - heavy
 
     texts = (*folder.pools(), *folder.challengers())
     loaded = load_campaign(

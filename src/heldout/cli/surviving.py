@@ -5,9 +5,7 @@ from importlib import import_module
 
 import click
 
-from heldout.cli.given_options import Group
-
-__all__ = ["SURVIVE_COMMANDS", "survive"]
+from heldout.cli.options import Group
 
 SURVIVE_COMMANDS: Mapping[str, str] = {
     "depths": "Scores on the labels of a shallower annotation.",
@@ -18,6 +16,15 @@ SURVIVE_COMMANDS: Mapping[str, str] = {
     "train": "Re-rankers trained on them, compared; learning curves.",
 }
 """Every command, with what it does; `heldout.cli.survive.NAME` has it."""
+
+_MODULES: Mapping[str, str] = {
+    "depths": "survivorship.depths",
+    "types": "survivorship.depths",
+    "triage": "survivorship.triage",
+    "answerable": "survivorship.answerable",
+    "triples": "survivorship.train",
+    "train": "survivorship.train",
+}
 
 
 class _Survive(Group):
@@ -31,7 +38,9 @@ class _Survive(Group):
         del ctx
         if cmd_name not in SURVIVE_COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"heldout.cli.survive.{cmd_name}"), cmd_name)
+        command: click.Command = getattr(
+            import_module(f"heldout.cli.{_MODULES[cmd_name.rstrip('_')]}"), cmd_name
+        )
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -11,8 +11,6 @@ from heldout.collections.collection import Collection
 from heldout.errors import InputError, Problem, SetupError, printable, quote
 from heldout.ids import DocId, QueryId
 
-__all__ = ["PREFIX", "read_catalogued"]
-
 PREFIX = "irds:"
 """What stands before a name of ir_datasets where a collection is asked for."""
 

@@ -13,8 +13,6 @@ import sys
 from collections.abc import Iterator
 from types import ModuleType
 
-__all__ = ["main", "module_docstrings"]
-
 
 def module_docstrings(module: ModuleType) -> Iterator[tuple[str, str]]:
     """Names and docstrings of a module, its own classes and functions, and their members.

@@ -10,25 +10,190 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from heldout.collections.beir import is_beir_qrels, parse_beir_qrels, parse_beir_texts
+import msgspec
+
 from heldout.collections.collection import Collection
-from heldout.collections.reading import find_file, read_text
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, quote
 from heldout.ids import DocId, QueryId
 from heldout.trec.qrels import format_qrels, parse_qrels
 from heldout.trec.queries import format_queries, parse_queries
+from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.streams import Limits, TextReader
+from heldout.trec.text import parse_integer
 
-__all__ = [
-    "find_labels",
-    "parse_documents",
-    "read_labels",
-    "read_texts",
-    "write_collection",
-]
-
-Labels = dict[QueryId, dict[DocId, int]]
+# The form in which BEIR gives its collections: JSON lines, and qrels of three columns.
+#
+# `corpus.jsonl` has `{"_id", "title", "text"}` in each line, `queries.jsonl` `{"_id", "text"}`,
+# and `qrels/test.tsv` the columns query, document and grade below a heading. Source: Thakur et
+# al., NeurIPS Datasets and Benchmarks 2021.
 
 _MOST_PROBLEMS = 20
+_HEADING = ("query-id", "corpus-id", "score")
+
+
+class _Line(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of a line; BEIR's `metadata` is left alone."""
+
+    identity: str = msgspec.field(name="_id")
+    text: str
+    title: str | None = None
+
+
+def parse_beir_texts(content: bytes, *, path: str) -> dict[str, str]:
+    """Documents or queries in JSON lines.
+
+    Args:
+        content: one object per line; empty lines are skipped.
+        path: the file's name, for errors.
+
+    Returns:
+        Text by id in the order of the file, on one line, a title before it.
+
+    Raises:
+        InputError: the first twenty of `collection-row`, `collection-id`; `collection-empty`.
+    """
+    decoder = msgspec.json.Decoder(_Line)
+    texts: dict[str, str] = {}
+    problems = list(islice(_read_lines(content, decoder, texts, path), _MOST_PROBLEMS))
+    if problems:
+        raise InputError(problems)
+    if not texts:
+        raise InputError(_beir_problem("collection-empty", path, found="no line"))
+    return texts
+
+
+def is_beir_qrels(content: bytes) -> bool:
+    """Whether judgments begin with BEIR's heading."""
+    return tuple(content.split(b"\n", 1)[0].decode(errors="replace").split()) == _HEADING
+
+
+def parse_beir_qrels(content: bytes, *, path: str) -> dict[str, dict[str, int]]:
+    """Judgments below the heading `query-id corpus-id score`.
+
+    Args:
+        content: tab-separated rows, the heading first.
+        path: the file's name, for errors.
+
+    Returns:
+        Grade by query and document, in the order of the file.
+
+    Raises:
+        InputError: the first twenty of `wrong-columns`, `grade-not-a-number`,
+            `conflicting-judgment`; `collection-empty`.
+    """
+    judgments: dict[str, dict[str, int]] = {}
+    problems = list(islice(_read_rows(content, judgments, path), _MOST_PROBLEMS))
+    if problems:
+        raise InputError(problems)
+    if not judgments:
+        raise InputError(_beir_problem("collection-empty", path, found="no judgment"))
+    return judgments
+
+
+def _read_lines(
+    content: bytes, decoder: "msgspec.json.Decoder[_Line]", texts: dict[str, str], path: str
+) -> Iterator[Problem]:
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            read = decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            yield _beir_problem("collection-row", path, line=number, found=str(error))
+            continue
+        key = read.identity
+        if key.split() != [key] or not key.isprintable():
+            yield _beir_problem("collection-id", path, line=number, found=f"the id {quote(key)}")
+        elif key in texts:
+            yield _beir_problem("collection-id", path, line=number, found=f"{quote(key)} again")
+        else:
+            texts[key] = " ".join(f"{read.title or ''} {read.text}".split())
+
+
+def _read_rows(
+    content: bytes, judgments: dict[str, dict[str, int]], path: str
+) -> Iterator[Problem]:
+    for number, line in enumerate(content.decode(errors="replace").split("\n")[1:], 2):
+        row = line.split()
+        if not row:
+            continue
+        if len(row) != len(_HEADING):
+            columns = f"{len(row)} columns"
+            yield _beir_problem("wrong-columns", path, line=number, found=columns)
+            continue
+        query, document, written = row
+        grade = parse_integer(written.encode())
+        if grade is None:
+            yield _beir_problem("grade-not-a-number", path, line=number, found=quote(written))
+            continue
+        before = judgments.setdefault(query, {}).setdefault(document, grade)
+        if before != grade:
+            found = f"{quote(document)} for {quote(query)}: {grade} after {before}"
+            yield _beir_problem("conflicting-judgment", path, line=number, found=found)
+
+
+_BEIR_EXPECTED = {
+    "collection-empty": "at least one line below any heading",
+    "collection-id": "an id without white space, once in the file",
+    "collection-row": 'an object such as {"_id": "d1", "title": "", "text": "…"}',
+    "conflicting-judgment": "one judgment per query and document",
+    "grade-not-a-number": "a whole number",
+    "wrong-columns": "3 columns: query, document, grade",
+}
+
+
+def _beir_problem(code: str, path: str, *, found: str, line: int | None = None) -> Problem:
+    return Problem(code=code, path=path, line=line, found=found, expected=_BEIR_EXPECTED[code])
+
+
+# Files of a collection: found by their names, unpacked, and read as text.
+
+PACKED = ("", ".gz", ".bz2", ".zst")
+"""What may follow a file's name: packed files are unpacked as they are read."""
+
+# A document is one line: that of a book is longer than that of a run.
+_LIMITS = Limits(compressed_bytes=1 << 34, bytes=1 << 35, line_bytes=1 << 26)
+
+
+def find_file(folder: Path, *names: str) -> Path | None:
+    """The file of a folder that has one of these names, plain or packed.
+
+    Args:
+        folder: where to look.
+        names: without `.gz`, `.bz2` or `.zst`.
+
+    Returns:
+        `None` where there is none.
+
+    Raises:
+        InputError: code `collection-twice` where there are several.
+    """
+    places = [folder / f"{name}{packed}" for name in names for packed in PACKED]
+    found = [place for place in places if place.is_file()]
+    if len(found) > 1:
+        raise InputError(
+            Problem(
+                code="collection-twice",
+                path=str(folder),
+                found=" and ".join(place.name for place in found),
+                expected="one of them",
+                hint="take the others out of the folder, or name the labels with --qrels",
+            )
+        )
+    return found[0] if found else None
+
+
+def read_text(path: Path) -> bytes:
+    r"""The text of a file, unpacked; lines end with `\n`, a byte order mark is gone.
+
+    Raises:
+        InputError: code `unreadable-file`, and those of `TextReader`.
+    """
+    with open_input(path) as file, TextReader(file, path=str(path), limits=_LIMITS) as reader:
+        return b"".join(block.text for block in reader.blocks())
+
+
+Labels = dict[QueryId, dict[DocId, int]]
 
 
 def write_collection(collection: Collection, folder: Path) -> None:

@@ -22,39 +22,36 @@ from typing import TYPE_CHECKING, Literal
 import httpx
 import numpy as np
 
-from heldout.board.ranking.standings import Standings
+from heldout.board.organiser.rebuild import rebuild
+from heldout.board.scores.session import Desk
+from heldout.board.standings.standings import Standings
 from heldout.collections.collection import QuerySplit
 from heldout.demo.page_judge import Decide, Ending, PageJudge, Question
 from heldout.errors import SetupError
 from heldout.ids import digest_bytes
-from heldout.pipeline.deciding.rebuild import rebuild
-from heldout.pipeline.labels.label_changes import Change, compare_version
-from heldout.pipeline.labels.label_versions import publish_labels, score_versions
-from heldout.pipeline.labels.maintaining import Campaign, make_record
-from heldout.pipeline.organiser.desk import Desk
-from heldout.preferences.contests import (
-    Contests,
-    first_documents,
-    hold_contests,
-    stand_for,
+from heldout.judging.campaign.drawing import draw_tasks, list_pairs, propose_tests
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.judgments import count_votes, counted
+from heldout.judging.campaign.pools import Pool, PoolSizes, build_pools, sample_pools, sizes
+from heldout.judging.campaign.rows import Task
+from heldout.judging.campaign.settings import Price, price
+from heldout.judging.labels.contests import Contests, first_documents, hold_contests, stand_for
+from heldout.judging.labels.labels import PreferenceLabels, make_labels
+from heldout.judging.labels.maintenance import LeadRule
+from heldout.judging.platforms.links import personal_link
+from heldout.judging.services.label_versions import (
+    Change,
+    compare_version,
+    publish_labels,
+    score_versions,
 )
-from heldout.preferences.crowds.codes import personal_link
-from heldout.preferences.drawing import draw_tasks, list_pairs, propose_tests
-from heldout.preferences.judgments import counted
-from heldout.preferences.labels import PreferenceLabels, make_labels
-from heldout.preferences.maintenance import LeadRule
-from heldout.preferences.pools import Pool, PoolSizes, build_pools, sample_pools, sizes
-from heldout.preferences.pricing import Price, price
-from heldout.preferences.simulation import SimulatedJudge
-from heldout.preferences.tasks import Task
-from heldout.preferences.votes import count_votes
-from heldout.store.campaign_files import CampaignFolder
+from heldout.judging.services.maintaining import Campaign, make_record
+from heldout.judging.studies.simulation import SimulatedJudge
 from heldout.trec.tops import Tops, read_tops
 
 if TYPE_CHECKING:
-    from heldout.store.judging.database import Database
+    from heldout.judging.database.database import Database
 
-__all__ = ["CampaignStory", "play_campaign", "publish_version"]
 
 QUERIES = 40
 _TESTS = 30
@@ -234,13 +231,12 @@ def _judge(
 ) -> tuple[Ending, ...]:
     """Serve the pages and let the judges come until nothing is left; write what they judged."""
     try:
-        from heldout.store.judging.campaigns import (  # noqa: PLC0415 - needs the extra
-            load_campaign,
-            read_campaign,
+        from heldout.judging.database.campaigns import load_campaign, read_campaign  # noqa: PLC0415 - needs the extra
+        from heldout.judging.database.database import (  # noqa: PLC0415 - needs the extra
+            open_database,
+            sqlite_url,
         )
-        from heldout.store.judging.database import open_database  # noqa: PLC0415
-        from heldout.store.judging.engines import sqlite_url  # noqa: PLC0415
-        from heldout.store.judging.readings import judgments  # noqa: PLC0415
+        from heldout.judging.database.overviews import judgments  # noqa: PLC0415
     except ImportError as error:
         raise SetupError("judging needs the extra web: pip install 'heldout[web]'") from error
     database = open_database(sqlite_url(folder.database.absolute()))
@@ -270,7 +266,7 @@ def _served(database: "Database", start: datetime) -> Iterator[str]:
     """
     import uvicorn  # noqa: PLC0415 - needs the extra
 
-    from heldout.web.app import make_app  # noqa: PLC0415 - needs the extra
+    from heldout.judging.pages.app import make_app  # noqa: PLC0415 - needs the extra
 
     begun = time.monotonic()
 

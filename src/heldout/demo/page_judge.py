@@ -11,8 +11,6 @@ from typing import Literal
 
 import httpx
 
-__all__ = ["Decide", "Ending", "PageJudge", "Question", "ReadPage", "read_page"]
-
 _VOID = frozenset({"input", "meta", "link", "br", "hr"})
 _SEE_OTHER = 303
 

@@ -10,43 +10,65 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 from heldout.board.log.manifest import Manifest, format_manifest
-from heldout.board.ranking.standings import Standings
+from heldout.board.organiser.decide import add_baseline, publish, reject
+from heldout.board.organiser.found import GivenSet, found_board
+from heldout.board.organiser.rebuild import rebuild
+from heldout.board.organiser.receive import receive
+from heldout.board.organiser.review import Review, review
+from heldout.board.participant.checks import check
+from heldout.board.participant.draft import METADATA, draft, draft_folder, draft_id
+from heldout.board.participant.send import pack, submit
 from heldout.board.rules.spec import Example
 from heldout.board.rules.template import NewBoard
+from heldout.board.scores.commitments import RuleChange
+from heldout.board.scores.session import Desk, organiser_session, refuse_rules
+from heldout.board.scores.sets import load_sets
+from heldout.board.standings.standings import Standings
+from heldout.board.store.arrivals import find_in_git
+from heldout.board.store.git import Git
+from heldout.board.store.repository import SPEC, Repository
 from heldout.collections.collection import QuerySplit, split_queries
 from heldout.collections.stdlib_docs import build_collection, read_docstrings
-from heldout.demo.ready import check_ready
 from heldout.errors import SetupError, StoreError
+from heldout.files.durable import write_whole
 from heldout.ids import SubmissionId
-from heldout.pipeline.deciding.baseline import add_baseline
-from heldout.pipeline.deciding.decide import publish, reject
-from heldout.pipeline.deciding.rebuild import rebuild
-from heldout.pipeline.deciding.receive import receive
-from heldout.pipeline.deciding.review import Review, review
-from heldout.pipeline.founding.found import GivenSet, found_board
-from heldout.pipeline.organiser.desk import Desk
-from heldout.pipeline.organiser.new_rules import RuleChange
-from heldout.pipeline.organiser.session import organiser_session, refuse_rules
-from heldout.pipeline.participant.draft import METADATA, draft, draft_folder, draft_id
-from heldout.pipeline.participant.draft_checks import check
-from heldout.pipeline.participant.send import pack, submit
-from heldout.pipeline.query_sets.sets import load_sets
 from heldout.rankers.methods import choose_method
-from heldout.rankers.run import Task
-from heldout.rankers.runfile import format_run
-from heldout.store.arrivals import find_in_git
-from heldout.store.files import write_whole
-from heldout.store.git import Git
-from heldout.store.repository import SPEC, Repository
+from heldout.rankers.run import Task, format_run
 from heldout.trec.qrels import format_qrels, parse_qrels
 from heldout.trec.queries import format_queries, parse_queries
 
-__all__ = ["Part", "Scene", "play_demo", "read_collection", "sit"]
+# Whether the demo can be played, asked before it takes a minute of anybody's time.
+
+_EXTRAS = {"rankers": ("bm25s", "Stemmer"), "site": ("jinja2", "vl_convert")}
+
+
+def check_ready(folder: Path) -> None:
+    """Refuse what would only fail later.
+
+    Args:
+        folder: where the demo would be played.
+
+    Raises:
+        StoreError: the folder holds something already, or is no folder.
+        SetupError: an extra is missing; the text names all of these.
+    """
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise StoreError(f"{folder} is not empty; name a folder that does not exist yet")
+    missing = {
+        extra: [module for module in modules if find_spec(module) is None]
+        for extra, modules in _EXTRAS.items()
+    }
+    extras = ",".join(extra for extra, modules in missing.items() if modules)
+    if extras:
+        names = ", ".join(module for modules in missing.values() for module in modules)
+        raise SetupError(f"the demo lacks {names}; pip install 'heldout[{extras}]'")
+
 
 DEPTH = 100
 _TASK = (

@@ -17,22 +17,10 @@ import threading
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
-import pyrage  # type: ignore[import-untyped]  # ships no types; used in this module only
+import pyrage
 
-from heldout.envelope.sealed import KeyPair, Plaintext, read_fully
+from heldout.envelope.keys import KeyPair, Plaintext, read_fully
 from heldout.errors import SetupError, TrustError
-
-__all__ = [
-    "HEADER_LIMIT",
-    "decrypt",
-    "encrypt",
-    "new_identity",
-    "new_key",
-    "open_key",
-    "recipient_of",
-    "seal_key",
-    "short_recipient",
-]
 
 HEADER_LIMIT = 4096
 """Largest age header that is read, bytes: room for more than 30 organisers.

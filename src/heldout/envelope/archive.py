@@ -23,7 +23,6 @@ from heldout.ids import Digest, SubmissionId
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["Member", "pack_runs", "read_members"]
 
 _BLOCK = 512
 _CHUNK = 1 << 16

@@ -14,7 +14,7 @@ from typing import BinaryIO, Generic, Protocol, TypeVar
 
 from heldout.envelope import age, openssl
 from heldout.envelope.archive import Member, pack_runs, read_members
-from heldout.envelope.sealed import (
+from heldout.envelope.keys import (
     METADATA_LIMIT,
     RUN_LIMIT,
     Binding,
@@ -26,30 +26,6 @@ from heldout.envelope.sealed import (
 )
 from heldout.errors import InputError, Problem, TrustError
 from heldout.ids import Digest, SubmissionId, digest_bytes
-
-__all__ = [
-    "METADATA_LIMIT",
-    "RUN_LIMIT",
-    "Binding",
-    "FileNames",
-    "Form",
-    "KeyPair",
-    "OpenedRun",
-    "Sealed",
-    "bind_runs",
-    "check_binding",
-    "file_names",
-    "new_identity",
-    "open_key",
-    "open_metadata",
-    "open_runs",
-    "pack_runs",
-    "recipient_of",
-    "seal",
-    "seal_key",
-    "seal_metadata",
-    "short_recipient",
-]
 
 T = TypeVar("T")
 
@@ -300,3 +276,42 @@ def _consume(member: Member, consume: Callable[[str, BinaryIO], T]) -> T:
 
 def _opened(member: Member, value: T) -> OpenedRun[T]:
     return OpenedRun(member=member.name, size=member.size, digest=member.digest, value=value)
+
+
+# A few words for the organisers alone: sealed under a key of their own, in the board's form.
+
+_LIMIT = 1 << 14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """Sealed words.
+
+    Attributes:
+        key: the letter's own secret, sealed for every organiser.
+        words: sealed under that secret.
+    """
+
+    key: bytes
+    words: bytes
+
+
+def seal_letter(form: Form, words: bytes, recipients: Sequence[str]) -> Letter:
+    """Seal words for the organisers; two calls never give equal bytes.
+
+    Raises:
+        SetupError: the recipients are missing, malformed or too many.
+    """
+    key = {"age": age, "openssl": openssl}[form].new_key()
+    return Letter(key=seal_key(form, key, recipients), words=seal_metadata(form, words, key=key))
+
+
+def open_letter(form: Form, letter: Letter, identities: Sequence[str]) -> bytes:
+    """The words of a letter, at most 16 KiB.
+
+    Raises:
+        TrustError: none of the identities opens it, or it is damaged or too long.
+        SetupError: an identity is malformed.
+    """
+    key = open_key(form, letter.key, identities)
+    return open_metadata(form, letter.words, key=key, limit=_LIMIT)

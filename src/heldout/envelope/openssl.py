@@ -26,19 +26,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC
 
-from heldout.envelope.sealed import KeyPair, Plaintext, read_fully
+from heldout.envelope.keys import KeyPair, Plaintext, read_fully
 from heldout.errors import SetupError, TrustError
-
-__all__ = [
-    "decrypt",
-    "encrypt",
-    "new_identity",
-    "new_key",
-    "open_key",
-    "recipient_of",
-    "seal_key",
-    "short_recipient",
-]
 
 _KEY_TEXT = re.compile(rb"[A-Za-z0-9+/]{43}=\n")
 _MAGIC = b"Salted__"

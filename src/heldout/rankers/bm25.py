@@ -9,10 +9,13 @@ from scipy.sparse import csc_array, csr_array, diags_array
 
 from heldout.errors import SetupError
 from heldout.rankers.run import Run, Task
-from heldout.rankers.terms import TermIndex, index_terms, rank_products
-from heldout.rankers.text import TextSettings, make_tokeniser
-
-__all__ = ["Bm25Settings", "Rm3Settings", "rank_bm25", "rank_rm3"]
+from heldout.rankers.terms import (
+    TermIndex,
+    TextSettings,
+    index_terms,
+    make_tokeniser,
+    rank_products,
+)
 
 _MOST = 1000.0
 _COMMON = 0.1

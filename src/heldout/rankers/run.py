@@ -1,16 +1,48 @@
 """What a ranker is given and what it returns, in the order of `trec.ranking`."""
 
-from collections.abc import Mapping, Sequence
+import bz2
+import gzip
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.ids import DocId, QueryId
-from heldout.trec.ranking import order_by_score, sort_keys
+from heldout.errors import InputError
+from heldout.files.durable import write_output
+from heldout.ids import Digest, DocId, QueryId
+from heldout.trec.ranking import order_by_rank, order_by_score, sort_keys
+from heldout.trec.reading.streams import OWN_FILES, TextReader
+from heldout.trec.runs import scan_run
+from heldout.trec.text import check_line
 
-__all__ = ["Hit", "Run", "Task", "best_hits", "rank_scores"]
+# Pairs of a query and a document as text, and what scores them.
+
+
+class TextPair(NamedTuple):
+    """The texts of a query and of one document."""
+
+    query: str
+    document: str
+
+
+PairScorer = Callable[[Sequence[TextPair]], NDArray[np.float64]]
+"""From pairs to one score each, in their order: higher is better, all finite."""
+
+
+class Reranker(Protocol):
+    """A loaded model that scores pairs."""
+
+    @property
+    def digest(self) -> Digest:
+        """SHA-256 of all that its scores depend on: weights and settings."""
+
+    def score(self, pairs: Sequence[TextPair]) -> NDArray[np.float64]:
+        """One finite score per pair, higher is better: a `PairScorer`."""
 
 
 class Hit(NamedTuple):
@@ -88,3 +120,163 @@ def best_hits(scores: Mapping[DocId, float], depth: int) -> list[Hit]:
         ValueError: a score is NaN or infinite.
     """
     return rank_scores(tuple(scores), np.fromiter(scores.values(), np.float64), depth)
+
+
+# Run files as a first stage: read whole, for a re-ranker to go on with.
+
+
+def read_run(source: BinaryIO, *, path: str) -> Run:
+    """Read a run, every document of every query.
+
+    Args:
+        source: a run in MS MARCO or TREC form, plain or compressed;
+            held in memory, so that it stays what was checked.
+        path: its name for messages.
+
+    Returns:
+        Hits best first: by score where the form has scores, else by rank; a hit's score is then
+        its rank below zero.
+
+    Raises:
+        InputError: all errors of the run, as `heldout validate` finds them.
+    """
+    content = BytesIO(source.read())
+    scan = scan_run(content, path=path, order=None, limits=OWN_FILES)
+    if not scan.ok:
+        raise InputError(scan.problems, counts=scan.counts)
+    content.seek(0)
+    queries: dict[QueryId, list[list[bytes]]] = {}
+    for tokens in _rows(content, path):
+        queries.setdefault(QueryId(tokens[0].decode()), []).append(tokens)
+    order = _order_scores if scan.form == "trec" else _order_ranks
+    return {query: order(rows) for query, rows in queries.items()}
+
+
+def _rows(source: BinaryIO, path: str) -> Iterator[list[bytes]]:
+    """The tokens of each row; blank lines and comments are left out."""
+    with TextReader(source, path=path, limits=OWN_FILES) as reader:
+        for block in reader.blocks():
+            for number, line in enumerate(block.text[:-1].split(b"\n"), start=block.line):
+                if check_line(line, path=path, number=number) is None:
+                    yield line.split()
+
+
+def _order_scores(rows: list[list[bytes]]) -> list[Hit]:
+    keys = np.array([float(tokens[4]) for tokens in rows])
+    documents = [tokens[2] for tokens in rows]
+    order = order_by_score(keys, documents).tolist()
+    return [Hit(DocId(documents[row].decode()), float(keys[row])) for row in order]
+
+
+def _order_ranks(rows: list[list[bytes]]) -> list[Hit]:
+    ranks = np.array([int(tokens[2]) for tokens in rows], dtype=np.int64)
+    order = order_by_rank(ranks).tolist()
+    return [Hit(DocId(rows[row][1].decode()), -float(ranks[row])) for row in order]
+
+
+# Fusion: several runs of the same queries become one.
+
+
+def fuse_reciprocal(runs: Sequence[Run], *, depth: int, k: float) -> Run:
+    """Reciprocal rank fusion: a document's score is the sum of 1 / (k + rank).
+
+    Args:
+        runs: at least one; a query that a run does not answer gets nothing from it.
+        depth: hits per query, >= 1.
+        k: >= 0; the larger, the less the first ranks count.
+
+    Source: Cormack, Clarke and Buettcher, SIGIR 2009 (k = 60 there).
+    """
+
+    def shares(hits: Sequence[Hit]) -> list[float]:
+        return [1 / (k + rank) for rank in range(1, len(hits) + 1)]
+
+    return _fuse(runs, depth, shares)
+
+
+def fuse_scores(runs: Sequence[Run], *, depth: int) -> Run:
+    """CombSUM: the sum of scores, each ranking's scores first stretched to [0, 1].
+
+    A ranking whose scores are all equal gives each document 1.
+
+    Args:
+        runs: at least one; a query that a run does not answer gets nothing from it.
+        depth: hits per query, >= 1.
+
+    Source: Fox and Shaw, TREC-2, 1993; stretching: Lee, SIGIR 1997.
+    """
+
+    def shares(hits: Sequence[Hit]) -> list[float]:
+        low, high = hits[-1].score, hits[0].score
+        return [(hit.score - low) / (high - low) if high > low else 1.0 for hit in hits]
+
+    return _fuse(runs, depth, shares)
+
+
+def _fuse(runs: Sequence[Run], depth: int, shares: Callable[[Sequence[Hit]], list[float]]) -> Run:
+    queries = dict.fromkeys(query for run in runs for query in run)
+    fused: dict[QueryId, list[Hit]] = {}
+    for query in queries:
+        scores: defaultdict[DocId, float] = defaultdict(float)
+        for run in runs:
+            hits = run.get(query, ())
+            for hit, share in zip(hits, shares(hits) if hits else [], strict=True):
+                scores[hit.document] += share
+        fused[query] = best_hits(scores, depth)
+    return fused
+
+
+# Runs as files: the MS MARCO form and the TREC form, plain or compressed.
+
+RunForm = Literal["msmarco", "trec"]
+
+_PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    # No time of day in the archive: equal runs give equal bytes.
+    ".gz": lambda content: gzip.compress(content, mtime=0),
+    ".bz2": bz2.compress,
+}
+
+
+def format_run(run: Run, *, form: RunForm, tag: str) -> bytes:
+    """A run as text.
+
+    Args:
+        run: rankings, best first; ids without white space.
+        form: `msmarco` (query, document, rank, divided by tabs) or `trec` (query, Q0,
+            document, rank, score, tag, divided by spaces). Scores have nine significant
+            digits, which is enough to read the same float32 again.
+        tag: name of the run, without white space; only the TREC form holds it.
+
+    Raises:
+        ValueError: the tag is empty or has white space.
+    """
+    if tag.split() != [tag]:
+        raise ValueError("the tag of a run is one word")
+    rows = (
+        (query, hit.document, rank, hit.score)
+        for query, hits in run.items()
+        for rank, hit in enumerate(hits, 1)
+    )
+    if form == "msmarco":
+        lines = (f"{query}\t{document}\t{rank}\n" for query, document, rank, _ in rows)
+    else:
+        lines = (f"{query} Q0 {doc} {rank} {score:.9g} {tag}\n" for query, doc, rank, score in rows)
+    return "".join(lines).encode()
+
+
+def write_run(run: Run, path: Path, *, form: RunForm, tag: str) -> None:
+    """Write a run file whole or not at all; `.gz` and `.bz2` in its name compress it.
+
+    Args:
+        run: what to write.
+        path: replaced where it exists; its folder is made where it is missing.
+        form: as in `format_run`.
+        tag: as in `format_run`.
+
+    Raises:
+        OSError: the file cannot be written; one of this name that was there is kept.
+        ValueError: as in `format_run`.
+    """
+    content = format_run(run, form=form, tag=tag)
+    pack = _PACKERS.get(path.suffix)
+    write_output(path, pack(content) if pack else content)

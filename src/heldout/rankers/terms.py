@@ -1,18 +1,129 @@
 """Counts of terms as sparse matrices, and the scoring of all queries against them."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
+from heldout.errors import SetupError
 from heldout.ids import DocId, QueryId
-from heldout.rankers.run import Hit, Task, rank_scores
-from heldout.rankers.text import Tokeniser
+from heldout.rankers.run import Hit, Run, Task, rank_scores
 
-__all__ = ["TermIndex", "count_terms", "index_terms", "rank_products", "score_blocks"]
+# From text to terms: words, the parts of identifiers, stems, and character n-grams.
+
+Tokeniser = Callable[[str], list[str]]
+
+_WORD = re.compile(r"\w+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# English words of grammar rather than of content.
+_GRAMMAR_WORDS = """
+    a an and are as at be been but by can do does for from had has have he her his how i if
+    in into is it its me my no nor not of on or our she should so such than that the their
+    them then there these they this those to was we were what when where which who will with
+    would you your
+"""
+_STOPWORDS = frozenset(_GRAMMAR_WORDS.split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextSettings:
+    """How text becomes terms; every ranker on words takes these.
+
+    Attributes:
+        identifiers: `whole` keeps `readInto_buffer` one term, `parts` makes it `read`,
+            `into`, `buffer`, and `both` gives all four.
+        stem: reduce words to their stems with the Snowball stemmer for English; needs the
+            extra `rankers`.
+        stopwords: leave out English function words.
+    """
+
+    identifiers: Literal["whole", "parts", "both"] = "parts"
+    stem: bool = False
+    stopwords: bool = False
+
+
+def make_tokeniser(settings: TextSettings) -> Tokeniser:
+    """A function from text to its terms, in the order of the text, repeats kept.
+
+    Raises:
+        SetupError: stems are wanted and PyStemmer is not installed.
+    """
+    stem = _stemmer() if settings.stem else None
+    known: dict[str, list[str]] = {}
+
+    def terms_of(word: str) -> list[str]:
+        terms = [term for term in _forms(word, settings.identifiers) if term]
+        if settings.stopwords:
+            terms = [term for term in terms if term not in _STOPWORDS]
+        return [stem(term) for term in terms] if stem else terms
+
+    def tokenise(text: str) -> list[str]:
+        result: list[str] = []
+        for word in _WORD.findall(text):
+            if word not in known:
+                known[word] = terms_of(word)
+            result.extend(known[word])
+        return result
+
+    return tokenise
+
+
+def split_identifier(word: str) -> list[str]:
+    """Parts of an identifier: at underscores and where lower case meets upper case.
+
+    Args:
+        word: letters, digits and underscores.
+
+    Returns:
+        Parts as written; joined they are the word without its underscores.
+    """
+    return [part for piece in word.split("_") if piece for part in _HUMP.split(piece)]
+
+
+def character_ngrams(text: str, *, shortest: int, longest: int) -> list[str]:
+    """Character n-grams of each word, the word framed by blanks, in lower case.
+
+    Args:
+        text: any text.
+        shortest: smallest n, >= 1.
+        longest: largest n, >= `shortest`.
+
+    Returns:
+        The n-grams of all lengths, repeats kept; a framed word shorter than n gives none
+        of that length.
+
+    Source: McNamee and Mayfield, Information Retrieval 7, 2004 (n-grams for retrieval).
+    """
+    framed = [f" {word} " for word in _WORD.findall(text.lower())]
+    return [
+        word[start : start + length]
+        for word in framed
+        for length in range(shortest, longest + 1)
+        for start in range(len(word) - length + 1)
+    ]
+
+
+def _forms(word: str, identifiers: str) -> list[str]:
+    whole = word.strip("_").lower()
+    if identifiers == "whole":
+        return [whole]
+    parts = [part.lower() for part in split_identifier(word)]
+    return [whole, *parts] if identifiers == "both" and len(parts) > 1 else parts
+
+
+def _stemmer() -> Callable[[str], str]:
+    try:
+        import Stemmer  # noqa: PLC0415 - of the extra `rankers`
+    except ImportError as error:
+        raise SetupError("stems need PyStemmer: pip install 'heldout[rankers]'") from error
+    stem: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
+    return stem
+
 
 _BLOCK = 256
 """Queries scored at once: a dense block of 256 x 10,000 scores takes 20 MB."""
@@ -118,3 +229,148 @@ def rank_products(
             total = scores if offsets is None else scores + lengths[row] * offsets
             run[index.queries[row]] = rank_scores(index.documents, total, depth)
     return run
+
+
+# Query likelihood: a document is as good as its word model explains the query.
+
+_MOST = 1_000_000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LikelihoodSettings(TextSettings):
+    """How a document's word model is smoothed with that of the collection.
+
+    Attributes:
+        smoothing: `dirichlet` or `jelinek-mercer`.
+        mu: weight of the collection in words, above 0 and up to 1,000,000 (`dirichlet`).
+        lam: share of the collection, in (0, 1) (`jelinek-mercer`).
+    """
+
+    smoothing: Literal["dirichlet", "jelinek-mercer"] = "dirichlet"
+    mu: float = 200.0
+    lam: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Refuse weights that give no probability."""
+        if not (0 < self.mu <= _MOST and 0 < self.lam < 1):
+            raise ValueError("wanted: 0 < mu <= 1000000 and 0 < lam < 1")
+
+
+def rank_likelihood(task: Task, settings: LikelihoodSettings) -> Run:
+    """Rank by the logarithm of the probability that a document's model gives the query.
+
+    Scores leave out what is equal for all documents of a query: the sum of ln p(w) over its
+    words under the collection's model. Query words of no document are left out.
+
+    Raises:
+        SetupError: stems are wanted and PyStemmer is not installed.
+
+    Source: Zhai and Lafferty, TOIS 22(2), 2004, equations 6 and 7 and Table II.
+    """
+    index = index_terms(task, make_tokeniser(settings))
+    weigh = _dirichlet if settings.smoothing == "dirichlet" else _jelinek_mercer
+    weights, offsets = weigh(index, settings)
+    return rank_products(
+        index, queries=index.query_counts, documents=weights, depth=task.depth, offsets=offsets
+    )
+
+
+def _dirichlet(
+    index: TermIndex, settings: LikelihoodSettings
+) -> tuple[csr_array, NDArray[np.float64]]:
+    counts = index.document_counts
+    weights = counts.copy()
+    weights.data = np.log1p(counts.data / (settings.mu * _collection_model(counts)[counts.indices]))
+    return weights, np.log(settings.mu / (_lengths(counts) + settings.mu))
+
+
+def _jelinek_mercer(
+    index: TermIndex, settings: LikelihoodSettings
+) -> tuple[csr_array, NDArray[np.float64]]:
+    counts = index.document_counts
+    lengths = np.repeat(_lengths(counts), np.diff(counts.indptr))
+    odds = (1 - settings.lam) / settings.lam
+    weights = counts.copy()
+    model = _collection_model(counts)[counts.indices]
+    weights.data = np.log1p(odds * counts.data / (lengths * model))
+    return weights, np.full(counts.shape[0], np.log(settings.lam))
+
+
+def _collection_model(counts: csr_array) -> NDArray[np.float64]:
+    totals = np.asarray(counts.sum(axis=0), dtype=np.float64)
+    return totals / max(float(totals.sum()), 1.0)
+
+
+def _lengths(counts: csr_array) -> NDArray[np.float64]:
+    return np.asarray(counts.sum(axis=1), dtype=np.float64)
+
+
+# TF-IDF with the cosine, over words or over character n-grams.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TfidfSettings(TextSettings):
+    """TF-IDF takes the settings of its text and no others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NgramSettings:
+    """Which character n-grams are terms.
+
+    Attributes:
+        shortest: smallest n, >= 1.
+        longest: largest n, >= `shortest`.
+    """
+
+    shortest: int = 4
+    longest: int = 4
+
+    def __post_init__(self) -> None:
+        """Refuse lengths that make no n-gram."""
+        if not 1 <= self.shortest <= self.longest:
+            raise ValueError("wanted: 1 <= shortest <= longest")
+
+
+def rank_tfidf(task: Task, settings: TfidfSettings) -> Run:
+    """Rank by the cosine of TF-IDF vectors of words.
+
+    Weights are (1 + ln tf) ln(N / df) on both sides (`ltc.ltc`).
+
+    Raises:
+        SetupError: stems are wanted and PyStemmer is not installed.
+
+    Source: Salton and Buckley, Information Processing & Management 24(5), 1988.
+    """
+    return _rank_cosine(task, index_terms(task, make_tokeniser(settings)))
+
+
+def rank_char_ngrams(task: Task, settings: NgramSettings) -> Run:
+    """Rank by the cosine of TF-IDF vectors of character n-grams.
+
+    Source: weights as `rank_tfidf`; n-grams as `text.character_ngrams`.
+    """
+
+    def ngrams(text: str) -> list[str]:
+        return character_ngrams(text, shortest=settings.shortest, longest=settings.longest)
+
+    return _rank_cosine(task, index_terms(task, ngrams))
+
+
+def _rank_cosine(task: Task, index: TermIndex) -> Run:
+    counts = index.document_counts
+    frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
+    rarity = np.log(counts.shape[0] / np.maximum(frequencies, 1))
+    return rank_products(
+        index,
+        queries=_unit_rows(index.query_counts, rarity),
+        documents=_unit_rows(counts, rarity),
+        depth=task.depth,
+    )
+
+
+def _unit_rows(counts: csr_array, rarity: np.ndarray) -> csr_array:
+    """Weighted rows of length one; a row without weight stays zero."""
+    weights = counts.copy()
+    weights.data = (1 + np.log(counts.data)) * rarity[counts.indices]
+    lengths = np.sqrt(np.asarray(weights.power(2).sum(axis=1)))
+    return csr_array(diags_array(1 / np.where(lengths > 0, lengths, 1)) @ weights)

@@ -17,9 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.redteam.boards import Answer
-from heldout.redteam.exchange import COPIED, Run, Scores, guess
-
-__all__ = ["ATTACKS", "Attack", "Move", "Moves", "Target"]
+from heldout.redteam.releases import COPIED, Run, Scores, guess
 
 _CHANGED = 0.02
 """Share of the queries that a hill-climber changes at once: of .2% to 8% it gains most, or nearly,

@@ -27,9 +27,7 @@ from heldout.board.rules.release import (
 )
 from heldout.board.rules.spec import BoardSpec
 from heldout.errors import InputError, Problem, quote
-from heldout.redteam.exchange import Scores
-
-__all__ = ["COMPARED", "Answer", "Beside", "Board", "NamedRule", "own_rule", "parse_rule"]
+from heldout.redteam.releases import Scores
 
 COMPARED = ("rounded", "step", "ladder", "ratchet", "ratchet+feedback", "ratchet+noise")
 """The rules of the table, as `parse_rule` reads them."""

@@ -12,9 +12,7 @@ import numpy as np
 
 from heldout.redteam.attacks import Attack, Target
 from heldout.redteam.boards import Board, NamedRule
-from heldout.redteam.exchange import Exchange, Labels, Scores, guess, newcomer, weaken
-
-__all__ = ["PLANTED", "Baseline", "Outcome", "Plan", "Weak", "begin", "play", "rng_of"]
+from heldout.redteam.releases import Exchange, Labels, Scores, guess, newcomer, weaken
 
 PLANTED = (4.5, 6.0)
 """How much better the planted systems are, in units of u."""

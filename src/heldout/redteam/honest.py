@@ -14,10 +14,8 @@ from statistics import fmean, median
 import numpy as np
 
 from heldout.redteam.boards import NamedRule
-from heldout.redteam.exchange import Exchange, coins
 from heldout.redteam.game import Baseline, Plan, begin, rng_of
-
-__all__ = ["HonestLine", "Year", "play_honest", "play_year", "summarise_years"]
+from heldout.redteam.releases import Exchange, coins
 
 _TEAMS, _RUNS, _DAYS = 60, 240, 365.0
 _STEPS = (6, 1.0, 6.0)

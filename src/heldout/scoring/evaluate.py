@@ -1,14 +1,279 @@
-"""Means over each query subset, from the scores of all queries."""
+"""Scores of a run: per query, and the mean with everything it needs to be understood.
+
+The rule: a mean is over the queries that have at least one judgment and are not excluded.
+A query that the run does not answer counts 0; a judged query without a relevant document counts
+0, as in trec_eval. Queries of the run without judgments are ignored. All are counted.
+(`FirstRel` alone has no value where nothing is found, and is averaged over the other queries.)
+"""
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from heldout.errors import plural
-from heldout.measures.evaluate import Evaluation
+from heldout.errors import InputError, Problem, plural
+from heldout.scoring.fairness import Exposures
+from heldout.scoring.measures import Judgments, Patterns, find_patterns, summarise
+from heldout.scoring.spec import Measure
+from heldout.trec.problems import show
+from heldout.trec.ranking import JudgedRanking
+
+Query = TypeVar("Query", bound=str)
+Document = TypeVar("Document", bound=str)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureScores:
+    """One measure of one run.
+
+    Attributes:
+        measure: what was measured.
+        mean: over `n` queries; `None` where `n` is 0.
+        why: the reason where the mean is `None`, else empty.
+        n: number of queries averaged over.
+        without_relevant: how many of the evaluation's queries have no relevant document.
+        values: float64, one per query of the evaluation; NaN where `defined` is false.
+        defined: bool, same shape.
+    """
+
+    measure: Measure
+    mean: float | None
+    why: str
+    n: int
+    without_relevant: int
+    values: NDArray[np.float64]
+    defined: NDArray[np.bool_]
+
+    def value(self, index: int) -> float | None:
+        """Score of the query at this index, `None` where it is undefined."""
+        return float(self.values[index]) if self.defined[index] else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """All measures of one run on one set of judgments.
+
+    Attributes:
+        queries: the queries evaluated: judged and not excluded, sorted.
+        scores: by measure, in the order asked for.
+        unanswered: how many of `queries` the run does not answer.
+        ignored: how many queries of the run have no judgment.
+        excluded: how many judged queries were left out on request.
+    """
+
+    queries: tuple[str, ...]
+    scores: Mapping[Measure, MeasureScores]
+    unanswered: int
+    ignored: int
+    excluded: int
+
+    def per_query(self) -> dict[str, dict[Measure, float | None]]:
+        """Scores by query and measure, undefined ones as `None`."""
+        return {
+            query: {measure: scores.value(index) for measure, scores in self.scores.items()}
+            for index, query in enumerate(self.queries)
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Judgments made ready to score many runs; from `prepare`.
+
+    Attributes:
+        queries: the queries to evaluate: judged and not excluded, sorted.
+        groups: same length; queries of one group have equal judgments.
+        measures: what to compute, and what the judgments of each group amount to for it.
+        without_relevant: how many of `queries` have no relevant document, by measure.
+        judged: all judged queries, also the excluded ones.
+    """
+
+    queries: tuple[str, ...]
+    groups: tuple[int, ...]
+    measures: Mapping[Measure, tuple[Judgments, ...]]
+    without_relevant: Mapping[Measure, int]
+    judged: AbstractSet[str]
+
+
+def prepare(
+    qrels: Mapping[Query, Mapping[Document, int]],
+    measures: Iterable[Measure],
+    *,
+    excluded: AbstractSet[str] = frozenset(),
+) -> Judged:
+    """Compute what depends on the judgments alone, once for any number of runs.
+
+    Args:
+        qrels: grade by query and document.
+        measures: what to compute.
+        excluded: queries to leave out of everything.
+
+    Raises:
+        InputError: code `grade-above-maximum` where a judgment lies above a measure's scale.
+    """
+    judged = frozenset(query for query, grades in qrels.items() if grades)
+    queries = tuple(sorted(judged.difference(excluded)))
+    places: dict[tuple[int, ...], int] = {}
+    groups = tuple(
+        places.setdefault(tuple(sorted(qrels[query].values())), len(places)) for query in queries
+    )
+    sizes = Counter(groups)
+    prepared: dict[Measure, tuple[Judgments, ...]] = {}
+    for measure in measures:
+        _check_scale(measure, queries, groups, tuple(places))
+        prepared[measure] = tuple(
+            summarise(grades, measure.kind, measure.params) for grades in places
+        )
+    return Judged(
+        queries=queries,
+        groups=groups,
+        measures=prepared,
+        without_relevant={
+            measure: sum(sizes[group] for group, j in enumerate(judgments) if not j.relevant)
+            for measure, judgments in prepared.items()
+        },
+        judged=judged,
+    )
+
+
+def score(
+    rankings: Mapping[str, JudgedRanking], judged: Judged, *, exposures: Exposures | None = None
+) -> Evaluation:
+    """Score a run on judgments made ready.
+
+    Args:
+        rankings: the run's judged hits by query; only queries that it answers.
+        judged: from `prepare`, of the qrels that the run was scanned with.
+        exposures: the run's tops seen through groups of documents, for AWRF and nDCG_AWRF.
+
+    Raises:
+        InputError: code `needs-groups` where a measure asks for groups and none are given.
+    """
+    for measure in judged.measures if exposures is None else ():
+        _check_groups(measure)
+    depths = [measure.cutoff or 0 for measure in judged.measures if measure.kind.sees_length]
+    patterns = find_patterns(rankings, judged.queries, judged.groups, depth=max(depths, default=0))
+    return Evaluation(
+        queries=judged.queries,
+        scores={
+            measure: _score(measure, judged, patterns, exposures) for measure in judged.measures
+        },
+        unanswered=patterns.unanswered,
+        ignored=sum(query not in judged.judged for query in patterns.answered),
+        excluded=len(judged.judged) - len(judged.queries),
+    )
+
+
+def evaluate(
+    rankings: Mapping[str, JudgedRanking],
+    qrels: Mapping[Query, Mapping[Document, int]],
+    measures: Sequence[Measure],
+    *,
+    excluded: AbstractSet[str] = frozenset(),
+    exposures: Exposures | None = None,
+) -> Evaluation:
+    """Score one run; for several runs on the same judgments `prepare` once, then `score` each.
+
+    Args:
+        rankings: the run's judged hits by query; only queries that it answers.
+        qrels: grade by query and document. Must be what the run was scanned with.
+        measures: what to compute.
+        excluded: queries to leave out of everything.
+        exposures: the run's tops seen through groups of documents, for AWRF and nDCG_AWRF.
+
+    Raises:
+        InputError: code `grade-above-maximum` where a judgment lies above a measure's scale;
+            `needs-groups` where a measure asks for groups and none are given.
+    """
+    return score(rankings, prepare(qrels, measures, excluded=excluded), exposures=exposures)
+
+
+def _check_groups(measure: Measure) -> None:
+    if measure.kind.exposure:
+        raise InputError(
+            Problem(
+                code="needs-groups",
+                path="measure",
+                found=f"{measure} without groups of documents",
+                expected="a view of a board that names them: docs/board.md",
+            )
+        )
+
+
+def _score(
+    measure: Measure, judged: Judged, patterns: Patterns, exposures: Exposures | None
+) -> MeasureScores:
+    kind, params, judgments = measure.kind, measure.params, judged.measures[measure]
+    found = [
+        kind.unanswered if hits is None else kind.function(hits, judgments[group], params)
+        for group, hits in patterns.distinct
+    ]
+    values = np.array([math.nan if value is None else value for value in found], np.float64)
+    defined = np.array([value is not None for value in found], np.bool_)
+    values, defined = values[patterns.of_query], defined[patterns.of_query]
+    if measure.kind.exposure and exposures is not None:
+        answered = np.array([hits is not None for _, hits in patterns.distinct], np.bool_)
+        fairness = exposures.awrf(measure.params)
+        factors = np.array([fairness.get(query, math.nan) for query in judged.queries], np.float64)
+        factors[~answered[patterns.of_query]] = 1.0  # an unanswered query keeps its score, 0
+        values, defined = values * factors, defined & ~np.isnan(factors)
+    n = int(defined.sum())
+    return MeasureScores(
+        measure=measure,
+        mean=math.fsum(values[defined].tolist()) / n if n else None,
+        why="" if n else _reason(judged.queries, measure),
+        n=n,
+        without_relevant=judged.without_relevant[measure],
+        values=values,
+        defined=defined,
+    )
+
+
+def _reason(queries: tuple[str, ...], measure: Measure) -> str:
+    if queries and measure.kind.exposure:
+        return "no list has a document of a known group"
+    if queries:
+        return "no relevant document was found for any query"
+    return "there is no judged query"
+
+
+def _check_scale(
+    measure: Measure,
+    queries: Sequence[str],
+    groups: Sequence[int],
+    distinct: Sequence[tuple[int, ...]],
+) -> None:
+    """Refuse grades for which the measure would leave its range or overflow."""
+    limit = _highest_grade(measure)
+    if limit is None:
+        return
+    for group, grades in enumerate(distinct):
+        if grades[-1] > limit:
+            raise InputError(
+                Problem(
+                    code="grade-above-maximum",
+                    path="qrels",
+                    found=f"grade {grades[-1]} for query {show(queries[groups.index(group)])}",
+                    expected=f"grades up to {limit} under {measure}",
+                    hint="name the highest grade of the scale, as in "
+                    f"{measure.name}(max_rel={grades[-1]})"
+                    if measure.params.max_rel
+                    else "",
+                )
+            )
+
+
+def _highest_grade(measure: Measure) -> int | None:
+    if measure.params.dcg == "exp-log2":
+        return 1000  # 2^1000 is still a finite float64
+    return measure.params.max_rel
+
+
+# Means over each query subset, from the scores of all queries.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +303,10 @@ def score_kinds(
         kinds: queries by kind.
         least: fewest queries of a kind, below which nothing is said of it.
     """
-    return {kind: _score(evaluation, queries, least) for kind, queries in kinds.items()}
+    return {kind: _evaluate_score(evaluation, queries, least) for kind, queries in kinds.items()}
 
 
-def _score(evaluation: Evaluation, queries: AbstractSet[str], least: int) -> KindScores:
+def _evaluate_score(evaluation: Evaluation, queries: AbstractSet[str], least: int) -> KindScores:
     kept = np.array([query in queries for query in evaluation.queries], np.bool_)
     size = int(kept.sum())
     means: dict[str, float | None] = {}

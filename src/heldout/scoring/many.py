@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from heldout.errors import InputError, Problem
 from heldout.files.cores import count_cores
-from heldout.measures.evaluate import prepare
-from heldout.measures.spec import Measure
 from heldout.progress import SILENT, Progress
+from heldout.scoring.cache import ScoreCache
+from heldout.scoring.evaluate import prepare
 from heldout.scoring.score import Failed, Outcome, Scored, Work, estimate_seconds, score_run
 from heldout.scoring.scores import Notes
-from heldout.store.cache import ScoreCache
+from heldout.scoring.spec import Measure
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.qrels import Qrels
 from heldout.trec.ranking import Order

@@ -1,22 +1,147 @@
-"""Which queries are looked at: all of them, some, or each kind apart.
+"""Facets of queries that their text tells: length, kind of question, words of a list.
 
-A facet is an attribute of queries: how many words they have, the word they begin with, whether
-they have a word of a list, or the labels in a file.
+A facet is a set of queries with a name. Labels of a classifier come as a file instead
+(`heldout.trec.groups.read_facets`). A list of words is how domain subsets of MS MARCO were cut
+(msmarco-benchmarking, section 5): a query belongs to the domain where it has a word of the list.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 from heldout.errors import InputError, OptionError, Problem, plural, quote
 from heldout.options import Opt
 from heldout.trec.groups import read_facets
+from heldout.trec.problems import ProblemLog
 from heldout.trec.queries import read_queries
-from heldout.trec.reading.streams import open_input
-from heldout.trec.word_lists import read_word_list
-from heldout.validity.query_facets import by_length, by_question, by_words
+from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.streams import Limits, TextReader, read_lines
+from heldout.trec.text import check_line
+
+# Lists of words or phrases, one in each line, as they are used to cut a domain out of queries.
+
+
+def read_word_list(source: BinaryIO, *, path: str, limits: Limits | None = None) -> tuple[str, ...]:
+    """Read a list to its end: plain, gzip, bzip2 or zstd; blank lines and `#` lines are skipped.
+
+    Args:
+        source: its bytes.
+        path: its name for messages.
+        limits: how much is read.
+
+    Returns:
+        The lines without blanks at their ends, at least one.
+
+    Raises:
+        InputError: all problems up to `limits.problems`: `empty-file`, `bad-utf8`,
+            `control-character`, and those of `TextReader`.
+    """
+    limits = limits or Limits()
+    log = ProblemLog(limits.problems)
+    found = []
+    with TextReader(source, path=path, limits=limits) as reader:
+        for number, line in read_lines(reader):
+            problem = check_line(line, path=path, number=number, prose=True)
+            if problem is None:
+                found.append(line.decode().strip())
+            elif problem.severity == "error":
+                log.add(problem)
+    if not found and not log.errors:
+        log.add(Problem(code="empty-file", path=path, found="no word", expected="at least one"))
+    log.raise_errors()
+    return tuple(found)
+
+
+REST = "other"
+"""The facet of the queries that a list or a question word does not claim."""
+
+_WORD = re.compile(r"\w+")
+_BANDS = ((1, 3), (4, 6), (7, 9))
+_QUESTIONS = (
+    *("what", "how", "who", "when", "where", "why", "which", "whose", "whom"),
+    *("is", "are", "was", "were", "do", "does", "did", "can", "could", "will", "would", "should"),
+)
+_OPEN = frozenset(_QUESTIONS[:9])
+
+
+def by_length(texts: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
+    """Queries by their number of words: 1-3, 4-6, 7-9, 10 and more.
+
+    Args:
+        texts: text by query.
+    """
+    return _group((query, _band(len(_words(text)))) for query, text in texts.items())
+
+
+def by_question(texts: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
+    """Queries by the word they begin with: a question word, `yes or no` (is, can, …), `other`.
+
+    Args:
+        texts: text by query, in English.
+    """
+    return _group((query, _question(_words(text)[:1])) for query, text in texts.items())
+
+
+def by_words(
+    texts: Mapping[str, str], listed: Iterable[str], *, name: str
+) -> Mapping[str, frozenset[str]]:
+    """Queries that have a word or phrase of a list, and the others.
+
+    Case does not matter, and a word is matched as a whole: `art` is not in `heart`.
+
+    Args:
+        texts: text by query.
+        listed: words, or phrases whose words follow each other in a query.
+        name: of the facet.
+    """
+    phrases = {tuple(words) for words in map(_words, listed) if words}
+    longest = max(map(len, phrases), default=0)
+    return _group(
+        (query, name if _has(_words(text), phrases, longest) else REST)
+        for query, text in texts.items()
+    )
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _band(length: int) -> str:
+    for low, high in _BANDS:
+        if length <= high:
+            return f"{low}-{high} words"
+    return f"{_BANDS[-1][1] + 1} words or more"
+
+
+def _question(first: list[str]) -> str:
+    if not first or first[0] not in _QUESTIONS:
+        return REST
+    return first[0] if first[0] in _OPEN else "yes or no"
+
+
+def _has(words: list[str], phrases: AbstractSet[tuple[str, ...]], longest: int) -> bool:
+    return any(
+        tuple(words[start : start + length]) in phrases
+        for start in range(len(words))
+        for length in range(1, longest + 1)
+    )
+
+
+def _group(pairs: Iterable[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for query, facet in pairs:
+        found.setdefault(facet, set()).add(query)
+    return {facet: frozenset(found[facet]) for facet in sorted(found)}
+
+
+# Which queries are looked at: all of them, some, or each kind apart.
+#
+# A facet is an attribute of queries: how many words they have, the word they begin with, whether
+# they have a word of a list, or the labels in a file.
 
 _WORDS = "words:"
 

@@ -5,15 +5,17 @@ from glob import glob
 from pathlib import Path
 from typing import Annotated
 
-from heldout.collections.reading import read_text
+from heldout.collections.tables import read_text
 from heldout.errors import InputError, Problem, quote
 from heldout.options import Opt
 from heldout.progress import SILENT, Progress
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.qrels import Qrels
 from heldout.trec.ranking import Order
-from heldout.trec.reading.streams import OWN_FILES, open_input
-from heldout.trec.runs import Expected, Scan, scan_run
+from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.streams import OWN_FILES
+from heldout.trec.runs import scan_run
+from heldout.trec.scans import Expected, Scan
 from heldout.trec.tops import Tops, read_tops
 
 RunOrder = Annotated[

@@ -12,16 +12,15 @@ from pathlib import Path
 
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import Near, find_near, find_surely_near, say_near
-from heldout.measures.evaluate import Evaluation, Judged, score
-from heldout.measures.spec import Measure
+from heldout.scoring.cache import Key, ScoreCache, StoredRun, digest_file
+from heldout.scoring.evaluate import Evaluation, Judged, score
 from heldout.scoring.run_files import run_name, scan_file
-from heldout.store.cache import ScoreCache, digest_file
-from heldout.store.scored import Key, StoredRun
+from heldout.scoring.spec import Measure
 from heldout.trec.accelerators import Accelerators, Scanner
 from heldout.trec.problems import show
 from heldout.trec.qrels import Qrels
 from heldout.trec.ranking import Order
-from heldout.trec.runs import Scan
+from heldout.trec.scans import Scan
 
 _EXAMPLES = 3
 

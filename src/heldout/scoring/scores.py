@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 from heldout.errors import Problem
-from heldout.scores import Better, ScoreTable, cut_table
+from heldout.scoring.table import Better, ScoreTable, cut_table
 from heldout.trec.qrels import Qrels
 from heldout.trec.ranking import Order
 

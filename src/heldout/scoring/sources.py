@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from heldout.errors import InputError, Problem, plural
-from heldout.measures.spec import Measure, parse_measure
-from heldout.scores import Better, ScoreTable, parse_scores, table_of
+from heldout.scoring.first_ranks import Side
 from heldout.scoring.many import Reading, collect_notes, refuse_runs
 from heldout.scoring.run_files import (
     describe_orders,
@@ -19,11 +18,12 @@ from heldout.scoring.run_files import (
 )
 from heldout.scoring.score import Failed, Scored
 from heldout.scoring.scores import Scores
+from heldout.scoring.spec import Measure, parse_measure
+from heldout.scoring.table import Better, ScoreTable, parse_scores, table_of
 from heldout.scoring.transforms import Transform, prefer_scores, rank_scores
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.ranking import Order
-from heldout.trec.reading.streams import open_input
-from heldout.validity.first_ranks import Side
+from heldout.trec.reading.sources import open_input
 
 _SHOWN = 3
 

@@ -17,7 +17,7 @@ from threading import Thread
 
 from heldout.errors import Problem
 from heldout.scoring.score import Failed, Outcome, Work, score_run
-from heldout.trec.reading.allocator import keep_freed_memory
+from heldout.trec.reading.sources import keep_freed_memory
 
 
 def spread(

@@ -18,17 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.errors import InputError, quote
 from heldout.stats.results import problem_of
 
-__all__ = [
-    "Agreement",
-    "KappaWeights",
-    "Scale",
-    "cohen_interval",
-    "cohen_kappa",
-    "fleiss_kappa",
-    "krippendorff_alpha",
-    "krippendorff_interval",
-]
-
 KappaWeights = Literal["none", "linear", "quadratic"]
 """How bad it is to disagree by d categories: 1, d or d squared."""
 

@@ -16,7 +16,7 @@ from scipy.special import bdtr, ndtr, stdtr, stdtrit
 from heldout.stats.exact import Samples
 from heldout.stats.rank_tests import EXACT_AT_MOST, Corrections, Zeros, estimate_pseudomedians
 from heldout.stats.results import SMALLEST, TestResult, check_options
-from heldout.stats.table import TESTS
+from heldout.stats.tests import TESTS
 
 _Numbers = NDArray[Any]
 Ps = NDArray[np.float64]

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from heldout.stats.exact import MidrankSums, Sorted
 
-__all__ = ["walk"]
-
 Whole = NDArray[np.int64]
 
 

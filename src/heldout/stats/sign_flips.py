@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from heldout.stats.exact import Whole, whole_numbers
 from heldout.stats.resampling import add_blocks, block_size
 
-__all__ = ["flip_test", "max_t"]
-
 _QUERIES = 512
 _PAIRS = 256
 _WORD = 8

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from heldout.errors import Problem
 from heldout.ids import DocId, QueryId
 
-__all__ = ["Annotation", "Annotations"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotation:

@@ -13,17 +13,6 @@ from typing import Final, Literal
 
 from heldout.files.cores import count_cores
 
-__all__ = [
-    "INTERFACE",
-    "Accelerators",
-    "Bzip2",
-    "Gzip",
-    "Scanner",
-    "find_accelerators",
-    "has_compiled",
-    "switched_off",
-]
-
 Scanner = Literal["compiled", "numpy", "plain"]
 Bzip2 = Literal["lbzip2", "stdlib"]
 Gzip = Literal["isal", "stdlib"]

@@ -16,11 +16,8 @@ from heldout.trec.ranking import (
     order_by_rank,
     order_by_score,
 )
-from heldout.trec.row_checks import RowChecks
-from heldout.trec.rows import Rows
-from heldout.trec.scanning.hashing import hash_documents
-
-__all__ = ["SIGNATURE_DEPTH", "Answer", "Examiner", "Parsed", "QueryFacts"]
+from heldout.trec.rows import RowChecks, Rows
+from heldout.trec.scanning.plain import hash_documents
 
 SIGNATURE_DEPTH: Final = 100
 _TOP = 10

@@ -7,8 +7,6 @@ from operator import attrgetter
 
 from heldout.errors import InputError, Problem, printable
 
-__all__ = ["ProblemLog", "show"]
-
 _PLAIN = re.compile(r"[\w.:/+-]{1,60}", re.ASCII)
 _SHOWN = 60
 

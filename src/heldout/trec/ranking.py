@@ -16,17 +16,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "ORDERS",
-    "JudgedRanking",
-    "Order",
-    "Rankings",
-    "equal_as_float32",
-    "order_by_rank",
-    "order_by_score",
-    "sort_keys",
-]
-
 Order = Literal["trec", "trec9", "msmarco"]
 ORDERS: tuple[Order, ...] = ("trec", "trec9", "msmarco")
 

@@ -3,20 +3,29 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
-from heldout.errors import Problem, plural
-from heldout.trec.headings import LEFT_OUT, names_query
-from heldout.trec.numbers import parse_integer
+from heldout.errors import Problem, Severity, plural
 from heldout.trec.problems import show
+from heldout.trec.ranking import Order, sort_keys
 from heldout.trec.reading.streams import Block
-from heldout.trec.scanning.segments import Columns, Segment
-from heldout.trec.text import check_line, is_clean, is_regular
-
-__all__ = ["COLUMNS", "Form", "Rows", "cut_rows", "detect_form", "looks_like_qrels", "parse_rows"]
+from heldout.trec.scanning.plain import Columns, Segment
+from heldout.trec.text import (
+    LEFT_OUT,
+    check_line,
+    classify_score,
+    is_clean,
+    is_regular,
+    names_query,
+    parse_integer,
+    parse_integers,
+    parse_scores,
+)
 
 Form = Literal["msmarco", "trec"]
 COLUMNS: dict[Form, int] = {"msmarco": 3, "trec": 6}
@@ -194,3 +203,213 @@ def _columns_hint(tokens: Sequence[bytes], form: Form) -> str:
     if len(tokens) > COLUMNS[form]:
         return "ids and run tags have no spaces"
     return f"or {_LAYOUT['msmarco']}, as for MS MARCO, in every line"
+
+
+# What may be wrong with one query's rows: repeated documents, ranks, scores.
+
+_SCORES_DECIDE = "the rank column is not used: scores decide"
+_RANKS_DECIDE = "the score column is not used: ranks decide"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChecks:
+    """Checks the columns of one query's rows, and words what is wrong.
+
+    Attributes:
+        path: the file, for messages.
+        order: decides which columns must be right.
+        report: receives every problem.
+    """
+
+    path: str
+    order: Order
+    report: Callable[[Problem], None]
+
+    def distinct(self, rows: Rows) -> bool:
+        """Whether no document is there twice; reports those that are."""
+        if len(set(rows.documents)) == len(rows.documents):
+            return True
+        first: dict[bytes, int] = {}
+        for document, line in zip(rows.documents, rows.lines, strict=True):
+            earlier = first.setdefault(document, line)
+            if earlier != line:
+                self._problem(
+                    "repeated-document",
+                    line,
+                    f"{show(document)} again for {show(rows.query)}, first on line {earlier}",
+                    "each document once per query",
+                    hint="remove repeats before cutting to the depth",
+                )
+        return False
+
+    def only_candidates(self, rows: Rows, candidates: AbstractSet[str]) -> bool:
+        """Whether every document is a candidate; reports those that are not."""
+        clean = True
+        for document, line in zip(rows.documents, rows.lines, strict=True):
+            if document.decode() not in candidates:
+                clean = False
+                self._problem(
+                    "not-a-candidate",
+                    line,
+                    f"{show(document)} for {show(rows.query)}",
+                    "one of the query's official candidates",
+                    hint="a re-ranking run only reorders them; else submit it as full ranking",
+                )
+        return clean
+
+    def ranks(self, rows: Rows, parsed: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+        """The rank column if every rank is there once or the order ignores it.
+
+        Args:
+            rows: all rows of the query.
+            parsed: the column's numbers where they are known already.
+        """
+        ranks = parse_integers(rows.ranks) if parsed is None else parsed
+        count = len(rows.ranks)
+        if ranks is None:
+            self._odd_numbers(rows)
+            return None
+        follow = int(ranks[0]) <= 1 and bool((ranks == np.arange(ranks[0], ranks[0] + count)).all())
+        usable = self._zero_ranks(rows, ranks)
+        if follow:
+            return ranks if usable or self._ignored else None
+        if len(np.unique(ranks)) < count:
+            usable = False
+            self._repeated_ranks(rows, ranks)
+        return ranks if (not self._gaps(rows, ranks) and usable) or self._ignored else None
+
+    def scores(self, rows: Rows) -> NDArray[np.float64] | None:
+        """The scores as the order compares them, `None` if one is no number or unused."""
+        if not rows.scores:
+            return None
+        scores = parse_scores(rows.scores)
+        if scores is None:
+            for token, line in zip(rows.scores, rows.lines, strict=True):
+                if code := classify_score(token):
+                    self._score_problem(code, line, token, rows.query)
+            return None
+        keys = sort_keys(scores, self.order)
+        beyond = np.flatnonzero(np.isinf(keys)).tolist()
+        for row in beyond:
+            self._score_problem("score-infinite", rows.lines[row], rows.scores[row], rows.query)
+        return None if beyond else keys
+
+    def tell_displaced(self, rows: Rows, row: int, *, place: int) -> None:
+        """Report a row that the rank column has among the first, and the scores elsewhere.
+
+        Args:
+            rows: all rows of the query.
+            row: which one.
+            place: where its score would put it, from 1.
+        """
+        self._problem(
+            "rank-disagrees",
+            rows.lines[row],
+            f"{show(rows.documents[row])} at rank {show(rows.ranks[row])} for "
+            f"{show(rows.query)}, but place {place} by score",
+            "ranks in the order of the scores",
+            hint=_SCORES_DECIDE if self._ignored else _RANKS_DECIDE,
+            severity="note",
+        )
+
+    @property
+    def _ignored(self) -> bool:
+        """Whether the order ignores the rank column."""
+        return self.order != "msmarco"
+
+    def _problem(
+        self,
+        code: str,
+        line: int,
+        found: str,
+        expected: str,
+        *,
+        hint: str = "",
+        severity: Severity = "error",
+    ) -> None:
+        self.report(
+            Problem(
+                code=code,
+                path=self.path,
+                line=line,
+                found=found,
+                expected=expected,
+                hint=hint,
+                severity=severity,
+            )
+        )
+
+    def _rank_problem(self, code: str, line: int, found: str, expected: str, hint: str) -> None:
+        if self._ignored:
+            hint = _SCORES_DECIDE
+        severity: Severity = "note" if self._ignored else "error"
+        self._problem(code, line, found, expected, hint=hint, severity=severity)
+
+    def _odd_numbers(self, rows: Rows) -> None:
+        for token, line in zip(rows.ranks, rows.lines, strict=True):
+            rank = parse_integer(token)
+            if rank is None or rank <= 0:
+                code = "rank-not-a-number" if rank is None else "rank-negative"
+                code = "rank-zero" if rank == 0 else code
+                self._rank_problem(
+                    code,
+                    line,
+                    f"rank {show(token)} for {show(rows.query)}",
+                    "a whole number from 1 on",
+                    LEFT_OUT if names_query(rows.query) else "write ranks as 1, 2, 3, …",
+                )
+
+    def _zero_ranks(self, rows: Rows, ranks: NDArray[np.int64]) -> bool:
+        zeros = np.flatnonzero(ranks == 0).tolist()
+        for row in zeros:
+            self._rank_problem(
+                "rank-zero",
+                rows.lines[row],
+                f"rank 0 for {show(rows.query)}",
+                "ranks from 1 on",
+                "add 1 to every rank",
+            )
+        return not zeros
+
+    def _repeated_ranks(self, rows: Rows, ranks: NDArray[np.int64]) -> None:
+        first: dict[int, int] = {}
+        for rank, line in zip(ranks.tolist(), rows.lines, strict=True):
+            earlier = first.setdefault(rank, line)
+            if earlier != line:
+                self._rank_problem(
+                    "rank-repeated",
+                    line,
+                    f"rank {rank} again for {show(rows.query)}, first on line {earlier}",
+                    "each rank once per query",
+                    "break ties before you number the documents",
+                )
+
+    def _gaps(self, rows: Rows, ranks: NDArray[np.int64]) -> bool:
+        """Whether a rank between 1 and the greatest is missing; reports where first."""
+        present = np.unique(ranks[ranks > 0])
+        missing = int(present[-1]) - len(present) if len(present) else 0
+        if not missing:
+            return False
+        lowest = int(np.argmax(present != np.arange(1, len(present) + 1)))
+        above = int(present[lowest])
+        more = f" and {missing - 1} more" if missing > 1 else ""
+        self._rank_problem(
+            "rank-missing",
+            rows.lines[int(np.argmax(ranks == above))],
+            f"rank {above} for {show(rows.query)}, but no rank {lowest + 1}{more}",
+            f"every rank from 1 to {int(present[-1])}",
+            "number the documents of each query 1, 2, 3, …",
+        )
+        return True
+
+    def _score_problem(self, code: str, line: int, token: bytes, query: bytes) -> None:
+        unused = self.order == "msmarco"
+        beyond = code == "score-infinite" and self.order == "trec9"
+        self._problem(
+            code,
+            line,
+            f"score {show(token)} for {show(query)}",
+            "a finite decimal number" + (" that fits float32" if beyond else ""),
+            hint=_RANKS_DECIDE if unused else "write scores like 12.5 or 1.25e1",
+            severity="note" if unused else "error",
+        )

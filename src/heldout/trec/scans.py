@@ -1,18 +1,20 @@
 """What a run must be like, and what one pass over it found."""
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem
-from heldout.ids import Digest
+from heldout.errors import InputError, Problem, Severity
+from heldout.ids import Digest, Spellings, find_near, say_near
+from heldout.trec.answers import Answer, QueryFacts
+from heldout.trec.problems import ProblemLog, show
 from heldout.trec.ranking import Order, Rankings
+from heldout.trec.reading.streams import Limits
 from heldout.trec.rows import Form
-
-__all__ = ["Expected", "Facts", "Scan", "Signature"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,3 +150,295 @@ class Scan:
         if self.answers is None:
             raise InputError(p for p in self.problems if p.severity == "error")
         return self.answers
+
+
+# Which queries a run answers, and how deep, against what is expected of it.
+
+_MANY = 2  # fewer queries say nothing of a whole set
+
+
+class Coverage:
+    """The answered queries of one reading of a run.
+
+    Attributes:
+        depths: query -> number of its rows, right or wrong.
+    """
+
+    def __init__(self, expected: Expected, *, path: str, limits: Limits, log: ProblemLog) -> None:
+        self.depths: dict[bytes, int] = {}
+        self._expected = expected
+        self._path = path
+        self._limits = limits
+        self._log = log
+        queries = expected.queries
+        self._known = None if queries is None else frozenset(queries)
+        self._spellings: Spellings | None = None
+
+    def admit(self, query: bytes, lines: Sequence[int]) -> str | None:
+        """Count an answered query.
+
+        Args:
+            query: its id, not seen before.
+            lines: the line of each of its rows.
+
+        Returns:
+            The id as text if its rows are to be examined; `None` if it must not be answered, or
+            has too many rows.
+
+        Raises:
+            InputError: code `too-many-queries`.
+        """
+        name = query.decode()
+        self.depths[query] = len(lines)
+        self.check_number(len(self.depths), lines[0])
+        if self._known is not None and name not in self._known:
+            self._report_unknown(name, lines)
+            return None
+        return name if self._check_depth(name, lines) else None
+
+    def check_number(self, queries: int, line: int) -> None:
+        """Refuse more queries than the limit.
+
+        Raises:
+            InputError: code `too-many-queries`.
+        """
+        most = self._limits.queries
+        if queries > most:
+            raise InputError(
+                self._problem(
+                    "too-many-queries",
+                    line,
+                    f"more than {most} queries",
+                    f"at most {most}",
+                    hint="is this the run of another query set?",
+                )
+            )
+
+    def _problem(
+        self,
+        code: str,
+        line: int | None,
+        found: str,
+        expected: str,
+        *,
+        hint: str = "",
+        severity: Severity = "error",
+    ) -> Problem:
+        return Problem(
+            code=code,
+            path=self._path,
+            line=line,
+            found=found,
+            expected=expected,
+            hint=hint,
+            severity=severity,
+        )
+
+    def _report_unknown(self, query: str, lines: Sequence[int]) -> None:
+        self._log.add(
+            self._problem(
+                "unknown-query",
+                lines[0],
+                f"query {show(query)}, {len(lines)} documents",
+                "only queries of the query set",
+                hint=self._other_spelling(query),
+            )
+        )
+
+    def _other_spelling(self, query: str) -> str:
+        """What to do about a query that the set lacks."""
+        if self._spellings is None:
+            self._spellings = Spellings(self._known or ())
+        near = self._spellings.find(query)
+        if near is None:
+            return "ids are text: 007 is not 7; is this the run of another query set?"
+        return f"the set has {show(near.other)}: write it so"
+
+    def _check_depth(self, query: str, lines: Sequence[int]) -> bool:
+        """Report a wrong depth; whether the rows are there to be examined all the same."""
+        expected, limit = self._expected, self._limits.documents
+        most = limit if expected.max_depth is None else min(limit, expected.max_depth)
+        fewest = expected.min_depth or 0
+        depth = len(lines)
+        if fewest <= depth <= most:
+            return True
+        many = depth > most
+        self._log.add(
+            self._problem(
+                "too-many-documents" if many else "too-few-documents",
+                lines[most] if many else lines[-1],
+                f"{depth} documents for {show(query)}",
+                f"at most {most} per query" if many else f"at least {fewest} per query",
+                hint=f"cut each query to its best {most}" if many else "",
+            )
+        )
+        return depth <= limit
+
+    def check_answered(self) -> None:
+        """Report what the run should answer and does not.
+
+        Raises:
+            InputError: code `empty-file`.
+        """
+        if not self.depths and not self._log.errors:
+            raise InputError(self._problem("empty-file", None, "no rows", "at least one row"))
+        if self._strange():
+            return
+        complete = self._expected.complete
+        missing = [q for q in self._expected.queries or () if q.encode() not in self.depths]
+        for query in missing:
+            self._log.add(
+                Problem(
+                    code="missing-query",
+                    path=self._path,
+                    found=f"no line for query {show(query)}",
+                    expected="every query of the query set",
+                    hint="" if complete else "it counts 0",
+                    severity="error" if complete else "note",
+                )
+            )
+
+    def _strange(self) -> bool:
+        """Whether the run answers another query set: told once, and not query by query."""
+        known = self._known or frozenset()
+        if (
+            len(self.depths) < _MANY
+            or len(known) < _MANY
+            or self._log.counts["unknown-query"] < len(self.depths)
+        ):
+            return False
+        own, asked = (show(min(queries)) for queries in (self.depths, known))
+        self._log.drop("unknown-query")
+        self._log.add(
+            self._problem(
+                "wrong-query-set",
+                None,
+                f"0 of its {len(self.depths):,} queries, {own} for example, in the query set",
+                f"answers to the {len(known):,} queries of the set, {asked} for example",
+                hint=say_near(find_near(map(bytes.decode, self.depths), known))
+                or "is this the run of another query set? ids are text: 007 is not 7",
+            )
+        )
+        return True
+
+
+# What accumulates over the queries of a run.
+
+_NONE = np.empty(0, dtype=np.int64)
+_USUAL = QueryFacts(first_rank=1, tied=0, tied_top=0, displaced_top=0, repeated_ranks=0)
+
+
+class Results:
+    """Answers by query, packed; facts, summed.
+
+    Args:
+        depth: hashes kept of each query's first documents.
+    """
+
+    def __init__(self, depth: int) -> None:
+        self._depth = depth
+        self._queries: list[str] = []
+        self._retrieved: list[int] = []
+        self._positions: list[NDArray[np.int64]] = []
+        self._grades: list[NDArray[np.int64]] = []
+        self._tops: list[NDArray[np.uint64]] = []
+        self._usual = 0
+        self._swapped = 0
+        self._facts: list[QueryFacts] = []
+
+    def add_usual(
+        self,
+        query: str,
+        *,
+        rows: int,
+        hits: NDArray[np.int64],
+        top: NDArray[np.uint64],
+        swapped: bool,
+    ) -> None:
+        """A query whose rows are in the order, numbered 1, 2, 3, …, and without ties.
+
+        Args:
+            query: its id.
+            rows: how many documents it has.
+            hits: int64, shape (hits, 2): row from 0, ascending, and grade.
+            top: hashes of its first documents.
+            swapped: as in `QueryFacts`.
+        """
+        self._usual += 1
+        self._swapped += swapped
+        self._add(query, rows, hits[:, 0] + 1 if len(hits) else _NONE, hits[:, 1], top)
+
+    def add(self, query: str, answer: Answer) -> None:
+        """Any other."""
+        self._facts.append(answer.facts)
+        ranking = answer.ranking
+        self._add(query, ranking.retrieved, ranking.positions, ranking.grades, answer.top)
+
+    def _add(
+        self,
+        query: str,
+        retrieved: int,
+        positions: NDArray[np.int64],
+        grades: NDArray[np.int64],
+        top: NDArray[np.uint64],
+    ) -> None:
+        self._queries.append(query)
+        self._retrieved.append(retrieved)
+        self._positions.append(positions)
+        self._grades.append(grades)
+        if self._depth:
+            self._tops.append(top)
+
+    def pack(self) -> tuple[Rankings, Signature]:
+        """All answers, sorted by query."""
+        places = sorted(range(len(self._queries)), key=self._queries.__getitem__)
+        queries = tuple(self._queries[place] for place in places)
+        positions = [self._positions[place] for place in places]
+        starts = np.cumsum([0, *map(len, positions)], dtype=np.int64)
+        tops = np.zeros((len(queries), self._depth), dtype=np.uint64)
+        for row, place in enumerate(places if self._depth else ()):
+            top = self._tops[place]
+            tops[row, : len(top)] = top
+        rankings = Rankings(
+            queries=queries,
+            starts=starts,
+            positions=np.concatenate([_NONE, *positions]),
+            grades=np.concatenate([_NONE, *(self._grades[place] for place in places)]),
+            retrieved=np.array([self._retrieved[place] for place in places], dtype=np.int64),
+        )
+        return rankings, Signature(queries=queries, documents=tops)
+
+    def facts(self, *, lines: int, depths: Sequence[int]) -> Facts:
+        """Counts over the run.
+
+        Args:
+            lines: lines of text.
+            depths: documents of each answered query, right or wrong.
+        """
+        facts = self._facts
+        firsts = Counter(fact.first_rank for fact in facts)
+        firsts[_USUAL.first_rank] += self._usual
+        return Facts(
+            lines=lines,
+            queries=len(depths),
+            documents=sum(depths),
+            min_depth=min(depths, default=None),
+            max_depth=max(depths, default=None),
+            first_ranks=_sorted_ranks(firsts.items()),
+            tied=sum(fact.tied for fact in facts),
+            tied_top=sum(fact.tied_top for fact in facts),
+            queries_tied=sum(fact.tied > 0 for fact in facts),
+            queries_tied_top=sum(fact.tied_top > 0 for fact in facts),
+            displaced_top=sum(fact.displaced_top for fact in facts),
+            queries_displaced_top=sum(fact.displaced_top > 0 for fact in facts),
+            repeated_ranks=sum(fact.repeated_ranks for fact in facts),
+            queries_repeated_ranks=sum(fact.repeated_ranks > 0 for fact in facts),
+            queries_rising=sum(fact.rises for fact in facts),
+            queries_swapped=self._swapped + sum(fact.swapped for fact in facts),
+        )
+
+
+def _sorted_ranks(firsts: Iterable[tuple[int | None, int]]) -> dict[int | None, int]:
+    """Ranks that occur, ascending, `None` last."""
+    some = [(rank, count) for rank, count in firsts if count]
+    return dict(sorted(some, key=lambda item: (item[0] is None, item[0])))

@@ -3,7 +3,10 @@
 The scan decides what comes first; it keeps hashes. A second reading finds the ids they belong to.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import BinaryIO
 
 import numpy as np
@@ -11,15 +14,177 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem
 from heldout.trec.answers import SIGNATURE_DEPTH
-from heldout.trec.ranking import Order
-from heldout.trec.reading.streams import Block, Limits, TextReader
+from heldout.trec.ranking import JudgedRanking, Order, sort_keys
+from heldout.trec.reading.streams import Block, Limits, TextReader, read_lines
 from heldout.trec.rows import COLUMNS, Form
 from heldout.trec.runs import scan_run
-from heldout.trec.scanning.hashing import hash_documents
+from heldout.trec.scanning.plain import hash_documents
 from heldout.trec.scans import Signature
 from heldout.trec.text import check_line, is_regular
 
-__all__ = ["Tops", "read_tops"]
+# Where a run lists certain documents: all that any labels of them can see of it.
+#
+# A run read once can be scored on labels that are made later, as long as these are among the
+# documents that were looked for.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """The places of certain documents in a run.
+
+    Attributes:
+        found: answered query -> document -> place, from 1; only documents that it lists.
+        retrieved: answered query -> how many documents it lists.
+    """
+
+    found: Mapping[str, Mapping[str, int]]
+    retrieved: Mapping[str, int]
+
+
+def read_places(
+    source: BinaryIO,
+    *,
+    path: str,
+    documents: Mapping[str, Collection[str]],
+    order: Order | None = None,
+    limits: Limits | None = None,
+) -> Places:
+    """Read a run and keep where certain documents stand, however deep.
+
+    Args:
+        source: a run, at its start.
+        path: its name for messages.
+        documents: query -> those that are looked for. Queries that are not named are left out.
+        order: how documents are ordered; `None` for what fits the run's columns.
+        limits: how much is read.
+
+    Raises:
+        InputError: all errors of the run, as `scan_run` finds them.
+    """
+    names = {query: sorted(set(wanted)) for query, wanted in documents.items()}
+    codes = {query: {doc: code for code, doc in enumerate(docs)} for query, docs in names.items()}
+    scan = scan_run(source, path=path, order=order, qrels=codes, limits=limits, signature_depth=0)
+    rankings = scan.rankings
+    seen = {query: ranking for query, ranking in rankings.items() if query in names}
+    return Places(
+        found={
+            query: {
+                names[query][code]: place
+                for code, place in zip(
+                    ranking.grades.tolist(), ranking.positions.tolist(), strict=True
+                )
+            }
+            for query, ranking in seen.items()
+        },
+        retrieved={query: ranking.retrieved for query, ranking in seen.items()},
+    )
+
+
+def see_through(
+    places: Places, labels: Mapping[str, Mapping[str, int]]
+) -> Mapping[str, JudgedRanking]:
+    """A run as labels see it.
+
+    Args:
+        places: of at least the documents of the labels.
+        labels: query -> document -> grade.
+
+    Returns:
+        Query -> ranking, of the answered queries that have labels.
+    """
+    return {
+        query: _see(places.found[query], grades, places.retrieved[query])
+        for query, grades in labels.items()
+        if query in places.found
+    }
+
+
+def _see(places: Mapping[str, int], grades: Mapping[str, int], retrieved: int) -> JudgedRanking:
+    listed = sorted((places[doc], grade) for doc, grade in grades.items() if doc in places)
+    return JudgedRanking(
+        positions=np.array([place for place, _ in listed], np.int64),
+        grades=np.array([grade for _, grade in listed], np.int64),
+        retrieved=retrieved,
+    )
+
+
+# The first documents of each query of a run, those with equal scores together.
+#
+# An order breaks ties by id, as measures need it; whoever compares rankings wants to know of them.
+
+TiedTops = Mapping[str, tuple[tuple[str, ...], ...]]
+"""Query -> groups of documents with equal scores, the best first, ids sorted within a group."""
+
+Key = tuple[float, int]
+_SLACK = 4000
+
+
+@dataclass(slots=True)
+class _Top:
+    """The best documents of a query so far: a key, of which lower is better, and an id."""
+
+    rows: list[tuple[Key, str]] = field(default_factory=list)
+
+    def cut(self, depth: int) -> None:
+        """Keep the first so many, and those that tie with the last of them."""
+        self.rows.sort()
+        if len(self.rows) > depth:
+            last = self.rows[depth - 1][0]
+            self.rows = [row for row in self.rows if row[0] <= last]
+
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The documents by key."""
+        return tuple(
+            tuple(document for _, document in rows)
+            for _, rows in groupby(self.rows, key=itemgetter(0))
+        )
+
+
+def read_tied_tops(
+    source: BinaryIO,
+    *,
+    path: str,
+    form: Form,
+    order: Order,
+    depth: int,
+    limits: Limits | None = None,
+) -> TiedTops:
+    """Read a run that was scanned without errors, to keep its tops with their ties.
+
+    Args:
+        source: its bytes: plain, gzip, bzip2 or zstd.
+        path: its name for messages.
+        form: how its lines are laid out, as the scan says.
+        order: which documents tie: those of equal scores under `trec`, of scores equal as float32
+            under `trec9`; none under `msmarco`, where equal ranks stand in the order of the file.
+        depth: documents of each query, >= 1; more where some tie with the last.
+        limits: how much is read.
+
+    Raises:
+        InputError: those of `TextReader`.
+    """
+    tops: dict[str, _Top] = {}
+    document = 2 if form == "trec" else 1
+    with TextReader(source, path=path, limits=limits or Limits()) as reader:
+        for number, line in read_lines(reader):
+            tokens = line.decode().split()
+            if len(tokens) != COLUMNS[form] or check_line(line, path=path, number=number):
+                continue  # a note of the scan: a blank line, a comment
+            top = tops.setdefault(tokens[0], _Top())
+            top.rows.append((_key(tokens, order, number), tokens[document]))
+            if len(top.rows) > depth + _SLACK:
+                top.cut(depth)
+    for top in tops.values():
+        top.cut(depth)
+    return {query: tops[query].groups() for query in sorted(tops)}
+
+
+def _key(tokens: list[str], order: Order, line: int) -> Key:
+    """Equal for documents that tie."""
+    if order == "msmarco":
+        return float(tokens[2 if len(tokens) == COLUMNS["msmarco"] else 3]), line
+    return -float(sort_keys(np.array([float(tokens[4])]), order)[0]), 0
+
 
 Tops = Mapping[str, tuple[str, ...]]
 """Query -> its first documents, best first."""

@@ -8,8 +8,6 @@ from decimal import Decimal
 from heldout.board.log.events import Entry
 from heldout.board.log.submission import Submission
 
-__all__ = ["Final", "Naming", "OpenedFinal", "fold_final", "order_by_receipt"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Naming:

@@ -15,24 +15,6 @@ import msgspec
 
 from heldout.errors import InputError, Problem, quote
 
-__all__ = [
-    "LIMITS",
-    "Efficiency",
-    "Identity",
-    "Manifest",
-    "check_efficiency",
-    "empty_manifest",
-    "format_manifest",
-    "identity_fields",
-    "is_link",
-    "parse_day",
-    "parse_manifest",
-    "read_efficiency",
-    "read_identity",
-    "read_manifest",
-    "team_key",
-]
-
 _MOST_CHARACTERS = 2000
 _MOST_UNKNOWN = 10
 _MOST_REVISIONS = 1_000_000

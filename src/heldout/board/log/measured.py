@@ -1,16 +1,266 @@
 """What an event told of a ranking, as the page shows it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from heldout.board.log.figures import Figures, LeftOut, list_wrong
+from heldout.errors import quote
 
-__all__ = ["Measured", "read_measured"]
+# What a board tells of its ranking beside the scores: the fields of an event `measured`.
+#
+# Small and rounded, for each digit can carry something about labels that nobody else has. Ranges,
+# shares and counts say nothing of a system that was left out.
+
+LeftOut = Literal["near", "incomplete", "withheld"]
+"""Why an entry is not compared: nearly the same as all it could be compared with (in events without
+`Figures.alike`, as an earlier one); no score for each query; not said while an embargo holds."""
+
+_Whole = Annotated[int, msgspec.Meta(ge=0)]
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_Level = Annotated[float, msgspec.Meta(gt=0, lt=1)]
+
+
+class Ranges(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Ranges of ranks that hold for all compared entries at once.
+
+    Attributes:
+        low, high: first and last rank of each, among the compared ones.
+        level: chance that all hold.
+        flips: sign flips drawn.
+        pairs: how many were tested; both directions of each form the family.
+    """
+
+    low: tuple[_Whole, ...]
+    high: tuple[_Whole, ...]
+    level: _Level
+    flips: _Whole
+    pairs: _Whole
+
+
+class Stability(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Shares of resamplings of the queries in which an entry had a rank.
+
+    Attributes:
+        trials: how many there were.
+        shares: a row for each entry, a column for each rank, to two decimals.
+    """
+
+    trials: Annotated[int, msgspec.Meta(ge=1)]
+    shares: tuple[tuple[_Share, ...], ...]
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry that was the best when it came.
+
+    Attributes:
+        entry: its id.
+        significant: whether significantly better than the best before it, corrected for all that
+            had come by then; `None` where there was nothing to test against, or that was nearly
+            the same.
+        family: hypotheses that it was corrected for.
+    """
+
+    entry: str
+    significant: bool | None
+    family: _Whole
+
+
+class Drift(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Scores that rank against dev scores, over time.
+
+    Attributes:
+        dev: the view with labels that everybody has.
+        ratio, gap: median of official / dev and of official - dev; `None` where undefined.
+        per_year: trend of the difference, with its interval; `None` where undefined.
+        low, high: of that interval.
+        verdict: `no drift`, `mask or difficulty`, `not explained` or `undefined`.
+        why: the reason, in words.
+    """
+
+    dev: str
+    ratio: float | None
+    gap: float | None
+    per_year: float | None
+    low: float | None
+    high: float | None
+    verdict: Literal["no drift", "mask or difficulty", "not explained", "undefined"]
+    why: str
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Two neighbours in the ranking: queries by who finds a relevant document.
+
+    The counts are the lower ends of bins of `Figures.step` queries. The last bin takes what is left
+    and is up to twice as wide. Where both or neither find one is not published: with all four
+    counts the exact numbers could follow from their sum.
+
+    Attributes:
+        a, b: ids; `a` stood above `b`.
+        a_alone, b_alone: numbers of queries.
+        neither, both: exact numbers in events of old, whose other two are exact as well.
+        better: `A` or `B` by the verdict, "" for none.
+        verdict: `strict`, `do no harm` or `no verdict`.
+    """
+
+    a: str
+    b: str
+    a_alone: _Whole
+    b_alone: _Whole
+    neither: _Whole | None = None
+    both: _Whole | None = None
+    better: Literal["", "A", "B"]
+    verdict: Literal["strict", "do no harm", "no verdict"]
+
+
+class FacetRanks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The standings on the queries of a facet.
+
+    Attributes:
+        of: the view that names the file of facets.
+        facet: its name there.
+        queries: how many of it have scores.
+        rank: of each compared entry, from 1; equal means share the best of their ranks.
+        low, high: first and last rank of each.
+    """
+
+    of: str
+    facet: str
+    queries: _Whole
+    rank: tuple[_Whole, ...]
+    low: tuple[_Whole, ...]
+    high: tuple[_Whole, ...]
+
+
+class Facets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Standings by facet; all ranges of all facets hold at once.
+
+    Attributes:
+        told: those with enough queries.
+        withheld: names of those with fewer: a rank on few queries says much of each label.
+        least: fewest queries of one that is told.
+        level: chance that all ranges hold.
+        flips: sign flips drawn for each.
+        pairs: how many were tested on each; both directions of each form the family.
+    """
+
+    told: tuple[FacetRanks, ...]
+    withheld: tuple[str, ...]
+    least: _Whole
+    level: _Level
+    flips: _Whole
+    pairs: _Whole
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that is told at once.
+
+    Attributes:
+        queries: how many the scores are over.
+        k: how deep outcomes look; 0 without them.
+        step: how wide the bins of their counts are; 0 in events of old, which have exact counts.
+        alike: pairs of entries that are nearly the same and not compared with each other; `None`
+            in events of old, which compared the earlier one of such entries only.
+        ranges, stability, progress, drift, outcomes, facets: `None` where not told.
+        why: part that was to be told -> why it cannot be.
+    """
+
+    queries: _Whole
+    k: _Whole = 0
+    step: _Whole = 0
+    alike: tuple[tuple[str, str], ...] | None = None
+    ranges: Ranges | None = None
+    stability: Stability | None = None
+    progress: tuple[Step, ...] | None = None
+    drift: Drift | None = None
+    outcomes: tuple[Outcome, ...] | None = None
+    facets: Facets | None = None
+    why: dict[str, str] = {}
+
+    @property
+    def told(self) -> frozenset[str]:
+        """The parts of which something is said, if only why not."""
+        parts = ("ranges", "stability", "progress", "drift", "outcomes", "facets")
+        return frozenset(self.why) | {part for part in parts if getattr(self, part) is not None}
+
+
+def list_wrong(figures: Figures, entries: Sequence[str]) -> Iterator[str]:
+    """What does not fit the entries that figures are of.
+
+    Args:
+        figures: of right types.
+        entries: ids of the compared ones, in the order of ranges and shares.
+    """
+    n = len(entries)
+    if len(set(entries)) < n:
+        yield "an entry is named twice"
+    if figures.ranges is not None and not _fit(figures.ranges.low, figures.ranges.high, n):
+        yield f"ranges are not of {n} entries"
+    shares = () if figures.stability is None else figures.stability.shares
+    if figures.stability is not None and {len(shares), *map(len, shares)} != {n}:
+        yield f"shares are not of {n} entries and ranks"
+    named = {step.entry for step in figures.progress or ()}
+    named |= {name for pair in figures.outcomes or () for name in (pair.a, pair.b)}
+    named |= {name for pair in figures.alike or () for name in pair}
+    if not named <= set(entries):
+        yield "an entry is named that was not compared"
+    if not all(_fits(pair, figures) for pair in figures.outcomes or ()):
+        yield f"outcomes are not of {figures.queries} queries"
+    yield from _list_wrong_pairs(figures)
+    yield from _list_wrong_facets(figures, n)
+
+
+def _fit(low: Sequence[int], high: Sequence[int], n: int) -> bool:
+    """Whether these are ranges of the ranks of some entries."""
+    return len(low) == len(high) == n and all(
+        1 <= a <= b <= n for a, b in zip(low, high, strict=True)
+    )
+
+
+def _fits(pair: Outcome, figures: Figures) -> bool:
+    """Whether counts are of all queries, or bins of them."""
+    alone = pair.a_alone + pair.b_alone
+    if not figures.step:
+        return alone + (pair.neither or 0) + (pair.both or 0) == figures.queries
+    ends = _list_bins(figures.queries, figures.step)
+    exact = pair.neither is not None or pair.both is not None
+    return {pair.a_alone, pair.b_alone} <= {*ends} and alone <= figures.queries and not exact
+
+
+def _list_bins(queries: int, step: int) -> range:
+    """The lower ends of the bins of a count of queries."""
+    return range(0, max(1, queries // step) * step, step)
+
+
+def find_bin(count: int, queries: int, step: int) -> int:
+    """The lower end of the bin that a count of some queries is in."""
+    return min(count // step * step, _list_bins(queries, step)[-1])
+
+
+def end_bin(start: int, queries: int, step: int) -> int:
+    """The highest count in a bin."""
+    return queries if start == _list_bins(queries, step)[-1] else start + step - 1
+
+
+def _list_wrong_pairs(figures: Figures) -> Iterator[str]:
+    alike = [frozenset(pair) for pair in figures.alike or ()]
+    if len(set(alike)) < len(alike) or any(len(pair) == 1 for pair in alike):
+        yield "a pair that is not compared is named twice, or is one entry"
+    if any(frozenset((pair.a, pair.b)) in alike for pair in figures.outcomes or ()):
+        yield "outcomes are of a pair that is not compared"
+
+
+def _list_wrong_facets(figures: Figures, entries: int) -> Iterator[str]:
+    if figures.facets is None:
+        return
+    for one in figures.facets.told:
+        if not _fit(one.low, one.high, entries) or not _fit(one.rank, one.rank, entries):
+            yield f"ranks on facet {quote(one.facet)} are not of {entries} entries"
+        if not figures.facets.least <= one.queries <= figures.queries:
+            yield f"facet {quote(one.facet)} has too few queries to be told, or too many"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,6 @@ from heldout.board.log.events import Entry
 from heldout.board.log.manifest import Identity, read_identity
 from heldout.board.log.registration import SubmissionSignature
 
-__all__ = ["Proposal", "Status", "Submission", "apply_event"]
-
 Status = Literal["received", "reviewed", "asked", "withdrawn", "rejected", "published", "imported"]
 
 

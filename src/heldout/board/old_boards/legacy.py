@@ -5,28 +5,188 @@ Nobody checked what was typed into it, so ids, scores and types are missing or m
 is kept as it stands; what is made of it is said beside it.
 """
 
+import csv
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from io import StringIO
 from typing import Literal
 
 from heldout.board.log.manifest import is_link, parse_day
-from heldout.board.old_boards.legacy_csv import Record, read_records
-from heldout.board.old_boards.legacy_layouts import Layout, find_layout
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import Digest, digest_bytes
 
-__all__ = [
-    "REPAIRS",
-    "TYPES",
-    "Mark",
-    "OldEntry",
-    "OldTable",
-    "Repair",
-    "parse_table",
-]
+# The CSV dialect of the MS MARCO leaderboards.
+#
+# It is not RFC 4180: a quote inside a quoted cell is written as a backslash and a quote, and a
+# backslash before anything else is a backslash. That is how the boards' own script wrote the
+# cells, so a cell may not end in a backslash. Cells with and without quotes mean the same.
+
+_MOST_BYTES = 4 << 20
+_MOST_ROWS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A row of cells, and the line of the file that it begins on, from 1."""
+
+    line: int
+    cells: tuple[str, ...]
+
+
+def read_records(data: bytes, *, path: str) -> tuple[Record, ...]:
+    """The header and at least one row, all of one width; blank lines are skipped.
+
+    Args:
+        data: the file's bytes; a byte order mark before them is left out.
+        path: its name, for errors.
+
+    Raises:
+        InputError: `bad-utf8`, `broken-csv`, `wrong-columns`, `empty-file`, `too-large`, with lines
+            where there are any.
+    """
+    records = _split(_decode(data, path), path)
+    problems = list(_check_widths(records, path))
+    if problems:
+        raise InputError(problems)
+    return tuple(records)
+
+
+def _decode(data: bytes, path: str) -> str:
+    if len(data) > _MOST_BYTES:
+        found, most = f"{len(data):,} bytes", f"at most {_MOST_BYTES:,}"
+        raise InputError(Problem(code="too-large", path=path, found=found, expected=most))
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            Problem(
+                code="bad-utf8",
+                path=path,
+                line=data.count(b"\n", 0, error.start) + 1,
+                found="bytes that are not UTF-8",
+                expected="UTF-8",
+            )
+        ) from None
+
+
+def _split(text: str, path: str) -> list[Record]:
+    # The csv module takes every backslash for an escape; here only one before a quote is.
+    plain = re.sub(r'\\(?!")', r"\\\\", text)
+    reader = csv.reader(StringIO(plain, newline=""), escapechar="\\", strict=True)
+    records, line = [], 1
+    try:
+        for cells in reader:
+            if cells:
+                records.append(Record(line, tuple(cells)))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(
+            Problem(
+                code="broken-csv",
+                path=path,
+                line=line,
+                found=f"a row that does not end as it began ({error})",
+                expected='cells that hold a comma in quotes, a quote in them as \\"',
+            )
+        ) from None
+    if not 1 < len(records) <= _MOST_ROWS + 1:
+        code = "too-large" if records else "empty-file"
+        found = f"{max(0, len(records) - 1):,} rows below a header"
+        expected = f"1 to {_MOST_ROWS:,} rows"
+        raise InputError(Problem(code=code, path=path, found=found, expected=expected))
+    return records
+
+
+def _check_widths(records: Sequence[Record], path: str) -> Iterator[Problem]:
+    width = len(records[0].cells)
+    for record in records:
+        if len(record.cells) != width:
+            yield Problem(
+                code="wrong-columns",
+                path=path,
+                line=record.line,
+                found=f"{len(record.cells)} cells",
+                expected=f"{width}, as in the header",
+            )
+
+
+# The headings of the two MS MARCO leaderboards, by which their tables are told apart.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """One of the two tables.
+
+    Attributes:
+        name: short name of the board.
+        title: heading of its page.
+        task: what a system had to do.
+        measure: of both scores, as ir_measures names it.
+        depth: most documents per query.
+        dev, eval: headings of the two scores.
+    """
+
+    name: str
+    title: str
+    task: str
+    measure: str
+    depth: int
+    dev: str
+    eval: str
+
+    @property
+    def headings(self) -> frozenset[str]:
+        """Every heading of the table; "" is that of the column of signs."""
+        common = ("id", "date", "", "description", "team", "paper", "code", "type", "tweet")
+        return frozenset((*common, self.dev, self.eval))
+
+
+LAYOUTS = (
+    Layout(
+        name="msmarco-doc",
+        title="MS MARCO Document Ranking",
+        task="Rank the 3.2 million web pages of MS MARCO for each query.",
+        measure="RR@100",
+        depth=100,
+        dev="MRR@100 (Dev)",
+        eval="MRR@100 (Eval)",
+    ),
+    Layout(
+        name="msmarco-passage",
+        title="MS MARCO Passage Ranking",
+        task="Rank the 8.8 million passages of MS MARCO for each query.",
+        measure="RR@10",
+        depth=1000,
+        dev="dev",
+        eval="eval",
+    ),
+)
+"""Both boards, told apart by the headings of their tables."""
+
+
+def find_layout(header: Record, *, path: str) -> Layout:
+    """The layout that has just these headings.
+
+    Raises:
+        InputError: `unknown-table`.
+    """
+    for layout in LAYOUTS:
+        if layout.headings == set(header.cells) and len(header.cells) == len(layout.headings):
+            return layout
+    raise InputError(
+        Problem(
+            code="unknown-table",
+            path=path,
+            line=header.line,
+            found=quote(",".join(header.cells)),
+            expected="the headings of the document or the passage leaderboard of MS MARCO",
+            hint="docs/import.md has both",
+        )
+    )
+
 
 Mark = Literal["", "trophy", "baseline"]
 """What stood in the column without a name."""

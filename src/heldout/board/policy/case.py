@@ -6,14 +6,12 @@ from datetime import datetime
 
 from heldout.board.log.history import History
 from heldout.board.log.manifest import Manifest
+from heldout.board.policy.ensembles import RunLikeness
 from heldout.board.policy.identity import Entrant, Reader
-from heldout.board.policy.likeness import RunLikeness
-from heldout.board.policy.seeds import SeedFault
+from heldout.board.policy.similarity import SeedFault
 from heldout.board.rules.spec import BoardSpec
 from heldout.errors import Problem
 from heldout.ids import SubmissionId
-
-__all__ = ["Case", "Distance"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

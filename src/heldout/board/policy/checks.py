@@ -4,35 +4,296 @@ Each yields the evidence of a violation, a sentence each, and nothing where all 
 """
 
 import calendar
-from collections.abc import Iterator, Sequence
-from datetime import date
+import math
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
 
-from heldout.board.log.history import Submission
-from heldout.board.log.joined_names import hides_tie, list_renamed
+from heldout.board.log.history import History, hides_tie, list_renamed, names_of
 from heldout.board.log.manifest import team_key
+from heldout.board.log.submission import Submission
 from heldout.board.policy.case import Case
-from heldout.board.policy.identity import name_evidence
-from heldout.board.policy.quota import counted, fits, next_allowed, quota_window
+from heldout.board.policy.ensembles import say_ensemble, say_neighbour
+from heldout.board.policy.identity import (
+    Entrant,
+    TieKind,
+    look_alike_evidence,
+    name_evidence,
+    resembles,
+    script_evidence,
+    some_ids,
+    tie_evidence,
+)
 from heldout.board.policy.registered import is_signed
+from heldout.board.policy.similarity import Neighbour, Verdict, say_fault
+from heldout.board.rules.spec import BoardSpec
+from heldout.errors import quote
 from heldout.ids import submission_date
 
-__all__ = [
-    "add_months",
-    "check_candidates",
-    "check_description",
-    "check_embargo",
-    "check_id_date",
-    "check_institution",
-    "check_open",
-    "check_open_runs",
-    "check_post_hoc",
-    "check_quota",
-    "check_runs",
-    "check_team",
-    "check_training_data",
-    "check_type",
-    "check_unproven_quota",
-]
+# Checks of the policy that compare: a submission with all others, and its seeds with each other.
+#
+# Each yields the evidence, a sentence each, and nothing where there is none.
+
+_SAID = 5
+"""Runs like the new one that are told with all figures; the others by their ids."""
+
+
+def _entrant(case: Case) -> Entrant:
+    said = case.manifest
+    return Entrant(
+        submission=case.id,
+        team=said.team,
+        institution=said.institution,
+        paper=said.paper,
+        code=said.code,
+        key=case.key,
+    )
+
+
+def check_scripts(case: Case) -> Iterator[str]:
+    """No word of the team's name mixes scripts."""
+    yield from script_evidence(case.manifest.team)
+
+
+def check_look_alikes(case: Case) -> Iterator[str]:
+    """The team's name looks like that of no other team."""
+    yield from look_alike_evidence(_entrant(case), case.entrants, reader=case.reader)
+
+
+def check_ties(*kinds: TieKind) -> Callable[[Case], Iterator[str]]:
+    """A rule's check: whether such ties lead to other teams."""
+    return lambda case: tie_evidence(_entrant(case), case.entrants, kinds=kinds, reader=case.reader)
+
+
+def check_renamed(case: Case) -> Iterator[str]:
+    """No other entries, under either name, where a published entry shall have another one."""
+    own = case.history.submissions.get(case.id)
+    if own is None or own.status != "published":
+        return
+    renamed = list_renamed(case.history)
+    before = names_of(renamed, own.counts_for)
+    after = names_of(renamed, [case.manifest.team])
+    others = [
+        other.id
+        for other in case.history.submissions.values()
+        if other.id != case.id
+        and (other.pending or other.status == "published")
+        and not (before | after).isdisjoint(map(team_key, other.counts_for))
+    ]
+    if others and before.isdisjoint(after):
+        yield (
+            f"{quote(case.manifest.team)} and {quote(own.counts_for[-1])} are one team from then "
+            f"on, with one quota and one best score; others of theirs: {some_ids(others)}"
+        )
+
+
+def check_id_words(case: Case) -> Iterator[str]:
+    """The id of an embargoed submission does not tell whose it is."""
+    until, said = case.manifest.embargo_until, case.manifest
+    if until is None or until <= case.received.date():
+        return
+    found = resembles(case.id, said.team, said.institution)
+    if found is not None:
+        yield found
+
+
+def check_alike(verdict: Verdict, *, own: bool) -> Callable[[Case], Iterator[str]]:
+    """A rule's check: whether an earlier run, of the same team or of another, is so like it."""
+
+    def check(case: Case) -> Iterator[str]:
+        keys = names_of(list_renamed(case.history), [case.manifest.team])
+        alike: dict[str, dict[str, Neighbour]] = {}
+        for name, found in case.likenesses.items():
+            for other in found.neighbours:
+                submission = case.history.submissions.get(other.id)
+                teams = () if submission is None else submission.counts_for
+                mine = not keys.isdisjoint(map(team_key, teams))
+                if other.verdict == verdict and mine == own:
+                    alike.setdefault(other.id, {})[name] = other
+        for name in list(alike)[:_SAID]:
+            known = case.history.submissions.get(name)
+            yield say_neighbour(alike[name], baseline=known is not None and known.baseline)
+        if further := list(alike)[_SAID:]:
+            yield f"the same is to be said of {len(further)} more: {some_ids(further)}"
+
+    return check
+
+
+def check_ensemble(case: Case) -> Iterator[str]:
+    """No few earlier runs explain the run together."""
+    for name, found in case.likenesses.items():
+        if found.ensemble is not None:
+            yield say_ensemble(name, found.ensemble)
+
+
+def check_seeds(*, copied: bool) -> Callable[[Case], Iterator[str]]:
+    """A rule's check: whether two seeds are copies of each other, or too unlike to be seeds."""
+    return lambda case: (say_fault(f) for f in case.seeds if f.copied == copied)
+
+
+# A run that is far below every baseline, though its score would be told.
+#
+# Whoever begins low on purpose is told every rise from there, under a Ladder too (docs/redteam.md,
+# sandbagging), and runs that are spoilt on most queries ask for single labels. A weak system may
+# be as low: a person asks.
+
+
+def paired_distance(
+    run: Mapping[str, float | None], baseline: Mapping[str, float | None], *, better: str
+) -> float | None:
+    """How many paired standard errors a run lies below a baseline.
+
+    Args:
+        run: query -> score, `None` where the measure is undefined.
+        baseline: the same of the baseline.
+        better: `higher` or `lower` scores.
+
+    Returns:
+        `None` where nothing can be said: less than two queries in common, or the difference is the
+        same on all of them, so that it has no standard error.
+    """
+    pairs = [(run[query], baseline[query]) for query in run.keys() & baseline.keys()]
+    gaps = [b - r for r, b in pairs if r is not None and b is not None]
+    if len(set(gaps)) <= 1:
+        return None
+    errors = statistics.fmean(gaps) / (statistics.stdev(gaps) / math.sqrt(len(gaps)))
+    return errors if better == "higher" else -errors
+
+
+def check_far_below(case: Case) -> Iterator[str]:
+    """A run whose score is told is not below the worst baseline by more than the Ladder's z.
+
+    Under `rounded` that is every run: one that is spoilt on all queries but one says what that one
+    is worth, the tenth as well as the first. Under `ladder` and `step` only a team's first low
+    score is told, and under `ratchet` none.
+    """
+    if case.spec.release.rule == "ratchet":
+        return
+    bar = case.spec.held_out_release.threshold
+    distances = sorted(case.distances, key=lambda one: (one.errors, one.baseline))
+    if not distances or distances[0].errors <= bar:
+        return
+    if case.spec.release.rule != "rounded" and _was_told(case):
+        return
+    worst, best = distances[0], distances[-1]
+    told = f"{worst.errors:.1f} paired standard errors below {worst.baseline}, the nearest baseline"
+    if best is not worst:
+        told += f", and {best.errors:.1f} below {best.baseline}"
+    yield f"the run lies {told} (limit {bar:.2f})"
+
+
+def _was_told(case: Case) -> bool:
+    """Whether the team has an entry already, under any name that it has had."""
+    names = names_of(list_renamed(case.history), [case.manifest.team])
+    return any(
+        submission.status == "published"
+        and not submission.baseline
+        and submission.id != case.id
+        and not names.isdisjoint(map(team_key, submission.teams))
+        for submission in case.history.submissions.values()
+    )
+
+
+# How many submissions a team may make: a window that slides by the second.
+#
+# Source: fostering-coopetition, section 3.3, Frequency of Submission.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaState:
+    """How much of its quota a team has used.
+
+    Attributes:
+        used: submissions that count, the ids in order of time.
+        limit: the most that may.
+        since: begin of the window that ends now.
+        next_allowed: the earliest time at which one more may be received.
+    """
+
+    used: tuple[str, ...]
+    limit: int
+    since: datetime
+    next_allowed: datetime
+
+
+def quota_state(history: History, team: str, spec: BoardSpec, *, now: datetime) -> QuotaState:
+    """What a team has used of its quota at a moment, and when it may submit again.
+
+    Args:
+        history: the board's; by the public log alone, embargoed and undecided ones are not seen.
+        team: as in the metadata.
+        spec: the rules.
+        now: the moment, UTC.
+    """
+    window = quota_window(spec)
+    used = sorted(
+        (s.received, s.id)
+        for s in counted(history, team, spec, at=now)
+        if now - window < s.received <= now
+    )
+    moments = [moment for moment, _ in used]
+    again = next_allowed(moments, now=now, window=window, limit=spec.policy.quota)
+    since = now - window
+    late = after_deadline(spec)
+    if late is not None and now < late:
+        since = datetime.combine(spec.opens, time(), UTC)
+        again = now if again <= now else late
+    return QuotaState(
+        used=tuple(name for _, name in used),
+        limit=spec.policy.quota,
+        since=since,
+        next_allowed=again,
+    )
+
+
+def after_deadline(spec: BoardSpec) -> datetime | None:
+    """The first moment after the last day of a one-shot board; `None` for any other."""
+    if spec.kind != "one-shot" or spec.closes is None:
+        return None
+    return datetime.combine(spec.closes + timedelta(days=1), time(), UTC)
+
+
+def quota_window(spec: BoardSpec) -> timedelta:
+    """Length of the window; at a one-shot board it holds all of the board's days."""
+    if spec.kind == "one-shot" and spec.closes is not None:
+        return timedelta(days=(spec.closes - spec.opens).days + 1)
+    return timedelta(days=spec.policy.quota_days)
+
+
+def next_allowed(
+    moments: Sequence[datetime], *, now: datetime, window: timedelta, limit: int
+) -> datetime:
+    """The earliest time from now on at which one more fits, before and after others."""
+    ends = sorted(moment + window for moment in moments)
+    return next(
+        t for t in (now, *ends) if t >= now and fits(moments, t, window=window, limit=limit)
+    )
+
+
+def fits(moments: Sequence[datetime], moment: datetime, *, window: timedelta, limit: int) -> bool:
+    """Whether no window around one more submission holds more than the quota."""
+    starts = [start for start in (*moments, moment) if moment - window < start <= moment]
+    return all(
+        sum(start <= other < start + window for other in moments) < limit for start in starts
+    )
+
+
+def counted(history: History, team: str, spec: BoardSpec, *, at: datetime) -> Iterator[Submission]:
+    """A team's submissions that use its quota: published, or still to be decided.
+
+    One that was refused or withdrawn before publication released no score, so it leaked nothing
+    and is given back. At a one-shot board those in time and those after it are counted apart.
+    Names that an approved new name joined are one team.
+    """
+    keys = names_of(list_renamed(history), [team])
+    late = after_deadline(spec)
+    for submission in history.submissions.values():
+        counts = submission.pending or submission.status == "published"
+        named = not keys.isdisjoint(map(team_key, submission.counts_for))
+        beside = late is None or (submission.received < late) == (at < late)
+        if counts and named and beside and not submission.baseline:
+            yield submission
 
 
 def add_months(day: date, months: int) -> date:

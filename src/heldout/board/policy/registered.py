@@ -4,36 +4,29 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from heldout.board.log.events import GENESIS, Entry
-from heldout.board.log.history import History, Submission
+from heldout.board.log.events import GENESIS, Entry, verify
+from heldout.board.log.history import History
 from heldout.board.log.manifest import team_key
 from heldout.board.log.registration import (
     LONGEST_NAME,
     Registrant,
     SubmissionSignature,
+    Team,
+    agreements_since,
     parse_statement,
+    read_agreement,
     registrant_digest,
     registration_message,
     submission_message,
     team_handle,
 )
-from heldout.board.log.signers import verify
-from heldout.board.log.teams import Team, agreements_since, read_agreement
+from heldout.board.log.submission import Submission
 from heldout.board.policy.case import Case
 from heldout.board.policy.identity import name_evidence
 from heldout.board.policy.names import compare_names
 from heldout.board.rules.spec import BoardSpec
 from heldout.errors import Problem, quote
 from heldout.ids import digest_bytes
-
-__all__ = [
-    "check_registered",
-    "check_registrant",
-    "is_signed",
-    "registration_faults",
-    "revoked_before",
-    "signature_faults",
-]
 
 _AGAIN = "heldout register"
 

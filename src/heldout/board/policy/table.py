@@ -11,42 +11,31 @@ from typing import Literal
 
 from heldout.board.policy.case import Case
 from heldout.board.policy.checks import (
+    check_alike,
     check_candidates,
     check_description,
     check_embargo,
+    check_ensemble,
+    check_far_below,
     check_id_date,
+    check_id_words,
     check_institution,
+    check_look_alikes,
     check_open,
     check_open_runs,
     check_post_hoc,
     check_quota,
+    check_renamed,
     check_runs,
+    check_scripts,
+    check_seeds,
     check_team,
+    check_ties,
     check_training_data,
     check_type,
     check_unproven_quota,
 )
-from heldout.board.policy.comparisons import (
-    check_alike,
-    check_ensemble,
-    check_id_words,
-    check_look_alikes,
-    check_renamed,
-    check_scripts,
-    check_seeds,
-    check_ties,
-)
-from heldout.board.policy.low_start import check_far_below
 from heldout.board.policy.registered import check_registered
-
-__all__ = [
-    "METADATA_RULES",
-    "NAME_RULES",
-    "RULES",
-    "Finding",
-    "Rule",
-    "judge",
-]
 
 FindingSeverity = Literal["reject", "review", "note"]
 

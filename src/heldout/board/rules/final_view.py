@@ -17,13 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from heldout.board.rules.release import CLEARLY, standard_error
 
-__all__ = [
-    "MOST_FINALISTS",
-    "FinalOutcome",
-    "decide_final",
-    "expected_maximum",
-]
-
 MOST_FINALISTS = 10
 """The most finalists that a view may have."""
 

@@ -19,8 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.board.rules.release import release_score, standard_error
 from heldout.board.rules.spec import View
 
-__all__ = ["add_noise", "draw_noise", "feedback_queries", "say_part"]
-
 _FEWEST = 2
 
 

@@ -27,32 +27,9 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.board.log.history import History, Submission
-from heldout.board.log.joined_names import list_renamed, names_of
+from heldout.board.log.history import History, list_renamed, names_of
 from heldout.board.log.manifest import team_key
-
-__all__ = [
-    "CLEARLY",
-    "JITTER",
-    "NOT_CLEAR",
-    "UNTOLD",
-    "ReleaseRule",
-    "Released",
-    "RuleName",
-    "Told",
-    "best_released",
-    "check_rule",
-    "draw_jitter",
-    "first_bar",
-    "is_higher",
-    "not_above",
-    "release",
-    "release_score",
-    "release_spread",
-    "say_withheld",
-    "score_vector",
-    "standard_error",
-]
+from heldout.board.log.submission import Submission
 
 RuleName = Literal["rounded", "ladder", "step", "ratchet"]
 

@@ -1,33 +1,235 @@
 """What a board is: the tables of board.toml as values."""
 
-from datetime import date
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
 from typing import Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
-from heldout.board.rules.forge import ForgeSpec
 from heldout.board.rules.release import ReleaseRule
-from heldout.board.rules.trust import Trust
-from heldout.measures.facets import Summary
+from heldout.scoring.fairness import Summary
 from heldout.trec.ranking import Order
 
-__all__ = [
-    "RULE_NAMES",
-    "Archive",
-    "Baselines",
-    "BoardSpec",
-    "EnvelopeForm",
-    "Example",
-    "Kind",
-    "OpenRuns",
-    "Part",
-    "Policy",
-    "QuerySet",
-    "Registration",
-    "Runs",
-    "Season",
-    "View",
-]
+# Where a board's submissions are opened: `[forge]` of board.toml, or what its address tells.
+#
+# Pure: nothing here asks a network or looks at a disk.
+
+ForgeKind = Literal["github", "gitlab", "forgejo", "folder", "git"]
+
+_HOSTED = ("github", "gitlab", "forgejo")
+_KNOWN: Mapping[str, ForgeKind] = {
+    "github.com": "github",
+    "gitlab.com": "gitlab",
+    "codeberg.org": "forgejo",
+}
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
+_PROJECTS: Mapping[str, str] = {
+    "github": f"{_NAME}/{_NAME}",
+    "gitlab": f"{_NAME}(/{_NAME}){{1,20}}",  # groups nest
+    "forgejo": f"{_NAME}/{_NAME}",
+}
+
+
+class ForgeSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[forge]`: where submissions are opened as pull requests, or left.
+
+    Attributes:
+        kind: `github`, `gitlab`, `forgejo` (Gitea too), `folder`, or `git` (a bare repository).
+        url: root of the forge, `https://codeberg.org`; of a folder or a repository its path.
+        project: `owner/name` on the forge, on GitLab with all its groups; empty for the others.
+    """
+
+    kind: ForgeKind
+    url: str
+    project: str = ""
+
+    @property
+    def hosted(self) -> bool:
+        """Whether it is asked over HTTP."""
+        return self.kind in _HOSTED
+
+    @property
+    def host(self) -> str:
+        """Scheme, host and port of a hosted forge, `https://codeberg.org`: what a token is for."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}".lower()
+
+    @property
+    def clone_url(self) -> str:
+        """Address that git fetches from."""
+        return f"{self.url.rstrip('/')}/{self.project}.git" if self.hosted else self.url
+
+
+def parse_forge(address: str) -> ForgeSpec | None:
+    """The forge behind a board's `repository`, where its host tells which it is.
+
+    Args:
+        address: `https://github.com/owner/name`, with or without `.git`; gitlab.com and
+            codeberg.org are known too. Others are named in `[forge]`.
+
+    Returns:
+        `None` for anything else, and for an address that carries a name or a password.
+    """
+    try:
+        parts = urlsplit(address)
+        host = parts.netloc
+    except ValueError:
+        return None
+    kind = _KNOWN.get(host.lower())
+    plain = address.isprintable() and not parts.query and not parts.fragment
+    if kind is None or parts.scheme != "https" or not plain:
+        return None
+    project = parts.path.strip("/").removesuffix(".git")
+    spec = ForgeSpec(kind=kind, url=f"https://{host.lower()}", project=project)
+    return None if list(check_forge(spec)) else spec
+
+
+def check_forge(spec: ForgeSpec) -> Iterator[tuple[str, object, str, str]]:
+    """What is wrong with a `[forge]` table: key path, value, what was expected, a hint."""
+    if not spec.hosted:
+        if not spec.url or not spec.url.isprintable() or spec.url.startswith("-"):
+            yield ("forge.url", spec.url, f"path of the {spec.kind}", "relative to the board")
+        if spec.project:
+            yield ("forge.project", spec.project, 'nothing, or ""', "a path has no project")
+        return
+    if not _is_root(spec.url):
+        hint = "http only for this machine: a token would be readable on the way"
+        yield ("forge.url", spec.url, "the root of the forge, https://codeberg.org", hint)
+    if not re.fullmatch(_PROJECTS[spec.kind], spec.project, re.ASCII) or ".." in spec.project:
+        yield ("forge.project", spec.project, "owner/name, as in the address of its page", "")
+
+
+def api_root(spec: ForgeSpec) -> str:
+    """Address that the REST calls of a hosted forge begin with, without a slash at its end.
+
+    Source: docs.github.com "Getting started with the REST API" (and its Enterprise Server
+    edition, `/api/v3`), docs.gitlab.com "REST API" (`/api/v4`), Forgejo "API Usage" (`/api/v1`).
+    """
+    root = spec.url.rstrip("/")
+    if spec.kind == "github":
+        return "https://api.github.com" if root == "https://github.com" else f"{root}/api/v3"
+    return f"{root}/api/v4" if spec.kind == "gitlab" else f"{root}/api/v1"
+
+
+def _is_root(url: str) -> bool:
+    """Whether it is a host, perhaps with a path, over https, or over http on this machine."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return False
+    host = parts.hostname or ""
+    plain = parts.scheme == "http" and host in ("127.0.0.1", "localhost", "::1")
+    tidy = re.fullmatch(r"[A-Za-z0-9:/\[\]._~-]+", url) and ".." not in url
+    bare = not parts.query and not parts.fragment and parts.username is None
+    return bool(host and tidy and bare and (parts.scheme == "https" or plain))
+
+
+# When a board may tell more of its ranking than the scores.
+#
+# Ranges of ranks, shares and counts carry bits about held-out labels: counts between two runs that
+# differ in one query give away that query's label. So nothing is told before the day that
+# `[trust]` in board.toml names; whom an entry is compared with is in `board.comparable`.
+
+TrustPart = Literal["ranges", "stability", "progress", "drift", "outcomes", "facets"]
+"""What a page may tell of a ranking beside its scores."""
+
+PARTS: tuple[TrustPart, ...] = (
+    *("ranges", "stability", "progress"),
+    *("drift", "outcomes", "facets"),
+)
+"""All of them, in the order of the page. Each draws from a stream of its own by its place here, so
+a new one comes last."""
+
+DEFAULT_PARTS: tuple[TrustPart, ...] = PARTS[:5]
+"""What is told where `show` is left out. Facets tell of few queries each, so they are asked for."""
+
+_DAYS = re.compile(r"([1-9][0-9]{0,3}) days?", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[trust]`: what is told of the ranking beside the scores, and from when.
+
+    Attributes:
+        show: ranges of ranks, ranks under the bootstrap, records with their significance, official
+            against dev scores, outcomes of neighbours in the ranking, standings by facet.
+        after: `season`: when the season, or the board, is over. `closing`: when the board was
+            closed for good. A delay, `30 days`: an entry so long after it was published. A day,
+            `2027-04-01`: what was published before it. What waits for a delay or a day comes with
+            the end of the season at the latest.
+    """
+
+    show: tuple[TrustPart, ...] = DEFAULT_PARTS
+    after: str = "season"
+
+
+def check_trust(trust: Trust) -> Iterator[tuple[str, object, str, str]]:
+    """What is wrong with a `[trust]` table: key, value, what is expected, a hint."""
+    if len(set(trust.show)) < len(trust.show):
+        yield ("trust.show", ", ".join(trust.show), "each part once", "")
+    if trust.after not in ("season", "closing") and _parse_after(trust.after) is None:
+        expected = '"season", "closing", a delay as "30 days", or a day as "2027-04-01"'
+        yield ("trust.after", trust.after, expected, "nothing is shown before it")
+
+
+def _parse_after(text: str) -> timedelta | date | None:
+    """A delay or a day; `None` for anything else."""
+    if found := _DAYS.fullmatch(text):
+        return timedelta(int(found[1]))
+    if not _DATE.fullmatch(text):
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def due_day(
+    trust: Trust, published: date, *, last: date | None, closed: date | None
+) -> date | None:
+    """The first day on which an entry may be compared.
+
+    Args:
+        trust: the rule.
+        published: when its score was released.
+        last: last day of the board or season, `None` where there is none yet.
+        closed: when the board was closed for good, `None` before.
+
+    Returns:
+        Never a day before it was published; `None` where the day is not known yet.
+    """
+    ends = [] if last is None or trust.after == "closing" else [last + timedelta(1)]
+    ends += [] if closed is None else [closed]
+    days = list(ends)
+    after = _parse_after(trust.after)
+    if isinstance(after, timedelta):
+        days.append(published + min(after, date.max - published))
+    elif isinstance(after, date) and published < after:
+        days.append(after)
+    return max(published, min(days)) if days else None
+
+
+def say_after(trust: Trust, today: date, *, last: date | None) -> str:
+    """When figures of what is published today are shown, in words that end a sentence.
+
+    Args:
+        trust: the rule.
+        today: the day; a day in the rule that is not after it does not count any more.
+        last: last day of the board or season, `None` where there is none yet.
+    """
+    after = _parse_after(trust.after)
+    if isinstance(after, timedelta):
+        days = "day" if after.days == 1 else "days"
+        return f"{after.days} {days} after an entry is published"
+    if isinstance(after, date) and today < after:
+        return f"from {after:%d %b %Y} on, for entries published before that day"
+    if trust.after == "closing" or last is None:
+        return "once the board is closed"
+    return f"from {last + timedelta(1):%d %b %Y} on"
+
 
 RULE_NAMES = (
     "board-open",

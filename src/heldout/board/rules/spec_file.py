@@ -1,21 +1,546 @@
 """board.toml, read into a `BoardSpec`; a wrong one gets an error with its line."""
 
+import math
 import re
 import tomllib
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import date
+from difflib import get_close_matches
+from functools import cache, lru_cache
 from itertools import islice
+from pathlib import PurePosixPath
+from typing import Any
 
 import msgspec
+from msgspec import inspect
 
 from heldout.board.log.history import MOST_BYTES, MOST_DOTS
-from heldout.board.rules.spec import BoardSpec
-from heldout.board.rules.spec_checks import Wrong, check_spec
-from heldout.board.rules.tables import Mistake, check_table
+from heldout.board.log.manifest import is_link
+from heldout.board.rules.final_view import MOST_FINALISTS
+from heldout.board.rules.release import check_rule
+from heldout.board.rules.spec import RULE_NAMES, BoardSpec, Season, View, check_forge, check_trust
 from heldout.errors import InputError, Problem, quote
+from heldout.scoring.measures import Kind
+from heldout.scoring.spec import Measure, parse_measure
 
-__all__ = ["parse_spec", "refuse_spec"]
+# What is wrong with a table of board.toml: its keys and the kinds of its values, all at once.
+
+Mistake = tuple[str, str, str, str]
+"""Key path as `views[1].set`, what was found there, what is expected, a hint or nothing."""
+
+_SIMPLE: Mapping[type, tuple[type, str]] = {
+    inspect.IntType: (int, "a whole number"),
+    inspect.FloatType: (float, "a number"),
+    inspect.StrType: (str, "text in quotes"),
+    inspect.BoolType: (bool, "true or false"),
+    inspect.DateType: (date, "a day as 2026-11-01, without quotes"),
+}
+
+
+def check_table(table: Mapping[str, Any], struct: type[msgspec.Struct]) -> Iterator[Mistake]:
+    """Hold a table against a struct: unknown and missing keys, and values of a wrong kind.
+
+    Args:
+        table: as `tomllib` reads it.
+        struct: its attributes are the keys; nested structs, mappings and tuples are followed.
+    """
+    kind = _layout(struct)
+    if isinstance(kind, inspect.StructType):
+        yield from _check_keys("", table, kind)
+
+
+@cache
+def _layout(struct: type[msgspec.Struct]) -> inspect.Type:
+    return inspect.type_info(struct)
+
+
+def _check(key: str, value: object, kind: inspect.Type) -> Iterator[Mistake]:
+    kind = _given(kind)
+    if isinstance(kind, inspect.StructType) and isinstance(value, dict):
+        yield from _check_keys(f"{key}.", value, kind)
+    elif isinstance(kind, inspect.DictType) and isinstance(value, dict):
+        for name, one in value.items():
+            yield from _check(f"{key}.{name}", one, kind.value_type)
+    elif isinstance(kind, inspect.VarTupleType) and isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from _check(f"{key}[{index}]", one, kind.item_type)
+    elif not _fits(value, kind):
+        yield (key, f"{key} = {quote(value)}", _words(key, kind), "")
+
+
+def _check_keys(
+    prefix: str, table: Mapping[str, Any], kind: inspect.StructType
+) -> Iterator[Mistake]:
+    fields = {field.encode_name: field for field in kind.fields}
+    meant = set()
+    for name, value in table.items():
+        if name in fields:
+            yield from _check(f"{prefix}{name}", value, fields[name].type)
+            continue
+        close = get_close_matches(name, fields.keys() - table.keys(), 1)
+        meant.update(close)
+        key = f"{prefix}{name}"
+        hint = f"did you mean {close[0]}?" if close else "remove it; docs/board.md has every key"
+        yield (key, f"{key}, an unknown key", "one of " + ", ".join(fields), hint)
+    for name, field in fields.items():
+        if field.required and name not in table and name not in meant:
+            key = f"{prefix}{name}"
+            yield (key, f"no {key}", _words(key, _given(field.type)), "")
+
+
+def _given(kind: inspect.Type) -> inspect.Type:
+    """The kind of a value that is there: TOML has no null."""
+    if isinstance(kind, inspect.UnionType):
+        return next(one for one in kind.types if not isinstance(one, inspect.NoneType))
+    return kind
+
+
+def _fits(value: object, kind: inspect.Type) -> bool:
+    if isinstance(kind, inspect.LiteralType):
+        return value in kind.values
+    plain = _SIMPLE.get(type(kind))
+    if isinstance(kind, inspect.FloatType):
+        return isinstance(value, int | float) and type(value) is not bool and math.isfinite(value)
+    if plain is not None and plain[0] is date and isinstance(value, str):
+        return _is_day(value)
+    return plain is not None and type(value) is plain[0]
+
+
+def _is_day(text: str) -> bool:
+    with suppress(ValueError):
+        return bool(re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) and date.fromisoformat(text))
+    return False
+
+
+def _words(key: str, kind: inspect.Type) -> str:
+    """What belongs there, for people."""
+    if isinstance(kind, inspect.LiteralType):
+        return "one of " + ", ".join(f'"{value}"' for value in kind.values)
+    if isinstance(kind, inspect.VarTupleType):
+        if isinstance(kind.item_type, inspect.StructType):
+            return f"a table [[{key}]] for each"
+        return f"a list in brackets, each of it {_words(key, kind.item_type)}"
+    if isinstance(kind, inspect.DictType):
+        return f"a table [{key}.NAME] for each"
+    plain = _SIMPLE.get(type(kind))
+    return f"a table [{key}]" if plain is None else plain[1]
+
+
+# What may be wrong with the keys of a view: of fairness, small data, a part of a set, or noise.
+
+Wrong = tuple[str, object, str, str]  # key path, value, expected, hint
+
+_IN_THE_VAULT = re.compile(
+    r"labels/[A-Za-z0-9_-]{1,32}\.(?!qrels$|exclude$|key$)[a-z]{1,16}", re.ASCII
+)
+_CLOSE = 1e-6
+_MOST_TRAINING = 10**15
+_MOST_QUERIES = 1_000_000
+_MOST_NOISE = 100
+
+
+def check_view_files(view: View, key: str) -> Iterator[Wrong]:
+    """The paths that a view names.
+
+    Args:
+        view: of board.toml.
+        key: where it stands, `views[0]`.
+    """
+    for name in ("queries", "facets", "groups"):
+        file = getattr(view, name)
+        if file is None:
+            continue
+        if file.startswith("labels/"):
+            if not _IN_THE_VAULT.fullmatch(file):
+                hint = "such as labels/eval.groups: letters, digits, _ and -, one dot, letters"
+                yield (f"{key}.{name}", file, "a file of labels/ in the vault", hint)
+        elif not file or file.startswith("/") or ".." in file.split("/"):
+            hint = "labels/NAME.SUFFIX lies in the vault"
+            yield (f"{key}.{name}", file, "a path inside the board", hint)
+
+
+def check_view_keys(spec: BoardSpec, view: View, measure: Measure, key: str) -> Iterator[Wrong]:
+    """The keys that belong together, and those that do not.
+
+    Args:
+        spec: the board.
+        view: of it.
+        measure: the view's.
+        key: where it stands, `views[0]`.
+    """
+    if measure.kind.better == "lower" and _ranks(spec, view):
+        hint = "public = true shows it beside the score that ranks"
+        yield (f"{key}.measure", view.measure, "one that rises, of a view that ranks", hint)
+    yield from _check_groups(view, measure, key)
+    yield from _check_summary(spec, view, measure.kind, key)
+    if not 1 <= view.min_group <= _MOST_QUERIES:
+        yield (f"{key}.min_group", view.min_group, f"1 to {_MOST_QUERIES:,}", "")
+    most = view.training_at_most
+    if most is not None and not 0 <= most <= _MOST_TRAINING:
+        yield (f"{key}.training_at_most", most, f"0 to {_MOST_TRAINING:,}", "")
+
+
+def _ranks(spec: BoardSpec, view: View) -> bool:
+    return view.name in (spec.primary, *(season.view for season in spec.seasons))
+
+
+def _check_groups(view: View, measure: Measure, key: str) -> Iterator[Wrong]:
+    if measure.kind.exposure and view.groups is None:
+        hint = "labels/NAME.groups in the vault, or a path inside the board"
+        yield (f"{key}.groups", "none", f"a file of document groups, for {measure}", hint)
+    if view.groups is not None and not measure.kind.exposure:
+        yield (f"{key}.groups", view.groups, "none", f"{measure} does not look at groups")
+    if view.target is None:
+        return
+    shares = view.target.values()
+    if view.groups is None:
+        yield (f"{key}.target", dict(view.target), "none", "only groups have a target")
+    elif any(share < 0 for share in shares) or not math.isclose(
+        math.fsum(shares), 1, abs_tol=_CLOSE
+    ):
+        yield (f"{key}.target", dict(view.target), "shares from 0 that sum to 1", "")
+
+
+def _check_summary(spec: BoardSpec, view: View, kind: Kind, key: str) -> Iterator[Wrong]:
+    if view.facets is None and view.summary != "mean":
+        hint = "labels/NAME.facets in the vault, or a path inside the board"
+        yield (f"{key}.facets", "none", "a file of groups of queries", hint)
+    if view.facets is not None and view.summary == "mean":
+        yield (f"{key}.summary", view.summary, '"worst" or "gap", of these facets', "")
+    if view.summary == "mean":
+        return
+    if kind.better != "higher" or kind.unanswered is None or kind.exposure:
+        expected = "a measure that rises and is defined for every query"
+        yield (f"{key}.measure", view.measure, expected, "groups are compared by it")
+    if spec.denominator == "all":
+        hint = "groups are compared over the queries that count"
+        yield ("denominator", spec.denominator, f'"counted", with summary of {view.name}', hint)
+    if view.summary == "gap" and _ranks(spec, view):
+        yield (f"{key}.summary", view.summary, "worst, of a view that ranks", "a gap falls")
+    held_out = view.set in spec.sets and spec.sets[view.set].held_out
+    if spec.release.rule != "rounded" and view.public and held_out and not view.ranks_nobody:
+        hint = f"a {spec.release.rule} compares the same queries each time: set public = false"
+        yield (f"{key}.summary", view.summary, '"mean", of a public view', hint)
+
+
+def check_parts(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
+    """The keys `part` and `noise` of a view, and what may stand beside such a view.
+
+    Args:
+        spec: the board.
+        view: of it, on one of its sets.
+        key: where it stands, `views[0]`.
+    """
+    yield from _check_beside_split(spec, view, key)
+    if view.part is None and view.noise is None:
+        return
+    name = "noise" if view.part is None else "part"
+    found: object = getattr(view, name)
+    if view.part is not None and view.noise is not None:
+        hint = "scores on the feedback part are published exactly, those on the other by the rule"
+        yield (f"{key}.noise", view.noise, "no noise, of a view with a part", hint)
+        return
+    if not spec.sets[view.set].held_out:
+        hint = f"the labels of {view.set} are public: anybody can compute every score"
+        yield (f"{key}.{name}", found, "a view on a held-out set", hint)
+        return
+    if spec.kind == "one-shot":
+        hint = "scores of a one-shot board are published once, so nobody can learn from them"
+        yield (f"{key}.{name}", found, f"no {name}, on a one-shot board", hint)
+    yield from _check_ranks_nobody(spec, view, key, name)
+    yield from _check_split(spec, view, key) if view.part else _check_noise(spec, view, key)
+
+
+def _check_ranks_nobody(spec: BoardSpec, view: View, key: str, name: str) -> Iterator[Wrong]:
+    if not view.ranks_nobody:
+        return
+    found: object = getattr(view, name)
+    which = "the feedback part" if view.part else "a score with noise"
+    if _ranks(spec, view):
+        yield (f"{key}.{name}", found, "another view", f"{view.name} ranks, {which} ranks nobody")
+    if not view.public:
+        hint = f"{which} is there to be published at once"
+        yield (f"{key}.public", view.public, f"true, of a view with {name}", hint)
+    if view.training_at_most is not None:
+        hint = f"it makes a table with ranks, and {which} ranks nobody"
+        yield (f"{key}.training_at_most", view.training_at_most, f"none, with {name}", hint)
+
+
+def _check_split(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
+    """A set is split for two kinds of view: one that decides, and one that informs."""
+    other = "deciding" if view.part == "feedback" else "feedback"
+    if not any(one.set == view.set and one.part == other for one in spec.views):
+        expected = f'a view with part = "{other}" of {view.set} too'
+        hint = "the queries of the other part would never be used: leave part out"
+        yield (f"{key}.part", view.part, expected, hint)
+
+
+def _check_noise(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
+    if view.noise is None or not 1 <= view.noise <= _MOST_NOISE:
+        expected = f"1 to {_MOST_NOISE} standard errors"
+        yield (f"{key}.noise", view.noise, expected, "10 shows that a run works, and little more")
+    if view.summary != "mean":
+        hint = "noise is in standard errors of a mean over queries"
+        yield (f"{key}.summary", view.summary, '"mean", with noise', hint)
+    exact = [one.name for one in spec.public_views if one.set == view.set and one.noise is None]
+    if spec.release.rule == "rounded" and exact:
+        hint = f"the view {exact[0]} publishes every score on {view.set} without noise"
+        yield (f"{key}.noise", view.noise, 'no noise, under rule = "rounded"', hint)
+
+
+def _check_beside_split(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
+    """No public view is also over queries that the split of a set holds back."""
+    files = spec.sets[view.set]
+    split = {one.set for one in spec.views if one.part is not None and one.set in spec.sets}
+    if not view.public or not files.held_out:
+        return
+    if view.part is None and view.set in split:
+        expected = f'part = "deciding" or "feedback", as {view.set} is split'
+        hint = "it would publish scores on the deciding part: or set public = false"
+        yield (f"{key}.part", "none", expected, hint)
+    for name in sorted(split - {view.set}):
+        if spec.sets[name].queries == files.queries and spec.sets[name].held_out:
+            hint = f"it would publish scores on the deciding part of {name}: or set public = false"
+            yield (f"{key}.set", view.set, f"a set with other queries than {name}", hint)
+
+
+# What may be wrong with a board.toml whose keys and kinds of values are right.
+
+_NAME = r"[A-Za-z0-9_-]{1,32}"
+# No blank, quote or dollar sign: it stands in the shell of a workflow.
+_INSTALL = r"(git\+)?https://[A-Za-z0-9][A-Za-z0-9._~:/@%+=#-]{0,499}"
+_TAKEN = frozenset(
+    (
+        *("", ".git", ".heldout", "board.toml", "drafts"),
+        *("labels", "leaderboard", "log.jsonl", "submissions"),
+    )
+)
+_MOST_SEEDS = 20
+_LONGEST = {"quota": 1000, "quota_days": 3660, "embargo_months": 120, "id_days": 3660}
+
+
+def check_spec(spec: BoardSpec) -> Iterator[Wrong]:
+    """What is wrong with a board.toml whose keys and kinds are right."""
+    yield from _check_views(spec)
+    yield from _check_seasons(spec)
+    if spec.forge is not None:
+        yield from check_forge(spec.forge)
+    yield from _check_numbers(spec)
+    yield from _check_finalists(spec)
+    yield from _check_sets(spec)
+    yield from _check_registration(spec)
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", spec.name):
+        yield ("name", spec.name, "1 to 64 letters, digits, . _ -", "a longer one is the title")
+    for key in ("repository", "home"):
+        if getattr(spec, key) and not is_link(getattr(spec, key)):
+            yield (key, getattr(spec, key), 'an http or https address, or ""', "")
+    if spec.install and not re.fullmatch(_INSTALL, spec.install, re.ASCII):
+        expected = "an https address that pip takes: of a wheel, or git+https://…@TAG"
+        yield ("install", spec.install, expected, "a name alone could be anybody's on an index")
+    if not spec.recipients:
+        yield ("recipients", "no key", "the public key of at least one organiser", "")
+    if spec.kind == "one-shot" and spec.closes is None:
+        yield ("kind", spec.kind, "a last day: closes = 2027-03-01", "its scores are shown then")
+    if spec.closes is not None and spec.closes < spec.opens:
+        yield ("closes", spec.closes.isoformat(), f"a day from {spec.opens} on", "")
+    if not spec.types:
+        yield ("types", "none", "at least one submission type", "")
+
+
+def _check_sets(spec: BoardSpec) -> Iterator[Wrong]:
+    for name, queries in spec.sets.items():
+        if not re.fullmatch(_NAME, name):
+            yield (f"sets.{name}", name, "a name of letters, digits, _ and -", "")
+        for key in ("queries", "qrels", "candidates"):
+            file = getattr(queries, key)
+            if file is not None and _leads_out(file):
+                yield (f"sets.{name}.{key}", file, "a path inside the board", "")
+
+
+def _top(file: str) -> str:
+    """The first name of a path, as disks that know no upper case take it."""
+    return PurePosixPath(file).parts[0].casefold() if PurePosixPath(file).parts else ""
+
+
+def _leads_out(file: str) -> bool:
+    return file.startswith("/") or ".." in file.split("/")
+
+
+def _check_registration(spec: BoardSpec) -> Iterator[Wrong]:
+    registration = spec.registration
+    if registration is None:
+        return
+    file = registration.agreement
+    if file is not None and (_leads_out(file) or not file):
+        yield ("registration.agreement", file, "a path inside the board", "")
+    elif file is not None and (name := _top(file)) in _TAKEN:
+        hint = f"{name} is heldout's own, and changes without the organisers"
+        yield ("registration.agreement", file, "a file of the agreement's own", hint)
+    if spec.envelope == "openssl":
+        hint = "metadata that the scripts of MS MARCO can read has no place for a signature"
+        yield ("envelope", spec.envelope, "age, on a board with [registration]", hint)
+    if registration.closes is not None and registration.closes < spec.opens:
+        expected = f"a day from {spec.opens} on"
+        yield ("registration.closes", registration.closes.isoformat(), expected, "")
+
+
+def _check_views(spec: BoardSpec) -> Iterator[Wrong]:
+    names = [view.name for view in spec.views]
+    for index, view in enumerate(spec.views):
+        if names.index(view.name) != index or not re.fullmatch(_NAME, view.name):
+            yield (f"views[{index}].name", view.name, "a name of its own: letters, digits, _ -", "")
+        if view.set not in spec.sets:
+            yield (f"views[{index}].set", view.set, "one of " + ", ".join(spec.sets), "")
+        if view.final and view.public:
+            expected = "false: a public view is told at once"
+            yield (f"views[{index}].final", view.final, expected, "or set public = false")
+        if view.labels is not None and not re.fullmatch(_NAME, view.labels):
+            expected = "a name of letters, digits, _ and -"
+            yield (f"views[{index}].labels", view.labels, expected, "")
+        yield from check_view_files(view, f"views[{index}]")
+        yield from _check_measure(spec, view, f"views[{index}]")
+        if view.set in spec.sets:
+            yield from check_parts(spec, view, f"views[{index}]")
+    if spec.primary not in names:
+        yield ("primary", spec.primary, "the name of a view: " + ", ".join(names), "")
+    elif not spec.view(spec.primary).public:
+        yield ("primary", spec.primary, "a public view", "the score that ranks must be released")
+
+
+def _check_measure(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
+    try:
+        measure = parse_measure(view.measure)
+    except InputError as error:
+        first = error.problems[0]
+        yield (f"{key}.measure", view.measure, first.expected, first.hint)
+        return
+    yield from check_view_keys(spec, view, measure, key)
+    kind = measure.kind
+    climbs = spec.release.rule != "rounded" and view.public and not view.ranks_nobody
+    rises = kind.better == "higher" and kind.unanswered is not None and not kind.exposure
+    if climbs and view.set in spec.sets and spec.sets[view.set].held_out and not rises:
+        expected = "a measure that rises and is defined for every query"
+        hint = f"a {spec.release.rule} compares scores query by query: or set public = false"
+        yield (f"{key}.measure", view.measure, expected, hint)
+
+
+def _check_finalists(spec: BoardSpec) -> Iterator[Wrong]:
+    """A view on which finalists are scored once: its queries are used for nothing else."""
+    named = [(i, view) for i, view in enumerate(spec.views) if view.finalists is not None]
+    for index, view in named:
+        key = f"views[{index}].finalists"
+        if not view.final:
+            hint = "set final = true and public = false"
+            yield (key, view.finalists, "none: only a view with final = true has finalists", hint)
+        if view.finalists is not None and not 1 <= view.finalists <= MOST_FINALISTS:
+            hint = "the best of many has more luck"
+            yield (key, view.finalists, f"1 to {MOST_FINALISTS}", hint)
+        if index != named[0][0]:
+            hint = f"view {named[0][1].name} has finalists already"
+            yield (key, view.finalists, "one view with finalists", hint)
+        if spec.closes is None:
+            hint = "add closes = 2027-03-01: the final is opened after that day"
+            yield (key, view.finalists, "a board that has a last day", hint)
+        yield from _check_unused(spec, view, f"views[{index}]")
+        yield from _check_comparable(view, f"views[{index}]")
+
+
+def _check_unused(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
+    """No other view, and no other set, has the queries of a view with finalists."""
+    hint = "make a query set that nothing else uses"
+    others = [other.name for other in spec.views if other.set == view.set and other is not view]
+    if others:
+        expected = f"a set that no other view uses; {others[0]} uses it"
+        yield (f"{key}.set", view.set, expected, hint)
+    own = spec.sets.get(view.set)
+    if own is None:
+        return
+    if not own.held_out:
+        expected = "a set whose labels are held out: without qrels"
+        yield (f"{key}.set", view.set, expected, "")
+    for name, one in spec.sets.items():
+        if name != view.set and one.queries == own.queries:
+            expected = f"queries of its own; sets.{name} has the same file"
+            yield (f"sets.{view.set}.queries", own.queries, expected, hint)
+
+
+def _check_comparable(view: View, key: str) -> Iterator[Wrong]:
+    """Finalists are compared query by query, so each has a score for the same queries."""
+    for name in ("labels", "training_at_most"):
+        if getattr(view, name) is not None:
+            hint = "finalists are compared by the labels of their own set, whatever they state"
+            yield (f"{key}.{name}", getattr(view, name), "none, of a view with finalists", hint)
+    if view.summary != "mean":
+        hint = "finalists are compared on the same queries"
+        yield (f"{key}.summary", view.summary, '"mean", of a view with finalists', hint)
+    try:
+        kind = parse_measure(view.measure).kind
+    except InputError:  # said elsewhere
+        return
+    if kind.better != "higher" or kind.unanswered is None or kind.exposure:
+        expected = "a measure that rises and is defined for every query"
+        yield (f"{key}.measure", view.measure, expected, "finalists are compared query by query")
+
+
+def _check_seasons(spec: BoardSpec) -> Iterator[Wrong]:
+    public = [view.name for view in spec.public_views]
+    sets = {view.name: view.set for view in reversed(spec.views)}
+    before: Season | None = None
+    for index, season in enumerate(spec.seasons):
+        key = f"seasons[{index}]"
+        if not re.fullmatch(_NAME, season.name) or season.name in (
+            other.name for other in spec.seasons[:index]
+        ):
+            yield (f"{key}.name", season.name, "a name of its own: letters, digits, _ -", "")
+        if season.view not in public:
+            yield (f"{key}.view", season.view, "a public view: " + ", ".join(public), "")
+        elif sets.get(season.view) in [sets.get(other.view) for other in spec.seasons[:index]]:
+            hint = "labels that were asked in one season are not held out for the next"
+            yield (f"{key}.view", season.view, "a view on a query set of its own", hint)
+        if before is not None and (before.closes is None or season.opens <= before.closes):
+            yield (f"{key}.opens", season.opens, f"a day after season '{before.name}' closes", "")
+        if season.closes is not None and season.closes < season.opens:
+            yield (f"{key}.closes", season.closes, f"a day from {season.opens} on", "")
+        before = season
+    if spec.seasons and spec.primary != spec.seasons[0].view:
+        yield ("primary", spec.primary, spec.seasons[0].view, "the view of the first season")
+    if spec.seasons and spec.kind != "sequential":
+        yield ("kind", spec.kind, "sequential", "a board with seasons tells scores one by one")
+
+
+def _check_seeds(spec: BoardSpec) -> Iterator[Wrong]:
+    if not 1 <= spec.runs.seeds <= _MOST_SEEDS:
+        hint = "each seed is opened and scored as a run of its own"
+        yield ("runs.seeds", spec.runs.seeds, f"1 to {_MOST_SEEDS}", hint)
+    elif spec.runs.seeds > 1 and spec.envelope == "openssl":
+        hint = "the scripts of the MS MARCO boards take one run for each query set"
+        yield ("runs.seeds", spec.runs.seeds, '1 with envelope = "openssl"', hint)
+
+
+def _check_numbers(spec: BoardSpec) -> Iterator[Wrong]:
+    most_decimals = 6
+    if spec.schema != 1:
+        yield ("schema", spec.schema, "1", "this heldout knows version 1")
+    if not 1 <= spec.decimals <= most_decimals:
+        yield ("decimals", spec.decimals, f"1 to {most_decimals}", "3 is what the real boards show")
+    if not 1 <= spec.runs.min_depth <= spec.runs.depth:
+        yield ("runs.min_depth", spec.runs.min_depth, f"1 to {spec.runs.depth} (depth)", "")
+    yield from _check_seeds(spec)
+    for name, most in _LONGEST.items():
+        least = int(name in ("quota", "quota_days"))
+        if not least <= getattr(spec.policy, name) <= most:
+            yield (f"policy.{name}", getattr(spec.policy, name), f"{least} to {most}", "")
+    yield from check_rule(spec.release, decimals=spec.decimals)
+    if spec.trust is not None:
+        yield from check_trust(spec.trust)
+    if spec.kind == "one-shot" and spec.release.rule != "rounded":
+        hint = "scores of a one-shot board are told once, so there is nothing to climb"
+        yield ("release.rule", spec.release.rule, "rounded", hint)
+    for name in spec.policy.off:
+        if name not in RULE_NAMES:
+            yield ("policy.off", name, "one of " + ", ".join(RULE_NAMES), "docs/policy.md")
 
 
 _LONGEST_LINE = 3_000  # no number in it has more digits than Python turns into text

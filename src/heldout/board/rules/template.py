@@ -9,22 +9,46 @@ from typing import Literal
 
 import msgspec
 
-from heldout.board.rules.forge import ForgeSpec
-from heldout.board.rules.spec import BoardSpec, EnvelopeForm, Example
-from heldout.board.rules.workflows import workflow_files
+from heldout.board.rules.spec import BoardSpec, EnvelopeForm, Example, ForgeKind, ForgeSpec
 from heldout.trec.ranking import Order
 
-__all__ = [
-    "PRICES",
-    "SPLIT_ABOVE",
-    "NewBoard",
-    "Stake",
-    "draft_command",
-    "format_readme",
-    "format_recipients",
-    "is_generated_readme",
-    "new_board_files",
-]
+# The workflow that a forge runs on every pull request of a board: it looks at the form only.
+
+WORKFLOW_PATHS: Mapping[ForgeKind, str] = {
+    "github": ".github/workflows/submission.yml",
+    "gitlab": ".gitlab-ci.yml",
+    "forgejo": ".forgejo/workflows/submission.yml",
+}
+"""Forge -> path in the board; a folder and a bare repository run nothing."""
+
+
+def workflow_files(forge: ForgeSpec | None, *, install: str) -> Mapping[str, bytes]:
+    """Path in the board -> workflow; none where it has no forge that runs one.
+
+    Args:
+        forge: where submissions are opened.
+        install: address of heldout; while it is not stated there is no workflow, for a runner
+            would take whatever an index has under the name.
+    """
+    path = None if forge is None else WORKFLOW_PATHS.get(forge.kind)
+    if forge is None or path is None or not install:
+        return {}
+    return {path: format_workflow(forge.kind, install=install)}
+
+
+def format_workflow(kind: ForgeKind, *, install: str) -> bytes:
+    """The workflow's YAML for a forge of `WORKFLOW_PATHS`.
+
+    It needs no secret, runs nothing of the pull request and checks nothing of it out: the sealed
+    files are fetched as objects, and the released heldout looks at their names and sizes.
+
+    Args:
+        kind: a key of `WORKFLOW_PATHS`.
+        install: the address that pip installs heldout from.
+    """
+    template = files("heldout.board.rules").joinpath("templates", f"ci-{kind}.yml")
+    return template.read_text("utf-8").replace("@INSTALL@", install).encode()
+
 
 _SEEDS: Mapping[EnvelopeForm, int] = {"age": 5, "openssl": 1}
 """Most seeds on a new board: five, as is usual; none where MS MARCO's scripts read the runs."""
@@ -292,5 +316,5 @@ def _quote(value: object) -> str:
 
 
 def _fill(name: str, words: Mapping[str, str]) -> bytes:
-    text = files("heldout.board").joinpath("templates", name).read_text("utf-8")
+    text = files("heldout.board.rules").joinpath("templates", name).read_text("utf-8")
     return Template(text).substitute(words).encode()

@@ -9,33 +9,42 @@ from typing import Self, TypeVar, get_args
 import click
 from numpy.random import PCG64, Generator
 
+from heldout.analyses.agreement import judges as judge_report
+from heldout.analyses.agreement import runs as run_report
+from heldout.analyses.agreement.judges import (
+    Ratings,
+    judge_agreement,
+    rate_documents,
+    rate_preferences,
+)
+from heldout.analyses.agreement.runs import run_agreement
 from heldout.answers.answer import Answer
-from heldout.cli.console import progress
-from heldout.cli.facet_answers import print_each
-from heldout.cli.facet_source import FacetSource, facet_options
+from heldout.cli.analyses.answers import print_each
+from heldout.cli.analyses.facet_source import facet_options
 from heldout.cli.files import order_option
 from heldout.cli.options import SHARE, level_option, trials_option
-from heldout.cli.printing import messages, print_problems, reports_errors
-from heldout.cli.reporting import Output, output_options, seed_option
+from heldout.cli.printing import (
+    Output,
+    messages,
+    output_options,
+    print_problems,
+    progress,
+    reports_errors,
+    seed_option,
+)
 from heldout.errors import InputError, Problem
 from heldout.ids import find_near
-from heldout.report import agreement as judge_report
-from heldout.report import run_agreement as run_report
+from heldout.scoring.query_facets import FacetSource
 from heldout.scoring.run_files import describe_orders, find_runs, run_name, scan_file
 from heldout.scoring.score import other_spelling
 from heldout.stats.agreement import KappaWeights, Scale
 from heldout.stats.rank_correlation import RboTies
-from heldout.trec.preferences import read_preferences
+from heldout.trec.judgments import read_preferences, read_ratings
 from heldout.trec.qrels import read_qrels
 from heldout.trec.ranking import Order
-from heldout.trec.ratings import read_ratings
-from heldout.trec.reading.streams import OWN_FILES, open_input
-from heldout.trec.tied_tops import TiedTops, read_tied_tops
-from heldout.validity.agreement import judge_agreement
-from heldout.validity.ratings import Ratings, rate_documents, rate_preferences
-from heldout.validity.run_agreement import run_agreement
-
-__all__ = ["agreement"]
+from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.streams import OWN_FILES
+from heldout.trec.tops import TiedTops, read_tied_tops
 
 Read = TypeVar("Read")
 _WHICH = "who? --qrels A --qrels B, --ratings FILE, --preferences FILE, or --runs 'GLOB'"

@@ -9,15 +9,14 @@ import click
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.facets import ScoresByKind
 from heldout.answers.answer import Answer
+from heldout.cli.analyses.answers import print_each
+from heldout.cli.analyses.facet_source import facet_options
+from heldout.cli.analyses.facets import with_writing
 from heldout.cli.analyses.sources import SOURCES, UNCUT
-from heldout.cli.computing import dask_option
-from heldout.cli.facet_answers import print_each
-from heldout.cli.facet_source import FacetSource, facet_options, load_facet
-from heldout.cli.options import add_options
-from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Output, output_options, print_answer, seed_option
-from heldout.cli.subset_writing import with_writing
-from heldout.store.compute import open_executor
+from heldout.cli.options import add_options, dask_option
+from heldout.cli.printing import Output, output_options, print_answer, reports_errors, seed_option
+from heldout.files.executors import open_executor
+from heldout.scoring.query_facets import FacetSource, load_facet
 
 _ALL = FacetSource()
 

@@ -2,32 +2,90 @@
 
 import click
 
+from heldout.analyses.outcomes.curves import bars_spec, bars_title
+from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes, pairs_with
+from heldout.analyses.outcomes.pairs import facts, tables, value
+from heldout.analyses.outcomes.tests import Margins
+from heldout.analyses.outcomes.verdicts import Rules
+from heldout.analyses.outcomes.words import fit_facts
 from heldout.answers.answer import Answer
-from heldout.cli.computing import dask_option
-from heldout.cli.facet_answers import print_each
-from heldout.cli.facet_source import FacetSource, facet_options
-from heldout.cli.options import level_option
-from heldout.cli.outcome_options import rules_options
-from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Output, output_options
-from heldout.cli.score_source import (
-    Source,
-    load_scores,
-    queries_with_several,
-    read_judgments,
-    source_options,
-)
-from heldout.measures.spec import parse_measure
-from heldout.report.outcome_charts import bars_spec, bars_title
-from heldout.report.outcome_pairs import facts, tables, value
-from heldout.report.outcomes import fit_facts
+from heldout.cli.analyses.answers import print_each
+from heldout.cli.analyses.facet_source import facet_options
+from heldout.cli.analyses.score_source import Source, load_scores, read_judgments, source_options
+from heldout.cli.options import SHARE, DecimalRange, dask_option, level_option, one_argument
+from heldout.cli.printing import Output, output_options, reports_errors
+from heldout.files.executors import open_executor
+from heldout.scoring.first_ranks import first_ranks
+from heldout.scoring.query_facets import FacetSource
 from heldout.scoring.scores import Scores
-from heldout.store.compute import open_executor
-from heldout.validity.first_ranks import first_ranks
-from heldout.validity.outcomes import all_pairs, analyse_outcomes, pairs_with
-from heldout.validity.verdicts import Rules
+from heldout.scoring.sources import queries_with_several
+from heldout.scoring.spec import parse_measure
 
-__all__ = ["outcomes"]
+# What `heldout compare` and `heldout analyse outcomes` are told beforehand: tests and rules.
+
+_margin_options = one_argument(
+    "margins",
+    Margins,
+    click.option(
+        "--margin-found",
+        "found",
+        type=SHARE,
+        default=Margins().found,
+        show_default=True,
+        help="Share of queries that may be lost.",
+    ),
+    click.option(
+        "--margin-esl",
+        "esl",
+        type=DecimalRange(min=0, min_open=True),
+        default=Margins().esl,
+        show_default=True,
+        help="Positions by which the mean search length may grow.",
+    ),
+)
+
+rules_options = one_argument(
+    "rules",
+    Rules,
+    click.option(
+        "--decide",
+        type=click.Choice(["signed-rank", "t"]),
+        default="signed-rank",
+        show_default=True,
+        help="Which test of case (3) decides.",
+    ),
+    click.option(
+        "--by",
+        type=click.Choice(["esl", "rr"]),
+        default="esl",
+        show_default=True,
+        help="What case (3) goes by: search length or reciprocal rank.",
+    ),
+    click.option(
+        "--correction",
+        type=click.Choice(["holm", "bonferroni", "none"]),
+        default="holm",
+        show_default=True,
+        help="Over pairs × outcomes; of verdicts over pairs.",
+    ),
+    click.option(
+        "--alpha",
+        type=SHARE,
+        default=0.05,
+        show_default=True,
+        help="Chance of a wrong verdict.",
+    ),
+    click.option(
+        "--harm",
+        type=click.Choice(["margin", "plain"]),
+        default="margin",
+        show_default=True,
+        help="No harm: worse by less than a margin, or, as in the paper, not significantly.",
+    ),
+    _margin_options,
+)
+"""The options that declare tests, correction and rules, as one `rules` argument."""
+
 
 _DEFAULT = "RR@100"
 _UNCUT = 1000

@@ -5,20 +5,17 @@ from typing import Any
 
 import click
 
-from heldout.cli.board_source import BoardSource, board_options, load_alike, load_board
-from heldout.cli.computing import dask_option
+from heldout.analyses.chapters import Chapter, Draws, Kinds, write_chapters
+from heldout.analyses.report import Heading, render_report
+from heldout.cli.analyses.board_source import BoardSource, board_options, load_alike, load_board
+from heldout.cli.analyses.facet_source import facet_options
 from heldout.cli.context import json_option
-from heldout.cli.facet_source import FacetSource, facet_options, load_facet
-from heldout.cli.options import alike_option, jobs_option
-from heldout.cli.printing import answers, plural, print_facts, print_json, reports_errors
-from heldout.cli.reporting import seed_option
-from heldout.errors import StoreError
-from heldout.report.chapters import Chapter, Draws, Kinds, write_chapters
-from heldout.site.private_report import Heading, render_report
-from heldout.store.compute import open_executor
-from heldout.store.files import Folder
-
-__all__ = ["report"]
+from heldout.cli.options import alike_option, dask_option, jobs_option
+from heldout.cli.printing import answers, print_facts, print_json, reports_errors, seed_option
+from heldout.errors import StoreError, plural
+from heldout.files.durable import Folder
+from heldout.files.executors import open_executor
+from heldout.scoring.query_facets import FacetSource, load_facet
 
 
 @click.command()

@@ -6,24 +6,21 @@ from pathlib import Path
 import click
 from numpy.random import PCG64, Generator
 
+from heldout.analyses.views import words as report
+from heldout.analyses.views import words as transfer_charts
+from heldout.analyses.views import words as view_charts
+from heldout.analyses.views.views import bootstrap_views, compare_rankings
 from heldout.answers.answer import Answer
-from heldout.cli.computing import dask_option
-from heldout.cli.facet_answers import print_each
-from heldout.cli.facet_source import FacetSource, facet_options
-from heldout.cli.options import ties_option, trials_option
-from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Output, output_options, print_answer, seed_option
-from heldout.cli.view_source import LoadedViews, ViewSource, load_views, view_options
-from heldout.report import transfer_charts, view_charts
-from heldout.report import views as report
-from heldout.scores import ScoreTable, parse_scores
+from heldout.cli.analyses.answers import print_each
+from heldout.cli.analyses.facet_source import facet_options
+from heldout.cli.analyses.sources import LoadedViews, ViewSource, load_views, view_options
+from heldout.cli.options import dask_option, ties_option, trials_option
+from heldout.cli.printing import Output, output_options, print_answer, reports_errors, seed_option
+from heldout.files.executors import open_executor
+from heldout.scoring.query_facets import FacetSource
 from heldout.scoring.run_files import read_table_text
+from heldout.scoring.table import ScoreTable, parse_scores
 from heldout.stats.resampling import TieRule
-from heldout.store.compute import open_executor
-from heldout.validity.transfer import compare_rankings
-from heldout.validity.views import bootstrap_views
-
-__all__ = ["views"]
 
 
 @click.command
@@ -98,8 +95,8 @@ def views(
             facts=(*report.facts(result), *loaded.facts),
             tables=report.tables(result),
             value=report.value(result) | {"orders": list(loaded.orders), "seed": seed},
-            chart=(lambda: view_charts.spec(result)) if result.ranks else None,
-            title=view_charts.title(result),
+            chart=(lambda: view_charts.spec_of_view_charts(result)) if result.ranks else None,
+            title=view_charts.title_of_view_charts(result),
         )
 
     found = load_views(source)

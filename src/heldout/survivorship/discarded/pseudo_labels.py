@@ -7,7 +7,8 @@ Source: survivorship-bias, section 6.
 
 from collections.abc import Iterable, Mapping
 
-from heldout.survivorship.discarded.discarded_labels import (
+from heldout.survivorship.discarded.judging import Judged
+from heldout.survivorship.discarded.labels import (
     PSEUDO,
     LabelRows,
     LabelSource,
@@ -17,10 +18,7 @@ from heldout.survivorship.discarded.discarded_labels import (
     human_rows,
     make_labels,
 )
-from heldout.survivorship.discarded.passage_judging import Judged
 from heldout.trec.tops import Tops
-
-__all__ = ["mixed_labels", "pseudo_labels"]
 
 
 def pseudo_labels(

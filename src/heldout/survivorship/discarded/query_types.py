@@ -11,17 +11,33 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 from scipy.stats import chi2_contingency
 
+from heldout.answers.table import UNDEFINED, Column, Table, format_p
+from heldout.charts.axes import Tick
+from heldout.charts.labels import Label, cut, text_width
+from heldout.charts.svg import (
+    INK,
+    MUTED,
+    RULE,
+    SIZE,
+    Canvas,
+    Frame,
+    Layer,
+    draw_box,
+    draw_dots,
+    draw_line,
+    draw_texts,
+    join_layers,
+)
 from heldout.errors import InputError, Problem, plural
 from heldout.stats.results import SMALLEST, holm
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.discarded.shares import wilson
-
-__all__ = ["QueryTypes", "TypeCount", "TypeShare", "compare_types", "count_types"]
+from heldout.survivorship.discarded.judging import wilson
 
 _FEWEST_EXPECTED = 5
 
@@ -213,3 +229,186 @@ def _share(
         p=ps[0],
         p_corrected=ps[1],
     )
+
+
+# The share of discarded queries of each type as a picture.
+
+_NAME = 24
+_ROW = 26
+_THICK = 0.16
+
+
+def title(found: QueryTypes) -> str:
+    """What the picture shows."""
+    types = plural(len(found.types), "type")
+    return f"Share of discarded queries of each of {types}, with {found.level:.0%} intervals"
+
+
+def spec(found: QueryTypes) -> dict[str, Any]:
+    """A dot in its interval for each type, the highest share first; dashed: all queries."""
+    rows = sorted(found.types, key=lambda one: (-one.share, one.kind))
+    names = [cut(one.kind or "(none)", _NAME) for one in rows]
+    frame = Frame(
+        canvas=Canvas(
+            width=320,
+            height=_ROW * len(rows),
+            left=round(max(text_width(name, SIZE) for name in names)) + 16,
+            right=24,
+            top=12,
+            bottom=52,
+        ),
+        x=(0.0, 1.0),
+        y=(0.0, float(len(rows))),
+        x_ticks=tuple(Tick(at=part / 4, label=f"{part * 25}%") for part in range(5)),
+        y_ticks=(),
+    )
+    share = found.discarded / found.total
+    layers: list[Layer] = [
+        draw_line([(share, 0.0), (share, float(len(rows)))], frame, MUTED, dash=[4, 4])
+    ]
+    for row, one in enumerate(rows):
+        layers += _mark(one, len(rows) - row - 0.5, frame)
+    return join_layers(frame, [*layers, *draw_texts(_words(found, names, frame), INK)])
+
+
+def _mark(one: TypeShare, middle: float, frame: Frame) -> list[Layer]:
+    told = f"{one.kind or '(none)'}: {one.discarded:,} of {one.total:,}, {one.share:.1%}"
+    corners = (one.low, middle - _THICK, one.high, middle + _THICK)
+    return [
+        draw_box(corners, frame, RULE, f"{told}; {one.low:.1%} to {one.high:.1%}"),
+        draw_dots([(one.share, middle, told)], frame, "disc"),
+    ]
+
+
+def _words(found: QueryTypes, names: list[str], frame: Frame) -> list[Label]:
+    canvas = frame.canvas
+    share = found.discarded / found.total
+    below = f"share of queries without a label; dashed: {share:.1%} of all"
+    return [
+        *(
+            Label(x=-8, y=(row + 0.5) * _ROW, text=name, align="right")
+            for row, name in enumerate(names)
+        ),
+        Label(x=canvas.width + canvas.right - 4, y=canvas.height + 42, text=below, align="right"),
+    ]
+
+
+# Types of discarded queries as a table and JSON.
+
+_NO_TYPE = "(none)"
+_SMALL_P, _LEAST_P = 1e-4, 1e-300
+
+
+def facts(found: QueryTypes) -> tuple[tuple[str, str], ...]:
+    """The answer in a few lines: how many were discarded, and which types most and least."""
+    share = found.discarded / found.total
+    lines = [("discarded", f"{found.discarded:,} of {found.total:,} queries, {share:.1%}")]
+    if len(found.types) > 1:
+        by_share = sorted(found.types, key=lambda one: -one.share)
+        most, least = by_share[0], by_share[-1]
+        lines.append(("most", f"{_name(most)}: {most.discarded:,} of {most.total:,}, {_pc(most)}"))
+        lines.append(
+            ("least", f"{_name(least)}: {least.discarded:,} of {least.total:,}, {_pc(least)}")
+        )
+    return (*lines, ("test", _say_test(found)))
+
+
+def tables(found: QueryTypes) -> tuple[Table, ...]:
+    """A row for each type."""
+    none = [one for one in found.types if one.p is None]
+    return (
+        Table(
+            title="Discarded queries by type",
+            columns=(
+                Column(name="type"),
+                Column(name="queries", form="count"),
+                Column(name="discarded", form="count"),
+                Column(name="share", form="share", decimals=3),
+                Column(name="low", form="share", decimals=3),
+                Column(name="high", form="share", decimals=3),
+                Column(name="residual", form="difference", decimals=1),
+                Column(name="corrected", form="p"),
+            ),
+            rows=tuple(
+                (
+                    _name(one),
+                    one.total,
+                    one.discarded,
+                    one.share,
+                    one.low,
+                    one.high,
+                    one.residual,
+                    one.p_corrected,
+                )
+                for one in found.types
+            ),
+            notes=(
+                f"low, high: {found.level:.0%} by Wilson, each by itself",
+                (
+                    "residual: standard errors above (or below) the share of all other queries, "
+                    "with its p, two-sided, by Holm over the types"
+                ),
+                _say_test(found),
+                *([f"{UNDEFINED}: {found.why}"] if none else []),
+            ),
+        ),
+    )
+
+
+def value(found: QueryTypes) -> dict[str, Any]:
+    """The whole result for JSON."""
+    return {
+        "total": found.total,
+        "discarded": found.discarded,
+        "level": found.level,
+        "interval": "Wilson",
+        "correction": "Holm",
+        "chi2": found.chi2,
+        "df": found.freedom,
+        "p": found.p,
+        "cramers_v": found.cramers_v,
+        "smallest_expected": found.smallest_expected,
+        "why": found.why,
+        "types": [
+            {
+                "type": one.kind or None,
+                "total": one.total,
+                "discarded": one.discarded,
+                "share": one.share,
+                "low": one.low,
+                "high": one.high,
+                "residual": one.residual,
+                "p": one.p,
+                "p_corrected": one.p_corrected,
+                "why": found.why if one.p is None else "",
+            }
+            for one in found.types
+        ],
+    }
+
+
+def _name(one: TypeShare) -> str:
+    return one.kind or _NO_TYPE
+
+
+def _pc(one: TypeShare) -> str:
+    return f"{one.share:.1%}"
+
+
+def _say_test(found: QueryTypes) -> str:
+    if found.chi2 is None:
+        return f"no test: {found.why}"
+    told = (
+        f"chi-squared {found.chi2:,.1f} with {found.freedom} degrees of freedom, "
+        f"p {_say_p(found.p)}; Cramer's V {found.cramers_v:.3f} (0 none, 1 full)"
+    )
+    if found.doubtful:
+        told += f"; doubtful: a count is expected to be {found.smallest_expected:.1f}, below 5"
+    return told
+
+
+def _say_p(p: float | None) -> str:
+    """A very small one as a power of ten: there the number of queries speaks."""
+    if p is None or p >= _SMALL_P:
+        return format_p(p)
+    return f"below {_LEAST_P:g}" if p < _LEAST_P else f"{p:.1g}"

@@ -6,32 +6,66 @@ answer is never changed: a later one of the same annotator takes its place.
 """
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
 
-from heldout.errors import Problem
-from heldout.preferences.rows import Check, format_rows, name_fault, parse_rows
-from heldout.survivorship.discarded.annotator_words import annotator_fault, note_fault
+from heldout.errors import Problem, plural
+from heldout.judging.campaign.rows import Check, format_rows, name_fault, parse_rows
 from heldout.trec.problems import show
 
-__all__ = [
-    "ANSWERABLE",
-    "CANNOT",
-    "TRIAGE",
-    "Answer",
-    "Choice",
-    "Form",
-    "Question",
-    "ShownPassage",
-    "answer_fault",
-    "format_answer",
-    "latest",
-    "parse_answers",
-    "parse_questions",
-]
+# What annotators type: their names and their notes, as they are stored.
+
+LONGEST_NAME = 60
+"""Characters of an annotator's name."""
+
+LONGEST_NOTE = 2000
+"""Characters of a note."""
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_KEPT = frozenset("\n\t\u200c\u200d")  # joiners are a part of words and of pictograms
+
+
+def annotator_name(typed: str) -> str:
+    """The name that is stored: one for all ways in which somebody types it.
+
+    Case, compatibility forms, accents' forms and blanks make no difference: whoever comes back as
+    `Bob` or `bob` is one annotator and not two who agree.
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", typed).casefold())
+    return " ".join(folded.split())
+
+
+def annotator_fault(name: str) -> str:
+    """What is wrong with a name, in a sentence; empty where nothing is."""
+    if not name:
+        return "Please give your name, or any word by which your answers are known."
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        return f"Please give a name of at most {LONGEST_NAME} visible characters."
+    return ""
+
+
+def visible_note(typed: str) -> str:
+    """A note without what nobody sees: control characters, marks of direction, odd line ends."""
+    lines = typed.replace("\r\n", "\n")
+    return "".join(one for one in lines if not _is_hidden(one)).strip()
+
+
+def note_fault(note: str) -> str:
+    """What is wrong with a note, in a sentence; empty where nothing is."""
+    if len(note) > LONGEST_NOTE:
+        return f"Please keep the note below {LONGEST_NOTE:,} characters; it has {len(note):,}."
+    if any(map(_is_hidden, note)):
+        return "Please take characters that nobody sees out of the note."
+    return ""
+
+
+def _is_hidden(character: str) -> bool:
+    return unicodedata.category(character) in _HIDDEN and character not in _KEPT
+
 
 CANNOT = "cannot"
 """The choice of somebody who cannot judge; it is kept, and never counts."""
@@ -324,4 +358,42 @@ def _fault(answer: Answer, shown: Mapping[str, Collection[str]], form: Form) -> 
         return "a time that is none in UTC"
     return annotator_fault(answer.annotator) or answer_fault(
         form, choice=answer.choice, passages=answer.passages, note=answer.note
+    )
+
+
+# Passages that are too long for people to read: they are shown, and told.
+
+LONG_PASSAGE = 100_000
+"""Characters; some forty pages of a book."""
+
+
+def note_long_passages(questions: Iterable[Question], *, path: str) -> tuple[Problem, ...]:
+    """What to tell of passages of more than `LONG_PASSAGE` characters.
+
+    Args:
+        questions: that people will look at.
+        path: of their file.
+
+    Returns:
+        One note, code `long-passage`, that names the longest; none where there is none.
+    """
+    sizes = [
+        (len(one.text), one.doc, question.query)
+        for question in questions
+        for one in question.passages
+        if len(one.text) > LONG_PASSAGE
+    ]
+    if not sizes:
+        return ()
+    size, doc, query = max(sizes)
+    found = f"{plural(len(sizes), 'passage')}; {show(doc)} of query {show(query)} has {size:,}"
+    return (
+        Problem(
+            code="long-passage",
+            path=path,
+            found=f"{found} characters",
+            expected=f"passages that people can read, of up to {LONG_PASSAGE:,}",
+            hint="they are shown whole; cut documents into passages first",
+            severity="note",
+        ),
     )

@@ -11,15 +11,8 @@ import msgspec
 from heldout.errors import InputError, Problem
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.reading.record_lines import (
-    Fault,
-    id_fault,
-    read_record_lines,
-    shown_fault,
-)
+from heldout.survivorship.reading.records import Fault, id_fault, read_record_lines, shown_fault
 from heldout.trec.problems import show
-
-__all__ = ["format_annotations", "read_annotation_file"]
 
 _FORM: Literal[1] = 1
 _HEAD = '{"annotations":1,"source":…,"depth":…,"open_ended":…,"counts_discarded":…}'

@@ -5,23 +5,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from heldout.errors import InputError, Problem
-from heldout.store.campaign_files import CampaignFolder
-from heldout.store.label_files import newest_version
-from heldout.store.question_folder import QuestionFolder
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.labels.versions import newest_version
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.discarded.passage_judging import judged_passages
+from heldout.survivorship.discarded.folder import QuestionFolder
+from heldout.survivorship.discarded.judging import judged_passages
 from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE
 from heldout.survivorship.reading.annotation_file import read_annotation_file
 from heldout.survivorship.reading.depth_qrels import has_depth_qrels, read_depth_qrels
-from heldout.survivorship.reading.judged_campaign import annotate_campaign
-from heldout.survivorship.reading.judged_questions import annotate_questions
+from heldout.survivorship.reading.judged import annotate_campaign, annotate_questions
 from heldout.survivorship.reading.qna import read_qna_columns, read_qna_lines
-from heldout.survivorship.reading.record_lines import LIMITS
-from heldout.survivorship.reading.shown_passages import read_shown_passages
-from heldout.survivorship.reading.unpacked import unpack_pieces
+from heldout.survivorship.reading.records import LIMITS, read_shown_passages, unpack_pieces
 from heldout.trec.problems import show
 from heldout.trec.qrels import read_qrels
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.sources import open_input
 
 _FORMS: Mapping[str, Callable[..., Annotations]] = {
     "own": read_annotation_file,

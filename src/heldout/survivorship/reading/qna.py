@@ -4,18 +4,475 @@ Of every query it tells the passages that annotators saw, in order, and which th
 Passages have no ids there: `passage_ids.passage_id` makes them out of the text.
 """
 
-from collections.abc import Iterator
-from typing import Any, BinaryIO
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from types import MappingProxyType
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import msgspec
 
+from heldout.errors import InputError, Problem, SetupError, plural
+from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.reading.json_columns import ColumnReader
-from heldout.survivorship.reading.qna_fields import FIELDS, OPTIONAL, QnaNotes, QnaRow, annotate
-from heldout.survivorship.reading.record_lines import Fault, RecordLog, read_record_lines
+from heldout.survivorship.reading.passages import passage_id
+from heldout.survivorship.reading.records import (
+    LIMITS,
+    Fault,
+    RecordLog,
+    read_record_lines,
+    unpack_pieces,
+)
 from heldout.trec.problems import show
+from heldout.trec.reading.sources import refusal
 
-__all__ = ["read_qna_columns", "read_qna_lines"]
+# Bytes of JSON text that a parser refuses without a place, or reads as something else.
+
+CARRIED = 64
+"""Bytes of the text before a piece that are looked at again with it."""
+
+_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
+_ESCAPE = len(rb"\ud800")
+_CONTINUED = bytes(range(0x80, 0xC0))
+
+
+def find_half_pair(text: bytes, *, ended: bool) -> int | None:
+    r"""Where the first half of a surrogate pair stands without the second, as in `"\ud800x"`.
+
+    yajl reads it as a question mark, or together with the next escape as another character.
+
+    Args:
+        text: a piece, with `CARRIED` bytes before it.
+        ended: whether it is the last; else the second half may follow.
+
+    Returns:
+        The place of its backslash; `None` where there is none.
+    """
+    for match in _HALF.finditer(text):
+        before = text[max(match.start() - CARRIED, 0) : match.start()]
+        escaped = (len(before) - len(before.rstrip(b"\\"))) % 2
+        if not escaped and (ended or match.end() + _ESCAPE <= len(text)):
+            return match.start()
+    return None
+
+
+def find_bad_utf8(text: bytes, *, ended: bool) -> int | None:
+    """Where the first byte stands that is no UTF-8.
+
+    Args:
+        text: a piece, with bytes before it; it may begin and end within a character.
+        ended: whether it is the last; else a character may go on.
+
+    Returns:
+        The place of the byte; `None` where all is UTF-8.
+    """
+    begin = len(text[:3]) - len(text[:3].lstrip(_CONTINUED))
+    try:
+        text[begin:].decode()
+    except UnicodeDecodeError as error:
+        cut = error.reason == "unexpected end of data"
+        return None if cut and not ended else begin + error.start
+    return None
+
+
+# One JSON object of columns, `{"query": {"0": …}, "answers": {"0": …}}`, read as a stream.
+#
+# Such files are gigabytes in one line. Nothing is kept but the value at hand, and a value larger
+# than any record is refused while it is being read.
+
+_DEEPEST = 8
+_OPENING = frozenset({"start_array", "start_map"})
+
+Event = tuple[str, Any]
+"""Kind and value, as ijson has them."""
+
+
+class ColumnReader:
+    """Reads one file once.
+
+    Attributes:
+        path: its name for messages.
+        notes: what was read in a way worth telling: code `byte-order-mark`.
+    """
+
+    def __init__(self, source: BinaryIO, *, path: str) -> None:
+        """Begin; nothing is read yet.
+
+        Args:
+            source: its bytes, plain or compressed.
+            path: its name for messages.
+        """
+        self.path = path
+        self.notes: list[Problem] = []
+        self._source = source
+        self._last = ""
+        self._begin = self._end = self._value = 0
+        self._text = b""  # the piece at hand, and some bytes before it
+
+    def values(self) -> Iterator[tuple[str, str, Any]]:
+        """Column, key and value, in the order of the file.
+
+        Raises:
+            InputError: code `broken-json`: no JSON, no UTF-8, half of a surrogate pair, cut short,
+                or followed by something;
+                `not-columns`: a column that is no object, or no object at all; `line-too-long`: a
+                value of more than 64 MiB; and those of archives.
+            SetupError: ijson is not installed.
+        """
+        events = chain.from_iterable(self._events())
+        self._open(events, "no JSON object", at="")
+        for kind, column in events:
+            if kind == "end_map":
+                continue
+            self._open(events, f"column {show(column)} is no object", at=column)
+            for inner, key in events:
+                if inner == "end_map":
+                    break
+                self._last = f"{column}.{key}"
+                value = self._build(events, *next(events), depth=0)
+                self._value = self._end
+                yield column, key, value
+
+    def _open(self, events: Iterator[Event], found: str, *, at: str) -> None:
+        kind, _ = next(events)
+        if kind != "start_map":
+            raise refusal(
+                "not-columns",
+                f"{self.path}:{at}" if at else self.path,
+                found=found,
+                expected="one JSON object of columns, each an object",
+            )
+
+    def _build(self, events: Iterator[Event], kind: str, value: Any, *, depth: int) -> Any:
+        """The value that begins with this event."""
+        if kind not in _OPENING:
+            return value
+        if depth > _DEEPEST:
+            raise refusal(
+                "not-columns",
+                f"{self.path}:{self._last}",
+                found=f"a value nested more than {_DEEPEST} deep",
+                expected="text, numbers, and lists of passages",
+            )
+        build = self._build_list if kind == "start_array" else self._build_object
+        return build(events, depth + 1)
+
+    # Most values are plain, and there are very many: of these `_build` is not called.
+
+    def _build_list(self, events: Iterator[Event], depth: int) -> list[Any]:
+        found = []
+        for kind, value in events:
+            if kind == "end_array":
+                break
+            plain = kind not in _OPENING
+            found.append(value if plain else self._build(events, kind, value, depth=depth))
+        return found
+
+    def _build_object(self, events: Iterator[Event], depth: int) -> dict[str, Any]:
+        found = {}
+        for begin, key in events:
+            if begin == "end_map":
+                break
+            kind, value = next(events)
+            plain = kind not in _OPENING
+            found[key] = value if plain else self._build(events, kind, value, depth=depth)
+        return found
+
+    def _events(self) -> Iterator[list[Event]]:
+        ijson = _import_ijson()
+        ready: list[Event] = ijson.sendable_list()
+        # Without `use_float`, a number of 5,000 digits crashes the C backend of ijson 3.6.
+        parser = ijson.basic_parse_coro(ready, use_float=True)
+        pieces = unpack_pieces(self._source, path=self.path, limits=LIMITS, notes=self.notes)
+        for piece in chain(pieces, [b""]):
+            self._begin, self._end = self._end, self._end + len(piece)
+            self._text = self._text[-CARRIED:] + piece
+            self._check_pairs(ended=not piece)
+            if self._end - self._value > LIMITS.line_bytes:
+                raise self._too_long()
+            error = None
+            try:
+                if piece:
+                    parser.send(piece)
+                else:
+                    parser.close()
+            except (ijson.JSONError, ValueError) as caught:
+                error = caught
+            yield ready
+            del ready[:]
+            if error is not None:
+                raise self._broken(error, ended=not piece) from error
+
+    def _check_pairs(self, *, ended: bool) -> None:
+        at = find_half_pair(self._text, ended=ended)
+        if at is not None:
+            raise self._refusal(
+                f"half of a surrogate pair at byte {self._end - len(self._text) + at:,}: "
+                f"{show(self._text[at : at + 12])}"
+            )
+
+    def _broken(self, error: Exception, *, ended: bool) -> InputError:
+        at = find_bad_utf8(self._text, ended=ended)
+        if at is not None:
+            place = self._end - len(self._text) + at
+            return self._refusal(
+                f"byte {self._text[at]:#04x}, which is no UTF-8, at byte {place:,}"
+            )
+        raw = error.args[0] if error.args else ""
+        told = raw.decode(errors="backslashreplace") if isinstance(raw, bytes) else str(raw)
+        what, _, rest = told.strip().partition("\n")
+        context = rest.partition("\n")[0].strip()
+        return self._refusal(
+            f"{what or 'no JSON'} between bytes {self._begin:,} and {self._end:,}"
+            + (f": {show(context)}" if context else "")
+        )
+
+    def _refusal(self, found: str) -> InputError:
+        return refusal(
+            "broken-json",
+            f"{self.path}:{self._last}" if self._last else self.path,
+            found=found,
+            expected="one JSON object to its end",
+            hint="copy the file again, or write it with a program that writes JSON",
+        )
+
+    def _too_long(self) -> InputError:
+        return refusal(
+            "line-too-long",
+            f"{self.path}:{self._last}",
+            found=f"a value of more than {LIMITS.line_bytes:,} bytes",
+            expected=f"at most {LIMITS.line_bytes:,} bytes for one query",
+        )
+
+
+def _import_ijson() -> Any:
+    try:
+        import ijson  # noqa: PLC0415 - of the extra `data`
+    except ImportError as error:
+        raise SetupError(
+            "one JSON object of columns is read with ijson: pip install 'heldout[data]'"
+        ) from error
+    return ijson
+
+
+# What MS MARCO QnA (v2.1) tells of a query, in both of its forms, and what becomes of it.
+#
+# Source: the README of microsoft/MSMARCO-Question-Answering: `is_selected` is 1 where the passage
+# was used for an answer; a query without an answer has `No Answer Present.`; `wellFormedAnswers`
+# is a list, or the text `[]` where nobody wrote one.
+
+_NO_ANSWER = "No Answer Present."
+_NOTHING: Mapping[DocId, int] = MappingProxyType({})
+_NO_TEXT: Mapping[DocId, str] = MappingProxyType({})
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """A passage as it was shown; its URL is not kept.
+
+    Attributes:
+        is_selected: 1 where it was used for an answer.
+        passage_text: the passage.
+    """
+
+    is_selected: Literal[0, 1]
+    passage_text: str
+
+
+class QnaRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A query as one line has it.
+
+    Attributes:
+        query_id: its id.
+        query: its words.
+        query_type: its type.
+        answers: what annotators wrote.
+        passages: in the order shown.
+        wellFormedAnswers: rewritten answers; the text `[]` stands for none.
+    """
+
+    query_id: int | str
+    query: str
+    query_type: str
+    answers: list[str]
+    passages: list[Passage]
+    wellFormedAnswers: Literal["[]"] | list[str] = "[]"  # noqa: N815 - so it is called in the file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A field of a query.
+
+    Attributes:
+        type: of its values in the file.
+        keep: value, and whether texts are kept -> what is kept of it.
+        expected: the values in words.
+    """
+
+    type: Any
+    keep: Callable[[Any, bool], Any]
+    expected: str
+
+
+class Seen(NamedTuple):
+    """What annotators saw of one query.
+
+    Attributes:
+        shown: ids by the text, in order; a text that was shown twice is there once.
+        selected: id -> place at which it was selected, the first of several.
+        texts: id -> text, where texts are kept.
+        places: how many passages were shown.
+    """
+
+    shown: tuple[DocId, ...]
+    selected: Mapping[DocId, int]
+    texts: Mapping[DocId, str]
+    places: int
+
+
+class Answers(NamedTuple):
+    """What annotators wrote for one query.
+
+    Attributes:
+        answered: whether they found an answer.
+        texts: the answers, where texts are kept.
+    """
+
+    answered: bool
+    texts: tuple[str, ...]
+
+
+def _see(passages: Sequence[Passage], texts: bool) -> Seen:  # noqa: FBT001 - one of `Field.keep`
+    ids = [passage_id(one.passage_text) for one in passages]
+    selected: dict[DocId, int] = {}
+    kept: dict[DocId, str] = {}
+    for place, (doc, one) in enumerate(zip(ids, passages, strict=True), 1):
+        if one.is_selected:
+            selected.setdefault(doc, place)
+        if texts:
+            kept.setdefault(doc, one.passage_text)
+    return Seen(tuple(dict.fromkeys(ids)), selected or _NOTHING, kept or _NO_TEXT, len(ids))
+
+
+def _answers(answers: Sequence[str], texts: bool) -> Answers:  # noqa: FBT001 - the same
+    found = [answer for answer in answers if answer.strip() not in {"", _NO_ANSWER}]
+    return Answers(bool(found), tuple(found) if texts else ())
+
+
+def _well_formed(answers: Sequence[str], texts: bool) -> tuple[str, ...]:  # noqa: FBT001 - the same
+    return tuple(answers) if texts and not isinstance(answers, str) else ()
+
+
+FIELDS: Mapping[str, Field] = {
+    "query_id": Field(type=int | str, keep=lambda value, _: str(value), expected="a query's id"),
+    "query": Field(
+        type=str, keep=lambda value, texts: value if texts else None, expected="a query's text"
+    ),
+    "query_type": Field(
+        type=str, keep=lambda value, _: sys.intern(value), expected="a type, such as DESCRIPTION"
+    ),
+    "answers": Field(type=list[str], keep=_answers, expected="a list of texts"),
+    "passages": Field(
+        type=list[Passage],
+        keep=_see,
+        expected="a list of passages, each with is_selected, 0 or 1, and passage_text",
+    ),
+    "wellFormedAnswers": Field(
+        type=Literal["[]"] | list[str], keep=_well_formed, expected="a list of texts, or []"
+    ),
+}
+"""The fields that are read."""
+
+OPTIONAL = frozenset({"wellFormedAnswers"})
+"""Those that may be absent."""
+
+
+def annotate(values: Mapping[str, Any], notes: "QnaNotes") -> Annotation | Fault:
+    """The record of a query, or what is wrong with it.
+
+    Args:
+        values: of `FIELDS`, as they keep them.
+        notes: counts it.
+
+    Returns:
+        Or code `no-passages`.
+    """
+    seen: Seen = values["passages"]
+    answers: Answers = values["answers"]
+    query = QueryId(values["query_id"])
+    if not seen.places:
+        return "no-passages", f"no passage for query {show(query)}", "what annotators were shown"
+    notes.add(seen, answered=answers.answered)
+    return Annotation(
+        query=query,
+        text=values["query"],
+        kind=values["query_type"],
+        shown=seen.shown,
+        selected=seen.selected,
+        texts=seen.texts,
+        answers=tuple(dict.fromkeys((*values["wellFormedAnswers"], *answers.texts))),
+    )
+
+
+class QnaNotes:
+    """Counts what is worth telling of a file, one query after another.
+
+    Attributes:
+        depth: most passages that a query was shown.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self._counts: Counter[str] = Counter()
+
+    def add(self, seen: Seen, *, answered: bool) -> None:
+        """Count a query.
+
+        Args:
+            seen: what annotators saw.
+            answered: whether they found an answer.
+        """
+        self.depth = max(self.depth, seen.places)
+        self._counts["repeated-passage"] += len(seen.shown) < seen.places
+        self._counts["answer-not-selected"] += answered and not seen.selected
+        self._counts["selected-without-answer"] += bool(seen.selected) and not answered
+
+    def notes(self, path: str) -> list[Problem]:
+        """A note of each code that was counted."""
+        return [
+            Problem(
+                code=code,
+                path=path,
+                found=f"{plural(count, 'query', 'queries')} {found}",
+                expected=expected,
+                hint=hint,
+                severity="note",
+            )
+            for code, (found, expected, hint) in _NOTES.items()
+            if (count := self._counts[code])
+        ]
+
+
+_NOTES: Mapping[str, tuple[str, str, str]] = {
+    "repeated-passage": (
+        "that were shown the same text twice",
+        "each text once in a list",
+        "it counts where it was shown first, or selected first",
+    ),
+    "answer-not-selected": (
+        "with an answer, and no passage selected",
+        "the passages that the answer was taken from",
+        "for ranking these were discarded too",
+    ),
+    "selected-without-answer": (
+        "with a passage selected, and no answer",
+        "no passage selected where no answer is present",
+        "these survived, since a passage is labelled",
+    ),
+}
+
 
 _NAMES = ", ".join(name for name in FIELDS if name not in OPTIONAL)
 _ABSENT = object()

@@ -6,30 +6,26 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from heldout.collections.wanted_texts import read_wanted_texts
+from heldout.collections.collection import read_wanted_texts
+from heldout.files.durable import write_whole
 from heldout.options import Opt, OptionError
 from heldout.progress import SILENT, Progress
-from heldout.store.files import write_whole
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.reading.annotation_file import format_annotations
-from heldout.survivorship.reading.passage_names import (
+from heldout.survivorship.reading.depth_qrels import select_anew, simulate_annotations
+from heldout.survivorship.reading.passages import (
     missing_texts,
     name_passages,
     read_names,
     seen_documents,
 )
 from heldout.survivorship.reading.places import by_text, read_annotations
-from heldout.survivorship.reading.query_details import (
-    add_kinds,
-    add_texts,
-    keep_queries,
-    kinds_by_query,
-)
-from heldout.survivorship.reading.simulated import select_anew, simulate_annotations
+from heldout.survivorship.reading.records import add_kinds, add_texts, keep_queries, kinds_by_query
 from heldout.trec.groups import read_facets, read_query_list
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
-from heldout.trec.reading.streams import OWN_FILES, open_input
+from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import read_tops
 
 _DEPTH = 10

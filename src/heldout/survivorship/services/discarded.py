@@ -8,20 +8,20 @@ from typing import Annotated
 
 import numpy as np
 
-from heldout.collections.wanted_texts import read_wanted_texts
+from heldout.collections.collection import read_wanted_texts
 from heldout.errors import InputError, Problem, StoreError
 from heldout.ids import Digest
 from heldout.options import Opt, OptionError, Seed
 from heldout.progress import SILENT, Progress
 from heldout.scoring.run_files import RunOrder, RunPatterns, name_runs, read_each
-from heldout.store.question_folder import PoolRecord, QuestionFolder
 from heldout.survivorship.annotations import Annotation
 from heldout.survivorship.discarded.answerable import SystemTop, pool_questions
+from heldout.survivorship.discarded.folder import PoolRecord, QuestionFolder
 from heldout.survivorship.discarded.questions import TRIAGE, Question
 from heldout.survivorship.discarded.triage import count_labels, sound_queries
 from heldout.survivorship.reading.source import AnnotationSource, read_source
 from heldout.trec.queries import read_queries
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.sources import open_input
 from heldout.trec.tops import Tops
 
 _SAMPLE = 50

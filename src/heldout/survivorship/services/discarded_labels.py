@@ -8,24 +8,25 @@ from typing import Annotated
 
 from heldout.errors import InputError, Problem, plural, quote
 from heldout.ids import digest_bytes
+from heldout.judging.campaign.rows import format_rows
 from heldout.options import Opt, OptionError
-from heldout.preferences.rows import format_rows
 from heldout.progress import SILENT, Progress
 from heldout.scoring.run_files import run_name
-from heldout.store.question_folder import PoolRecord, QuestionFolder
-from heldout.survivorship.discarded.discarded_labels import (
+from heldout.survivorship.discarded.folder import PoolRecord, QuestionFolder
+from heldout.survivorship.discarded.judging import Judged, judged_passages
+from heldout.survivorship.discarded.labels import (
     PSEUDO,
     LabelSource,
     MadeLabels,
     PseudoSource,
     human_labels,
 )
-from heldout.survivorship.discarded.passage_judging import Judged, judged_passages
 from heldout.survivorship.discarded.pseudo_labels import mixed_labels, pseudo_labels
 from heldout.survivorship.discarded.questions import CANNOT, Answer, Question
 from heldout.survivorship.reading.source import AnnotationSource
 from heldout.survivorship.services.discarded import digest_file, read_discarded
-from heldout.trec.reading.streams import OWN_FILES, open_input
+from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import Tops, read_tops
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)

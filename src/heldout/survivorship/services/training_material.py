@@ -16,27 +16,27 @@ from heldout.progress import SILENT, Progress
 from heldout.rankers.bm25 import Bm25Settings, rank_bm25
 from heldout.rankers.run import Run, Task
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.reading.passage_names import (
+from heldout.survivorship.reading.depth_qrels import simulate_annotations
+from heldout.survivorship.reading.passages import (
     keep_known,
     match_names,
     name_passages,
     seen_documents,
 )
-from heldout.survivorship.reading.simulated import simulate_annotations
 from heldout.survivorship.reading.source import AnnotationPlace, read_source
 from heldout.survivorship.services.collections import CollectionReader
 from heldout.survivorship.training.experiment import Cell, TestSet
 from heldout.survivorship.training.options import TripleOptions
-from heldout.survivorship.training.selections import ReadTriples
-from heldout.survivorship.training.trained_on import TrainedOn, find_trained_on
-from heldout.survivorship.training.triple_checks import (
+from heldout.survivorship.training.results import TrainedOn, find_trained_on
+from heldout.survivorship.training.triple_files import (
+    ReadTriples,
     Unknown,
     known_triples,
+    read_triples,
     triples_with_texts,
 )
-from heldout.survivorship.training.triple_files import read_triples
 from heldout.survivorship.training.triples import SelectedPlaces, Triple, make_triples, places_of
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.sources import open_input
 
 _SHOWN = 10
 _PIECE = 1 << 20

@@ -9,17 +9,19 @@ from typing import Any, Literal
 
 from heldout.answers.answer import Answer
 from heldout.errors import plural
-from heldout.pipeline.training.training_cells import Fate, Watch, compute_cell, score_cells
-from heldout.pipeline.training.training_start import find_start
 from heldout.progress import SILENT, Progress
-from heldout.rankers.cross_encoder import CrossEncoderSettings
-from heldout.rankers.training import TrainingSettings
-from heldout.report import learning_curve as curve_report
-from heldout.report import training as training_report
-from heldout.report import training_chart
-from heldout.store.training_folder import TrainingFolder
+from heldout.rankers.neural.cross_encoder import CrossEncoderSettings
+from heldout.rankers.neural.training import TrainingSettings
 from heldout.survivorship.reading.source import AnnotationPlace
 from heldout.survivorship.services.collections import CollectionReader
+from heldout.survivorship.services.training import (
+    Fate,
+    TrainingFolder,
+    Watch,
+    compute_cell,
+    find_start,
+    score_cells,
+)
 from heldout.survivorship.services.training_material import (
     Material,
     note_trained_on,
@@ -27,9 +29,17 @@ from heldout.survivorship.services.training_material import (
     read_material,
 )
 from heldout.survivorship.services.training_tests import read_tests
-from heldout.survivorship.training.cells import check_shares, plan_cells
-from heldout.survivorship.training.conditions import Condition
-from heldout.survivorship.training.experiment import Cell, CellRecord, TestSet, texts_of
+from heldout.survivorship.training import learning_curve as curve_report
+from heldout.survivorship.training import words as training_chart
+from heldout.survivorship.training import words as training_report
+from heldout.survivorship.training.experiment import (
+    Cell,
+    CellRecord,
+    TestSet,
+    check_shares,
+    plan_cells,
+    texts_of,
+)
 from heldout.survivorship.training.learning_curve import draw_curve
 from heldout.survivorship.training.options import (
     ConditionOptions,
@@ -37,11 +47,8 @@ from heldout.survivorship.training.options import (
     TestOptions,
     TripleOptions,
 )
-from heldout.survivorship.training.training_results import (
-    Amount,
-    compare_conditions,
-    correct_families,
-)
+from heldout.survivorship.training.results import Amount, compare_conditions, correct_families
+from heldout.survivorship.training.triples import Condition
 
 _WAIT = 2.0
 """Seconds between two looks at what another call is at."""

@@ -1,20 +1,76 @@
 """What `heldout survive train` re-ranks: test sets, each with a first run."""
 
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+
 from heldout.collections.catalogue import PREFIX
 from heldout.collections.collection import Collection
 from heldout.errors import InputError, Problem, plural, quote
-from heldout.ids import DocId
-from heldout.measures.spec import parse_measure
+from heldout.ids import DocId, QueryId
 from heldout.progress import SILENT, Progress
 from heldout.rankers.bm25 import Bm25Settings, rank_bm25
-from heldout.rankers.first_stage import read_run
-from heldout.rankers.run import Run, Task
+from heldout.rankers.run import Run, Task, read_run
+from heldout.scoring.spec import parse_measure
 from heldout.survivorship.services.collections import CollectionReader, find_first_stage
 from heldout.survivorship.services.training_material import need_labels, text_labels
 from heldout.survivorship.training.experiment import TestSet
-from heldout.survivorship.training.first_checks import check_first
 from heldout.survivorship.training.options import TestOptions
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.sources import open_input
+
+# The run that is to be re-ranked, checked before anything is trained.
+
+
+def check_first(
+    first: Run,
+    *,
+    documents: Mapping[DocId, str],
+    queries: AbstractSet[QueryId],
+    labelled: AbstractSet[str],
+    path: str,
+) -> int:
+    """Make sure that a run can be re-ranked and scored.
+
+    Args:
+        first: the run.
+        documents: text of each document of the collection.
+        queries: those of the collection.
+        labelled: queries that have labels.
+        path: the run's file, for messages.
+
+    Returns:
+        How many labelled queries it does not answer; they score 0.
+
+    Raises:
+        InputError: codes `rerank-document` (a query of the collection has a document that the
+            collection has not) and `no-common-query`.
+    """
+    answered = [query for query in first if query in queries]
+    for query in answered:
+        shown = (hit.document for hit in first[query])
+        unknown = next((document for document in shown if document not in documents), None)
+        if unknown is not None:
+            raise InputError(
+                Problem(
+                    code="rerank-document",
+                    path=path,
+                    found=f"document {quote(unknown)} of query {quote(query)}",
+                    expected="only documents of the collection",
+                    hint="was the run made on this collection?",
+                )
+            )
+    missing = labelled - {str(query) for query in answered if first[query]}
+    if len(missing) == len(labelled):
+        raise InputError(
+            Problem(
+                code="no-common-query",
+                path=path,
+                found="none of the collection's labelled queries",
+                expected="a run of its queries",
+                hint="was the run made on this collection?",
+            )
+        )
+    return len(missing)
+
 
 _FIRST = 100
 

@@ -8,15 +8,32 @@ Source: Nogueira et al., as figure 2 of msmarco-benchmarking (Craswell et al., S
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import log10
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.answers.table import Column, Table
+from heldout.charts.axes import log_ticks, score_span, score_ticks
+from heldout.charts.labels import Label
+from heldout.charts.svg import (
+    INK,
+    MUTED,
+    RECORD,
+    Canvas,
+    Frame,
+    Layer,
+    draw_dots,
+    draw_line,
+    draw_texts,
+    join_layers,
+)
+from heldout.errors import plural
+from heldout.rankers.playbook.fine_tuning import CurveBaseline, CurvePoint, LearningCurve
 from heldout.stats.tests import run_test
-from heldout.survivorship.training.conditions import Condition
 from heldout.survivorship.training.experiment import CellRecord
-
-__all__ = ["Curve", "ShareScores", "draw_curve"]
+from heldout.survivorship.training.triples import Condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,3 +136,172 @@ def _point(
         high=found.high,
         why=found.why or "",
     )
+
+
+# A learning curve in words, a table, JSON, and a picture.
+
+_CANVAS = Canvas(width=520, height=300, left=64, right=64, top=36, bottom=56)
+
+
+def title(curves: Sequence[Curve]) -> str:
+    """What the picture shows."""
+    return f"{curves[0].measure} on {curves[0].test} by how many labels were trained on"
+
+
+def facts(curves: Sequence[Curve]) -> list[tuple[str, str]]:
+    """What the last step up in labels brought, and where the curve stands to the first stage."""
+    lines = []
+    for curve in curves:
+        least, most = curve.points[0], curve.points[-1]
+        told = (
+            f"{least.mean:.4f} with {round(least.labels):,} labels, {most.mean:.4f} with "
+            f"{round(most.labels):,}; {curve.first_name} {curve.first_stage:.4f}"
+        )
+        lines.append((curve.measure, f"on {curve.test}: {told}"))
+    return lines
+
+
+def tables(curves: Sequence[Curve]) -> list[Table]:
+    """A table for each curve."""
+    return [_table(curve) for curve in curves]
+
+
+def value(curves: Sequence[Curve]) -> dict[str, Any]:
+    """As JSON."""
+    return {
+        "curves": [
+            {
+                "test": curve.test,
+                "measure": curve.measure,
+                "queries": curve.queries,
+                "first_stage": {"name": curve.first_name, "mean": curve.first_stage},
+                "level": curve.level,
+                "points": [_point_value(point) for point in curve.points],
+            }
+            for curve in curves
+        ]
+    }
+
+
+def kept(curve: Curve) -> LearningCurve:
+    """A curve as it is kept in a file, for `heldout rank` to read."""
+    return LearningCurve(
+        measure=f"{curve.measure} on {curve.test}",
+        baseline=CurveBaseline(name=curve.first_name, mean=curve.first_stage),
+        points=tuple(
+            CurvePoint(pairs=point.labels, trials=point.by_trial) for point in curve.points
+        ),
+    )
+
+
+def spec(curves: Sequence[Curve]) -> dict[str, Any]:
+    """Mean and interval over the logarithm of the number of labels, of the first curve.
+
+    The level of the run that is re-ranked is a dashed line.
+
+    Args:
+        curves: at least one; the first is drawn.
+
+    Source: msmarco-benchmarking, figure 2.
+    """
+    curve = curves[0]
+    frame = _frame(curve)
+    level = [(frame.x[0], curve.first_stage), (frame.x[1], curve.first_stage)]
+    means = [(log10(point.labels), point.mean) for point in curve.points]
+    trials = [
+        (log10(point.labels), score, f"{point.condition.name}, trial {trial}: {score:.4f}")
+        for point in curve.points
+        for trial, score in enumerate(point.by_trial)
+    ]
+    dots = [
+        (x, y, f"{point.condition.name}: {y:.4f}")
+        for (x, y), point in zip(means, curve.points, strict=True)
+    ]
+    layers: list[Layer] = [
+        draw_line(level, frame, MUTED, dash=[4, 4]),
+        draw_line(means, frame, RECORD),
+    ]
+    for point in curve.points:
+        layers += _whisker(point, frame)
+    layers += [draw_dots(trials, frame, "circle"), draw_dots(dots, frame, "diamond")]
+    return join_layers(frame, [*layers, *_names(curve, frame)])
+
+
+def _frame(curve: Curve) -> Frame:
+    ends = [end for point in curve.points for end in (point.low, point.high) if end is not None]
+    trials = [score for point in curve.points for score in point.by_trial]
+    y = score_span([*ends, *trials, curve.first_stage])
+    logs = [log10(point.labels) for point in curve.points]
+    room = max((max(logs) - min(logs)) * 0.06, 0.05)
+    x = (min(logs) - room, max(logs) + room)
+    return Frame(
+        canvas=_CANVAS, x=x, y=y, x_ticks=log_ticks(x, most=6), y_ticks=score_ticks(y, most=7)
+    )
+
+
+def _whisker(point: ShareScores, frame: Frame) -> list[Layer]:
+    if point.low is None or point.high is None:
+        return []
+    x = log10(point.labels)
+    return [draw_line([(x, point.low), (x, point.high)], frame, RECORD)]
+
+
+def _names(curve: Curve, frame: Frame) -> list[Layer]:
+    height = frame.place(0, curve.first_stage)[1]
+    first = Label(x=4, y=height - 10, text=curve.first_name, align="left")
+    up = Label(x=-frame.canvas.left, y=-20, text=curve.measure, align="left")
+    right = Label(
+        x=frame.canvas.width, y=frame.canvas.height + 38, text="labels trained on", align="right"
+    )
+    return [*draw_texts([first], INK), *draw_texts([up, right], MUTED)]
+
+
+def _table(curve: Curve) -> Table:
+    trials = len(curve.points[0].by_trial)
+    rows = tuple(
+        (
+            point.condition.name,
+            round(point.labels),
+            round(point.triples),
+            point.mean,
+            point.low,
+            point.high,
+        )
+        for point in curve.points
+    )
+    why = next((point.why for point in curve.points if point.why), "")
+    notes = [
+        (
+            f"{curve.level:.0%} t-interval over {plural(trials, 'trial')}: each draws its labels "
+            "and its seed; the queries stay"
+        ),
+        f"{curve.first_name}, which is re-ranked: {curve.first_stage:.4f}",
+    ]
+    if why:
+        notes.append(f"no interval: {why}")
+    return Table(
+        title=f"{curve.measure} on {curve.test}, {plural(curve.queries, 'query', 'queries')}",
+        columns=(
+            Column(name="trained on"),
+            Column(name="labels", form="count"),
+            Column(name="triples", form="count"),
+            Column(name="mean", form="score"),
+            Column(name="low", form="score"),
+            Column(name="high", form="score"),
+        ),
+        rows=rows,
+        notes=tuple(notes),
+    )
+
+
+def _point_value(point: ShareScores) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "share": point.condition.share,
+        "labels": point.labels,
+        "triples": point.triples,
+        "by_trial": list(point.by_trial),
+        "mean": point.mean,
+        "low": point.low,
+        "high": point.high,
+    }
+    return found | ({"why": point.why} if point.why else {})

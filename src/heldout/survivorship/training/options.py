@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from heldout.options import Level, Opt, OptionError, Seed
-from heldout.survivorship.training.conditions import Condition, paper_conditions, share_conditions
+from heldout.survivorship.training.triples import Condition, paper_conditions, share_conditions
 
 _PLACES = "stdlib-docs, irds:NAME, or a folder; with :dev or :eval behind it, half its queries"
 

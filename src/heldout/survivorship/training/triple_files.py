@@ -10,19 +10,187 @@ import gzip
 import io
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from math import ceil
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple
 
-from heldout.errors import Problem
+import numpy as np
+
+from heldout.errors import InputError, Problem
 from heldout.ids import DocId, QueryId
-from heldout.survivorship.training.triples import Triple
+from heldout.survivorship.training.triples import (
+    WHOLE,
+    Condition,
+    Label,
+    Sample,
+    Sampler,
+    SelectedPlaces,
+    Triple,
+    TripleCounts,
+    as_small_as,
+    count_triples,
+    shown_within,
+)
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Block, Limits, TextReader
 from heldout.trec.text import check_line, is_clean, is_regular
 
-__all__ = ["TRIPLE_LIMITS", "PlacedTriple", "read_triples", "write_triples"]
+# What each condition takes out of a sequence of triples, while the sequence passes by.
+#
+# A sequence may have hundreds of millions of triples, of which a training sees as many as it has
+# steps for. So nothing else is kept of it but how many triples each label has. Depths need one
+# pass; random samples and shares need a second one, since what they draw from is known only at the
+# end of the first.
+
+ReadTriples = Callable[[], Iterable[Triple]]
+"""Gives the same sequence from its beginning at each call; the annotations know each positive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What a condition leaves.
+
+    Attributes:
+        triples: in the order of the sequence; perhaps none.
+        labels: different pairs of a query and its positive among them.
+        queries: different queries among them.
+        missing: for a control: how many triples fewer it has than the condition it follows.
+    """
+
+    triples: tuple[Triple, ...]
+    labels: int
+    queries: int
+    missing: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """What all conditions leave of a sequence.
+
+    Attributes:
+        selections: in the order in which they were asked for.
+        counts: of the whole sequence.
+    """
+
+    selections: tuple[Selection, ...]
+    counts: TripleCounts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawn:
+    """What is drawn at random: which triples it takes, and those that it has taken."""
+
+    takes: Callable[[Triple], bool]
+    most: int | None
+    missing: int
+    kept: list[Triple]
+
+
+def select_triples(
+    read: ReadTriples,
+    places: SelectedPlaces,
+    wanted: Sequence[tuple[Condition, int]],
+    *,
+    limit: int | None = None,
+) -> Selected:
+    """The triples of each condition.
+
+    Args:
+        read: the sequence; it is read once, or twice where something is drawn at random.
+        places: where selected documents were shown.
+        wanted: conditions, each with the seed of what is drawn at random. With one seed a larger
+            share holds the smaller ones.
+        limit: how many triples there are steps for; what comes later is left out. A control
+            is as small as what is left of the condition it follows.
+    """
+    depths = {one.like or one.depth for one, _ in wanted if one.share == WHOLE}
+    heads: dict[int | None, list[Triple]] = {depth: [] for depth in depths}
+    per_label: Counter[Label] = Counter()
+    for triple in read():
+        place = places[triple.query][triple.positive]
+        per_label[triple.query, triple.positive] += 1
+        for depth, head in heads.items():
+            if (depth is None or place <= depth) and len(head) != limit:
+                head.append(triple)
+    counts = TripleCounts(per_label=per_label)
+    shallow = {depth: _selection(head) for depth, head in heads.items()}
+    drawn = _draw(read, counts, wanted, heads, limit)
+    return Selected(
+        selections=tuple(drawn.get(one) or shallow[one[0].depth] for one in wanted), counts=counts
+    )
+
+
+def share_queries(counts: TripleCounts, share: float, *, seed: int) -> frozenset[QueryId]:
+    """The queries of a random share of the labels.
+
+    Args:
+        counts: of the whole sequence.
+        share: of its queries, in (0, 1]; with one seed a larger share holds the smaller ones.
+        seed: of the draw.
+    """
+    queries = sorted({query for query, _ in counts.per_label})
+    order = np.random.default_rng(seed).permutation(len(queries)).tolist()
+    return frozenset(queries[index] for index in islice(order, ceil(share * len(queries))))
+
+
+def _draw(
+    read: ReadTriples,
+    counts: TripleCounts,
+    wanted: Collection[tuple[Condition, int]],
+    heads: Mapping[int | None, Sequence[Triple]],
+    limit: int | None,
+) -> Mapping[tuple[Condition, int], Selection]:
+    """All samples and shares in a pass of their own; none where nothing is drawn."""
+    drawn: dict[tuple[Condition, int], _Drawn] = {}
+    for condition, seed in wanted:
+        if condition.like is not None:
+            found = _sample(counts, count_triples(heads[condition.like]), seed)
+            drawn[condition, seed] = found
+        elif condition.share != WHOLE:
+            queries = share_queries(counts, condition.share, seed=seed)
+            drawn[condition, seed] = _Drawn(
+                takes=_of_queries(queries), most=limit, missing=0, kept=[]
+            )
+    _fill(read, [one for one in drawn.values() if one.most != 0])
+    return {key: _selection(one.kept, missing=one.missing) for key, one in drawn.items()}
+
+
+def _fill(read: ReadTriples, waiting: list[_Drawn]) -> None:
+    """Pass by the sequence until each has as many triples as it may have."""
+    for triple in read() if waiting else ():
+        for one in waiting:
+            if one.takes(triple):
+                one.kept.append(triple)
+                if len(one.kept) == one.most:
+                    waiting = [other for other in waiting if other is not one]
+        if not waiting:
+            break
+
+
+def _sample(counts: TripleCounts, shallow: TripleCounts, seed: int) -> _Drawn:
+    if not shallow.triples:
+        return _Drawn(takes=lambda _: False, most=0, missing=0, kept=[])
+    rng = np.random.default_rng(seed)
+    sample = as_small_as(shallow, counts, rng)
+    takes = Sampler(sample, rng).takes
+    return _Drawn(takes=takes, most=sample.triples, missing=sample.missing, kept=[])
+
+
+def _of_queries(queries: frozenset[QueryId]) -> Callable[[Triple], bool]:
+    return lambda triple: triple.query in queries
+
+
+def _selection(triples: Sequence[Triple], *, missing: int = 0) -> Selection:
+    counts = count_triples(triples)
+    return Selection(
+        triples=tuple(triples), labels=counts.labels, queries=counts.queries, missing=missing
+    )
+
 
 TRIPLE_LIMITS = Limits(compressed_bytes=1 << 36, bytes=1 << 38, lines=1 << 32)
 """How much of a file of triples is read: 64 GiB received, 256 GiB of text, 4 billion lines."""
@@ -163,3 +331,252 @@ def _without_same(
             )
         elif not log.errors:
             yield row
+
+
+# Triples that pass by, checked: labels that nobody knows, ids without a text.
+
+_MOST = 20
+
+
+@dataclass(slots=True)
+class Unknown:
+    """Triples whose positive the annotations do not know, counted while they pass by.
+
+    Attributes:
+        triples: how many.
+        first: the first of them with its line, `None` where there is none.
+    """
+
+    triples: int = 0
+    first: PlacedTriple | None = field(default=None)
+
+
+def known_triples(
+    rows: Iterable[PlacedTriple], places: SelectedPlaces, *, path: str, unknown: Unknown | None
+) -> Iterator[Triple]:
+    """The triples whose positive the annotations know, in their order.
+
+    Args:
+        rows: triples with their lines.
+        places: where selected documents were shown.
+        path: the file of the triples, for messages.
+        unknown: counts the others, which are passed over; `None` where there may be none.
+
+    Raises:
+        InputError: code `unknown-positive`, at the first of them, where there may be none.
+    """
+    for row in rows:
+        if shown_within(places, None, row.triple) is not None:
+            yield row.triple
+        elif unknown is None:
+            raise InputError(_unknown(row, places, path))
+        else:
+            unknown.triples += 1
+            unknown.first = unknown.first or row
+
+
+def triples_with_texts(
+    triples: Iterable[Triple],
+    queries: Mapping[QueryId, str],
+    documents: Mapping[DocId, str],
+    *,
+    path: str,
+) -> Iterator[Triple]:
+    """The triples, each of whose ids has a text, in their order.
+
+    Args:
+        triples: in any number.
+        queries: texts of queries.
+        documents: texts of documents.
+        path: where the triples come from, for messages.
+
+    Raises:
+        InputError: code `triple-without-text`, with up to twenty ids: behind the twentieth, or at
+            the end.
+    """
+    missing: dict[tuple[str, str], None] = {}
+    for triple in triples:
+        query, positive, negative = triple
+        if query in queries and positive in documents and negative in documents:
+            yield triple
+            continue
+        missing |= {("query", query): None} if query not in queries else {}
+        missing |= {("document", one): None for one in (positive, negative) if one not in documents}
+        if len(missing) >= _MOST:
+            break
+    if missing:
+        raise InputError(
+            [
+                Problem(
+                    code="triple-without-text",
+                    path=path,
+                    found=f"no text of {kind} {show(identity)}",
+                    expected="triples of the collection's queries and documents",
+                )
+                for kind, identity in islice(missing, _MOST)
+            ]
+        )
+
+
+def _unknown(row: PlacedTriple, places: SelectedPlaces, path: str) -> Problem:
+    triple = row.triple
+    known = triple.query in places
+    found = f"positive {show(triple.positive)} of query {show(triple.query)}"
+    return Problem(
+        code="unknown-positive",
+        path=path,
+        line=row.line,
+        found=f"{found}, which annotators did not select"
+        if known
+        else f"{found}, a query without labels in the annotations",
+        expected="positives that the annotations tell the place of",
+        hint="are both of the same collection? --skip-unknown leaves such triples out",
+    )
+
+
+# A file of triples divided into what each condition leaves, as it passes by.
+#
+# The depths are written in one pass; a random sample needs a second one, since how large it has to
+# be is known only at the end of the first.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A file of triples that was written.
+
+    Attributes:
+        condition: what it has.
+        path: the file.
+        counts: how much there is in it.
+        dropped: triples that the condition left out.
+        missing: for a sample: how many triples it has too few.
+        missing_labels: for a sample: how many labels.
+    """
+
+    condition: Condition
+    path: Path
+    counts: TripleCounts
+    dropped: int
+    missing: int = 0
+    missing_labels: int = 0
+
+
+def filter_triples(
+    read: Callable[[], Iterator[Triple]],
+    places: SelectedPlaces,
+    conditions: Sequence[Condition],
+    *,
+    name_of: Callable[[Condition], Path],
+    seed: int,
+) -> tuple[Written, ...]:
+    """Write the triples of each condition, in their order.
+
+    Args:
+        read: gives the same sequence at each call; the annotations know each positive.
+        places: where selected documents were shown.
+        conditions: depths, all, or samples as small as a depth; without shares.
+        name_of: the file of each; a name in `.gz` or `.bz2` compresses it.
+        seed: of the samples.
+
+    Returns:
+        What was written, in the order of the conditions.
+
+    Raises:
+        InputError: code `no-triples`: a depth leaves none; nothing is written then.
+        OSError: a file cannot be written; files of these names that were there are kept, unless
+            the failure came between two of them.
+    """
+    depths = [one for one in conditions if one.like is None]
+    per_label: Counter[Label] = Counter()
+    with ExitStack() as files:
+        writers = [(one.depth, files.enter_context(write_triples(name_of(one)))) for one in depths]
+        for triple in read():
+            place = places[triple.query][triple.positive]
+            per_label[triple.query, triple.positive] += 1
+            for depth, write in writers:
+                if depth is None or place <= depth:
+                    write(triple)
+        counted = _Counted(per_label, places)
+        for condition in conditions:
+            counted.of(condition.like or condition.depth)
+    samples = _write_samples(read, counted, conditions, name_of=name_of, seed=seed)
+    whole = counted.of(None).triples
+    return tuple(
+        samples.get(one)
+        or Written(
+            condition=one,
+            path=name_of(one),
+            counts=counted.of(one.depth),
+            dropped=whole - counted.of(one.depth).triples,
+        )
+        for one in conditions
+    )
+
+
+class _Counted:
+    """How much each depth has: what a triple's place is depends on its label alone."""
+
+    def __init__(self, per_label: Mapping[Label, int], places: SelectedPlaces) -> None:
+        self._per_label = per_label
+        self._places = places
+
+    def of(self, depth: int | None) -> TripleCounts:
+        """Of one depth.
+
+        Raises:
+            InputError: code `no-triples`.
+        """
+        found = TripleCounts(
+            per_label={
+                label: count
+                for label, count in self._per_label.items()
+                if depth is None or self._places[label[0]][label[1]] <= depth
+            }
+        )
+        if not found.triples:
+            raise InputError(
+                Problem(
+                    code="no-triples",
+                    path="triples",
+                    found=f"no triple for {Condition(depth=depth).name}",
+                    expected="at least one for each condition",
+                )
+            )
+        return found
+
+
+def _write_samples(
+    read: Callable[[], Iterator[Triple]],
+    counted: _Counted,
+    conditions: Sequence[Condition],
+    *,
+    name_of: Callable[[Condition], Path],
+    seed: int,
+) -> Mapping[Condition, Written]:
+    """All samples in a pass of their own; none where none is asked for."""
+    whole = counted.of(None)
+    drawn: dict[Condition, tuple[Sample, Sampler]] = {}
+    for one in conditions:
+        if one.like is not None:
+            rng = np.random.default_rng(seed)
+            sample = as_small_as(counted.of(one.like), whole, rng)
+            drawn[one] = sample, Sampler(sample, rng)
+    per_label: dict[Condition, Counter[Label]] = {one: Counter() for one in drawn}
+    with ExitStack() as files:
+        writers = {one: files.enter_context(write_triples(name_of(one))) for one in drawn}
+        for triple in read() if drawn else ():
+            for one, (_, sampler) in drawn.items():
+                if sampler.takes(triple):
+                    per_label[one][triple.query, triple.positive] += 1
+                    writers[one](triple)
+    return {
+        one: Written(
+            condition=one,
+            path=name_of(one),
+            counts=TripleCounts(per_label=per_label[one]),
+            dropped=whole.triples - sample.triples,
+            missing=sample.missing,
+            missing_labels=sample.missing_labels,
+        )
+        for one, (sample, _) in drawn.items()
+    }

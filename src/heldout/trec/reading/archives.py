@@ -9,29 +9,188 @@ standard library, which skips what was given out already and says what is wrong,
 """
 
 import bz2
+import contextlib
+import secrets
 import shutil
+import subprocess
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import islice
-from typing import Protocol
+from threading import Thread
+from typing import IO, Final, Protocol
+
+import zstandard
 
 from heldout.errors import InputError, SetupError
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.problems import show
-from heldout.trec.reading.magic import (
-    MAGIC_BYTES,
-    is_bzip2,
-    is_gzip,
-    is_zstd,
-    is_zstd_skipped,
-    name_other,
-)
 from heldout.trec.reading.sources import Received, refusal
 
-__all__ = ["PIECE", "Kind", "even", "find_kind", "unpack"]
+# bzip2 by lbzip2, which uses all cores, in a child process that is fed by a thread.
+#
+# lbzip2 silently leaves out whatever follows the last member (2.5, measured), which we refuse. So
+# one more member is fed after the last byte of the file, with a secret in it: the secret ends the
+# output if and only if all before it was members, each whole.
+#
+# rapidgzip (0.16.1), the other fast decoder, stays out: it leaves out trailing bytes as well, but
+# reads the file by itself, so nothing can be fed after them; it does not compare the checksum of a
+# whole member, so that blocks may be missing; it writes its warnings to our stderr; and with two
+# threads it takes 27 MB of this process, which has 64 MB for everything.
+
+_SECRET = 32
+_READ = 1 << 20
+_F_SETPIPE_SZ = 1031
+
+
+class IrregularError(Exception):
+    """This is not the output of an archive that is whole; why, the standard library decides."""
+
+
+def run_lbzip2(
+    program: str, head: bytes, received: Received, *, threads: int
+) -> Generator[bytes, None, None]:
+    """What lbzip2 makes of an archive, in pieces of about 1 MiB.
+
+    Args:
+        program: its path.
+        head: what has been read of the archive.
+        received: the rest of it.
+        threads: how many it may use.
+
+    Raises:
+        IrregularError: it was not whole. What came out before may or may not belong to it.
+    """
+    secret = secrets.token_bytes(_SECRET)
+    # No environment: LBZIP2 and BZIP2 in it would be read as options.
+    command = [program, "--decompress", "--stdout", f"-n{threads}"]
+    with subprocess.Popen(  # noqa: S603 - our own arguments; the file comes through a pipe
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={},
+    ) as child:
+        feeder = _Feeder(_pipe(child.stdin), head, received, bz2.compress(secret))
+        try:
+            yield from _before(secret, _pipe(child.stdout))
+            feeder.join()
+            if child.wait() or not feeder.done:
+                raise IrregularError
+        finally:
+            child.kill()
+            feeder.join()
+
+
+def _before(secret: bytes, output: IO[bytes]) -> Generator[bytes, None, None]:
+    """The output without the secret at its end; pieces are passed on as they came."""
+    held = b""
+    while chunk := output.read(_READ):
+        if len(chunk) < _SECRET:
+            held += chunk
+            continue
+        yield held
+        held = chunk
+    if not held.endswith(secret):
+        raise IrregularError
+    yield held[:-_SECRET]
+
+
+class _Feeder(Thread):
+    """Writes the archive and the member with the secret, then closes the pipe."""
+
+    def __init__(self, pipe: IO[bytes], head: bytes, received: Received, last: bytes) -> None:
+        super().__init__(name="heldout-lbzip2", daemon=True)
+        self._pipe = pipe
+        self._head = head
+        self._received = received
+        self._last = last
+        self.done = False
+        self.start()
+
+    def run(self) -> None:
+        # Whatever fails here, the program or the source, fails again where it is decided.
+        with contextlib.suppress(Exception):
+            chunk = self._head
+            while chunk:
+                self._pipe.write(chunk)
+                chunk = self._received.read()
+            self._pipe.write(self._last)
+            self._pipe.flush()
+            self.done = True
+        with contextlib.suppress(OSError):
+            self._pipe.close()
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    """The pipe, as large as the system lets us make it, which spares changes of threads."""
+    if pipe is None:
+        raise IrregularError
+    with contextlib.suppress(ImportError, OSError):
+        import fcntl  # noqa: PLC0415 - only on POSIX
+
+        fcntl.fcntl(pipe, _F_SETPIPE_SZ, _READ)
+    return pipe
+
+
+# How archives begin: those that are read, and those that are only named.
+
+MAGIC_BYTES: Final = 10
+"""As many bytes tell each kind that is read."""
+
+_BZIP2_SIZES = b"123456789"
+_BZIP2_BLOCKS = (b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90")
+"""How the first block begins, and the end of an archive without one."""
+_ZSTD_SKIPPED_FIRST = range(0x50, 0x60)
+_OTHERS = {
+    "xz": b"\xfd7zXZ\x00",
+    "zip": b"PK\x03\x04",
+    "7-Zip": b"7z\xbc\xaf\x27\x1c",
+}
+_TAR_MAGIC = slice(257, 262)
+_TAR_HEADER = 512
+
+
+def is_gzip(begin: bytes) -> bool:
+    """Whether a gzip member begins like this (RFC 1952, 2.3.1)."""
+    return begin.startswith(b"\x1f\x8b")
+
+
+def is_bzip2(begin: bytes) -> bool:
+    """Whether a bzip2 stream begins like this; where it is cut short, whether one may.
+
+    A text may begin with `BZh` as well, so its first block is looked at.
+    """
+    block = begin[4:MAGIC_BYTES]
+    return (
+        begin.startswith(b"BZh")
+        and begin[3:4] in _BZIP2_SIZES
+        and any(magic.startswith(block) for magic in _BZIP2_BLOCKS)
+    )
+
+
+def is_zstd(begin: bytes) -> bool:
+    """Whether a zstd frame begins like this, with text or without (RFC 8878, 3.1)."""
+    return begin.startswith(b"\x28\xb5\x2f\xfd") or is_zstd_skipped(begin)
+
+
+def is_zstd_skipped(begin: bytes) -> bool:
+    """Whether a frame without text begins like this, of which there are 16 kinds (3.1.2)."""
+    return begin[1:4] == b"\x2a\x4d\x18" and begin[0] in _ZSTD_SKIPPED_FIRST
+
+
+def name_other(begin: bytes) -> str | None:
+    """The name of an archive that is not read; none of them can begin a text.
+
+    Args:
+        begin: 512 bytes, if there are as many.
+    """
+    if begin[_TAR_MAGIC] == b"ustar" and b"\0" in begin[:_TAR_HEADER]:
+        return "tar"
+    return next((name for name, magic in _OTHERS.items() if begin.startswith(magic)), None)
+
 
 PIECE = 1 << 20
 """Bytes of text at a time: large, since a thread may wait 5 ms for its turn after each."""
@@ -132,7 +291,6 @@ class _Bzip2:
 
 
 def _zstd(begin: bytes) -> Decoder:
-    from heldout.trec.reading.zstd import Frame, Skipped  # noqa: PLC0415 - it takes time to load
 
     return Skipped() if is_zstd_skipped(begin) else Frame()
 
@@ -240,8 +398,6 @@ def _accelerated(
     if kind.name == "gzip" and accelerators.gzip == "isal":
         return _members(head, replace(kind, decoder=lambda _: _IsalGzip()), received)
     if kind.name == "bzip2" and accelerators.bzip2 == "lbzip2" and len(head) >= _WORTH_A_PROCESS:
-        from heldout.trec.reading.lbzip2 import run_lbzip2  # noqa: PLC0415 - it imports subprocess
-
         program = shutil.which("lbzip2")
         if program is not None:
             return run_lbzip2(program, head, received, threads=accelerators.threads)
@@ -367,3 +523,118 @@ def _fed(member: Decoder, data: bytes, kind: Kind, path: str) -> Iterator[bytes]
             expected="an undamaged archive",
             hint="copy or compress the file again",
         ) from error
+
+
+# zstd: one frame at a time, in pieces of bounded size; those without text are skipped.
+
+_WINDOW = 1 << 27
+_BLOCK = 1 << 17
+_ROOM = 1 << 20
+_HEADER = 3
+_SKIPPED_HEADER = 8
+_RLE = 1
+_COMPRESSED = 2
+
+
+class Frame:
+    """One frame, fed in whole blocks: the library gives out all that a piece of input stands for.
+
+    A block of four bytes can stand for 128 KiB, so the blocks of a frame are told apart (RFC
+    8878, 3.1.1) and only as many are fed at a time as stand for 1 MiB.
+    """
+
+    def __init__(self) -> None:
+        """Begin a frame."""
+        self._inner = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
+        self._waiting = b""
+        self._begun = False
+        self._counted = True
+
+    def ended(self) -> bool:
+        """Whether the frame is complete."""
+        return self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        """What was fed beyond its end."""
+        return self._inner.unused_data + self._waiting
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The text of more bytes, all there is so far.
+
+        Raises:
+            ValueError: the frame is damaged.
+        """
+        self._waiting += data
+        place = 0
+        while not self._inner.eof and (end := self._ready(place)) > place:
+            try:
+                text = self._inner.decompress(self._waiting[place:end])
+            except zstandard.ZstdError as error:
+                raise ValueError(str(error)) from error
+            yield text
+            place = end
+        self._waiting = self._waiting[place:]
+
+    def _ready(self, place: int) -> int:
+        """Up to where what waits from `place` on may be fed; `place` if there is not yet enough."""
+        if not self._begun:
+            size = _header_size(self._waiting)
+            self._begun = size > 0
+            return size
+        return self._whole_blocks(place) if self._counted else len(self._waiting)
+
+    def _whole_blocks(self, place: int) -> int:
+        data, room = self._waiting, _ROOM
+        while room > 0:
+            header = data[place : place + _HEADER]
+            if len(header) < _HEADER:
+                break
+            bits = int.from_bytes(header, "little")
+            last, kind, size = bits & 1, bits >> 1 & 3, bits >> 3
+            if last or size > _BLOCK:
+                # The last block, or none at all, which the library refuses: no more can come out.
+                self._counted = False
+                return len(data)
+            end = place + _HEADER + (1 if kind == _RLE else size)
+            if end > len(data):
+                break
+            room -= _BLOCK if kind == _COMPRESSED else size
+            place = end
+        return place
+
+
+class Skipped:
+    """A frame without text: a number of bytes that is told in its header (RFC 8878, 3.1.2).
+
+    `pzstd` begins each of its pieces with one.
+    """
+
+    def __init__(self) -> None:
+        """Begin a frame."""
+        self._header = b""
+        self._left = 0
+        self.unused_data = b""
+
+    def ended(self) -> bool:
+        """Whether the frame is complete."""
+        return len(self._header) == _SKIPPED_HEADER and not self._left
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """No text; counts what belongs to the frame."""
+        if len(self._header) < _SKIPPED_HEADER:
+            missing = _SKIPPED_HEADER - len(self._header)
+            self._header, data = self._header + data[:missing], data[missing:]
+            self._left = int.from_bytes(self._header[4:], "little")
+        self.unused_data = data[self._left :]
+        self._left -= len(data) - len(self.unused_data)
+        return iter(())
+
+
+def _header_size(data: bytes) -> int:
+    """Length of a frame's header, 0 if it is not yet there."""
+    try:
+        size = zstandard.frame_header_size(data)
+        return size if size <= len(data) else 0
+    except zstandard.ZstdError:
+        return 0

@@ -7,14 +7,18 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.trec.numbers import parse_scores
 from heldout.trec.ranking import Order, equal_as_float32, sort_keys
-from heldout.trec.scanning.hashing import hash_documents
-from heldout.trec.scanning.plain import PlainScanner
-from heldout.trec.scanning.segments import BROKEN, CLOSE, Columns, Found, Grades, Segment
-from heldout.trec.text import is_clean, is_regular
-
-__all__ = ["NumpyScanner"]
+from heldout.trec.scanning.plain import (
+    BROKEN,
+    CLOSE,
+    Columns,
+    Found,
+    Grades,
+    PlainScanner,
+    Segment,
+    hash_documents,
+)
+from heldout.trec.text import is_clean, is_regular, parse_scores
 
 _NEWLINE = ord("\n")
 _WINDOW = 1 << 18

@@ -1,0 +1,1 @@
+"""How far judges agree beyond chance, and how alike runs rank."""

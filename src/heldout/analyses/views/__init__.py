@@ -1,0 +1,1 @@
+"""Whether a ranking holds on other measures, queries, labels and collections."""

@@ -1,0 +1,368 @@
+"""Writes everything that a closed board's results follow from into one archive."""
+
+import hashlib
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+
+import msgspec
+
+from heldout.board.audit.audit import audit_board
+from heldout.board.audit.opening import (
+    EARLIER,
+    OpenedBoard,
+    list_members,
+    list_open_runs,
+    open_log,
+    open_specs,
+    published,
+)
+from heldout.board.log.events import Entry, parse_log
+from heldout.board.log.history import History, read_history
+from heldout.board.log.submission import Submission
+from heldout.board.rules.changes import held_out_file, is_commitment, names_of_board, parse_key
+from heldout.board.rules.days import one_shot_deadline
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.scores.compared import find_mixed, say_mixed
+from heldout.board.scores.kept import Evidence, ScoreFile, parse_evidence, read_scores
+from heldout.board.scores.session import Desk
+from heldout.board.scores.sets import SetData, load_sets
+from heldout.board.store.repository import LOG, Repository
+from heldout.board.store.vault import Vault
+from heldout.errors import StoreError, quote
+from heldout.files.zipped import unpack_zip, write_zip
+from heldout.ids import Digest, digest_bytes
+
+MANIFEST = "MANIFEST.json"
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of an archive: its size in bytes and its SHA-256."""
+
+    bytes: int
+    sha256: str
+
+
+class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`MANIFEST.json`: what an archive holds.
+
+    Attributes:
+        board: name of the board.
+        events: number of events in the log.
+        head: hash of the last of them: whoever knows it from elsewhere knows the whole log.
+        files: every other file of the archive.
+        schema: version of this format.
+    """
+
+    board: str
+    events: int
+    head: str
+    files: dict[str, Member]
+    schema: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archived:
+    """What an archive holds.
+
+    Attributes:
+        bytes: its size.
+        digest: its SHA-256.
+        entries: published entries and baselines in it.
+        runs: ids of those whose runs are in it.
+        embargoed: ids of those whose identity is not, for their embargo still runs.
+    """
+
+    bytes: int
+    digest: Digest
+    entries: int
+    runs: tuple[str, ...]
+    embargoed: tuple[str, ...]
+
+
+def check_closable(desk: Desk) -> None:
+    """Refuse to close a board on which something is still to be done.
+
+    Raises:
+        StoreError: a submission waits, a deadline is to come, the board is not sound, its entries
+            are scored with different labels, or it is the record of an old one.
+    """
+    history = desk.history()
+    if not published(history) and any(s.status == "imported" for s in history.submissions.values()):
+        raise StoreError(
+            "this is the record of an old board: there are no labels and no scores by query to "
+            "open, and its log is public as it is; nothing was closed"
+        )
+    waiting = [s.id for s in history.submissions.values() if s.waits_since is not None]
+    if waiting:
+        raise StoreError(
+            f"{', '.join(waiting[:3])} {'wait' if len(waiting) > 1 else 'waits'} for a decision "
+            f"({len(waiting)} in all); nothing was closed: decide first, heldout inbox lists them"
+        )
+    final = history.final
+    if final is not None and final.opened is None:
+        raise StoreError(
+            f"finalists are named, and the final ({final.view}) is not opened; nothing was closed: "
+            "heldout board final"
+        )
+    last = max(_days_to_wait_for(history), default=desk.now.date() - timedelta(1))
+    if desk.now.date() <= last:
+        raise StoreError(f"scores are still sealed until {last} is over; nothing was closed")
+    found = audit_board(desk.repository, desk.vault.root)
+    if found.faults:
+        told = "; ".join(found.faults[:3])
+        raise StoreError(f"the board is not sound, so nothing was archived: {told}")
+    mixed = find_mixed(desk.vault, history)
+    if mixed:
+        told, every = "; ".join(map(say_mixed, mixed)), {n for one in mixed for n in one.earlier}
+        raise StoreError(
+            f"{told}; nothing was archived: heldout correct {' '.join(sorted(every))} --why "
+            '"…", or put the earlier labels back and correct the others'
+        )
+
+
+def _days_to_wait_for(history: History) -> Iterator[date]:
+    """The days after which scores are released that are sealed until then."""
+    deadline = one_shot_deadline(history)
+    if deadline is not None:
+        yield deadline
+    rules = parse_spec(history.rules[-1][1].encode())
+    for submission in published(history) if rules.final_views else ():
+        last = rules.last_day(submission.received.date())
+        if last is not None:
+            yield last
+
+
+def write_archive(desk: Desk, path: Path) -> Archived:
+    """Write the archive of a closed board; equal input gives equal bytes.
+
+    Args:
+        desk: its lock is held.
+        path: a new file; one with just these bytes is left as it is.
+
+    Raises:
+        StoreError: the board is not closed or not sound, or the file holds something else.
+    """
+    check_closable(desk)
+    opened = OpenedBoard(desk=desk, log=open_log(desk))
+    if opened.history.closed is None:
+        raise StoreError("the board is not closed yet, so nothing can be opened")
+    write_zip(path, list_files(opened))
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    shown = opened.entries
+    return Archived(
+        bytes=path.stat().st_size,
+        digest=Digest(digest),
+        entries=len(shown),
+        runs=tuple(s.id for s in shown if opened.shows_runs(s)),
+        embargoed=tuple(s.id for s in shown if s.identity is None),
+    )
+
+
+def list_files(opened: OpenedBoard) -> Iterator[tuple[str, bytes]]:
+    """Every file of an archive, name and content; the one that lists the others comes last.
+
+    Raises:
+        StoreError: one is missing or damaged, or two would have one name.
+    """
+    listed: dict[str, Member] = {}
+    for name, data in list_members(opened):
+        if name in listed:
+            raise StoreError(f"two files of the archive would be called {name}; rename the board's")
+        listed[name] = Member(bytes=len(data), sha256=digest_bytes(data))
+        yield name, data
+    head = opened.log[-1].hash
+    told = Contents(board=opened.spec.name, events=len(opened.log), head=head, files=listed)
+    data = msgspec.json.encode(told, order="deterministic")
+    yield MANIFEST, msgspec.json.format(data, indent=1) + b"\n"
+
+
+# An archive of a board in a folder of its own: its files are those listed, its log is whole.
+#
+# It is laid out as a board and its vault are, so that both are read from it as from the real ones.
+# Whoever made it may be an enemy: no file is used before it was held against the list, and no id
+# from the log names a file that is not on it.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpacked:
+    """An unpacked archive.
+
+    Attributes:
+        folder: where.
+        names: its files.
+        log: verified.
+        history: what the log says.
+        specs: id of everything published -> the opened part of the rules of its day.
+    """
+
+    folder: Path
+    names: frozenset[str]
+    log: tuple[Entry, ...]
+    history: History
+    specs: Mapping[str, BoardSpec]
+    _loaded: dict[bytes, Mapping[str, SetData]] = field(default_factory=dict)
+
+    @property
+    def published(self) -> list[Submission]:
+        """Published entries and baselines."""
+        return published(self.history)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Names of the held-out files that an opened view depends on, if they are there."""
+        return frozenset[str]().union(*map(names_of_board, self.specs.values()))
+
+    def digest(self, name: str) -> Digest:
+        """SHA-256 of a file."""
+        return digest_bytes((self.folder / name).read_bytes())
+
+    def sets(self, spec: BoardSpec) -> Mapping[str, SetData]:
+        """The opened query sets by the rules of a day, with the labels of the end."""
+        return self._load(self.folder, spec)
+
+    def sets_of(self, spec: BoardSpec, scores: ScoreFile) -> Mapping[str, SetData] | None:
+        """The same with the labels that scores were made with; `None` where they are not here."""
+        if not scores.held_out:  # from before every version was kept
+            now = self.sets(spec)
+            same = all(
+                scores.labels.get(f"{view.set}/{view.labels}" if view.labels else view.set)
+                == now[view.set].digests.get(view.labels or "")
+                for view in spec.views
+            )
+            return now if same else None
+        files = {name: self._version(name, digest) for name, digest in scores.held_out.items()}
+        found = {name: file for name, file in files.items() if file is not None}
+        if len(found) < len(files):
+            return None
+        key = digest_bytes(msgspec.json.encode(scores.held_out, order="deterministic"))
+        vault = self.folder.with_name("versions") / key
+        if not vault.is_dir():
+            (vault / "labels").mkdir(parents=True)
+            for name, file in found.items():
+                shutil.copyfile(file, vault / "labels" / held_out_file(name))
+        return self._load(vault, spec)
+
+    def _version(self, name: str, digest: str) -> Path | None:
+        """The file of a committed version, if it is here."""
+        if not is_commitment({name: digest}):
+            return None
+        for member in (f"labels/{held_out_file(name)}", f"{EARLIER}{digest}"):
+            if member in self.names and self.digest(member) == digest:
+                return self.folder / member
+        return None
+
+    def _load(self, vault: Path, spec: BoardSpec) -> Mapping[str, SetData]:
+        """Each is read once."""
+        key = msgspec.json.encode([vault.name, spec.sets, spec.views, spec.release.feedback])
+        if key not in self._loaded:
+            self._loaded[key] = load_sets(Repository(self.folder), spec, vault=Vault(vault))
+        return self._loaded[key]
+
+    def evidence(self, digest: str) -> Evidence:
+        """What a score was told for.
+
+        Raises:
+            StoreError: it is not here, or is none.
+        """
+        name = f"evidence/{digest}.json"
+        if name not in self.names or self.digest(name) != digest:
+            raise StoreError(f"{name} is missing, or not what the log names")
+        return parse_evidence((self.folder / name).read_bytes(), path=name)
+
+    def key(self, name: str, digest: str) -> bytes:
+        """The secret key of a query set.
+
+        Args:
+            name: as a commitment names it, `eval.key`.
+            digest: as the log has it.
+
+        Raises:
+            StoreError: it is not here, or is none.
+        """
+        file = self._version(name, digest)
+        if file is None:
+            raise StoreError(f"labels/{name} is missing, or not the key that the log names")
+        return parse_key(file.read_bytes(), path=f"labels/{name}")
+
+    def query_ids(self, path: str) -> frozenset[str]:
+        """The ids of a query set by its path in board.toml.
+
+        Raises:
+            StoreError: it is not here.
+            InputError: it is no file of queries.
+        """
+        return frozenset(Repository(self.folder).queries(path).texts)
+
+    def has_scores(self, submission: Submission) -> bool:
+        """Whether its scores by query are here."""
+        return f"scores/{submission.id}.json" in self.names
+
+    def scores(self, submission: Submission) -> ScoreFile:
+        """Its scores by query.
+
+        Raises:
+            StoreError: they are not here, or damaged.
+        """
+        kept = (
+            read_scores(Vault(self.folder), submission.id) if self.has_scores(submission) else None
+        )
+        if kept is None:
+            raise StoreError(f"the scores by query of {quote(submission.id)} are missing")
+        return kept
+
+    def runs(self, submission: Submission) -> Mapping[str, str]:
+        """Run -> its file, as far as they are here."""
+        folder = f"runs/{submission.id}/"
+        names = [name for name in self.names if name.startswith(folder)]
+        return {name.removeprefix(folder).partition(".")[0]: name for name in names}
+
+    def shows_runs(self, submission: Submission) -> bool:
+        """Whether its runs should be here."""
+        return submission.identity is not None and submission.id in list_open_runs(self.log)
+
+
+def unpack_archive(path: Path, folder: Path) -> Unpacked:
+    """Unpack an archive below an empty folder and check its files and its log.
+
+    Raises:
+        InputError: it is no zip file of ours.
+        StoreError: it is no archive of a board, or its log is broken.
+    """
+    folder = folder / "archive"
+    folder.mkdir()
+    names = frozenset(unpack_zip(path, folder))
+    contents = _check_contents(folder, names)
+    log = parse_log((folder / LOG).read_bytes(), path=LOG)
+    if not log:
+        raise StoreError(f"{LOG} is empty")
+    if (contents.head, contents.events) != (log[-1].hash, len(log)):
+        raise StoreError(f"{MANIFEST} names another last event than {LOG} has")
+    history = read_history(log)
+    specs = open_specs(history)
+    return Unpacked(folder=folder, names=names, log=log, history=history, specs=specs)
+
+
+def _check_contents(folder: Path, names: frozenset[str]) -> Contents:
+    """Hold the files against the list of them.
+
+    Raises:
+        StoreError: one is missing, too many, or another.
+    """
+    if not {MANIFEST, LOG} <= names:
+        raise StoreError(f"no archive of a board: {MANIFEST} or {LOG} is not in it")
+    try:
+        contents = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Contents)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise StoreError(f"{MANIFEST} is not the list of an archive's files") from None
+    different = names - {MANIFEST} ^ contents.files.keys()
+    if different:
+        raise StoreError(f"{quote(min(different))} is listed or here, but not both")
+    for name, member in contents.files.items():
+        if digest_bytes((folder / name).read_bytes()) != member.sha256:
+            raise StoreError(f"{name} is not the file that {MANIFEST} lists")
+    return contents

@@ -1,0 +1,587 @@
+"""Checks an archive of a board: what anybody can do who has nothing but the file.
+
+Whoever made the archive may be an enemy: nothing in it is believed before it is checked, and what
+cannot be checked is said.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from heldout.board.audit.archive import Unpacked, unpack_archive
+from heldout.board.audit.audit import FINAL_CHECKED, Audit, count_releases
+from heldout.board.audit.opening import EARLIER, list_agreed
+from heldout.board.audit.replay import replay_releases
+from heldout.board.log.events import AFTER_CLOSING, Entry
+from heldout.board.log.measured import Figures, Measured
+from heldout.board.log.submission import Submission
+from heldout.board.rules.changes import held_out_file, is_commitment, names_of_view
+from heldout.board.rules.days import list_early, list_early_finals, list_moved, may_open_runs
+from heldout.board.rules.release import release_score, release_spread
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.scores.analyses_source import assemble_scores
+from heldout.board.scores.commitments import list_broken_keys
+from heldout.board.scores.compared import list_mixed, say_mixed, scored_with
+from heldout.board.scores.kept import (
+    ScoreFile,
+    are_equal_scores,
+    follows_on,
+    is_score_of,
+    make_evidence,
+)
+from heldout.board.scores.measuring import (
+    Compared,
+    QueryFacet,
+    choose_compared,
+    find_near_scores,
+    measure_ranking,
+    read_query_facets,
+    read_released,
+)
+from heldout.board.scores.score import score_run, score_views
+from heldout.board.scores.sets import SetData
+from heldout.board.scores.telling import released
+from heldout.board.standings.standings import count_step
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
+from heldout.errors import HeldoutError, InputError, StoreError, quote
+from heldout.ids import query_set_of, run_name
+
+# Holds the labels of an archive, and all else that was held out, against what its log commits to.
+#
+# The first event commits; what changes later is an event `changed-rules`, and nothing else is. A
+# score has to be made with the versions that were in force when it was told last.
+
+_COMMITTING = ("opened-board", "changed-rules")
+_SCORING = ("published", "corrected", "baseline", "reviewed")
+
+
+def check_labels(unpacked: Unpacked) -> Iterator[str]:
+    """What is wrong with the commitments, or with the files that they are to."""
+    faults = [*_check_events(unpacked), *_check_dropped(unpacked)]
+    faults += list_broken_keys(unpacked.history)
+    yield from faults or _check_files(unpacked)
+
+
+def _check_events(unpacked: Unpacked) -> Iterator[str]:
+    for entry in unpacked.log:
+        place = f"event {entry.event.seq}"
+        if "labels" not in entry.event.sealed:
+            continue
+        if entry.event.kind not in _COMMITTING:
+            yield f"{place}, {entry.event.kind}, names labels, which only changed rules can"
+        elif not is_commitment(entry.get("labels")):
+            yield f"the labels' digests in {place} are not opened, or are none"
+
+
+def _check_dropped(unpacked: Unpacked) -> Iterator[str]:
+    """Labels that were committed to once are in every later commitment; all are from the start."""
+    first = parse_spec(unpacked.history.rules[0][1].encode())
+    held_out = {name for name, files in first.sets.items() if files.held_out} & unpacked.labels
+    known = [(one.event, one.files or {}) for one in unpacked.history.commitments]
+    if not known or known[0][0]:
+        known = [(0, {}), *known]
+    for (_, before), (event, after) in pairwise([(0, dict.fromkeys(held_out, "")), *known]):
+        for name in sorted(name for name in before.keys() - after.keys() if "." not in name):
+            yield f"event {event} does not commit to labels/{held_out_file(name)}"
+
+
+def _check_files(unpacked: Unpacked) -> Iterator[str]:
+    known, ever = unpacked.history.labels, _list_ever(unpacked)
+    for name in sorted(unpacked.labels):
+        file = f"labels/{held_out_file(name)}"
+        if file not in unpacked.names:
+            if "." not in name or name in known:
+                yield f"{file} is missing"
+        elif name in ever and unpacked.digest(file) != known.get(name):
+            yield f"{file} is not what the organisers committed to"
+    digests = frozenset[str]().union(*ever.values())
+    for file in sorted(name for name in unpacked.names if name.startswith(EARLIER)):
+        digest = file.removeprefix(EARLIER)
+        if digest not in digests or unpacked.digest(file) != digest:
+            yield f"{quote(file)} is nothing that the organisers committed to"
+
+
+def _list_ever(unpacked: Unpacked) -> Mapping[str, frozenset[str]]:
+    """Name -> every digest that was ever committed to under it."""
+    ever: dict[str, frozenset[str]] = {}
+    for commitment in unpacked.history.commitments:
+        for name, digest in (commitment.files or {}).items():
+            ever[name] = ever.get(name, frozenset()) | {digest}
+    return ever
+
+
+def labels_in_force(unpacked: Unpacked, submission: Submission) -> Mapping[str, str]:
+    """What was committed to when an entry was told, or scored anew, for the last time."""
+    *_, last = (
+        entry.event.seq
+        for entry in unpacked.log
+        if entry.event.submission == submission.id and entry.event.kind in _SCORING
+    )
+    before = [one.files for one in unpacked.history.commitments if one.event < last]
+    return (before[-1] if before else None) or {}
+
+
+def uses_labels_in_force(
+    unpacked: Unpacked, submission: Submission, view: View, scores: ScoreFile
+) -> bool:
+    """Whether scores were made with just those versions, as far as they say with which.
+
+    Args:
+        unpacked: the archive; its commitments are sound.
+        submission: whose scores.
+        view: which of them.
+        scores: as the archive has them.
+    """
+    force, ever = labels_in_force(unpacked, submission), _list_ever(unpacked)
+    wanted = {**_first_versions(unpacked), **force}
+    if any(wanted.get(n, d) != d for n, d in _labels_of_before(view, scores).items()):
+        return False
+    if not scores.held_out and view.name not in submission.evidence:
+        return True  # from before every file was noted
+    names = names_of_view(view) & unpacked.labels
+    given = make_evidence(submission.id, view, scores).labels
+    needed = {name: digest for name, digest in force.items() if name in names}
+    return needed == {name: digest for name, digest in given.items() if name in ever}
+
+
+def _first_versions(unpacked: Unpacked) -> dict[str, str]:
+    """What was committed to first, for older boards have told scores before they did."""
+    versions: dict[str, str] = {}
+    for commitment in unpacked.history.commitments:
+        for name, digest in (commitment.files or {}).items():
+            versions.setdefault(name, digest)
+    return versions
+
+
+def _labels_of_before(view: View, scores: ScoreFile) -> dict[str, str]:
+    """The labels of a view as they were noted before every file was."""
+    digest = scores.labels.get(f"{view.set}/{view.labels}" if view.labels else view.set)
+    return {} if digest is None else {view.labels or view.set: digest}
+
+
+def tell_labels(unpacked: Unpacked) -> Iterator[str]:
+    """Every later commitment, and the files that nobody committed to."""
+    ever = _list_ever(unpacked)
+    for file in sorted(held_out_file(name) for name in unpacked.labels - ever.keys()):
+        if f"labels/{file}" in unpacked.names:
+            yield f"the organisers never committed to labels/{file}"
+    for before, after in pairwise(unpacked.history.commitments):
+        old, new = before.files or {}, after.files or {}
+        names = sorted(n for n in old.keys() | new.keys() if old.get(n) != new.get(n))
+        listed = ", ".join(map(held_out_file, names)) or "none is another one"
+        yield f"labels were changed on {after.at:%d %b %Y}, for: {quote(after.why)} ({listed})"
+
+
+def say_labels(unpacked: Unpacked) -> tuple[str, ...]:
+    """What was checked of them, in words; nothing where nobody committed to anything."""
+    commitments = unpacked.history.commitments
+    files = unpacked.labels & unpacked.history.labels.keys()
+    held = [name for name in files if f"labels/{held_out_file(name)}" in unpacked.names]
+    if not held:
+        return ()
+    many = "1 held-out file" if len(held) == 1 else f"{len(held)} held-out files"
+    first = f"the commitment of {commitments[0].at:%d %b %Y}"
+    later = len(commitments) - 1
+    changes = f", as changed by {later} later event{'s' * (later > 1)}" if later else ""
+    return (f"{many} against {first}{changes}",)
+
+
+# Computes again, from an archive, what a board told of its ranking beside the scores.
+
+_CHANGES = ("corrected", "reviewed", "changed-rules")
+"""Kinds of events after which scores by query may be others than before."""
+
+_MORE = frozenset(("progress", "drift", "facets", "why"))
+"""What rests on more than the scores that an event commits to: baselines, dev scores, facets."""
+
+
+def check_measured(unpacked: Unpacked) -> Iterator[str]:
+    """What was told too early, or does not follow from the scores by query.
+
+    Args:
+        unpacked: whose scores were checked.
+
+    Yields:
+        A sentence for each fault.
+    """
+    yield from list_early(unpacked.history)
+    for one in unpacked.history.measured:
+        compared = _compare(unpacked, one)
+        place = f"event {one.event} ('measured')"
+        if compared is None or not _is_same(unpacked, one, compared):
+            if not _may_differ(unpacked, one):
+                yield f"{place} was not made from the scores by query that are here"
+            continue
+        near, apart = find_near_scores(compared.table), compared.apart
+        if any(near[name] - apart[name] for name in compared.table.systems):
+            yield f"{place} compares entries whose scores differ for a few queries only"
+        if _list_different(unpacked, one, compared) - _excused(unpacked, one):
+            yield f"{place} tells figures that the scores by query do not give"
+
+
+def tell_measured(unpacked: Unpacked) -> Iterator[str]:
+    """What cannot be computed again, because scores were changed since."""
+    for one in unpacked.history.measured:
+        compared = _compare(unpacked, one)
+        if not _may_differ(unpacked, one):
+            continue
+        if compared is None or not _is_same(unpacked, one, compared):
+            yield (
+                f"event {one.event} ('measured') cannot be computed again: scores by query or "
+                "labels were changed since"
+            )
+        elif different := _list_different(unpacked, one, compared) & _MORE:
+            yield (
+                f"event {one.event} ('measured'): {', '.join(sorted(different))} cannot be "
+                "computed again: baselines, scores or facets were changed since"
+            )
+
+
+def _list_different(unpacked: Unpacked, one: Measured, compared: Compared) -> frozenset[str]:
+    """The fields of the figures that the scores do not give."""
+    trust = parse_spec(unpacked.history.rules_at(one.at).encode()).trust
+    if trust is None:
+        return frozenset()  # `list_early` says so
+    show = [part for part in trust.show if part in one.figures.told]
+    found = measure_ranking(compared, show, seed=one.seed)
+    fields = (field.name for field in msgspec.structs.fields(Figures))
+    return frozenset(f for f in fields if getattr(found, f) != getattr(one.figures, f))
+
+
+def _excused(unpacked: Unpacked, one: Measured) -> frozenset[str]:
+    """The fields that may differ, for what they rest on was changed since."""
+    return _MORE if _may_differ(unpacked, one) else frozenset()
+
+
+def _is_same(unpacked: Unpacked, one: Measured, compared: Compared) -> bool:
+    """Whether these are the scores that the event commits to."""
+    return bool(unpacked.log[one.event].get("table") == str(compared.table.digest))
+
+
+def _may_differ(unpacked: Unpacked, one: Measured) -> bool:
+    return any(entry.event.kind in _CHANGES for entry in unpacked.log[one.event + 1 :])
+
+
+def _compare(unpacked: Unpacked, one: Measured) -> Compared | None:
+    """The entries that were compared, with the scores that are here; `None` where some lack."""
+    history = unpacked.history
+    spec = parse_spec(history.rules_at(one.at).encode(), path="the rules in the log")
+    season = next((s for s in spec.seasons if s.name == one.season), None)
+    here = spec if season is None else spec.in_season(season)
+    before = [
+        s
+        for s in unpacked.published
+        if s.published is not None and s.published <= one.at and unpacked.has_scores(s)
+    ]
+    before.sort(key=lambda submission: (submission.received, submission.id))
+    known = {s.id: unpacked.scores(s).views for s in before}
+    if one.view not in {view.name for view in here.views} or not set(one.entries) <= known.keys():
+        return None
+    board = assemble_scores(here, before, known, primary=one.view)
+    compared = [s for s in before if s.id in one.entries and one.view in s.scores]
+    compared.sort(key=lambda s: -Decimal(s.scores[one.view]))  # equal ones as they came
+    found = choose_compared(board, [s.id for s in compared], bar=here.baselines.bar)
+    if found is None or one.figures.alike is None:
+        return found
+    return replace(
+        found,
+        released=read_released(before, one.view),
+        alike=one.figures.alike,
+        step=count_step(len(found.table.queries)) if one.figures.step else 0,
+        facets=_read_facets(unpacked, here, one),
+    )
+
+
+def _read_facets(unpacked: Unpacked, spec: BoardSpec, one: Measured) -> Sequence[QueryFacet]:
+    """None where no facets were told, and none where their file is not here."""
+    if "facets" not in one.figures.told:
+        return ()
+    folder = Repository(unpacked.folder), Vault(unpacked.folder)
+    try:
+        return read_query_facets(*folder, spec, view=one.view)
+    except (StoreError, InputError):
+        return ()
+
+
+_CHECKED = ("files against the manifest", "chain, order, times and openings of the log")
+_FOLLOWS = "released scores against the scores by query"
+_NONSENSE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
+def audit_archive(path: Path, *, public: Sequence[Entry] = ()) -> Audit:
+    """Check that an archive is whole and that everything released follows from what is in it.
+
+    Args:
+        path: the archive.
+        public: the board's public log, if it is at hand: the archive's must be the same.
+    """
+    with TemporaryDirectory(prefix="heldout-archive-") as name:
+        try:
+            return _audit(path, Path(name), public)
+        except InputError as error:
+            return Audit(events=0, checked=(), faults=tuple(map(str, error.problems)))
+        except HeldoutError as error:
+            return Audit(events=0, checked=(), faults=(str(error),))
+        except _NONSENSE as error:  # an enemy's file has no end of ways to make no sense
+            told = f"the archive cannot be gone over: {type(error).__name__} {quote(str(error))}"
+            return Audit(events=0, checked=(), faults=(told,))
+
+
+def _audit(path: Path, folder: Path, public: Sequence[Entry]) -> Audit:
+    unpacked = unpack_archive(path, folder)
+    faults = [*_check_public(unpacked.log, public), *_check(unpacked)]
+    replay = replay_releases(
+        unpacked.log, unpacked.evidence, unpacked.key, cache(unpacked.query_ids)
+    )
+    runs = [s for s in unpacked.published if unpacked.runs(s)]
+    checked = [*_CHECKED, *say_labels(unpacked), _FOLLOWS]
+    checked.append(f"{count_releases(replay)} by the release rule of the day")
+    final = unpacked.history.final
+    checked += [FINAL_CHECKED] * (final is not None and final.opened is not None)
+    checked += ["what was told of the ranking, computed again"] * bool(unpacked.history.measured)
+    checked += [f"scores by query of {len(runs)} against their runs"] * bool(runs)
+    checked += ["the log against the board's public one"] * bool(public)
+    return Audit(
+        events=len(unpacked.log),
+        checked=tuple(checked),
+        faults=(*faults, *replay.faults),
+        notes=(*_tell(unpacked), *replay.notes),
+    )
+
+
+def _check_public(log: Sequence[Entry], public: Sequence[Entry]) -> Iterator[str]:
+    if not public:
+        return
+    if log[0].hash != public[0].hash:
+        yield "this is the archive of another board than the one that you stand in"
+        return
+    for ours, theirs in zip(log, public, strict=False):
+        if ours.hash != theirs.hash:
+            yield f"event {ours.event.seq} is another one than in the board's public log"
+            return
+    if len(log) < len(public):
+        later = {entry.event.kind for entry in public[len(log) :]}
+        if not later <= AFTER_CLOSING:
+            yield f"the board's public log has {len(public) - len(log)} events that this log lacks"
+
+
+def _check(unpacked: Unpacked) -> Iterator[str]:
+    yield from list_moved(unpacked.history)
+    yield from list_early_finals(unpacked.history)
+    public = unpacked.history.files or {}
+    for name in sorted(public.keys() & unpacked.names):
+        if unpacked.digest(name) != public[name]:
+            yield f"{quote(name)} is not the file that the log has"
+    wrong_labels = [*_check_closing(unpacked.log), *check_labels(unpacked)]
+    yield from wrong_labels
+    if wrong_labels:
+        return
+    for submission in unpacked.published:
+        faults = [*_check_scores(unpacked, submission)]
+        yield from faults or _check_runs(unpacked, submission)
+    yield from _check_mixed(unpacked)
+    yield from _check_final(unpacked)
+    yield from check_measured(unpacked)
+    named = {s.id for s in unpacked.published}
+    for name in sorted(unpacked.names):
+        top, _, rest = name.partition("/")
+        owner = rest.removesuffix(".json") if top == "scores" else rest.partition("/")[0]
+        if top in ("scores", "runs") and owner not in named:
+            yield f"{quote(name)} belongs to nothing that was published"
+
+
+def _check_mixed(unpacked: Unpacked) -> Iterator[str]:
+    """All scores of a view were made with the same labels."""
+    scored = [s for s in unpacked.published if unpacked.has_scores(s)]
+    mixed = list_mixed(
+        one
+        for s in scored
+        for one in scored_with(unpacked.history, s, unpacked.specs[s.id], unpacked.scores(s))
+    )
+    yield from map(say_mixed, mixed)
+
+
+def _check_final(unpacked: Unpacked) -> Iterator[str]:
+    """The finalists' scores by query are those that the final was opened with."""
+    final = unpacked.history.final
+    if final is None or final.opened is None:
+        return
+    for name, digest in final.opened.evidence.items():
+        submission, spec = unpacked.history.submissions[name], unpacked.specs[name]
+        view = next((view for view in spec.views if view.name == final.view), None)
+        if view is None or not unpacked.has_scores(submission):
+            yield f"the scores by query of {quote(name)} on the final view are missing"
+            continue
+        now = make_evidence(name, view, unpacked.scores(submission))
+        if not follows_on(unpacked.evidence(digest), now, labels_in_force(unpacked, submission)):
+            yield f"the final was not opened with the scores of {quote(name)} that are here"
+
+
+def _check_closing(log: Sequence[Entry]) -> Iterator[str]:
+    if not any(entry.event.kind == "closed-board" for entry in log):
+        yield "the log does not say that the board was closed"
+
+
+def _check_scores(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
+    """What was released follows from the scores by query, and these are of the judged queries."""
+    name = quote(submission.id)
+    if not unpacked.has_scores(submission):
+        if not submission.baseline or submission.runs:
+            yield f"the scores by query of {name} are missing"
+        return
+    spec = unpacked.specs[submission.id]
+    scores = unpacked.scores(submission)
+    sets = unpacked.sets_of(spec, scores)
+    views = {view.name: scores.views.get(view.name) for view in spec.views}
+    wrong = [
+        view.name
+        for view in spec.views
+        if not is_score_of(view, views[view.name])
+        or (sets is not None and _outside(sets[view.set], spec, view, scores))
+        or (sets is None and _unasked(unpacked.sets(spec)[view.set], scores, view))
+    ]
+    if wrong:
+        yield f"the scores by query of {name} are not those of its queries: {', '.join(wrong)}"
+        return
+    if sets is None and submission.evidence:  # since there is such a thing, all versions are kept
+        yield f"the labels that {name} was scored with are not here, or what else was held out"
+        return
+    for view in spec.views:
+        if fault := _differs(unpacked, submission, view, scores):
+            yield f"{name} was {fault}, in view {view.name}"
+    if not _follows(spec, submission, scores):
+        yield f"the released score of {name} does not follow from its scores by query"
+
+
+def _differs(
+    unpacked: Unpacked, submission: Submission, view: View, scores: ScoreFile
+) -> str | None:
+    """Why scores by query cannot be what was told: by other labels, or made anew in silence."""
+    if not uses_labels_in_force(unpacked, submission, view, scores):
+        return "scored with labels that nobody committed to, or that were not in force"
+    logged = submission.evidence.get(view.name)
+    if logged is None:
+        return None
+    now, force = make_evidence(submission.id, view, scores), labels_in_force(unpacked, submission)
+    same = follows_on(unpacked.evidence(logged), now, force)
+    return None if same else "not told for the scores by query that are here"
+
+
+def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool:
+    """Whether the release rule gives just what was released; of a Ladder, where it told a score.
+
+    What a Ladder held back depends on what the team had been told before: the replay goes over it.
+    """
+    held = () if submission.baseline else submission.untold
+    # The replay draws noise again, for all that an event says what it was told for.
+    noisy = {v: text for v, text in submission.scores.items() if v in submission.evidence}
+    told = released(spec, scores.views, held=held, noisy=noisy)
+    untold = {view.name for view in spec.public_views} - told["scores"].keys()
+    if {*submission.untold} != untold or submission.final.keys() - {
+        view.name for view in spec.final_views
+    }:
+        return False
+    final = {name: scores.views[name] for name in submission.final}
+    texts = {n: release_score(one.mean, decimals=spec.decimals) for n, one in final.items()}
+    counts = {**told["queries"], **{name: one.n for name, one in final.items()}}
+    same = (told["scores"], texts) == (submission.scores, submission.final)
+    return same and counts == submission.counts and _spreads_follow(spec, submission, scores)
+
+
+def _spreads_follow(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool:
+    """Whether the number of seeds and their spread are those of the seeds' own means."""
+    views = {name: scores.views[name] for name in (*submission.scores, *submission.final)}
+    texts = {
+        name: release_spread(one.seeds, decimals=spec.decimals)
+        for name, one in views.items()
+        if one.seeds and spec.view(name).noise is None
+    }
+    seeds = {len(one.seeds) or 1 for one in views.values()}
+    return texts == submission.spreads and seeds <= {submission.seeds}
+
+
+def _unasked(data: SetData, scores: ScoreFile, view: View) -> bool:
+    """Whether there are scores of queries that the set does not have."""
+    return not scores.views[view.name].per_query.keys() <= data.queries.texts.keys()
+
+
+def _outside(data: SetData, spec: BoardSpec, view: View, scores: ScoreFile) -> bool:
+    """Whether the queries are others than those that count by the labels it was scored with."""
+    judged = {query for query, grades in data.judgments_of(view).items() if grades}
+    counted = judged - data.excluded
+    given = scores.views[view.name]
+    if view.facets is not None:
+        facets = data.files.facets[view.facets]
+        counted &= {query for group in given.groups for query in facets.get(group, ())}
+    n = judged if spec.denominator == "all" else counted
+    defined = sum(value is not None for value in given.per_query.values())
+    undefined = len(given.per_query) - defined
+    return given.per_query.keys() != counted or given.n != len(n) - undefined
+
+
+def _check_runs(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
+    """The scores by query follow from the runs, where these are here."""
+    runs = unpacked.runs(submission)
+    spec = unpacked.specs[submission.id]
+    named = {run_name(n, s) for n in spec.sets for s in range(1, submission.seeds + 1)}
+    if set(runs) != (named if unpacked.shows_runs(submission) else set()):
+        yield f"the runs of {quote(submission.id)} in the archive are not those that are opened"
+        return
+    agreed = list_agreed(unpacked.log)
+    if runs and not may_open_runs(unpacked.history, submission, agreed=agreed):
+        yield f"the runs of {quote(submission.id)} are opened, though nobody agreed to that"
+        return
+    for name in runs if submission.baseline else ():
+        if submission.runs.get(name) != unpacked.digest(runs[name]):
+            yield f"{quote(runs[name])} is not the run that was logged"
+            return
+    if runs:
+        yield from _rescore(unpacked, submission, spec, runs)
+
+
+def _rescore(
+    unpacked: Unpacked, submission: Submission, spec: BoardSpec, runs: Mapping[str, str]
+) -> Iterator[str]:
+    kept = unpacked.scores(submission)
+    sets = unpacked.sets_of(spec, kept)
+    if sets is None:
+        return
+    kind = "" if submission.baseline or submission.type is None else submission.type
+    scans = {}
+    for name, file in runs.items():
+        with (unpacked.folder / file).open("rb") as stream:
+            data = sets[query_set_of(name)]
+            scans[name] = score_run(spec, data, stream, path=file, submission_type=kind)
+    now = score_views(spec, sets, scans)
+    for view in spec.views:
+        if view.name not in now or not are_equal_scores(now[view.name], kept.views[view.name]):
+            yield f"the runs of {quote(submission.id)} give other scores in view {view.name}"
+
+
+def _tell(unpacked: Unpacked) -> Iterator[str]:
+    """What holds and is worth knowing, above all what could not be checked."""
+    yield from tell_labels(unpacked)
+    yield from tell_measured(unpacked)
+    for submission in unpacked.published:
+        yield from _tell_of(unpacked, submission)
+
+
+def _tell_of(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
+    name = quote(submission.id)
+    if not unpacked.has_scores(submission):
+        yield f"{name} has no scores by query: its runs were not kept in those days"
+        return
+    if submission.identity is None:
+        yield f"{name} is under an embargo until {submission.embargo_until}"
+    spec = unpacked.specs[submission.id]
+    scores = unpacked.scores(submission)
+    if not submission.evidence and unpacked.sets_of(spec, scores) is None:
+        yield f"{name} was scored with labels that were changed later, and cannot be scored again"

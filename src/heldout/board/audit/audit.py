@@ -1,0 +1,441 @@
+"""Verifies both logs and what was made from them; changes nothing."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import msgspec
+from cryptography.x509 import Certificate
+
+from heldout.board.audit.replay import Replay, replay_releases
+from heldout.board.audit.timestamps import Stamp, check_stamps
+from heldout.board.log.events import Entry, Signers, name_of_key, parse_time, signers_after
+from heldout.board.log.history import History, read_history
+from heldout.board.log.submission import Submission
+from heldout.board.policy.registered import registration_faults, signature_faults
+from heldout.board.rules.changes import (
+    held_out_file,
+    list_differences,
+    list_unsaid_keys,
+    parse_key,
+    rules_told_by,
+)
+from heldout.board.rules.days import list_early, list_early_finals, list_moved
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.rules.template import format_recipients
+from heldout.board.scores.commitments import compare_held_out, list_broken_keys
+from heldout.board.scores.compared import find_mixed, say_mixed
+from heldout.board.scores.kept import (
+    ScoreFile,
+    follows_on,
+    make_evidence,
+    read_evidence,
+    read_scores,
+)
+from heldout.board.scores.score import ViewScore
+from heldout.board.scores.sets import find_edited
+from heldout.board.scores.telling import released
+from heldout.board.site.exports import format_csv, format_json
+from heldout.board.standings.seasons import current_standings
+from heldout.board.store.arrivals import sealed_owner
+from heldout.board.store.repository import KEYS, LEADERBOARD, Repository
+from heldout.board.store.sharing import kept_path
+from heldout.board.store.vault import Vault
+from heldout.errors import HeldoutError, plural, quote
+from heldout.ids import digest_bytes
+
+FINAL_CHECKED = "the final, computed again: scores, who is clearly below the best, winner, luck"
+
+# Pages of another version, or charts drawn on another machine, are other bytes of the same numbers.
+_PAGES = (
+    "the pages (HTML, feed): heldout rebuild, in a clone and without a vault, makes them anew from "
+    "the log, and git diff shows what was another"
+)
+
+
+_UNSIGNED = (
+    "who logged the events: they are not signed (heldout board rekey --keep-key --sign begins it)"
+)
+
+_NO_DIGESTS = (
+    "the board's queries, public labels and candidates: the log is of before it had their digests "
+    "(the next accepted edit of board.toml, or heldout board rekey, brings them)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """What an audit found.
+
+    Attributes:
+        events: events in the public log.
+        checked: what was verified, in words.
+        faults: what does not hold.
+        notes: what holds and is worth telling.
+        unchecked: what it does not look at, in words.
+        signers: who may sign the next event, by the public log; empty where events are not signed.
+        stamps: time stamps of the log that hold, by event.
+    """
+
+    events: int
+    checked: tuple[str, ...]
+    faults: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+    signers: Signers = field(default_factory=dict)
+    stamps: tuple[Stamp, ...] = ()
+
+
+def count_releases(replay: Replay) -> str:
+    """How many releases were gone over, in words."""
+    return "1 release" if replay.releases == 1 else f"{replay.releases:,} releases"
+
+
+def audit_board(
+    repository: Repository, vault_root: Path | None, *, roots: Sequence[Certificate] = ()
+) -> Audit:
+    """Verify a board's public log, and its vault where one is given.
+
+    Args:
+        repository: the board.
+        vault_root: the vault's folder, `None` without one.
+        roots: certificates of authorities whose time stamps are believed.
+    """
+    checked = [
+        "chain, order, times, openings and signatures of the public log",
+        "board.toml, keys, sealed files and leaderboard.json and .csv against it",
+    ]
+    try:
+        public = repository.log()
+        if not public:
+            return Audit(events=0, checked=(), faults=("log.jsonl is missing or empty",))
+        history = read_history(public)
+        faults = [*_check_files(repository, history), *_find_unlogged(repository, history, public)]
+        faults += _check_leaderboard(repository, public)
+        faults += [*list_moved(history), *list_early(history), *list_early_finals(history)]
+        stamped = check_stamps(repository, public, roots)
+        faults += stamped.faults
+        if history.files:
+            checked.append("queries, public labels and candidates against its digests")
+        if history.teams or history.agreements:
+            checked.append("registrations and the agreements' texts")
+            faults += registration_faults(public)
+        faults_of_rules, notes = _check_rules(repository, history)
+        faults += [*faults_of_rules, *_check_public(repository, history)]
+        notes += [*list_unsaid_keys(public), *_tell_signers(public), *stamped.notes]
+        if vault_root is not None:
+            checked += ["the vault's log, sealed files, labels and scores", "both logs alike"]
+            vault = Vault.open(vault_root, board=repository.root, read_only=True)
+            faults += _check_vault(vault, public)
+            replay = _check_releases(repository, vault)
+            faults += replay.faults
+            notes += [*_tell_held_out(vault, vault.history()), *_tell_removed(vault), *replay.notes]
+            notes += _tell_final(vault, vault.history())
+            notes += map(say_mixed, find_mixed(vault, vault.history()))
+            checked.append(f"{count_releases(replay)} by the release rule of the day")
+            if history.final is not None and history.final.opened is not None:
+                checked.append(FINAL_CHECKED)
+            later = len(vault.entries()) - len(public)
+            notes += [f"{_events(later)} not public yet: heldout rebuild"] * (later > 0)
+    except HeldoutError as error:
+        return Audit(events=0, checked=(), faults=(str(error),))
+    return Audit(
+        events=len(public),
+        checked=tuple(checked),
+        faults=tuple(faults),
+        notes=tuple(notes),
+        signers=history.signers,
+        stamps=stamped.stamps,
+        unchecked=(
+            *([_NO_DIGESTS] if history.files is None else []),
+            *([] if history.signers else [_UNSIGNED]),
+            *filter(None, [stamped.unchecked]),
+            _PAGES,
+        ),
+    )
+
+
+def _tell_signers(public: Sequence[Entry]) -> Iterator[str]:
+    """Events that name another organiser than the signer, and since when events are signed."""
+    signers: Signers = {}
+    for entry in public:
+        before = signers
+        signers = signers_after(before, entry.event.kind, entry.event.public)
+        if entry.signature is None:
+            continue
+        if entry.event.seq and not before:
+            yield f"signed from event {entry.event.seq} on; nobody vouches for those before it"
+        name = name_of_key(entry.signature.key, before or signers)
+        if name != entry.event.by:
+            by = quote(entry.event.by)
+            yield f"event {entry.event.seq} says that it is by {by}, and {quote(name)} signed it"
+
+
+def _check_files(repository: Repository, history: History) -> Iterator[str]:
+    """Every published submission's sealed files are there, as they were received."""
+    for submission in history.submissions.values():
+        for name, digest in submission.files.items() if submission.status == "published" else ():
+            data = repository.files.find(f"submissions/{name}")
+            if data is None:
+                yield f"submissions/{name} is missing"
+            elif digest_bytes(data) != digest:
+                yield f"submissions/{name} is not the file that was received"
+
+
+def _find_unlogged(
+    repository: Repository, history: History, public: Sequence[Entry]
+) -> Iterator[str]:
+    """Sealed files that lie among the published ones, and of which the log says nothing.
+
+    Such as those of a pull request that was merged before it was taken in.
+    """
+    form = parse_spec(history.rules[-1][1].encode(), path="the rules in the log").envelope
+    every = history.submissions.values()
+    published = {name for s in every if s.status == "published" for name in s.files}
+    logged = {pair for entry in public for pair in (entry.get("files") or {}).items()}
+    files = repository.files.below("submissions")
+    plain = {name for name, is_plain in files.walk() if is_plain}
+    for name in files.names():
+        if name in published or sealed_owner(name, form) is None:
+            continue
+        if name not in plain or (name, digest_bytes(files.read(name))) not in logged:
+            yield (
+                f"submissions/{name} is in no event: heldout inbox takes it in, or refuses it "
+                "and says why; then remove it"
+            )
+
+
+def _check_leaderboard(repository: Repository, public: Sequence[Entry]) -> Iterator[str]:
+    """The leaderboard's data are what the log gives at the time that they name."""
+    folder = repository.files.below(LEADERBOARD)
+    try:
+        table, rows = folder.read("leaderboard.json"), folder.read("leaderboard.csv")
+        as_of = parse_time(msgspec.json.decode(table)["as_of"])
+    except (OSError, msgspec.MsgspecError, ValueError, TypeError, KeyError):
+        yield "leaderboard.json or leaderboard.csv is missing or unreadable: heldout rebuild"
+        return
+    spec = parse_spec(read_history(public).rules[-1][1].encode(), path="the rules in the log")
+    standings, spec = current_standings(public, spec, now=as_of)
+    for name, found, expected in (
+        ("leaderboard.json", table, format_json(standings, spec)),
+        ("leaderboard.csv", rows, format_csv(standings, spec)),
+    ):
+        if found != expected:
+            yield f"{name} is not what the log gives as of {as_of:%d %b %Y %H:%M:%S} UTC"
+
+
+def _check_rules(repository: Repository, history: History) -> tuple[list[str], list[str]]:
+    """What board.toml and keys/ say that the log does not: faults, and what is only worth a note.
+
+    A clone's board.toml is read by people, and keys/organisers.txt by `age -R`: both must be what
+    the log has, whoever changed them.
+    """
+    text = history.rules[-1][1]
+    before = parse_spec(text.encode(), path="the rules in the log")
+    faults, notes = [], []
+    try:
+        differences = list_differences(before, repository.tree_spec())
+    except HeldoutError as error:
+        return [f"board.toml is not what the log has, and wrong: {error}"], []
+    decisive = [str(one) for one in differences if one.decides]
+    if decisive:
+        faults.append(
+            f"board.toml is not what the log has: {'; '.join(decisive)} (the log counts; an "
+            "organiser accepts such an edit with heldout rebuild --accept-rules, or puts the log's "
+            "back with --restore-rules)"
+        )
+    if repository.tree_rules() != text and not decisive:
+        keys = ", ".join(one.key for one in differences) or "comments or layout only"
+        notes.append(f"board.toml was edited since the last event, and decides nothing: {keys}")
+    if repository.files.find(KEYS) not in (None, format_recipients(before.recipients)):
+        faults.append(f"{KEYS} does not hold the recipients that the log has")
+    return faults, notes
+
+
+def _check_public(repository: Repository, history: History) -> Iterator[str]:
+    """The public files that decide scores are those that an organiser has logged."""
+    spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
+    for edited in find_edited(repository, history, spec):
+        yield (
+            f"{edited} (no score is made with it; an organiser accepts such an edit with heldout "
+            "rebuild --accept-rules, or puts the log's file back with --restore-rules)"
+        )
+
+
+def _events(count: int) -> str:
+    return "1 event is" if count == 1 else f"{count:,} events are"
+
+
+def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
+    entries = vault.entries()
+    for ours, theirs in zip(entries, public, strict=False):
+        if ours.hash != theirs.hash:
+            yield f"event {ours.event.seq} differs between the two logs"
+            return
+    if len(entries) < len(public):
+        hint = "; another organiser may have logged them: heldout rebuild takes them over"
+        missing = f"{_events(len(public) - len(entries))} missing in the vault's log"
+        yield missing + (hint if vault.is_shared() else "")
+    history = read_history(entries)
+    removed = _list_removed(vault)
+    for submission in history.submissions.values():
+        files = (*submission.files.values(), *submission.runs.values())
+        for digest in (one for one in files if one not in removed):
+            try:
+                vault.sealed(digest)
+            except HeldoutError as error:
+                yield str(error)
+    yield from registration_faults(entries)
+    yield from _check_signatures(history)
+    yield from _check_scores(vault, history)
+    yield from _check_final(vault, history)
+    yield from _check_kept(vault, history)
+    yield from _check_held_out(vault, history)
+
+
+def _list_removed(vault: Vault) -> frozenset[str]:
+    """The runs that may be missing, and are."""
+    return frozenset(run for run in vault.unneeded_runs() if not vault.has_sealed(run))
+
+
+def _tell_removed(vault: Vault) -> Iterator[str]:
+    if count := len(_list_removed(vault)):
+        runs = plural(count, "sealed run")
+        yield f"{runs} of rejected or withdrawn submissions: removed from the vault"
+
+
+def _check_kept(vault: Vault, history: History) -> Iterator[str]:
+    """What is kept of a submission is what the log was told of it, published or not."""
+    for submission in history.submissions.values():
+        now = vault.kept(submission.id)
+        for folder, digest in submission.kept.items():
+            if now.get(folder) != digest:
+                found = "is missing" if folder not in now else "is not the file that was logged"
+                yield f"{kept_path(folder, submission.id)} in the vault {found}"
+
+
+def _check_held_out(vault: Vault, history: History) -> Iterator[str]:
+    """What decides scores today is what was committed to last, and no key was ever changed."""
+    yield from list_broken_keys(history)
+    spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
+    held = compare_held_out(vault, history, spec)
+    for name in held.changed:
+        yield f"labels/{held_out_file(name)} in the vault is not the file that was committed to"
+
+
+def _check_releases(repository: Repository, vault: Vault) -> Replay:
+    """Every release was what the rule of its day gives, by the scores that were kept for it."""
+
+    def read_key(name: str, digest: str) -> bytes:
+        return parse_key(vault.sealed(digest).read_bytes(), path=f"labels/{name}")
+
+    @cache
+    def read_queries(path: str) -> frozenset[str]:
+        return frozenset(repository.queries(path).texts)
+
+    entries = vault.entries()
+    return replay_releases(
+        entries, lambda digest: read_evidence(vault, digest), read_key, read_queries
+    )
+
+
+def _tell_held_out(vault: Vault, history: History) -> Iterator[str]:
+    """What cannot be gone over any more, or was not committed to yet."""
+    spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
+    for name in compare_held_out(vault, history, spec).new:
+        yield f"labels/{held_out_file(name)} in the vault is not committed to yet: heldout rebuild"
+    lost = {
+        (name, digest)
+        for commitment in history.commitments
+        for name, digest in (commitment.files or {}).items()
+        if history.labels.get(name) != digest and not vault.has_sealed(digest)
+    }
+    for name, digest in sorted(lost):
+        yield f"labels/{held_out_file(name)} of before, SHA-256 {digest[:12]}…, was not kept"
+
+
+def _check_signatures(history: History) -> Iterator[str]:
+    """Every published submission is signed by a registered team, where its day asked for that."""
+    for submission in history.submissions.values():
+        if submission.status == "published":
+            rules = parse_spec(history.rules_at(submission.received).encode(), path="board.toml")
+            yield from signature_faults(rules, history, submission)
+
+
+def _check_scores(vault: Vault, history: History) -> Iterator[str]:
+    """What was released is what the vault's true scores give by the rules of the day."""
+    for submission in history.submissions.values():
+        if submission.status != "published" or (submission.baseline and not submission.runs):
+            continue
+        scores = read_scores(vault, submission.id)
+        spec = rules_told_by(history, submission, submission.evidence)
+        if scores is None:
+            yield f"the vault has no scores of {submission.id}; restore them from the backup"
+        elif not scores.views or not _is_told(spec, scores, submission):
+            yield f"the released score of {submission.id} is not that of the vault"
+        elif not all(map(_adds_up, scores.views.values())):
+            yield f"a mean of {submission.id} in the vault is not that of its per-query scores"
+        elif not _is_told_for(vault, history, spec, submission, scores):
+            yield f"{submission.id} was not told for the per-query scores in the vault"
+
+
+def _check_final(vault: Vault, history: History) -> Iterator[str]:
+    """The finalists' scores are those that the final was opened with, or of labels mended since."""
+    view = parse_spec(history.rules[-1][1].encode()).finalists_view
+    opened = None if history.final is None else history.final.opened
+    if view is None or opened is None:
+        return
+    for name, digest in opened.evidence.items():
+        scores = read_scores(vault, name)
+        told = read_evidence(vault, digest)
+        same = scores is not None and view.name in scores.views
+        if scores is None or not same:
+            yield f"the vault has no scores of {name} on the final view"
+        elif not follows_on(told, make_evidence(name, view, scores), history.labels):
+            yield f"the final was not opened with the scores of {name} in the vault"
+
+
+def _tell_final(vault: Vault, history: History) -> Iterator[str]:
+    """That the labels of a final were corrected since it was opened."""
+    opened = None if history.final is None else history.final.opened
+    digests = () if opened is None else opened.evidence.values()
+    labels = [read_evidence(vault, digest).labels for digest in digests]
+    names = {name for one in labels for name in one}
+    if any(one.get(name) != history.labels.get(name) for one in labels for name in names):
+        yield (
+            "labels of the final were changed since it was opened: score every finalist again, "
+            'then heldout board final --why "…"'
+        )
+
+
+def _is_told_for(
+    vault: Vault, history: History, spec: BoardSpec, submission: Submission, scores: ScoreFile
+) -> bool:
+    """Whether the scores of today are those of the last event, or of labels mended since."""
+    told = [view for view in spec.views if view.name in submission.evidence]
+    return all(
+        view.name in scores.views
+        and follows_on(
+            read_evidence(vault, submission.evidence[view.name]),
+            make_evidence(submission.id, view, scores),
+            history.labels,
+        )
+        for view in told
+    )
+
+
+def _adds_up(score: ViewScore) -> bool:
+    values = [value for value in score.per_query.values() if value is not None]
+    return score.mean == math.fsum(values) / score.n
+
+
+def _is_told(spec: BoardSpec, scores: ScoreFile, submission: Submission) -> bool:
+    """Whether scores and spreads would be told the same today."""
+    held = () if submission.baseline else submission.untold
+    told = released(spec, scores.views, held=held, noisy=submission.scores)
+    known = {v: text for v, text in submission.spreads.items() if v in submission.scores}
+    spreads = told.get("seeds", {}).get("spreads", {})
+    return (told["scores"], spreads) == (submission.scores, known)

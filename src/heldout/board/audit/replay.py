@@ -1,0 +1,549 @@
+"""Goes over every release of a log by the rule of its day: was each told just what it had to be?
+
+Event by event, with what the log said before it: which score the new one had to be above, what the
+rule makes of the two, and what was told. A score that was withheld must have been rightly withheld,
+a number must be the one that the rule gives, and labels must be those that held on the day. Under
+the ratchet the best run of each day is found again from the scores of all runs before it, and the
+jitter is drawn again with the key of the query set, as are noise and the parts of a split set.
+
+It needs the scores by query that the events name. The organisers have them, and the archive of a
+closed board. Where names are under an embargo nobody else knows who is one team; what hangs on that
+is a note and not a fault.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from heldout.board.log.events import Entry
+from heldout.board.log.history import History, follow_history
+from heldout.board.log.submission import Submission, apply_event
+from heldout.board.organiser.finals import final_fields
+from heldout.board.rules.changes import key_name, names_of_view, rules_told_by
+from heldout.board.rules.parts import feedback_queries
+from heldout.board.rules.release import (
+    NOT_CLEAR,
+    ReleaseRule,
+    Told,
+    best_released,
+    draw_jitter,
+    first_bar,
+    not_above,
+    release,
+    release_score,
+    score_vector,
+)
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.scores.kept import Evidence, follows_on, is_score_of, make_noisy
+from heldout.board.scores.ratchet import (
+    best_baseline,
+    best_of,
+    has_labels_in_force,
+    is_answered,
+    values_of,
+)
+from heldout.board.scores.score import ViewScore
+from heldout.board.scores.telling import rule_of
+from heldout.errors import HeldoutError, quote
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """What going over a log gave.
+
+    Attributes:
+        releases: scores that were gone over, told or withheld.
+        faults: what was told and is not right, or cannot be shown to be: entry, view, what was
+            told, what is right.
+        notes: what could not be gone over, and why.
+    """
+
+    releases: int
+    faults: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Runs:
+    """The runs that events have answered for in a view so far, and the best of them.
+
+    Attributes:
+        digests: id -> digest of its scores by query of today, in the order of the answers.
+        compared: how many of them `best` is the best of.
+        best: the best of these.
+        labels: what the log committed to when it was found.
+    """
+
+    digests: dict[str, str | None] = field(default_factory=dict)
+    compared: int = 0
+    best: Evidence | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        """Scores have changed, so the best is to be found again."""
+        self.compared, self.best = 0, None
+
+
+@dataclass(slots=True)
+class _Findings:
+    """What was found so far, and where its evidence is.
+
+    Attributes:
+        read, read_key, read_queries: as `replay_releases` has them.
+        runs: view -> the runs that the ratchet knows.
+        first: view -> digest of the scores by query of the first baseline, as published first.
+        releases, faults, notes: of the result.
+    """
+
+    read: Callable[[str], Evidence]
+    read_key: Callable[[str, str], bytes]
+    read_queries: Callable[[str], Collection[str]]
+    runs: dict[str, _Runs] = field(default_factory=dict)
+    first: dict[str, str | None] = field(default_factory=dict)
+    releases: int = 0
+    faults: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Event:
+    """An event that tells scores.
+
+    Attributes:
+        entry: as it is logged.
+        before: what the log said before it.
+        submission: with the names that its team had had until then.
+        spec: the rules of its day.
+        scores, held, final: view -> text.
+        untold: the views that are told to be no rise.
+        queries: view -> how many.
+    """
+
+    entry: Entry
+    before: History
+    submission: Submission
+    spec: BoardSpec
+    scores: Mapping[str, str]
+    held: Mapping[str, str]
+    untold: tuple[str, ...]
+    final: Mapping[str, str]
+    queries: Mapping[str, int]
+
+    @property
+    def place(self) -> str:
+        """How a finding names it."""
+        return f"event {self.entry.event.seq}: {quote(self.submission.id)}"
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """What it has to tell, now or later."""
+        later = tuple(view for view in self.spec.final_views if view.name in self.final)
+        return (*self.spec.public_views, *later)
+
+    @property
+    def waits(self) -> bool:
+        """Whether its scores are sealed until a day."""
+        return "scores" in self.entry.event.sealed and "scores" not in self.entry.opened
+
+    def is_hidden(self, view: str) -> bool:
+        """Whether an embargo hides what a score had to be above."""
+        sealed = self.entry.event.sealed.keys() - self.entry.opened.keys()
+        if self.rule(view).rule == "ratchet":  # of which nothing is ever told but by an archive
+            return self.entry.event.kind == "published" and "compared" in sealed
+        if self.entry.event.kind == "published":
+            return "compared" in sealed or (view in self.untold and view not in self.held)
+        return view in self.untold and view not in self.held
+
+    def rule(self, view: str) -> ReleaseRule:
+        """The release rule of a view."""
+        return rule_of(self.spec, view, schema=self.entry.event.schema)
+
+    def climbs(self, view: View) -> bool:
+        """Whether the score has to be above another: errata and baselines are told as they are."""
+        new = self.entry.event.kind == "published"
+        return new and self.rule(view.name).rule != "rounded"
+
+
+def replay_releases(
+    entries: Iterable[Entry],
+    read: Callable[[str], Evidence],
+    read_key: Callable[[str, str], bytes],
+    read_queries: Callable[[str], Collection[str]],
+) -> Replay:
+    """Go over every release of a log.
+
+    Args:
+        entries: a verified log, with as many fields opened as may be.
+        read: gives the evidence of a digest, or raises StoreError where it is not here.
+        read_key: likewise gives the key of a query set by its name in a commitment and its digest.
+        read_queries: gives the ids of a set's queries by the path in board.toml.
+
+    Raises:
+        StoreError: the log is not one of events as heldout writes them.
+    """
+    found = _Findings(read=read, read_key=read_key, read_queries=read_queries)
+    for entry, before in follow_history(entries):
+        if entry.event.kind == "opened-final":
+            _replay_final(entry, before, found)
+            continue
+        name = quote(entry.event.submission)
+        digests = entry.get("evidence")
+        known = before.submissions.get(str(entry.event.submission))
+        if "evidence" not in entry.event.sealed and known is not None and known.evidence:
+            found.faults.append(
+                f"event {entry.event.seq}: {name}: does not say what it was told for, as before"
+            )
+        elif "evidence" not in entry.event.sealed:
+            found.notes.append(f"{name}: what its scores were told for was not kept in those days")
+        elif digests is None:
+            found.notes.append(f"{name}: what its scores were told for is not opened")
+        else:
+            _go_over(_read_event(entry, before), digests, found)
+        _follow(entry, before, found)
+    return Replay(
+        releases=found.releases,
+        faults=tuple(dict.fromkeys(found.faults)),
+        notes=tuple(dict.fromkeys(found.notes)),
+    )
+
+
+def _replay_final(entry: Entry, before: History, found: _Findings) -> None:
+    """Every score of a final, and what follows from them: who is clearly below, wins, the luck."""
+    place, final = f"event {entry.event.seq}: the final", before.final
+    digests = entry.get("evidence")
+    if digests is None:
+        found.notes.append(f"{place}: what its scores were published for is not opened")
+        return
+    spec = parse_spec(before.rules_at(entry.time).encode())
+    view = spec.finalists_view
+    if final is None or view is None:  # `list_wrong_finals` says so
+        return
+    evidence: dict[str, Evidence] = {}
+    try:
+        for name in final.finalists:
+            evidence[name] = found.read(digests[name])
+            found.releases += 1
+            where = f"{place}: {quote(name)}"
+            found.faults += [f"{where} {one}" for one in _check_finalist(evidence, name, view)]
+            found.faults += [f"{where} {f}" for f in _check_labels(evidence[name], view, before)]
+        right = final_fields(view, evidence, decimals=spec.decimals)
+    except (HeldoutError, ValueError, LookupError) as error:
+        found.faults.append(f"{place} cannot be gone over: {error}")
+        return
+    for field_name, value in right.items():
+        if entry.get(field_name) != value:
+            told = f"{place}: {field_name} is {quote(str(entry.get(field_name)))}"
+            found.faults.append(f"{told}, right is {quote(str(value))}")
+
+
+def _check_finalist(evidence: Mapping[str, Evidence], name: str, view: View) -> Iterator[str]:
+    """What a finalist's score was published for is a score of that entry and view."""
+    one = evidence[name]
+    if (one.id, one.view) != (name, view.name):
+        yield f"has the scores of {quote(one.id)} in view {quote(one.view)}"
+    if one.score.measure != view.measure or not is_score_of(view, one.score):
+        yield f"has a mean that is not that of its scores by query, or they are no {view.measure}"
+
+
+def _read_event(entry: Entry, before: History) -> _Event:
+    name = str(entry.event.submission)
+    known = before.submissions.get(name)
+    submission = known or Submission(id=name, received=entry.time, files={}, status="received")
+    identity = entry.get("identity")
+    named = () if identity is None else (str(identity["team"]),)
+    final = entry.get("final") or {"scores": {}, "queries": {}}
+    return _Event(
+        entry=entry,
+        before=before,
+        submission=replace(submission, teams=(*submission.teams, *named)),
+        spec=rules_told_by(before, submission, entry.get("evidence") or ()),
+        scores=entry.get("scores") or {},
+        held=entry.get("not_above") or {},
+        untold=tuple(entry.get("untold") or entry.get("not_above") or ()),
+        final=final["scores"],
+        queries={**(entry.get("queries") or {}), **final["queries"]},
+    )
+
+
+def _follow(entry: Entry, before: History, found: _Findings) -> None:
+    """Which runs later ones are compared with, by their scores after this event."""
+    name = str(entry.event.submission)
+    after = apply_event(before.submissions.get(name), entry, name)
+    for view in after.scores if after.baseline else ():
+        found.first.setdefault(view, after.evidence.get(view))
+    for view in (*after.scores, *after.untold):
+        if not is_answered(after, view):
+            continue
+        runs = found.runs.setdefault(view, _Runs())
+        digest = after.evidence.get(view)
+        if name in runs.digests and runs.digests[name] != digest:
+            runs.forget()
+        runs.digests[name] = digest
+
+
+def _go_over(event: _Event, digests: Mapping[str, str], found: _Findings) -> None:
+    """Every view that is told, and none besides."""
+    if event.entry.event.kind == "reviewed":
+        _go_over_scores(event, digests, found)
+        return
+    named = {view.name for view in event.views}
+    for name in sorted({*event.scores, *event.held, *event.untold, *event.final} - named):
+        found.faults.append(f"{event.place}: tells {quote(name)}, which no rule releases")
+    for view in event.views:
+        where = f"{event.place}, view {view.name}"
+        try:
+            score = _read_score(event, view, digests, found)
+            found.faults += [f"{where}: {fault}" for fault in _check_score(event, view, score)]
+            found.faults += [f"{where}: {one}" for one in _check_part(event, view, score, found)]
+            _check_release(event, view, score, found, where)
+        except (HeldoutError, ValueError) as error:
+            found.faults.append(f"{where}: cannot be gone over: {error}")
+        found.releases += 1
+
+
+def _go_over_scores(event: _Event, digests: Mapping[str, str], found: _Findings) -> None:
+    """A run that was scored again, and nothing of it told."""
+    for view in (view for view in event.spec.views if view.name in digests):
+        where = f"{event.place}, view {view.name}"
+        try:
+            score = _read_score(event, view, digests, found)
+            found.faults += [f"{where}: {fault}" for fault in _check_score(event, view, score)]
+            found.faults += [f"{where}: {one}" for one in _check_part(event, view, score, found)]
+            known = event.submission.evidence.get(view.name)
+            before = None if known is None else found.read(known)
+            if before is not None and not follows_on(before, score, score.labels):
+                found.faults.append(
+                    f"{where}: scored again in silence, with other scores by query by the same "
+                    "labels"
+                )
+        except (HeldoutError, ValueError) as error:
+            found.faults.append(f"{where}: cannot be gone over: {error}")
+
+
+def _read_score(
+    event: _Event, view: View, digests: Mapping[str, str], found: _Findings
+) -> Evidence:
+    """What a view was told for.
+
+    Raises:
+        StoreError: it is not here.
+        ValueError: it is of something else.
+    """
+    if view.name not in digests:
+        raise ValueError("the event does not say what it was told for")
+    score = found.read(digests[view.name])
+    if (score.id, score.view) != (event.submission.id, view.name):
+        raise ValueError(f"told for the scores of {quote(score.id)} in view {quote(score.view)}")
+    return score
+
+
+def _check_score(event: _Event, view: View, evidence: Evidence) -> Iterator[str]:
+    """It is a score of that view, by labels that were committed to then."""
+    score = evidence.score
+    if score.measure != view.measure:
+        yield f"measured as {quote(score.measure)}, by the rules it is {view.measure}"
+    elif not is_score_of(view, score):
+        yield f"its mean is not that of its scores by query, or they are none of {view.measure}"
+    told = event.queries.get(view.name, score.n)
+    if told != score.n:
+        yield f"told as a mean over {told} queries, it is one over {score.n}"
+    yield from _check_labels(evidence, view, event.before)
+
+
+def _check_part(event: _Event, view: View, evidence: Evidence, found: _Findings) -> Iterator[str]:
+    """It is over queries of the view's part, as the key draws it."""
+    if view.part is None:
+        return
+    every = frozenset(found.read_queries(event.spec.sets[view.set].queries))
+    key = _read_key(view, evidence, found)
+    feedback = feedback_queries(key, every, event.spec.release.feedback)
+    part = feedback if view.part == "feedback" else every - feedback
+    strange = evidence.score.per_query.keys() - part
+    if strange:
+        yield f"scored on {len(strange):,} queries that are not in the {view.part} part"
+
+
+def _check_labels(evidence: Evidence, view: View, before: History) -> Iterator[str]:
+    needed = names_of_view(view) & before.labels.keys()
+    for name in sorted(needed | evidence.labels.keys()):
+        if before.labels.get(name) != evidence.labels.get(name):
+            yield f"scored with other labels than were committed to on that day: {quote(name)}"
+
+
+def _check_release(
+    event: _Event, view: View, score: Evidence, found: _Findings, where: str
+) -> None:
+    """What was told is what the rule gives."""
+    name = view.name
+    if event.waits and view.public:
+        found.notes.append(f"{where}: not told yet")
+        return
+    if view.public and event.is_hidden(name):
+        found.notes.append(f"{where}: what it had to be above is under an embargo")
+        return
+    if not view.public:
+        right = release_score(score.score.mean, decimals=event.spec.decimals)
+        told = event.final[name]
+    else:
+        right = _held_before(event, name) or _apply_rule(event, view, score, found, where)
+        told = event.scores.get(name) or _said_instead(event, name)
+    if told != right or (name in event.scores and name in event.untold):
+        found.faults.append(f"{where}: told {quote(told)}, right is {quote(right)}")
+
+
+def _said_instead(event: _Event, view: str) -> str:
+    """What an event says where it tells no score."""
+    if event.rule(view).rule != "ratchet":
+        return not_above(event.held.get(view, "anything"))
+    only = view in event.untold and view not in event.held
+    return NOT_CLEAR if only else "nothing, or what the best run is"
+
+
+def _held_before(event: _Event, view: str) -> str:
+    """What an erratum says of a view that was withheld: the same as before; "" for any other."""
+    known = event.before.submissions.get(event.submission.id)
+    if event.entry.event.kind != "corrected" or known is None:
+        return ""
+    if event.rule(view).rule == "ratchet":
+        return NOT_CLEAR if view in known.untold else ""
+    return not_above(known.not_above[view]) if view in known.not_above else ""
+
+
+def _apply_rule(event: _Event, view: View, score: Evidence, found: _Findings, where: str) -> str:
+    """What the rule lets out, in the words of the page."""
+    if view.noise is not None:
+        first = _first_score(event, view, score, found)
+        key = _read_key(view, score, found)
+        return make_noisy(event.spec, view, score.score, first, key=key)
+    values = score_vector(score.score.per_query, n=score.score.n)
+    rule, decimals = event.rule(view.name), event.spec.decimals
+    if rule.rule == "ratchet":
+        if not event.climbs(view):
+            return release_score(score.score.mean, decimals=decimals)
+        best = Told(text="", values=values_of(_find_best(event, view, found, where)))
+        baseline = best_baseline(event.before, view.name)
+        if baseline is None:
+            raise ValueError("there was no baseline by which its jitter is measured")
+        base = values_of(found.read(baseline.evidence[view.name]))
+        jitter = draw_jitter(_read_key(view, score, found), view.name, values, base)
+        return release(values, best, rule, decimals=decimals, jitter=jitter).text or NOT_CLEAR
+    bar = _find_bar(event, view, found, where) if event.climbs(view) else None
+    outcome = release(values, bar, rule, decimals=decimals)
+    return outcome.text if outcome.text is not None else not_above(outcome.told.text)
+
+
+def _first_score(event: _Event, view: View, score: Evidence, found: _Findings) -> ViewScore:
+    """The score of the first baseline, in whose standard errors noise is.
+
+    Raises:
+        StoreError: it is not here.
+        ValueError: there was none, or what it was told for was not kept.
+    """
+    if view.name not in found.first and event.entry.event.kind == "baseline":
+        return score.score
+    digest = found.first.get(view.name)
+    if digest is None:
+        raise ValueError("there was no baseline in whose standard errors its noise is")
+    return found.read(digest).score
+
+
+def _read_key(view: View, score: Evidence, found: _Findings) -> bytes:
+    """The key that a score was told with.
+
+    Raises:
+        StoreError: it is not here.
+        ValueError: the event does not say which it was.
+    """
+    name = key_name(view.set)
+    if name not in score.labels:
+        raise ValueError(f"what it was told for does not name the key {name}")
+    return found.read_key(name, score.labels[name])
+
+
+def _find_best(event: _Event, view: View, found: _Findings, where: str) -> Evidence:
+    """The best run that anybody had sent: by all scores before, and as the event says it was.
+
+    Raises:
+        StoreError: scores are not here.
+        ValueError: a run was not scored with the labels of that day, or there was none.
+    """
+    runs = found.runs.get(view.name, _Runs())
+    if runs.labels != event.before.labels:
+        runs.forget()
+        runs.labels = event.before.labels
+    for name, digest in list(runs.digests.items())[runs.compared :]:
+        run = None if digest is None else found.read(digest)
+        if run is None or not has_labels_in_force(run, view, event.before):
+            raise ValueError(f"{quote(name)} was not scored with the labels of that day")
+        runs.best = run if runs.best is None else best_of((runs.best, run))
+        runs.compared += 1
+    if runs.best is None:
+        raise ValueError("there was no run with which to compare it")
+    right = (runs.best.id, runs.digests[runs.best.id])
+    named = (event.entry.get("bars") or {}).get(view.name)
+    used = (named, (event.entry.get("compared") or {}).get(view.name))
+    if used != right:
+        other = ", by other scores" if used[0] == right[0] else ""
+        found.faults.append(
+            f"{where}: compared with {'nothing' if named is None else quote(named)}{other}, right "
+            f"is {quote(right[0])}"
+        )
+    return runs.best
+
+
+def _find_bar(event: _Event, view: View, found: _Findings, where: str) -> Told | None:
+    """The score that the new one had to be above: by the rule, and as the event says it was.
+
+    Raises:
+        StoreError: that score is not here.
+        ValueError: what it was told for was not kept.
+    """
+    right = best_released(event.before, event.submission.teams, view.name)
+    right = right or first_bar(event.before, event.rule(view.name), view.name)
+    digest = (event.entry.get("compared") or {}).get(view.name)
+    used = None if digest is None else found.read(digest)
+    hidden = None if used is None else _hidden_bar(event, view, used)
+    if used is not None and hidden is not None and (right is None or right.id != used.id):
+        found.notes.append(
+            f"{where}: held against {quote(used.id)}; whether that is of the same team is under "
+            "an embargo"
+        )
+        right = hidden
+    if _name(used) != _name(right):
+        found.faults.append(f"{where}: held against {_name(used)}, right is {_name(right)}")
+        used = None
+    return None if right is None else _told_by(right, used, event, view, found)
+
+
+def _told_by(
+    bar: Submission, used: Evidence | None, event: _Event, view: View, found: _Findings
+) -> Told:
+    """What a team had been told by an entry; its scores may have been made anew since."""
+    logged = found.read(bar.evidence[view.name]) if view.name in bar.evidence else None
+    kept = used or logged
+    if kept is None:
+        raise ValueError(f"what {bar.id} was told for was not kept")
+    if used is not None and logged is not None and used != logged:
+        place = f"{event.place}, view {view.name}: {quote(bar.id)}"
+        found.faults += [f"{place} {fault}" for fault in _check_anew(used, logged, view, event)]
+    values = score_vector(kept.score.per_query, n=kept.score.n)
+    return Told(text=bar.scores[view.name], values=values)
+
+
+def _check_anew(used: Evidence, logged: Evidence, view: View, event: _Event) -> Iterator[str]:
+    """An entry that a new one was held against may have been scored anew, by mended labels."""
+    if used.labels == logged.labels:
+        yield "has other scores by query there than those that it was told for"
+    yield from _check_labels(used, view, event.before)
+
+
+def _hidden_bar(event: _Event, view: View, used: Evidence) -> Submission | None:
+    """The entry that a new one was held against, where an embargo hides whose one of them is."""
+    bar = event.before.submissions.get(used.id)
+    if bar is None or bar.baseline or view.name not in bar.scores:
+        return None
+    return bar if not bar.teams or not event.submission.teams else None
+
+
+def _name(of: Evidence | Submission | None) -> str:
+    return "nothing" if of is None else quote(of.id)

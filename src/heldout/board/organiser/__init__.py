@@ -1,0 +1,1 @@
+"""What an organiser does: receive, review, decide, rebuild, change keys."""

@@ -1,0 +1,512 @@
+"""A person's decisions: publish, reject, ask, correct, extend. Each is one event.
+
+`publish` and `reject` decide too on what the team of a published entry proposes.
+
+The event is the decision. What follows from it (files, page, commit) is made by `rebuild`, so a
+crash after the event costs nothing: the next call finds it in the log and goes on from there.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from heldout.board.log.manifest import Identity, identity_fields
+from heldout.board.log.submission import Proposal, Submission
+from heldout.board.organiser.review import Review
+from heldout.board.policy.checks import add_months
+from heldout.board.policy.identity import mentions
+from heldout.board.rules.changes import add_label_views
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.scores.kept import (
+    ScoreFile,
+    follows_on,
+    keep_scores,
+    keep_signatures,
+    keep_told,
+    read_evidence,
+)
+from heldout.board.scores.rescoring import ScoredBaseline, score_baseline
+from heldout.board.scores.score import open_manifest, signature_field
+from heldout.board.scores.session import Desk, commit_held_out, note_held_out
+from heldout.board.scores.sets import check_seeds, load_sets
+from heldout.board.scores.telling import Telling, noisy_scores, released, tell, tell_again
+from heldout.errors import InputError, Problem, StoreError, TrustError, quote
+from heldout.ids import parse_submission_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What became of a submission.
+
+    Attributes:
+        id: the submission.
+        done: whether it stands now as was asked for.
+        done_before: whether it stood so before this call.
+        why_not: what stands against it.
+        event: number of the event that was logged, `None` where none was.
+        kind: its kind; "" where none was.
+        before: the released scores before a correction; empty for anything else.
+    """
+
+    id: str
+    done: bool
+    done_before: bool = False
+    why_not: tuple[str, ...] = ()
+    event: int | None = None
+    kind: str = ""
+    before: Mapping[str, str] = field(default_factory=dict)
+
+
+def publish(desk: Desk, result: Review, *, why: str) -> Decision:
+    """Release the scores of a reviewed submission; cannot be taken back.
+
+    Args:
+        desk: its lock is held, so that two organisers cannot overshoot a quota together.
+        result: a review made under the same lock.
+        why: the reason, needed where a finding asks for one.
+    """
+    submission = result.submission
+    if submission.proposal is not None:
+        return _amend(desk, result, submission.proposal, why=why)
+    if submission.status == "published":
+        return Decision(id=submission.id, done=True, done_before=True)
+    obstacles = _obstacles(result, why)
+    if obstacles or result.manifest is None:
+        return Decision(id=submission.id, done=False, why_not=obstacles)
+    manifest = result.manifest
+    until = manifest.embargo_until
+    spec = desk.spec_at(submission.received)
+    commit_held_out(desk)
+    told = tell(desk, spec, submission, result.scores.views)
+    public = {
+        **told.public,
+        "type": manifest.type,
+        "embargo_until": None if until is None else until.isoformat(),
+        "revision": manifest.revision,
+    }
+    sealed = {
+        **told.sealed,
+        "evidence": keep_told(desk.vault, submission.id, spec, result.scores),
+        "kept": desk.vault.kept(submission.id),
+        "identity": identity_fields(manifest),
+        "why": why,
+        "findings": [finding.rule for finding in result.findings if finding.public],
+    }
+    return _log(desk, "published", submission.id, public=public, sealed=sealed)
+
+
+def _amend(desk: Desk, result: Review, proposal: Proposal, *, why: str) -> Decision:
+    """Put what the team proposed on the page; scores and times stay."""
+    submission, manifest = result.submission, result.manifest
+    obstacles = _unanswered(result, why)
+    if obstacles or manifest is None:
+        return Decision(id=submission.id, done=False, why_not=obstacles)
+    sealed = {
+        "identity": identity_fields(manifest),
+        "revision": manifest.revision,
+        "why": why,
+        "findings": [finding.rule for finding in result.findings if finding.public],
+        **signature_field(desk.spec_at(submission.received), proposal.signature),
+    }
+    public = {"files": dict(proposal.files)}
+    return _log(desk, "amended", submission.id, public=public, sealed=sealed)
+
+
+def publish_baseline(desk: Desk, name: str, scored: ScoredBaseline, identity: Identity) -> Decision:
+    """Show an organiser's own run: no rank, no trophy, no quota.
+
+    The runs are kept, so that the entry can be corrected when labels are mended, and their
+    signatures, with which later submissions are compared.
+
+    Raises:
+        InputError: the name is taken.
+    """
+    before = desk.history().in_any_case(name)
+    asked = (name, identity, True)
+    same = before is not None and (before.id, before.identity, before.baseline) == asked
+    if before is not None and same and before.runs in ({}, scored.scores.files):
+        return Decision(id=name, done=True, done_before=True)
+    if before is not None:
+        raise InputError(_refusal("id-taken", name, before, "a name of its own"))
+    commit_held_out(desk)
+    spec = desk.spec().on(desk.now.date())
+    noisy = noisy_scores(desk, spec, scored.scores.views, baseline=True)
+    public = released(spec, scored.scores.views, noisy=noisy)
+    kept = {n: str(desk.vault.keep_sealed(path.read_bytes())) for n, path in scored.runs.items()}
+    keep_signatures(desk.vault, name, scored.scans)
+    keep_scores(desk.vault, name, scored.scores)
+    return _log(
+        desk,
+        "baseline",
+        name,
+        public={**public, "type": "baseline", "embargo_until": None},
+        sealed={
+            "identity": identity_fields(identity),
+            "runs": kept,
+            "evidence": keep_told(desk.vault, name, spec, scored.scores),
+            "kept": desk.vault.kept(name),
+        },
+    )
+
+
+def reject(desk: Desk, submission_id: str, *, why: str) -> Decision:
+    """Refuse a submission, or what an entry's team proposed; the reason is public, for the team."""
+    submission = check_rejectable(desk, submission_id)
+    if submission.proposal is not None:
+        return _log(desk, "declined", submission_id, public={"why": why})
+    if submission.status == "rejected":
+        return Decision(id=submission_id, done=True, done_before=True)
+    return _log(desk, "rejected", submission_id, public={"why": why})
+
+
+def check_rejectable(desk: Desk, submission_id: str) -> Submission:
+    """A submission that waits for a decision, itself or its proposal, or was rejected before.
+
+    Raises:
+        InputError: it was published or withdrawn.
+    """
+    submission = desk.find(submission_id)
+    if submission.status != "rejected" and submission.proposal is None:
+        _check_pending(submission)
+    return submission
+
+
+def ask(desk: Desk, submission_id: str, *, text: str) -> Decision:
+    """Put a question to the team; it is public, and the submission waits for an answer."""
+    submission = desk.find(submission_id)
+    if submission.status == "asked" and submission.why == text:
+        return Decision(id=submission_id, done=True, done_before=True)
+    _check_pending(submission)
+    return _log(desk, "asked", submission_id, public={"why": text})
+
+
+def correct(
+    desk: Desk, submission_id: str, scores: ScoreFile, *, why: str, anyway: bool = False
+) -> Decision:
+    """Publish an erratum: scores made anew with today's labels and code, and the reason.
+
+    Args:
+        desk: its lock is held.
+        submission_id: an entry, or a baseline.
+        scores: what scoring it anew gave; kept also where no released score changes.
+        why: the reason; it is public.
+        anyway: log it also where no released score changes; so too while scores are sealed, for
+            who has an erratum must not tell whose score changed.
+
+    Raises:
+        InputError: the submission is not published, or its run has errors now.
+    """
+    submission = check_published(desk, submission_id)
+    check_scored(submission, scores)
+    spec = add_label_views(desk.spec_at(submission.received), desk.spec())
+    told = tell_again(desk, spec, submission, scores.views)
+    before = submission.scores
+    same = _is_as_before(submission, told, scores)
+    keep_scores(desk.vault, submission_id, scores)
+    # Later scores may be compared with these: the log says what they are, also where none is told.
+    evidence = keep_told(desk.vault, submission_id, spec, scores)
+    kept = {"evidence": evidence, "kept": desk.vault.kept(submission_id)}
+    done_before = same and bool(submission.errata) and submission.errata[-1][1] == why
+    anew = (kept["kept"], evidence) != (submission.kept, submission.evidence)
+    # While a score is sealed, an erratum only where it changed would tell that it did.
+    silent = anew and not told.sealed.keys().isdisjoint(("scores", "final"))
+    if (
+        same
+        and not silent
+        and _by_labels_alone(desk, submission, evidence)
+        and (done_before or not anyway)
+    ):
+        if anew:  # nothing is told, and the log vouches for what is kept
+            desk.log("reviewed", submission_id, sealed=kept)
+        return Decision(
+            id=submission_id,
+            done=True,
+            done_before=done_before,
+            before={} if done_before else before,
+        )
+    public = {**told.public, "why": why}
+    sealed = {**told.sealed, **kept}
+    logged = _log(desk, "corrected", submission_id, public=public, sealed=sealed)
+    return replace(logged, before=before)
+
+
+def _by_labels_alone(desk: Desk, submission: Submission, evidence: Mapping[str, str]) -> bool:
+    """Whether scores are what they were, or were made with other labels.
+
+    Others by the same labels are never taken over in silence: later runs are compared with them.
+    """
+    try:
+        return all(
+            follows_on(read_evidence(desk.vault, before), made, made.labels)
+            for view, before in submission.evidence.items()
+            if view in evidence
+            for made in (read_evidence(desk.vault, evidence[view]),)
+        )
+    except StoreError:  # what they were is lost
+        return False
+
+
+def _is_as_before(submission: Submission, told: Telling, scores: ScoreFile) -> bool:
+    """Whether an erratum would tell, now or later, what was told before, of as many queries."""
+    names = (*told.scores, *submission.final)
+    if any(submission.counts.get(name) != scores.views[name].n for name in names):
+        return False
+    known = {view: text for view, text in submission.spreads.items() if view in submission.scores}
+    final = told.public.get("final", {"scores": submission.final})["scores"]
+    now = (told.scores, told.spreads, final)
+    return now == (dict(submission.scores), known, dict(submission.final))
+
+
+def check_published(desk: Desk, submission_id: str) -> Submission:
+    """An entry whose score was released; a baseline too, if the vault has its runs.
+
+    Raises:
+        InputError: it is not published, or cannot be scored anew.
+    """
+    found = desk.history().submissions.get(submission_id)
+    submission = found if found is not None and found.baseline else desk.find(submission_id)
+    if submission.status != "published":
+        raise InputError(_refusal("not-published", submission_id, submission, "a published entry"))
+    if submission.baseline and not submission.runs:
+        expected = "an entry whose runs the vault has; add this one under a new name"
+        raise InputError(_refusal("not-scored", submission_id, submission, expected))
+    return submission
+
+
+def check_scored(submission: Submission, scores: ScoreFile) -> None:
+    """Refuse an erratum without a score.
+
+    Raises:
+        InputError: the run or its metadata has errors today, or no score is defined.
+    """
+    if not scores.views:
+        expected = "a run that can be scored with today's labels and code"
+        told = _refusal("not-scored", submission.id, submission, expected)
+        raise InputError([*scores.metadata_problems, told])
+
+
+def extend(desk: Desk, submission_id: str, *, until: date, why: str) -> Decision:
+    """Move the end of an embargo to a later day, for a reason.
+
+    Args:
+        desk: its lock is held.
+        submission_id: a published entry.
+        until: the new day of the reveal: after the one that was promised, and no farther from today
+            than an embargo may be from its submission.
+        why: the reason; it is public.
+
+    Raises:
+        InputError: the entry is not published under an embargo that still holds, or the day is
+            none of these.
+    """
+    submission = desk.find(submission_id)
+    if submission.status == "published" and submission.embargo_until == until:
+        return Decision(id=submission_id, done=True, done_before=True)
+    today = desk.now.date()
+    end = submission.embargo_until
+    if submission.status != "published" or end is None or end <= today:
+        expected = "a published entry under an embargo"
+        refusal = _refusal("no-embargo", submission_id, submission, expected)
+        if submission.status == "published" and end is not None and end <= today:
+            refusal = replace(refusal, found=f"an embargo that ended on {end}")
+        raise InputError(refusal)
+    months = desk.spec_at(submission.received).policy.embargo_months
+    latest = add_months(today, months)
+    if not end < until <= latest:
+        expected = f"a day after {end}, up to {latest}, {months} months from today"
+        hint = "the team was promised that day: an embargo does not become shorter"
+        raise InputError(
+            Problem(
+                code="embargo-day",
+                path=submission_id,
+                found=str(until),
+                expected=expected,
+                hint=hint if until < end else "",
+            )
+        )
+    public = {"embargo_until": until.isoformat(), "why": why}
+    return _log(desk, "extended", submission_id, public=public)
+
+
+def _log(
+    desk: Desk,
+    kind: str,
+    name: str,
+    *,
+    public: Mapping[str, Any],
+    sealed: Mapping[str, Any] | None = None,
+) -> Decision:
+    entry = desk.log(kind, name, public=public, sealed=sealed)
+    return Decision(id=name, done=True, event=entry.event.seq, kind=kind)
+
+
+def _obstacles(result: Review, why: str) -> tuple[str, ...]:
+    submission = result.submission
+    if not submission.pending:
+        return (f"it is {submission.status}",)
+    if not result.stands_against and not result.scores.views:
+        return ("there is no score: a run has errors",)
+    return _unanswered(result, why)
+
+
+def _unanswered(result: Review, why: str) -> tuple[str, ...]:
+    """The findings that stand against it, or that nobody has given a reason for."""
+    against = tuple(f"{f.rule}: {f.evidence}" for f in result.stands_against)
+    if against or not result.needs_reason or why.strip():
+        return against
+    asks = "; ".join(f"{f.rule}: {f.evidence}" for f in result.needs_reason)
+    return (f"a reason is needed (--why) for: {asks}",)
+
+
+def _check_pending(submission: Submission) -> None:
+    if not submission.pending:
+        raise InputError(
+            _refusal("already-decided", submission.id, submission, "one that waits for a decision")
+        )
+
+
+def _refusal(code: str, name: str, submission: Submission, expected: str) -> Problem:
+    found = "a baseline" if submission.baseline else f"a submission that is {submission.status}"
+    return Problem(code=code, path=name, found=found, expected=expected)
+
+
+# An organiser's own run: scored like any other, shown without rank, trophy or quota.
+
+_NAME = "organisers"
+
+
+def add_baseline(desk: Desk, name: str, runs: Mapping[str, Path], *, description: str) -> Decision:
+    """Score an organiser's runs and log them as a baseline.
+
+    Args:
+        desk: its lock is held.
+        name: a submission id, yyyymmdd-name.
+        runs: run (`SET`, `SET~2` and so on) -> its file, of each set of the board.
+        description: the system, as the page shows it.
+
+    Raises:
+        InputError: a run is missing or has errors, or the name is taken.
+    """
+    parse_submission_id(name)
+    note_held_out(desk)
+    spec = desk.spec().on(desk.now.date())
+    firsts = {name for name in runs if "~" not in name}
+    problems = [_wrong_set(n, runs, spec) for n in sorted(firsts ^ set(spec.sets))]
+    problems += check_seeds(runs, sets=spec.sets, most=spec.runs.seeds, path="baseline")
+    problems += [_no_file(path) for path in runs.values() if not path.is_file()]
+    if problems:
+        raise InputError(problems)
+    sets = load_sets(desk.repository, spec, vault=desk.vault)
+    scored = score_baseline(spec, sets, runs)
+    identity = Identity(
+        team=_NAME, institution="", description=description, paper="", code="", training_data=""
+    )
+    return publish_baseline(desk, name, scored, identity)
+
+
+def _wrong_set(name: str, runs: Mapping[str, Path], spec: BoardSpec) -> Problem:
+    return Problem(
+        code="missing-run",
+        path="baseline",
+        found=f"a run for '{name}'" if name in runs else f"no run for '{name}'",
+        expected="one run for each of: " + ", ".join(spec.sets),
+    )
+
+
+def _no_file(path: Path) -> Problem:
+    return Problem(
+        code="unreadable-file",
+        path=str(path),
+        found="no such file",
+        expected="a run file that can be read",
+    )
+
+
+# What organisers write about a submission under embargo: it is public at once, the team is not.
+
+
+def check_text(desk: Desk, text: str, *submissions: str, anyway: bool = False) -> None:
+    """Refuse a question or a reason that tells who sent a submission under embargo.
+
+    Of those that it is about, and of every other: a reason for one may name the team of another,
+    name both of two entries that only the organisers know to be alike, or say that something is
+    under embargo. A rejected or withdrawn one is never revealed, so its embargo counts as asked
+    for.
+
+    Args:
+        desk: of the organiser.
+        text: what the log would say in public, for good.
+        submissions: ids that it is about; those that the log does not know are left to others.
+        anyway: whether a person has looked and says that it tells nothing.
+
+    Raises:
+        InputError: `telling-text`; nothing was logged.
+    """
+    known = desk.history().submissions
+    about = [known[name] for name in submissions if name in known]
+    others = [one for one in known.values() if one not in about and one.is_hidden(desk.now.date())]
+    found = [_find(desk, text, submission) for submission in (*about, *others)]
+    found += [_find_tie(desk, text, submission) for submission in about]
+    problems = [problem for problem in found if problem is not None]
+    if problems and not anyway:
+        raise InputError(problems)
+
+
+def _find_tie(desk: Desk, text: str, submission: Submission) -> Problem | None:
+    """What ties a submission to another, while an embargo hides who sent either."""
+    day = desk.now.date()
+    known = desk.history().submissions.values()
+    hidden = [one for one in known if one.is_hidden(day) and not one.baseline]
+    named = [one for one in known if one.id != submission.id and _names_id(text, one.id)]
+    tied = next((one for one in named if submission in hidden or one in hidden), None)
+    said = re.search(r"\bembargo\w*", text, re.IGNORECASE)
+    if tied is not None:
+        found = f"it names {tied.id} beside it, and an embargo hides who sent one of them"
+    elif said is not None and hidden:
+        found = f"it says {quote(said[0])}: whoever sent it would learn of an entry that is hidden"
+    else:
+        return None
+    return Problem(
+        code="telling-text",
+        path=submission.id,
+        found=found,
+        expected="a text that is public at once and tells of no entry under embargo",
+        hint="write it without that; if it tells nothing: --yes",
+    )
+
+
+def _names_id(text: str, name: str) -> bool:
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text, re.IGNORECASE) is not None
+
+
+def _find(desk: Desk, text: str, submission: Submission) -> Problem | None:
+    for who, until in _senders(desk, submission):
+        if until is None or until <= desk.now.date():
+            continue
+        evidence = mentions(text, who.team, who.institution, links=(who.paper, who.code))
+        if evidence is not None:
+            return Problem(
+                code="telling-text",
+                path=submission.id,
+                found=evidence,
+                expected=f"a text that is public at once and tells nobody before {until:%d %b %Y}",
+                hint="write it without that; if it tells nothing: --yes",
+            )
+    return None
+
+
+def _senders(desk: Desk, submission: Submission) -> Iterator[tuple[Identity, date | None]]:
+    """Who sent it, by reviews and by what is not reviewed yet, and until when that is hidden."""
+    if submission.identity is not None:
+        yield submission.identity, submission.embargo_until
+    if submission.proposal is not None and submission.proposal.identity is not None:
+        yield submission.proposal.identity, submission.embargo_until
+    if submission.status == "received":
+        with suppress(TrustError, InputError):  # what does not open tells nobody
+            spec = desk.spec_at(submission.received)
+            _, manifest = open_manifest(desk.vault, spec, submission)
+            yield manifest, manifest.embargo_until

@@ -1,0 +1,279 @@
+"""A final: who is in it, and its one opening.
+
+Every submission brings a run for the final's queries, which is scored in the vault. Nothing of
+these scores leaves it but those of the finalists, in one event, after the last day.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heldout.board.log.final import Final, order_by_receipt
+from heldout.board.log.submission import Submission
+from heldout.board.organiser.decide import check_published
+from heldout.board.rules.changes import names_of_view
+from heldout.board.rules.final_view import FinalOutcome, decide_final
+from heldout.board.rules.release import release_score, score_vector
+from heldout.board.rules.spec import View
+from heldout.board.scores.kept import (
+    Evidence,
+    ScoreFile,
+    digest_evidence,
+    keep_evidence,
+    make_evidence,
+    read_kept,
+)
+from heldout.board.scores.score import ViewScore
+from heldout.board.scores.session import Desk, commit_held_out
+from heldout.errors import InputError, Problem, StoreError, quote
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalStep:
+    """What a call did.
+
+    Attributes:
+        final: as the log has it now.
+        event: number of the event that was logged, `None` where the log said the same before.
+    """
+
+    final: Final
+    event: int | None = None
+
+
+def name_finalists(desk: Desk, ids: Sequence[str], *, why: str = "") -> FinalStep:
+    """Name the entries that the final view scores, or others than before, until it is opened.
+
+    Several may be of one team: whoever has many names would have several finalists anyway, so a
+    rule against it would bind only teams that give one name. The luck that is printed counts each.
+
+    Args:
+        desk: its lock is held.
+        ids: published entries, in any order.
+        why: the reason, needed where others were named before; it is public.
+
+    Raises:
+        InputError: the board has no such view, the final was opened, there are too many, one is
+            named twice or can be no finalist, or a reason is missing; nothing was logged.
+        StoreError: the vault lacks the scores of one.
+    """
+    view, before = find_final_view(desk), desk.history().final
+    chosen = _choose(desk, view, ids)
+    if before is not None and before.finalists == tuple(chosen):
+        return FinalStep(final=before)
+    if before is not None and before.opened is not None:
+        raise InputError(
+            Problem(
+                code="final-opened",
+                path=f"view {view.name}",
+                found=f"other finalists, after the final was opened on {before.opened.at:%d %b %Y}",
+                expected="finalists that are named before anybody knows their scores",
+            )
+        )
+    if before is not None and not why:
+        raise InputError(_need_reason(view, f"other finalists than {', '.join(before.finalists)}"))
+    public = {"view": view.name, "finalists": chosen, "why": why}
+    return _log(desk, "named-finalists", public, {})
+
+
+def open_final(desk: Desk, *, why: str = "") -> FinalStep:
+    """Publish the finalists' scores on the final view, and who wins; cannot be taken back.
+
+    Called again it logs nothing, unless the scores are others by now: labels were corrected, with
+    a reason (`heldout correct`), and every finalist was scored again. Then the reason of that is
+    asked for, and both events stay in the log.
+
+    Args:
+        desk: its lock is held.
+        why: the reason, needed where the final was opened before; it is public.
+
+    Raises:
+        InputError: the board has no such view, the last day is not over, nobody is named, or a
+            reason is missing; nothing was logged.
+        StoreError: the vault lacks scores by the labels that the log commits to.
+    """
+    view, before = find_final_view(desk), desk.history().final
+    last = desk.spec().closes
+    if last is None or desk.now.date() <= last:
+        raise InputError(
+            Problem(
+                code="final-too-early",
+                path=f"view {view.name}",
+                found=f"{desk.now:%d %b %Y}",
+                expected=f"a day after the last one of the board, {last}",
+                hint="submissions are still taken, and the scores would tell about the queries",
+            )
+        )
+    if before is None:
+        raise InputError(
+            Problem(
+                code="no-finalists",
+                path=f"view {view.name}",
+                found="no finalists",
+                expected="finalists that are named before the scores are opened",
+                hint="heldout board finalists ID…",
+            )
+        )
+    commit_held_out(desk)
+    kept = {name: _read_scores(desk, view, name) for name in before.finalists}
+    evidence = {name: make_evidence(name, view, scores) for name, scores in kept.items()}
+    try:
+        public = final_fields(view, evidence, decimals=desk.spec().decimals)
+    except ValueError as error:
+        raise StoreError(f"the final cannot be decided, so nothing was opened: {error}") from None
+    sealed = {n: keep_evidence(desk.vault, one) for n, one in evidence.items()}
+    if before.opened is not None and dict(before.opened.evidence) == sealed:
+        return FinalStep(final=before)
+    if before.opened is not None and not why:
+        raise InputError(_need_reason(view, "other scores than those that were published"))
+    return _log(desk, "opened-final", {**public, "why": why}, {"evidence": sealed})
+
+
+def final_fields(view: View, evidence: Mapping[str, Evidence], *, decimals: int) -> dict[str, Any]:
+    """The public fields of an `opened-final`, but the reason.
+
+    The luck has one digit more than the scores: it is about as small as their last one.
+
+    Args:
+        view: the final one.
+        evidence: finalist -> scores by query, in the order of receipt.
+        decimals: digits after the point of a score.
+
+    Raises:
+        ValueError: they are not scores for the same queries, or for fewer than two.
+    """
+    names, scores = [*evidence], [one.score for one in evidence.values()]
+    outcome = _decide(scores)
+    luck = outcome.luck
+    return {
+        "view": view.name,
+        "final_scores": {
+            name: release_score(score.mean, decimals=decimals)
+            for name, score in zip(names, scores, strict=True)
+        },
+        "queries": {view.name: scores[0].n},
+        "best": names[outcome.best],
+        "below": [names[i] for i in outcome.below],
+        "winner": names[outcome.winner],
+        "luck": "" if luck is None else release_score(luck, decimals=decimals + 1),
+    }
+
+
+def _decide(scores: Sequence[ViewScore]) -> FinalOutcome:
+    known = [{q for q, value in one.per_query.items() if value is not None} for one in scores]
+    if any(queries != known[0] for queries in known):
+        raise ValueError("the finalists were scored on different queries")
+    return decide_final([score_vector(one.per_query, n=one.n) for one in scores])
+
+
+def has_other_scores(desk: Desk) -> bool:
+    """Whether a finalist was scored again, with other labels, since the final was opened."""
+    view, final = desk.spec().finalists_view, desk.history().final
+    opened = None if final is None else final.opened
+    if view is None or opened is None:
+        return False
+    submissions = desk.history().submissions
+    kept = {name: read_kept(desk.vault, submissions[name]) for name in opened.evidence}
+    return any(
+        scores is not None
+        and view.name in scores.views
+        and digest_evidence(make_evidence(name, view, scores)) != opened.evidence[name]
+        for name, scores in kept.items()
+    )
+
+
+def find_final_view(desk: Desk) -> View:
+    """The view on which finalists are scored.
+
+    Raises:
+        InputError: the board has none.
+    """
+    view = desk.spec().finalists_view
+    if view is not None:
+        return view
+    raise InputError(
+        Problem(
+            code="no-final-view",
+            path="board.toml",
+            found="no view with finalists",
+            expected="a view with public = false, final = true and finalists = 1 to 10",
+            hint="docs/organisers.md, A final",
+        )
+    )
+
+
+def _choose(desk: Desk, view: View, ids: Sequence[str]) -> list[str]:
+    """The ids in the order of receipt.
+
+    Raises:
+        InputError: they are too many, one stands there twice, or can be no finalist.
+        StoreError: the vault lacks the scores of one.
+    """
+    most = view.finalists or 0
+    twice = [name for i, name in enumerate(ids) if name in ids[:i]]
+    if twice or not 1 <= len(ids) <= most:
+        raise InputError(
+            Problem(
+                code="bad-finalists",
+                path=f"view {view.name}",
+                found=f"{quote(twice[0])} twice" if twice else f"{len(ids)} finalists",
+                expected=f"1 to {most} entries, each once",
+            )
+        )
+    chosen = {_check_finalist(desk, view, name).id for name in ids}
+    return list(order_by_receipt(chosen, desk.history().submissions))
+
+
+def _check_finalist(desk: Desk, view: View, name: str) -> Submission:
+    """A published entry that came in time and has a score on the view, which nobody looks at."""
+    submission = check_published(desk, name)
+    last = desk.spec().closes
+    if submission.baseline:
+        found, expected = "a baseline", "an entry: the organisers' own runs win nothing"
+    elif last is not None and submission.received.date() > last:
+        found, expected = f"received on {submission.received:%d %b %Y}", f"received until {last}"
+    elif view.name not in _read(desk, name).views:
+        found = f"no run on {view.set}: it came under rules that did not ask for one"
+        expected = "an entry with a run on the queries of the final"
+    else:
+        return submission
+    raise InputError(Problem(code="not-a-finalist", path=name, found=found, expected=expected))
+
+
+def _read(desk: Desk, name: str) -> ScoreFile:
+    kept = read_kept(desk.vault, desk.history().submissions[name])
+    if kept is None:
+        raise StoreError(
+            f"the vault has no scores of {name} that the log vouches for; restore them from the "
+            f'backup, or score it again: heldout correct {name} --why "…"'
+        )
+    return kept
+
+
+def _read_scores(desk: Desk, view: View, name: str) -> ScoreFile:
+    """What the vault has of a finalist, made with the labels that the log commits to.
+
+    Raises:
+        StoreError: it was made with others.
+    """
+    kept, names = _read(desk, name), names_of_view(view)
+    wanted = {n: digest for n, digest in desk.history().labels.items() if n in names}
+    if view.name not in kept.views or make_evidence(name, view, kept).labels != wanted:
+        raise StoreError(
+            f"{name} was scored with other labels of {view.set} than the log commits to, so the "
+            f'final stays closed; score every finalist again: heldout correct {name} --why "…"'
+        )
+    return kept
+
+
+def _need_reason(view: View, found: str) -> Problem:
+    expected = "a reason, which is public: --why TEXT"
+    return Problem(code="reason-missing", path=f"view {view.name}", found=found, expected=expected)
+
+
+def _log(desk: Desk, kind: str, public: Mapping[str, Any], sealed: Mapping[str, Any]) -> FinalStep:
+    entry = desk.log(kind, None, public=public, sealed=sealed)
+    final = desk.history().final
+    if final is None:
+        raise ValueError(kind)
+    return FinalStep(final=final, event=entry.event.seq)

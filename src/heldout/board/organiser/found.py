@@ -1,0 +1,179 @@
+"""Founds a board: both directories, from given queries and judgments."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+
+from heldout.board.log.events import format_entry, redact
+from heldout.board.organiser.rebuild import rebuild
+from heldout.board.rules.changes import is_key, list_stems
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.rules.template import NewBoard, new_board_files
+from heldout.board.scores.commitments import keep_versions, new_keys
+from heldout.board.scores.session import Desk, sit_down
+from heldout.board.scores.sets import SetData, check_sets, digest_public
+from heldout.board.store.repository import LOG, SPEC, Repository
+from heldout.board.store.vault import Vault, check_apart
+from heldout.charts.svg import check_extra
+from heldout.envelope.bundle import new_identity, recipient_of
+from heldout.envelope.keys import public_key
+from heldout.errors import StoreError
+from heldout.ids import digest_bytes
+from heldout.trec.qrels import Qrels, format_qrels
+from heldout.trec.queries import Queries, format_queries
+from heldout.trec.ranking import Order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenSet:
+    """A query set that an organiser gives.
+
+    Attributes:
+        queries: its queries.
+        qrels: its labels.
+        public: whether the labels may be published; else they go into the vault.
+    """
+
+    queries: Queries
+    qrels: Qrels
+    public: bool
+
+
+def choose_order(sets: Iterable[GivenSet]) -> tuple[Order, str]:
+    """How runs are best ordered, by the labels of a board that does not exist yet, and why.
+
+    Collections with one relevant document for a query follow MS MARCO, whose scripts read the rank
+    column. Elsewhere runs come from TREC tools, whose rank columns begin at 0, repeat or have gaps,
+    because trec_eval does not read them.
+    """
+    counts: list[int] = []
+    for given in sets:
+        for grades in given.qrels.judgments.values():
+            if any(grade > 1 for grade in grades.values()):
+                return "trec", "the labels are graded"
+            counts += [count] if (count := sum(grade > 0 for grade in grades.values())) else []
+    if counts and median(counts) > 1:
+        return "trec", f"a query has {median(counts):g} relevant documents, in the median"
+    return "msmarco", "the labels have one relevant document for a query, as on MS MARCO"
+
+
+def found_board(
+    root: Path,
+    vault_root: Path,
+    plan: NewBoard,
+    sets: Mapping[str, GivenSet],
+    *,
+    now: datetime,
+) -> Desk:
+    """Make board and vault, the first key, the first event, the first page, the first commit.
+
+    Args:
+        root: the board's folder, which must not hold a board.
+        vault_root: the vault's folder, which must be new and outside the board.
+        plan: what the board is; its `recipients` are replaced by the new key.
+        sets: its query sets by name.
+        now: the moment of the founding.
+
+    Raises:
+        StoreError: a folder is taken, or the vault would lie inside the board; nothing is made.
+        InputError: the plan is no board, its sets give no score, or its held-out labels are in the
+            open; likewise.
+        SetupError: the page could not be made; likewise.
+    """
+    check_extra()
+    check_apart(vault_root, root)
+    repository = Repository(root)
+    if is_founded(root, vault_root, plan, sets):
+        return sit_down(repository, Vault(vault_root, read_only=True), now=now)
+    going_on = Vault(vault_root).is_unfinished(root)
+    if not going_on and root.exists() and {path.name for path in root.iterdir()} - {".git"}:
+        raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
+    Vault(vault_root).check_new(board=root)
+    spec = parse_spec(new_board_files(replace(plan, recipients=["made later"]))[SPEC])
+    check_sets(spec, {name: _as_data(given) for name, given in sets.items()})
+    root.mkdir(parents=True, exist_ok=True)
+    vault = Vault.create(vault_root, board=root)
+    with vault.locked(), repository.locked():
+        files = new_board_files(replace(plan, recipients=[_recipient(vault, plan)]))
+        for name, given in sets.items():
+            _write_set(repository, vault, name, given)
+        for path, data in files.items():
+            repository.write_file(path, data)
+        if plan.forge is not None and plan.forge.hosted:
+            vault.keep_token_host(plan.forge.host)
+        desk = sit_down(repository, vault, now=now)
+        _open(desk, files[SPEC].decode())
+        vault.finish()
+    return desk
+
+
+def is_founded(root: Path, vault_root: Path, plan: NewBoard, sets: Mapping[str, GivenSet]) -> bool:
+    """Whether an earlier call founded just this board, so that a second one finds it done."""
+    repository, vault = Repository(root), Vault(vault_root)
+    entries = vault.entries()
+    if vault.is_unfinished(repository.root) or not entries or not vault.identities():
+        return False
+    files = new_board_files(replace(plan, recipients=[_recipient(vault, plan)]))
+    labels = {
+        name: digest_bytes(format_qrels(given.qrels.judgments))
+        for name, given in sets.items()
+        if not given.public
+    }
+    held = entries[0].get("labels") or {}
+    given_then = {name: digest for name, digest in held.items() if not is_key(name)}
+    same = entries[0].get("board.toml") == files[SPEC].decode() and given_then == labels
+    public = repository.files.read_lines(LOG)
+    return same and public.startswith(format_entry(redact(entries[0], ())))
+
+
+def _as_data(given: GivenSet) -> SetData:
+    return SetData(
+        queries=given.queries,
+        qrels=given.qrels,
+        digest=None,
+        excluded=frozenset(),
+        candidates=None,
+    )
+
+
+def _recipient(vault: Vault, plan: NewBoard) -> str:
+    """The public half of the vault's first key, which is made where there is none yet."""
+    if not vault.identities():
+        vault.add_identity("organiser", new_identity(plan.envelope).private)
+    return recipient_of(plan.envelope, vault.identities()[0])
+
+
+def first_signers(desk: Desk) -> dict[str, str]:
+    """The signers that a new board begins with: whoever founds it, under the name that they have.
+
+    The vault's signing key is made where there is none yet.
+    """
+    return {desk.by: public_key(desk.vault.own_signing_key())}
+
+
+def _write_set(repository: Repository, vault: Vault, name: str, given: GivenSet) -> None:
+    repository.write_file(f"queries/{name}.tsv", format_queries(given.queries.texts))
+    labels = format_qrels(given.qrels.judgments)
+    if given.public:
+        repository.write_file(f"qrels/{name}.qrels", labels)
+    else:
+        vault.labels_file(name).write_whole(labels, mode=0o600)
+
+
+def _open(desk: Desk, rules: str) -> None:
+    """The first event: the rules in the open, the digests of all that is held out sealed.
+
+    The salted digest commits the organiser to it without showing anything of it.
+    """
+    if not desk.vault.entries():
+        spec = parse_spec(rules.encode())
+        with new_keys(desk.vault, desk.history(), spec):
+            labels = desk.vault.held_out(list_stems(spec))
+            keep_versions(desk.vault, labels)
+            files = digest_public(desk.repository, spec)
+            public = {"board.toml": rules, "files": files, "signers": first_signers(desk)}
+            desk.log("opened-board", None, public=public, sealed={"labels": labels})
+    desk.repository.git.init()
+    rebuild(desk)

@@ -1,0 +1,316 @@
+"""Everything public, made again from the log and the time: a crash in it costs nothing."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import zip_longest
+
+from heldout.board.log.events import Entry, check_clock, format_entry
+from heldout.board.log.history import History, read_history
+from heldout.board.participant.checks import check_tree_rules
+from heldout.board.rules.changes import Difference, list_open
+from heldout.board.rules.spec import BoardSpec, Example
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.rules.template import (
+    WORKFLOW_PATHS,
+    format_readme,
+    format_recipients,
+    is_generated_readme,
+    workflow_files,
+)
+from heldout.board.scores.ratchet import list_without_baseline
+from heldout.board.scores.session import (
+    Desk,
+    NotedRules,
+    committed_log,
+    is_behind,
+    list_unlogged,
+    note_held_out,
+)
+from heldout.board.scores.trusting import measure_due
+from heldout.board.site.render import render_board
+from heldout.board.site.rules import BoardFacts, SetFacts
+from heldout.board.site.trust import list_trust
+from heldout.board.standings.seasons import current_standings, list_seasons
+from heldout.board.standings.standings import Standings, project
+from heldout.board.store.git import AS_IT_IS, ATTRIBUTES, Author
+from heldout.board.store.repository import (
+    KEYS,
+    LEADERBOARD,
+    LOG,
+    README,
+    SPEC,
+    TIMESTAMPS,
+    Repository,
+    WrittenPages,
+)
+
+_PUBLIC = (
+    *(SPEC, README, ".gitignore", ATTRIBUTES, "keys", "queries", "qrels", "candidates"),
+    *("submissions", LOG, LEADERBOARD, TIMESTAMPS, *WORKFLOW_PATHS.values()),
+)
+_KEEPER = Author(name="heldout", email="heldout@localhost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """What a rebuild left.
+
+    Attributes:
+        standings: the leaderboard of the moment.
+        changed: how many public files changed.
+        commit: the new commit, `None` where nothing differed.
+        revealed: entries whose embargo has ended since the last commit.
+        rules: the edited board.toml that this call logged, `None` where it logged none.
+        unlogged: held-out files that are others than the log commits to, and wait for a reason.
+        differences: the keys of board.toml that are not what the log has, where no vault is here.
+        unknown: files in `leaderboard/` that heldout did not write; they are left alone.
+        no_baseline: views in which no score can be published before they have a baseline.
+    """
+
+    standings: Standings
+    changed: int
+    commit: str | None
+    revealed: tuple[str, ...] = ()
+    rules: NotedRules | None = None
+    unlogged: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    unknown: tuple[str, ...] = ()
+    no_baseline: tuple[str, ...] = ()
+
+
+def rebuild(desk: Desk) -> Rebuilt:
+    """Bring the board up to the vault's log: sealed files, public log, page, one commit.
+
+    An embargo that ended is revealed here. Held-out files that are new are committed to first, and
+    then what the rules allow by now to be published of the ranking beside the scores is logged.
+    The rules are those of the log; an edit of board.toml is left alone.
+
+    Args:
+        desk: its lock is held, and its clock was looked at (`organiser.clock`).
+    """
+    before = committed_log(desk.repository)
+    rules = note_held_out(desk) or desk.accepted
+    measure_due(desk)
+    entries = desk.vault.entries()
+    public = project(entries, now=desk.now)
+    changed = int(desk.repository.write_file(KEYS, format_recipients(desk.spec().recipients)))
+    changed += _write_missing(desk.repository, desk.spec())
+    changed += _write_readme(desk)
+    changed += _write_submissions(desk, read_history(entries))
+    standings, pages = _write_pages(desk.repository, desk.spec(), public, desk.now)
+    # The log comes last: that it is whole and committed says that all the rest is (is_behind).
+    changed += desk.repository.write_file(LOG, b"".join(format_entry(e) for e in public))
+    revealed = () if before is None else _find_revealed(before, public)
+    commit = _commit(desk, _message(desk, before, public, revealed), without=pages.unknown)
+    return Rebuilt(
+        standings=standings,
+        changed=changed + pages.changed,
+        commit=commit,
+        revealed=revealed,
+        rules=rules,
+        unlogged=list_unlogged(desk),
+        unknown=pages.unknown,
+        no_baseline=_without_baseline(desk),
+    )
+
+
+def _without_baseline(desk: Desk) -> tuple[str, ...]:
+    """The views of today that wait for a baseline."""
+    return list_without_baseline(desk.history(), desk.spec().on(desk.now.date()))
+
+
+def catch_up(desk: Desk, *, news: bool) -> Rebuilt:
+    """Rebuild where there is news or the public side is behind; else leave everything alone."""
+    if news or is_behind(desk):
+        return rebuild(desk)
+    entries = desk.vault.entries()
+    standings, _ = current_standings(entries, desk.spec(), now=desk.now)
+    return Rebuilt(
+        standings=standings,
+        changed=0,
+        commit=None,
+        unlogged=list_unlogged(desk),
+        no_baseline=_without_baseline(desk),
+    )
+
+
+def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:
+    """The page alone, from the public log: what anybody with a clone can make.
+
+    What is sealed stays so; an embargo past its day is shown as `reveal due`. The rules are those
+    of the log.
+
+    Raises:
+        InputError: board.toml contradicts what the log fixes, as `check_tree_rules` has it.
+        StoreError: the public log is missing or damaged, or the clock is before its last event.
+    """
+    public = repository.log()
+    spec = repository.spec()
+    differences = check_tree_rules(repository, public)
+    check_clock(public[-1], now)
+    standings, pages = _write_pages(repository, spec, public, now)
+    return Rebuilt(
+        standings=standings,
+        changed=pages.changed,
+        commit=None,
+        differences=differences,
+        unknown=pages.unknown,
+    )
+
+
+def _write_missing(repository: Repository, spec: BoardSpec) -> int:
+    """What a board has beside its data; a file that lies there may be the organisers' own.
+
+    The forge's check, and that every clone gets the files as they are.
+    """
+    files = {ATTRIBUTES: AS_IT_IS, **workflow_files(spec.forge, install=spec.install)}
+    return sum(
+        repository.write_file(path, text)
+        for path, text in files.items()
+        if not repository.files.exists(path)
+    )
+
+
+def _write_readme(desk: Desk) -> int:
+    """README.md by the rules of today, unless an organiser has edited or removed it."""
+    files = desk.repository.files
+    if not files.exists(README):
+        return 0
+    rules = (parse_spec(text.encode()) for _, text in desk.history().rules)
+    if not is_generated_readme(files.read(README), rules):
+        return 0
+    return int(desk.repository.write_file(README, format_readme(desk.spec())))
+
+
+def _write_submissions(desk: Desk, history: History) -> int:
+    """The sealed files of published submissions, as they were received."""
+    return sum(
+        desk.repository.write_file(f"submissions/{name}", desk.vault.sealed(digest).read_bytes())
+        for submission in history.submissions.values()
+        if submission.status == "published"
+        for name, digest in submission.files.items()
+    )
+
+
+def _write_pages(
+    repository: Repository, spec: BoardSpec, public: tuple[Entry, ...], now: datetime
+) -> tuple[Standings, WrittenPages]:
+    seasons = list_seasons(public, spec, now=now)
+    standings, here = current_standings(public, spec, now=now)
+    facts = _facts(repository, here, public, standings)
+    pages = render_board(standings, spec, facts, seasons=seasons)
+    return standings, repository.write_leaderboard(pages)
+
+
+def _facts(
+    repository: Repository, spec: BoardSpec, public: tuple[Entry, ...], standings: Standings
+) -> BoardFacts:
+    counts = _count_judged(spec, standings)
+    sets = {
+        name: SetFacts(
+            queries=len(repository.queries(files.queries).texts),
+            judged=counts.get(name),
+        )
+        for name, files in spec.sets.items()
+        if repository.files.is_file(files.queries)  # the record of an old board has none
+    }
+    history = read_history(public)
+    return BoardFacts(
+        sets=sets,
+        events=len(public),
+        head=public[-1].hash,
+        example=spec.example or _example(repository, spec),
+        repository=spec.repository,
+        home=spec.home,
+        trust=list_trust(public),
+        closed=history.closed,
+        versions=tuple(_list_versions(history, standings)),
+    )
+
+
+def _list_versions(history: History, standings: Standings) -> Iterator[tuple[date, BoardSpec]]:
+    """The rules that held while somebody submitted, those of the first submission first."""
+    received = [one.received for one in history.submissions.values() if not one.baseline]
+    first = min(received, default=None)
+    if first is None:
+        return
+    ended = [moment for moment, _ in history.rules[1:]]
+    for (moment, text), end in zip_longest(history.rules, ended):
+        spec = parse_spec(text.encode(), path="the rules in the log")
+        season = next((one for one in spec.seasons if one.name == standings.season), None)
+        if end is None or end > first:
+            yield moment.date(), spec if season is None else spec.in_season(season)
+
+
+def _count_judged(spec: BoardSpec, standings: Standings) -> Mapping[str, int]:
+    """Query set -> queries that a mean is taken over, by the view that ranks or the set's first.
+
+    Another view of the same set may be of some of its queries only.
+    """
+    ranks = next(view for view in spec.views if view.name == spec.primary)
+    others = [view for view in spec.views if view.name != spec.primary and view.set != ranks.set]
+    return {
+        view.set: row.counts[view.name]
+        for view in (*reversed(others), ranks)
+        for row in standings.every
+        if view.name in row.counts
+    }
+
+
+def _example(repository: Repository, spec: BoardSpec) -> Example | None:
+    """The first query with public labels that has a relevant document."""
+    for files in spec.sets.values():
+        if files.qrels is None or not repository.files.is_file(files.qrels):
+            continue
+        qrels = repository.qrels(files.qrels).judgments
+        for query, text in repository.queries(files.queries).texts.items():
+            relevant = [d for d, grade in qrels.get(query, {}).items() if grade > 0]
+            if relevant:
+                return Example(query=text, document=relevant[0])
+    return None
+
+
+def _find_revealed(before: tuple[Entry, ...], after: tuple[Entry, ...]) -> tuple[str, ...]:
+    """Entries whose identity was sealed in the log before and is open now."""
+    return tuple(
+        str(new.event.submission)
+        for old, new in zip(before, after, strict=False)
+        if new.event.kind == "published" and "identity" in new.opened.keys() - old.opened.keys()
+    )
+
+
+def _public_paths(spec: BoardSpec) -> tuple[str, ...]:
+    paths = (*_PUBLIC, *list_open(spec))
+    registration = spec.registration
+    if registration is None or registration.agreement is None:
+        return paths
+    return (*paths, registration.agreement)
+
+
+def _message(
+    desk: Desk,
+    before: tuple[Entry, ...] | None,
+    after: tuple[Entry, ...],
+    revealed: tuple[str, ...],
+) -> str:
+    """What a commit brings, told from the logs: the same after a crash."""
+    parts = [f"revealed {', '.join(revealed)}"] if revealed else []
+    fresh = () if before is None else after[len(before) :]
+    if fresh:
+        last = fresh[-1].event
+        same = {e.event.submission for e in fresh if e.event.kind == last.kind}
+        more = f" and {len(same) - 1} more" if len(same) > 1 else ""
+        about = last.submission or desk.spec().name
+        parts.append(f"{last.kind} {about}{more} (event {last.seq})")
+    return "; ".join(parts) or f"rebuilt {desk.spec().name}"
+
+
+def _commit(desk: Desk, message: str, *, without: Sequence[str]) -> str | None:
+    git = desk.repository.git
+    if not git.is_repository():
+        return None
+    author = git.configured_author() or _KEEPER
+    return git.commit_paths(
+        _public_paths(desk.spec()), without=without, message=message, author=author, at=desk.now
+    )

@@ -1,0 +1,496 @@
+"""Takes in what has arrived: sealed bytes into the vault, then the event that fixes their time."""
+
+import secrets
+import zlib
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from heldout.board.log.manifest import Manifest, identity_fields, parse_manifest
+from heldout.board.log.registration import SubmissionSignature, split_signature
+from heldout.board.log.submission import Submission
+from heldout.board.policy.amending import refuse_changed_terms, refuse_closed_runs
+from heldout.board.policy.case import Case
+from heldout.board.policy.registered import is_signed
+from heldout.board.policy.table import METADATA_RULES, judge
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.scores.score import check_id, open_manifest, open_own_key, signature_field
+from heldout.board.scores.session import Desk
+from heldout.board.store.arrivals import Arrival, Taken, find_merged
+from heldout.envelope.bundle import file_names, open_metadata
+from heldout.envelope.keys import Form
+from heldout.errors import InputError, Problem, StoreError, TrustError, quote
+from heldout.ids import SubmissionId, digest_bytes
+
+# Two arrivals that claim one id at once: neither is taken in until an organiser has decided.
+#
+# An id can be read on the branch that it is sent from. Whoever is quick can send files of their
+# own under it, and the server does not say whose commit came first: dates in commits are what
+# their authors wrote, and the order of refs is that of their names. So whichever was taken
+# silently, the other team could lose its submission to whoever sorts first.
+
+
+def refuse_contested(
+    arrivals: Iterable[Arrival], *, known: Collection[str], accepted: Collection[str] = ()
+) -> list[Arrival]:
+    """The arrivals, where those that claim one new id are refused, all of them.
+
+    Args:
+        arrivals: of one call.
+        known: ids that are taken: those belong to whom they were received from.
+        accepted: sources that an organiser decided for; of several arrivals with one id, the one
+            that came from there is taken in and the others are refused.
+
+    Raises:
+        InputError: a source was named from which nothing came that is contested.
+    """
+    taken = {submission.lower(): submission for submission in known}
+    arrivals = [_refuse_look_alike(arrival, taken) for arrival in arrivals]
+    claims: dict[str, list[Arrival]] = defaultdict(list)
+    for arrival in arrivals:
+        # Metadata alone claim no new id: there is nothing yet that they could change.
+        new = arrival.id is not None and arrival.core and arrival.id.lower() not in taken
+        if arrival.id is not None and new and not arrival.problems:
+            claims[arrival.id.lower()].append(arrival)
+    contested = {id_: rivals for id_, rivals in claims.items() if _differ(rivals)}
+    _check_accepted(accepted, contested.values())
+    refused = {
+        id(arrival): _contested(arrival, rivals)
+        for rivals in contested.values()
+        for arrival in rivals
+        if not _is_chosen(arrival, rivals, accepted)
+    }
+    return [
+        replace(arrival, problems=(refused[id(arrival)],)) if id(arrival) in refused else arrival
+        for arrival in arrivals
+    ]
+
+
+def _refuse_look_alike(arrival: Arrival, taken: Mapping[str, str]) -> Arrival:
+    """An id that differs from another in case alone would be the same file on some machines."""
+    other = None if arrival.id is None else taken.get(arrival.id.lower())
+    if other is None or other == arrival.id or arrival.problems:
+        return arrival
+    problem = Problem(
+        code="id-taken",
+        path=str(arrival.id),
+        found=f"an id that differs from {other} in case alone",
+        expected="a new id",
+        hint="heldout draft makes a new id",
+    )
+    return replace(arrival, problems=(problem,))
+
+
+def _differ(rivals: list[Arrival]) -> bool:
+    """Whether they bring several runs or keys.
+
+    A copy with other metadata is no rival: only whoever has the submission's key can seal metadata
+    that open, and of those that do not the team's own take the place.
+    """
+    alike = rivals[0].core and all(rival.core == rivals[0].core for rival in rivals)
+    return len(rivals) > 1 and not alike
+
+
+def _is_chosen(arrival: Arrival, rivals: Iterable[Arrival], accepted: Collection[str]) -> bool:
+    """Whether an organiser decided for just this one."""
+    return [rival for rival in rivals if rival.source in accepted] == [arrival]
+
+
+def _contested(arrival: Arrival, rivals: Iterable[Arrival]) -> Problem:
+    others = ", ".join(sorted(rival.source for rival in rivals if rival is not arrival))
+    return Problem(
+        code="id-conflict",
+        path=str(arrival.id),
+        found=f"other files under this id, from {others}",
+        expected="one submission that claims an id",
+        hint=f"ask the teams whose it is, then: heldout inbox --accept {quote(arrival.source)}",
+    )
+
+
+def _check_accepted(accepted: Collection[str], contested: Iterable[list[Arrival]]) -> None:
+    sources = sorted({arrival.source for rivals in contested for arrival in rivals})
+    for source in sorted(set(accepted) - set(sources)):
+        raise InputError(
+            Problem(
+                code="id-conflict",
+                path="--accept",
+                found=f"{quote(source)}, from where nothing came that is contested",
+                expected="one of " + ", ".join(sources) if sources else "nothing, for none is",
+            )
+        )
+
+
+_METADATA = "-metadata.json."
+_SMALL = 1 << 17
+_LOOKED_AT = 1 << 14
+_LOOKS = 16
+_DENSE = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What became of one arrival.
+
+    Attributes:
+        source: where it came from.
+        id: the submission, `None` where not even that is clear.
+        team: handle of a team that registered; "" for a submission.
+        kind: the event's kind, `refused`, or `known` where it was taken in before.
+        problems: why it was refused.
+        mark: of a refusal: the same only for the same files and the same problems.
+        told_before: whether this refusal was told in full before.
+        notes: what the organisers should look at, though it was taken in.
+    """
+
+    source: str
+    id: SubmissionId | None
+    kind: str
+    problems: tuple[Problem, ...] = ()
+    mark: str = ""
+    told_before: bool = False
+    team: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def receive(
+    desk: Desk, arrivals: Iterable[Arrival], *, accepted: Collection[str] = ()
+) -> tuple[Receipt, ...]:
+    """Log every arrival that is new; each is safe in the vault before its event is written.
+
+    A refused arrival is told and leaves no event: it has no place in the board's history.
+
+    Args:
+        desk: its lock is held.
+        arrivals: what lies there.
+        accepted: sources that an organiser decided for, where two claim one id.
+
+    Raises:
+        InputError: a source was named from which nothing came that is contested.
+    """
+    told = desk.vault.told()
+    known = desk.history().submissions
+    fair = refuse_contested(arrivals, known=known, accepted=accepted)
+    receipts = [_take(desk, arrival) for arrival in fair]
+    return tuple(replace(r, told_before=True) if r.mark in told else r for r in receipts)
+
+
+def list_merged(desk: Desk, *, main: str) -> tuple[Arrival, ...]:
+    """What was merged into the board's main branch before it was taken in.
+
+    Args:
+        desk: its lock is held.
+        main: the commit of the main branch.
+    """
+    digests = {
+        digest
+        for entry in desk.vault.entries()
+        for name, digest in (entry.get("files") or {}).items()
+        if _METADATA in name
+    }
+    every = desk.history().submissions.values()
+    return tuple(
+        find_merged(
+            desk.repository.git,
+            desk.spec().envelope,
+            main=main,
+            logged=_read_whole(desk, digests),
+            published={s.id for s in every if s.status == "published"},
+        )
+    )
+
+
+def _read_whole(desk: Desk, digests: Iterable[str]) -> Iterator[bytes]:
+    """Those of the sealed files that are there and whole: the audit tells of the others."""
+    for digest in digests:
+        with suppress(StoreError):
+            yield desk.vault.sealed(digest).read_bytes()
+
+
+def note_told(desk: Desk, receipts: Iterable[Receipt]) -> None:
+    """Remember the refusals among these, so that later calls say them in one line."""
+    told = desk.vault.told()
+    marks = {receipt.mark for receipt in receipts if receipt.mark}
+    if not marks <= told:
+        desk.vault.keep_told(told | marks)
+
+
+def refused(arrival: Arrival, problems: tuple[Problem, ...]) -> Receipt:
+    """What becomes of an arrival that is not taken in."""
+    return _receipt(arrival, "refused", problems)
+
+
+def _take(desk: Desk, arrival: Arrival) -> Receipt:
+    if arrival.problems or arrival.id is None:
+        return _receipt(arrival, "refused", arrival.problems)
+    if _is_known(desk, arrival):
+        return _receipt(arrival, "known")
+    try:
+        kind = _log(desk, arrival, arrival.id)
+    except InputError as error:
+        return _receipt(arrival, "refused", error.problems)
+    except TrustError as error:
+        return _receipt(arrival, "refused", (_untrusted(arrival, error),))
+    return _receipt(arrival, kind)
+
+
+def _receipt(arrival: Arrival, kind: str, problems: tuple[Problem, ...] = ()) -> Receipt:
+    told = [arrival.fingerprint, *(f"{p.code} {p.path} {p.found}" for p in problems)]
+    mark = digest_bytes("\n".join(told).encode()) if kind == "refused" else ""
+    return Receipt(source=arrival.source, id=arrival.id, kind=kind, problems=problems, mark=mark)
+
+
+def taken_in(desk: Desk) -> frozenset[Taken]:
+    """Id and fingerprint of all that was taken in, as the log has them."""
+    return frozenset(
+        (str(entry.event.submission), entry.get("fingerprint"))
+        for entry in desk.vault.entries()
+        if entry.event.submission is not None and entry.get("fingerprint")
+    )
+
+
+def _is_known(desk: Desk, arrival: Arrival) -> bool:
+    return any(
+        entry.event.submission == arrival.id and entry.get("fingerprint") == arrival.fingerprint
+        for entry in desk.vault.entries()
+    )
+
+
+def _log(desk: Desk, arrival: Arrival, submission: SubmissionId) -> str:
+    desk.check_open("received")
+    spec = desk.spec()
+    names = file_names(spec.envelope, submission)
+    files = arrival.read()
+    before = desk.history().in_any_case(submission)
+    if before is not None and before.id == submission and _repeats(files, before, names.metadata):
+        return _update(desk, arrival, spec, files[names.metadata], before)
+    if before is not None:
+        raise InputError(_taken(submission, before))
+    if names.key not in files:
+        raise InputError(_nothing_to_update(arrival, None))
+    _check_sealed(spec.envelope, files)
+    desk.vault.check_room(sum(map(len, files.values())))
+    digests = {name: str(desk.vault.keep_sealed(data)) for name, data in files.items()}
+    public = {"files": digests, "fingerprint": arrival.fingerprint, "source": arrival.source}
+    desk.log("received", submission, public=public)
+    return "received"
+
+
+def _check_sealed(form: Form, files: Mapping[str, bytes]) -> None:
+    """Refuse large files that nobody sealed: a push of a few bytes could fill the vault with them.
+
+    What is sealed begins as its program writes it, and cannot be compressed. Where it is looked at
+    is drawn, so that no file can be made to pass.
+    """
+    magic = b"age-encryption.org/v1\n" if form == "age" else b"Salted__"
+    for name, data in files.items():
+        if len(data) <= _SMALL:
+            continue
+        starts = [secrets.randbelow(len(data) - _LOOKED_AT) for _ in range(_LOOKS)]
+        looked = [data[start : start + _LOOKED_AT] for start in starts]
+        dense = all(len(zlib.compress(part, 1)) > _DENSE * _LOOKED_AT for part in looked)
+        if not data.startswith(magic) or not dense:
+            raise InputError(
+                Problem(
+                    code="not-sealed",
+                    path=name,
+                    found="bytes that can be compressed" if not dense else "another beginning",
+                    expected=f"a file that was sealed in the form {form}",
+                    hint="heldout submit seals it",
+                )
+            )
+
+
+def _repeats(files: Mapping[str, bytes], before: Submission, metadata: str) -> bool:
+    """Whether nothing but the metadata may be new; runs and key stay as they were received.
+
+    Else anybody could take the open files of a submission and put a broken run beside them.
+    """
+    return not before.baseline and all(
+        digest_bytes(data) == before.files[name] for name, data in files.items() if name != metadata
+    )
+
+
+def _update(
+    desk: Desk, arrival: Arrival, spec: BoardSpec, sealed: bytes, before: Submission
+) -> str:
+    """New metadata under the same key: opens under it, has the same id, a higher revision."""
+    # What never opened may have been spoiled by somebody else, before the team's own was read.
+    spoiled = before.status == "rejected" and before.identity is None
+    if before.status in ("withdrawn", "rejected") and not spoiled:
+        raise InputError(_nothing_to_update(arrival, before))
+    names = file_names(spec.envelope, SubmissionId(before.id))
+    if _was_sent(desk, before.id, names.metadata, digest_bytes(sealed)):
+        raise InputError(_stale("the very file that was sent before", "a file of its own"))
+    key = open_own_key(desk.vault, desk.spec_at(before.received), before)
+    metadata, signature = split_signature(open_metadata(spec.envelope, sealed, key=key))
+    new = parse_manifest(metadata)
+    check_id(spec, new, before.id)
+    old = _metadata_in_force(desk, before)
+    if old is not None:
+        _check_revision(spec, old, new, before)
+    if before.status == "published":
+        refuse_closed_runs(desk.spec_at(before.received), new)
+        _check_metadata(desk, before, new)
+    _check_signer(desk, before, new, signature)
+    if spoiled:
+        _keep_runs(desk, arrival, before)
+    digest = str(desk.vault.keep_sealed(sealed))
+    if spoiled:
+        public = {"files": {**before.files, names.metadata: digest}, "source": arrival.source}
+        desk.log("received", before.id, public={**public, "fingerprint": arrival.fingerprint})
+        return "received"
+    kind = "proposed" if _renames(before, new) else "withdrawn" if new.withdrawn else "updated"
+    public = {"files": {names.metadata: digest}, "fingerprint": arrival.fingerprint}
+    public |= {"source": arrival.source} if kind == "proposed" else {}
+    told = {"identity": identity_fields(new), "revision": new.revision}
+    told |= signature_field(desk.spec_at(before.received), signature)
+    desk.log(kind, before.id, public=public, sealed=told)
+    return kind
+
+
+def _keep_runs(desk: Desk, arrival: Arrival, before: Submission) -> None:
+    """Store the runs once more that were removed when a spoiled copy was rejected."""
+    files = arrival.read()
+    for name, digest in before.files.items():
+        if desk.vault.has_sealed(digest):
+            continue
+        if name not in files:
+            raise InputError(_nothing_to_update(arrival, None))
+        desk.vault.check_room(len(files[name]))
+        desk.vault.keep_sealed(files[name])
+
+
+def _renames(before: Submission, new: Manifest) -> bool:
+    """Whether a published entry would be under another name: that is for an organiser to decide."""
+    known = before.identity
+    if before.status != "published" or known is None:
+        return False
+    return (new.team, new.institution) != (known.team, known.institution)
+
+
+def _check_metadata(desk: Desk, before: Submission, new: Manifest) -> None:
+    """What a submission's metadata has to say at the start, an entry's have to say for good."""
+    case = Case(
+        spec=desk.spec_at(before.received),
+        history=desk.history(),
+        id=SubmissionId(before.id),
+        received=before.received,
+        manifest=new,
+        problems={},
+        reader="organiser",
+    )
+    problems = [
+        Problem(
+            code=finding.rule,
+            path="metadata.json",
+            found=finding.evidence,
+            expected="what the board asks of every submission (docs/policy.md)",
+            hint="the entry stays as it is; mend it and call heldout amend",
+        )
+        for finding in judge(case, only=METADATA_RULES)
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _check_signer(
+    desk: Desk, before: Submission, new: Manifest, signature: SubmissionSignature | None
+) -> None:
+    """What one team has signed another cannot change, nor anybody who has only the seal's key."""
+    if before.signature is None:
+        return
+    history = desk.history()
+    updated = replace(before, revision=new.revision, signature=signature)
+    same = signature is not None and signature.team == before.signature.team
+    if not same or not is_signed(history, updated):
+        raise InputError(
+            Problem(
+                code="bad-signature",
+                path="metadata.json",
+                found="new metadata without the signature of the team that sent the submission",
+                expected=f"one by {before.signature.team}",
+                hint="amend in the clone that submitted it",
+            )
+        )
+
+
+def _metadata_in_force(desk: Desk, before: Submission) -> Manifest | None:
+    """The metadata that an update replaces; `None` where it is so wrong that it says nothing."""
+    try:
+        return open_manifest(desk.vault, desk.spec_at(before.received), before)[1]
+    except (InputError, TrustError):
+        # Anybody can send a copy of the open files with metadata of nonsense before the team's own.
+        return None
+
+
+def _was_sent(desk: Desk, submission: str, name: str, digest: str) -> bool:
+    """Whether an event has this very metadata file: the OpenSSL form need not count revisions."""
+    return any(
+        entry.event.submission == submission and (entry.get("files") or {}).get(name) == digest
+        for entry in desk.vault.entries()
+    )
+
+
+def _stale(found: str, expected: str) -> Problem:
+    return Problem(
+        code="stale-revision",
+        path="metadata.json:revision",
+        found=found,
+        expected=expected,
+        hint="an old file sent again is refused; heldout amend counts up by itself",
+    )
+
+
+def _check_revision(spec: BoardSpec, old: Manifest, new: Manifest, before: Submission) -> None:
+    if new.digests != old.digests:
+        raise TrustError
+    # The scripts of the MS MARCO boards write no revision: there it stays at 1.
+    same = spec.envelope == "openssl" and new.revision == old.revision == 1
+    last = max(old.revision, 0 if before.proposal is None else before.proposal.revision)
+    if new.revision <= last and not same:
+        expected = f"more than {last}, the last revision that was taken in"
+        raise InputError(_stale(str(new.revision), expected))
+    if before.status != "published":
+        return
+    if new.withdrawn:
+        raise InputError(
+            Problem(
+                code="published-stays",
+                path="metadata.json:withdrawn",
+                found="a withdrawal of a published entry",
+                expected="a submission without a released score",
+                hint="a released score cannot be taken back; ask the organisers for an erratum",
+            )
+        )
+    refuse_changed_terms((old.type, old.embargo_until), new)
+
+
+def _taken(submission: SubmissionId, before: Submission) -> Problem:
+    same = "an id" if before.id == submission else f"the id of {before.id} in another case"
+    return Problem(
+        code="id-taken",
+        path=str(submission),
+        found=f"other sealed files under {same}; it is {before.status} already",
+        expected="a new id, or files sealed under the key of the first ones",
+        hint="heldout draft makes a new id",
+    )
+
+
+def _nothing_to_update(arrival: Arrival, before: Submission | None) -> Problem:
+    return Problem(
+        code="nothing-to-update",
+        path=str(arrival.id),
+        found="metadata alone" if before is None else f"a submission that was {before.status}",
+        expected="a submission that was received before and still stands",
+        hint="submit all three files first" if before is None else "heldout draft makes a new id",
+    )
+
+
+def _untrusted(arrival: Arrival, error: TrustError) -> Problem:
+    return Problem(
+        code="untrusted",
+        path=str(arrival.id),
+        found=str(error),
+        expected="metadata sealed under the submission's own key",
+    )

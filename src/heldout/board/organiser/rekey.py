@@ -1,0 +1,600 @@
+"""Changes the organisers' keys: when one of them leaves, joins, or has lost a key.
+
+Everything that has to be drawn or opened is done first and written into one private note in the
+vault. From there on each step only carries out what the note says, so that a call which was killed
+goes on where it stopped: sealed keys, private keys, the event, board.toml, the page, and last the
+note.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from typing import Any, Literal
+
+import msgspec
+
+from heldout.board.log.events import Entry, Signers, check_clock, signers_of
+from heldout.board.log.submission import Submission
+from heldout.board.organiser.rebuild import Rebuilt, catch_up, rebuild
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.scores.commitments import among, check_recipients, own_recipients, plain
+from heldout.board.scores.session import Desk, note_held_out
+from heldout.board.scores.sets import digest_public
+from heldout.board.store.repository import SPEC
+from heldout.board.store.vault import Vault
+from heldout.envelope.bundle import (
+    file_names,
+    new_identity,
+    open_key,
+    recipient_of,
+    seal_key,
+    short_recipient,
+)
+from heldout.envelope.keys import Form, new_signing_key, public_key
+from heldout.errors import InputError, Problem, SetupError, StoreError, TrustError, quote
+from heldout.files.durable import File
+from heldout.ids import SubmissionId, digest_bytes
+
+# Plans a change of the organisers' keys: who goes, who comes, what is sealed again for whom.
+#
+# Nothing is changed here but that an edited board.toml is logged first.
+
+RETIRED = "retired-"
+"""What the names of private keys begin with that are kept only for what was sealed for them."""
+
+_LEAST_PREFIX = 8
+
+OldKeys = Literal["kept", "destroyed", "none"]
+"""What became of this vault's old private keys; `none` where it had lost them, or none went."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyChange:
+    """What an organiser asks for.
+
+    Attributes:
+        new_key: whether this vault gets a new key, and its own old one goes.
+        add: public keys of organisers who join.
+        drop: public keys, or their first 8 characters or more, of organisers who leave.
+        why: the reason; it is public.
+        destroy_old: whether private keys that are no longer in use are removed.
+        grace_until: last day on which submissions that were sealed for an old key of this vault
+            are taken; it means nothing where none is kept.
+        sign: whether events are signed from this one on, on a board where they were not.
+        add_signers: name -> public key of organisers who sign events from now on.
+        drop_signers: names of signers, or the first 8 digits or more of their keys, who do not.
+    """
+
+    new_key: bool
+    add: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    sign: bool = False
+    add_signers: Mapping[str, str] = field(default_factory=dict)
+    drop_signers: Sequence[str] = ()
+    why: str
+    destroy_old: bool = False
+    grace_until: date
+
+
+class KeyPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that the steps of a change need. It holds a private key, and is as private as one.
+
+    Attributes:
+        by: who acts, as the log names them.
+        events: number of events before it.
+        before: the board's recipients before it.
+        recipients: and after it.
+        added, removed: the difference.
+        why: the reason.
+        private: the vault's new key, "" where it gets none.
+        old_keys: what becomes of its old ones.
+        grace_until: last day on which what is sealed for them is taken; `None` for never.
+        sealed_again: id -> a submission's own key, sealed for the recipients after it.
+        not_opened: ids of those whose own key opens for nobody here.
+        signers: who signs events after it; empty where they are not signed.
+        signing: the vault's new key for signatures, empty where it gets none.
+    """
+
+    by: str
+    events: int
+    before: tuple[str, ...]
+    recipients: tuple[str, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    why: str
+    private: str
+    old_keys: OldKeys
+    grace_until: date | None
+    sealed_again: dict[str, bytes]
+    not_opened: tuple[str, ...]
+    signers: dict[str, str] = msgspec.field(default_factory=dict)
+    signing: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnKey:
+    """A private key in the vault."""
+
+    file: File
+    recipient: str
+    private: str
+
+    @property
+    def retired(self) -> bool:
+        """Whether it is kept only for what was sealed for it."""
+        return self.file.name.startswith(RETIRED)
+
+
+def make_plan(desk: Desk, change: KeyChange) -> KeyPlan:
+    """Draw, open and seal all that a change needs, so that any number of calls can carry it out.
+
+    Raises:
+        InputError: a public key is wrong or unknown, or none that opens here would stay.
+        StoreError: nothing would change.
+    """
+    note_held_out(desk)
+    spec, vault = desk.spec(), desk.vault
+    own = list(own_keys(spec.envelope, vault))
+    removed = _find_removed(spec, own, change)
+    private = _new_private(spec, own) if change.new_key else ""
+    fresh = [recipient_of(spec.envelope, private)] if private else []
+    kept = [key for key in spec.recipients if not among(key, removed)]
+    added = [key.strip() for key in (*fresh, *change.add) if not among(key, kept)]
+    recipients = (*kept, *added)
+    retired = [key for key in own if key.retired or among(key.recipient, removed)]
+    signing = _new_signing(desk, change)
+    signers = _change_signers(desk, change, spec, signing=signing, fresh=fresh)
+    same = signers == signers_of(vault.entries())
+    if not added and not removed and same and not (change.destroy_old and retired):
+        raise StoreError("no key goes and none comes, so nothing was done")
+    text = set_recipients(desk.rules(), recipients)
+    after = parse_spec(text.encode(), path=SPEC)
+    check_recipients(after, text, None if private else vault)
+    sealed_again, not_opened = _seal_again(desk, spec.envelope, recipients)
+    going = any(among(key.recipient, removed) for key in own)
+    return KeyPlan(
+        by=desk.by,
+        events=len(vault.entries()),
+        before=spec.recipients,
+        recipients=recipients,
+        added=tuple(added),
+        removed=tuple(removed),
+        why=change.why,
+        private=private,
+        old_keys="none" if not retired else "destroyed" if change.destroy_old else "kept",
+        grace_until=change.grace_until if going and not change.destroy_old else None,
+        sealed_again=sealed_again,
+        not_opened=not_opened,
+        signers=signers,
+        signing=signing,
+    )
+
+
+def _new_signing(desk: Desk, change: KeyChange) -> bytes:
+    """A new key for signatures where the vault's keys are changed, or has none for what begins."""
+    own = desk.vault.own_signer(signers_of(desk.vault.entries()))
+    if change.new_key and own is not None:
+        return new_signing_key("ORGANISER")
+    if change.sign and not desk.vault.signing_keys():
+        return new_signing_key("ORGANISER")
+    return b""
+
+
+def _change_signers(
+    desk: Desk, change: KeyChange, spec: BoardSpec, *, signing: bytes, fresh: Sequence[str]
+) -> dict[str, str]:
+    """Who signs events after the change; empty where they are not signed.
+
+    Raises:
+        InputError: a signer is wrong, unknown, known already, or this vault's own.
+    """
+    vault = desk.vault
+    before = signers_of(vault.entries())
+    own = vault.own_signer(before)
+    after = dict(before)
+    if change.sign and before:
+        raise InputError(
+            _wrong_signer("--sign", "a board whose events are not signed", "leave --sign out")
+        )
+    if not (before or change.sign) and (change.add_signers or change.drop_signers):
+        raise InputError(
+            _wrong_signer(
+                "a board whose events are not signed", "--sign, with which this begins", "--sign"
+            )
+        )
+    for text in change.drop_signers:
+        name = _find_signer(before, text)
+        if own is not None and name == own.name:
+            raise InputError(
+                _wrong_signer(
+                    f"{quote(text)}, the key of this vault",
+                    "another organiser's: the event that drops a signer is signed by one who stays",
+                    "let another organiser drop it, or change it: without --keep-key",
+                )
+            )
+        del after[name]
+    if own is not None and signing:
+        del after[own.name]
+        after[_renamed(desk, spec, own.name, fresh)] = public_key(signing)
+    if change.sign:
+        after[desk.by] = public_key(signing or vault.own_signing_key())
+    for name, key in change.add_signers.items():
+        if name in after or key in after.values():
+            raise InputError(
+                _wrong_signer(f"{quote(name)}, a signer already", "a name and a key of nobody", "")
+            )
+        after[name] = key
+    return after
+
+
+def _renamed(desk: Desk, spec: BoardSpec, name: str, fresh: Sequence[str]) -> str:
+    """An organiser who is called by their public key is called by the new one."""
+    keys = [
+        short_recipient(spec.envelope, key) for key in own_recipients(spec.envelope, desk.vault)
+    ]
+    return short_recipient(spec.envelope, fresh[0]) if fresh and name in keys else name
+
+
+def _find_signer(signers: Signers, text: str) -> str:
+    found = [
+        name
+        for name, key in signers.items()
+        if name == text or (len(text) >= _LEAST_PREFIX and key.startswith(text))
+    ]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(f"{name} ({key[:16]}…)" for name, key in signers.items())
+    raise InputError(_wrong_signer(f"{quote(text)}, no signer", f"one of: {names}", ""))
+
+
+def _wrong_signer(found: str, expected: str, hint: str) -> Problem:
+    return Problem(
+        code="wrong-signer", path="signers of the board", found=found, expected=expected, hint=hint
+    )
+
+
+def set_recipients(rules: str, recipients: Sequence[str]) -> str:
+    """The text of a board.toml with other recipients; all else stays byte for byte.
+
+    Raises:
+        InputError: the key `recipients` does not stand at the beginning of a line.
+    """
+    lines = rules.splitlines(keepends=True)
+    told = f"recipients = {msgspec.json.encode(list(recipients)).decode()}\n"
+    wanted = {**tomllib.loads(rules), "recipients": list(recipients)}
+    for start, end in _find_statement(lines):
+        text = "".join([*lines[:start], told, *lines[end:]])
+        if _parses_as(text, wanted):
+            return text
+    raise InputError(
+        Problem(
+            code="board-spec",
+            path=SPEC,
+            found="no line that begins with recipients =",
+            expected="the organisers' public keys at the top of the file",
+            hint='recipients = ["age1..."]',
+        )
+    )
+
+
+def own_keys(form: Form, vault: Vault) -> Iterator[OwnKey]:
+    """The vault's keys of a form; a file of another form, or none at all, is passed over."""
+    for file in vault.identity_files():
+        private = file.read_bytes().decode("ascii", "replace")
+        try:
+            recipient = recipient_of(form, private)
+        except SetupError:
+            continue
+        yield OwnKey(file=file, recipient=recipient, private=private)
+
+
+def _find_removed(spec: BoardSpec, own: Sequence[OwnKey], change: KeyChange) -> list[str]:
+    """The recipients that go: who leaves, and with a new key the old one of this vault.
+
+    Raises:
+        InputError: one that leaves is none of them, or nobody knows which one was lost.
+    """
+    removed = [_find_recipient(spec, text) for text in change.drop]
+    if not change.new_key:
+        return removed
+    ours = [key for key in spec.recipients if among(key, [k.recipient for k in own])]
+    if not ours and not removed:
+        if len(spec.recipients) > 1:
+            raise InputError(
+                _wrong_key(
+                    "no recipient whose private key lies in the vault",
+                    "the one that was lost, by name, for the others may not go",
+                    "--drop " + " or --drop ".join(key[:16] for key in spec.recipients),
+                )
+            )
+        return list(spec.recipients)
+    return [*removed, *(key for key in ours if not among(key, removed))]
+
+
+def _find_recipient(spec: BoardSpec, text: str) -> str:
+    found = [key for key in spec.recipients if plain(key).startswith(plain(text))]
+    if len(found) == 1 and len(plain(text)) >= _LEAST_PREFIX:
+        return found[0]
+    told = "several recipients that begin so" if len(found) > 1 else "no recipient"
+    names = ", ".join(f"{key[:16]}…" for key in spec.recipients)
+    raise InputError(
+        _wrong_key(f"{quote(text)}: {told}", f"at least {_LEAST_PREFIX} characters of: {names}", "")
+    )
+
+
+def _wrong_key(found: str, expected: str, hint: str) -> Problem:
+    return Problem(
+        code="board-spec", path=f"{SPEC}:recipients", found=found, expected=expected, hint=hint
+    )
+
+
+def _new_private(spec: BoardSpec, own: Sequence[OwnKey]) -> str:
+    """A key that lies in the vault and is nobody's recipient yet, or a fresh one."""
+    spare = [k for k in own if not k.retired and not among(k.recipient, spec.recipients)]
+    return spare[0].private if spare else new_identity(spec.envelope).private
+
+
+def _seal_again(
+    desk: Desk, form: Form, recipients: Sequence[str]
+) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """The own keys of all submissions that stand, for other organisers; and those that stay shut.
+
+    What was sealed in the board's other form stays as it is: its old key is of that form, too.
+    """
+    again: dict[str, bytes] = {}
+    shut = []
+    for submission in desk.history().submissions.values():
+        standing = submission.pending or submission.status == "published"
+        if not standing or submission.baseline:
+            continue
+        if desk.spec_at(submission.received).envelope != form:
+            continue
+        try:
+            key = open_key(form, _sealed_key(desk, form, submission), desk.vault.identities())
+        except TrustError:
+            shut.append(submission.id)
+        else:
+            again[submission.id] = seal_key(form, key, recipients)
+    return again, tuple(shut)
+
+
+def _sealed_key(desk: Desk, form: Form, submission: Submission) -> bytes:
+    first = submission.files[file_names(form, SubmissionId(submission.id)).key]
+    return desk.vault.sealed(submission.sealed_again or first).read_bytes()
+
+
+def _find_statement(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The lines of a statement `recipients = …`, which may go over several."""
+    for start, line in enumerate(lines):
+        if not re.match(r"[ \t]*recipients[ \t]*=", line):
+            continue
+        for end in range(start + 1, len(lines) + 1):
+            if _parses_as("".join(lines[start:end]), None):
+                yield start, end
+                break
+
+
+def _parses_as(text: str, wanted: Mapping[str, object] | None) -> bool:
+    """Whether a text is TOML, and says just that where something is wanted."""
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return wanted is None or found == wanted
+
+
+_NOTE = "identities/rekeying"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rekeyed:
+    """What a change of keys left.
+
+    Attributes:
+        event: number of its event.
+        went_on: whether it was begun by an earlier call, whose change it is.
+        done_before: whether an earlier call had done it.
+        added, removed: public keys.
+        signers: who signs events from now on; empty where they are not signed.
+        old_keys: what became of this vault's old private keys.
+        grace_until: last day on which what is sealed for them is taken, `None` where there is none.
+        sealed_again: ids of the submissions whose keys were sealed for the organisers of now.
+        not_opened: ids of those that nobody here can open.
+        waiting: ids among these that wait for a decision: they can only be refused.
+        rebuilt: the board afterwards.
+    """
+
+    event: int
+    went_on: bool = False
+    done_before: bool = False
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    signers: Signers
+    old_keys: OldKeys
+    grace_until: date | None
+    sealed_again: tuple[str, ...]
+    not_opened: tuple[str, ...]
+    waiting: tuple[str, ...]
+    rebuilt: Rebuilt
+
+
+def is_begun(vault: Vault) -> bool:
+    """Whether a change of keys was stopped on its way, so that the next call goes on with it."""
+    return vault.files.is_file(_NOTE)
+
+
+def ensure_key(vault: Vault, *, now: datetime) -> None:
+    """Give a vault that has lost its keys a new one, so that somebody sits at the desk.
+
+    It is nobody's recipient until `rekey` makes it one.
+
+    Args:
+        vault: its lock is held.
+        now: the moment of the call.
+
+    Raises:
+        StoreError: the clock went backwards; no key is made.
+    """
+    check_clock(vault.entries()[-1], now)
+    form = parse_spec(vault.history().rules[-1][1].encode(), path=SPEC).envelope
+    if next(own_recipients(form, vault), None) is None:
+        _add_key(vault, new_identity(form).private)
+
+
+def rekey(desk: Desk, change: KeyChange) -> Rekeyed:
+    """Change the organisers' keys, or go on with a change that was begun.
+
+    A change that was logged last, and for this very reason, is done and not made again.
+
+    Args:
+        desk: its lock is held.
+        change: what is asked for; that of an earlier call which was stopped comes first.
+
+    Raises:
+        InputError: a public key is wrong or unknown, or none that opens here would stay.
+        StoreError: nothing would change, or the clock went backwards: no key is made then.
+    """
+    check_clock(desk.vault.entries()[-1], desk.now)
+    note = desk.vault.files.file(_NOTE)
+    went_on = is_begun(desk.vault)
+    before = None if went_on else _find_done(desk, change)
+    if before is not None:
+        return _tell_again(desk, before, catch_up(desk, news=False))
+    if not went_on:
+        note.write_whole(msgspec.json.encode(make_plan(desk, change)), mode=0o600)
+    try:
+        plan = msgspec.json.decode(note.read_bytes(), type=KeyPlan)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise StoreError(f"{note} is damaged; restore it from the backup, or remove it") from None
+    _check_overtaken(desk, plan)
+    rekeyed = _carry_out(desk, plan, went_on=went_on)
+    note.delete()
+    return rekeyed
+
+
+def _find_done(desk: Desk, change: KeyChange) -> Entry | None:
+    """The event of the very change that is asked for, if no other came after it."""
+    logged = [entry for entry in desk.vault.entries() if entry.event.kind == "rekeyed"]
+    recipients = desk.spec().recipients
+    if not logged or logged[-1].get("why") != change.why:
+        return None
+    gone = not any(plain(key).startswith(plain(text)) for key in recipients for text in change.drop)
+    come = all(among(key, recipients) for key in change.add)
+    signers = signers_of(desk.vault.entries())
+    gone = gone and not any(
+        name == text or key.startswith(text)
+        for name, key in signers.items()
+        for text in change.drop_signers
+    )
+    come = come and change.add_signers.items() <= signers.items()
+    come = come and (bool(signers) or not change.sign)
+    return logged[-1] if gone and come else None
+
+
+def _tell_again(desk: Desk, entry: Entry, rebuilt: Rebuilt) -> Rekeyed:
+    until = entry.get("grace_until")
+    return Rekeyed(
+        event=entry.event.seq,
+        done_before=True,
+        added=tuple(entry.get("added")),
+        removed=tuple(entry.get("removed")),
+        signers=signers_of(desk.vault.entries()),
+        old_keys=entry.get("old_keys"),
+        grace_until=None if until is None else date.fromisoformat(until),
+        sealed_again=tuple(entry.get("sealed_again")),
+        not_opened=tuple(entry.get("not_opened")),
+        waiting=_still_waiting(desk, entry.get("not_opened")),
+        rebuilt=rebuilt,
+    )
+
+
+def _still_waiting(desk: Desk, names: Sequence[str]) -> tuple[str, ...]:
+    submissions = desk.history().submissions
+    return tuple(name for name in names if submissions[name].pending)
+
+
+def _check_overtaken(desk: Desk, plan: KeyPlan) -> None:
+    """Refuse to go on where the recipients were changed by others since the plan was made."""
+    in_force = parse_spec(desk.history().rules[-1][1].encode(), path=SPEC).recipients
+    if in_force not in (plan.before, plan.recipients):
+        raise StoreError(
+            "the board's recipients were changed since this change of keys was begun; remove "
+            f"{desk.vault.root / _NOTE} and call again"
+        )
+
+
+def _carry_out(desk: Desk, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
+    """Every step can be done twice: a call that goes on does them all."""
+    sealed = {name: str(desk.vault.keep_sealed(data)) for name, data in plan.sealed_again.items()}
+    _change_keys(desk, plan)
+    text = set_recipients(desk.rules(), plan.recipients)
+    before = signers_of(desk.vault.entries()[: plan.events])
+    # The event first: board.toml without it would be an edit that changes keys, and be refused.
+    event = _log(desk, plan, text, sealed)
+    desk.repository.write_file(SPEC, text.encode())
+    for key in set(before.values()) - set(plan.signers.values()):
+        desk.vault.remove_signing_key(key)
+    if plan.old_keys == "destroyed":
+        for file in desk.vault.identity_files():
+            if file.name.startswith(RETIRED):
+                file.delete()
+    own = desk.vault.own_signer(plan.signers)
+    rebuilt = rebuild(desk if own is None else replace(desk, by=own.name))
+    return Rekeyed(
+        event=event,
+        went_on=went_on,
+        added=plan.added,
+        removed=plan.removed,
+        signers=plan.signers,
+        old_keys=plan.old_keys,
+        grace_until=plan.grace_until,
+        sealed_again=tuple(sealed),
+        not_opened=plan.not_opened,
+        waiting=_still_waiting(desk, plan.not_opened),
+        rebuilt=rebuilt,
+    )
+
+
+def _change_keys(desk: Desk, plan: KeyPlan) -> None:
+    """Retire the old private keys, then put the new one in: no moment has neither."""
+    form = desk.spec().envelope
+    for key in own_keys(form, desk.vault):
+        if among(key.recipient, plan.removed) and not key.retired:
+            mark = digest_bytes(plain(key.recipient).encode())[:8]
+            desk.vault.files.rename(key.file.path, f"identities/{RETIRED}{mark}.txt")
+    if plan.signing:
+        desk.vault.add_signing_key(plan.signing)
+    if plan.private and plan.private not in desk.vault.identities():
+        _add_key(desk.vault, plan.private)
+
+
+def _log(desk: Desk, plan: KeyPlan, text: str, sealed: Mapping[str, str]) -> int:
+    """Log the event unless an earlier call did; its number."""
+    for entry in desk.vault.entries()[plan.events :]:
+        if entry.event.kind == "rekeyed":
+            return entry.event.seq
+    public: dict[str, Any] = {
+        "board.toml": text,
+        "added": list(plan.added),
+        "removed": list(plan.removed),
+        "why": plan.why,
+        "old_keys": plan.old_keys,
+        "grace_until": None if plan.grace_until is None else plan.grace_until.isoformat(),
+        "sealed_again": dict(sealed),
+        "not_opened": list(plan.not_opened),
+    }
+    known = desk.history().files  # a session begins only where the folder has these
+    public["files"] = digest_public(desk.repository, desk.spec()) if known is None else dict(known)
+    if plan.signers:
+        public["signers"] = plan.signers
+    named = Desk(repository=desk.repository, vault=desk.vault, now=desk.now, by=plan.by)
+    return named.log("rekeyed", None, public=public).event.seq
+
+
+def _add_key(vault: Vault, private: str) -> None:
+    taken = {file.name.removesuffix(".txt") for file in vault.identity_files()}
+    names = ("organiser", *(f"organiser-{number}" for number in range(2, len(taken) + 3)))
+    vault.add_identity(next(name for name in names if name not in taken), private)

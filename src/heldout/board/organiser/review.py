@@ -1,0 +1,249 @@
+"""Opens, scores and judges what was received; decides nothing and publishes nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from heldout.board.log.history import Amendment, list_amendments, list_proposed
+from heldout.board.log.manifest import Manifest, identity_fields
+from heldout.board.log.submission import Submission
+from heldout.board.policy.case import Case
+from heldout.board.policy.checks import QuotaState, quota_state
+from heldout.board.policy.similarity import compare_seeds
+from heldout.board.policy.table import NAME_RULES, Finding, judge
+from heldout.board.scores.compared import compare_runs, list_distances, list_others, signatures_of
+from heldout.board.scores.kept import ScoreFile, read_kept
+from heldout.board.scores.rescoring import (
+    is_earlier,
+    keep_outcome,
+    lacks_key,
+    mend_kept,
+    open_and_score,
+)
+from heldout.board.scores.score import ViewScore, open_manifest, open_signed, signature_field
+from heldout.board.scores.session import Desk
+from heldout.board.scores.sets import SetData
+from heldout.ids import SubmissionId
+from heldout.scoring.cache import code_version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """A submission with everything that a person decides by.
+
+    Attributes:
+        submission: as the log knows it now.
+        manifest: its metadata, `None` where it does not open or is wrong.
+        scores: what opening it gave.
+        findings: what the policy of its day says.
+        quota: the team's, `None` without a manifest.
+        done_before: whether an earlier call had opened and scored it.
+        amendments: what the team changed in its metadata since it was first opened.
+        proposed: what the team of a published entry asks to change; `manifest` and `findings` are
+            then those of what is asked for.
+        lost: earlier submissions of which the vault keeps nothing that can be read or made anew,
+            so that it could not be held against them.
+    """
+
+    submission: Submission
+    manifest: Manifest | None
+    scores: ScoreFile
+    findings: tuple[Finding, ...]
+    quota: QuotaState | None
+    done_before: bool
+    amendments: tuple[Amendment, ...] = ()
+    proposed: tuple[Amendment, ...] = ()
+    lost: tuple[str, ...] = ()
+
+    @property
+    def stands_against(self) -> tuple[Finding, ...]:
+        """The findings that forbid publication."""
+        return tuple(finding for finding in self.findings if finding.severity == "reject")
+
+    @property
+    def needs_reason(self) -> tuple[Finding, ...]:
+        """The findings that a person has to answer with a reason."""
+        return tuple(finding for finding in self.findings if finding.severity == "review")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    findings: tuple[Finding, ...]
+    quota: QuotaState | None = None
+    lost: tuple[str, ...] = ()
+
+
+def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Review:
+    """Open, score and judge one submission; what was done before is not done again.
+
+    In a shared vault what waits for a decision is always scored anew: whoever can write to its
+    remote could have left other scores there.
+
+    Raises:
+        InputError: the log knows no such submission.
+    """
+    submission = desk.find(submission_id)
+    scores = read_kept(desk.vault, submission)
+    known = scores is not None and _is_known(desk, submission, scores, sets)
+    if scores is None and _is_removed(desk, submission):
+        why = f"its sealed run was removed when it was {submission.status}"
+        scores = ScoreFile(files=dict(submission.files), code_version=code_version(), refusal=why)
+    elif scores is None or not known:
+        scores = open_and_score(desk, sets, submission)
+        if not _may_be_ours(desk, scores):
+            keep_outcome(desk, submission, scores)
+    manifest = None if scores.refusal or scores.metadata_problems else _manifest(desk, submission)
+    if not _may_be_ours(desk, scores) and _is_news(desk, submission):
+        _log(desk, submission, manifest)
+        submission = desk.find(submission_id)
+    judged = _judge(desk, sets, submission, manifest, scores)
+    return Review(
+        submission=submission,
+        manifest=manifest,
+        scores=scores,
+        findings=judged.findings,
+        quota=judged.quota,
+        lost=judged.lost,
+        done_before=known,
+        amendments=list_amendments(desk.vault.entries(), submission_id),
+        proposed=list_proposed(submission),
+    )
+
+
+def review_all(desk: Desk, sets: Mapping[str, SetData], ids: Sequence[str]) -> tuple[Review, ...]:
+    """Review submissions in the order in which they came, so that names too are compared.
+
+    Returns:
+        The reviews in the order of the ids.
+
+    Raises:
+        InputError: the log knows one of them not; nothing was opened.
+    """
+    asked = {desk.find(name).id for name in ids}
+    order = [name for name in desk.history().submissions if name in asked]
+    found = {name: review(desk, sets, name) for name in order}
+    return tuple(found[name] for name in ids)
+
+
+def _is_news(desk: Desk, submission: Submission) -> bool:
+    """Whether the log does not know yet that it was scored, or with what outcome."""
+    again = submission.pending and desk.vault.kept(submission.id) != submission.kept
+    return submission.status == "received" or again
+
+
+def _may_be_ours(desk: Desk, scores: ScoreFile) -> bool:
+    """Whether a refusal may only mean that this organiser's key is not among the recipients."""
+    return bool(scores.refusal) and desk.vault.is_shared()
+
+
+def _is_known(
+    desk: Desk, submission: Submission, scores: ScoreFile, sets: Mapping[str, SetData]
+) -> bool:
+    """Whether what is kept can be gone by."""
+    if not submission.pending:  # decided by these scores
+        return True
+    as_logged = submission.kept in ({}, desk.vault.kept(submission.id))
+    return as_logged and not desk.vault.is_shared() and _holds(scores, submission, sets)
+
+
+def _is_removed(desk: Desk, submission: Submission) -> bool:
+    """Whether it was rejected or withdrawn, so that its run is gone."""
+    unneeded = desk.vault.unneeded_runs() & set(submission.files.values())
+    return any(not desk.vault.has_sealed(digest) for digest in unneeded)
+
+
+def _holds(scores: ScoreFile, submission: Submission, sets: Mapping[str, SetData]) -> bool:
+    """Whether scoring again could only give the same."""
+    return (
+        scores.files == dict(submission.files)
+        and not is_earlier(scores, sets)
+        and not lacks_key(scores, sets)
+        and scores.code_version == code_version()
+    )
+
+
+def show_score(desk: Desk, result: Review) -> Mapping[str, ViewScore]:
+    """The true scores of a reviewed submission, once it is logged that somebody looked.
+
+    That of the final is not among them: its finalists are named before anybody knows it.
+    """
+    if result.submission.pending and not result.submission.score_shown:
+        desk.log("score-shown", result.submission.id)
+    view = desk.spec().finalists_view
+    final = "" if view is None else view.name
+    return {name: score for name, score in result.scores.views.items() if name != final}
+
+
+def _manifest(desk: Desk, submission: Submission) -> Manifest:
+    spec = desk.spec_at(submission.received)
+    _, manifest = open_manifest(desk.vault, spec, submission.as_proposed)
+    return manifest
+
+
+def _log(desk: Desk, submission: Submission, manifest: Manifest | None) -> None:
+    kept = {"kept": desk.vault.kept(submission.id)}
+    if manifest is None:
+        desk.log("reviewed", submission.id, sealed=kept)
+        return
+    identity = identity_fields(manifest)
+    if manifest.withdrawn:  # before anybody took it in
+        sealed = {"identity": identity, "revision": manifest.revision}
+        desk.log("withdrawn", submission.id, public={"files": {}}, sealed=sealed)
+        return
+    until = manifest.embargo_until
+    spec = desk.spec_at(submission.received)
+    signature = None
+    if spec.registration is not None:
+        signature = open_signed(desk.vault, spec, submission)[2]
+    sealed = {
+        "identity": identity,
+        "type": manifest.type,
+        "embargo_until": None if until is None else until.isoformat(),
+        "revision": manifest.revision,
+        **signature_field(spec, signature),
+        **kept,
+    }
+    desk.log("reviewed", submission.id, sealed=sealed)
+
+
+def _judge(
+    desk: Desk,
+    sets: Mapping[str, SetData],
+    submission: Submission,
+    manifest: Manifest | None,
+    scores: ScoreFile,
+) -> _Judged:
+    if manifest is None:
+        reasons = [scores.refusal] if scores.refusal else [str(p) for p in scores.metadata_problems]
+        rule = "sealed" if scores.refusal else "metadata"
+        found = tuple(Finding(rule=rule, severity="reject", evidence=r) for r in reasons)
+        return _Judged(findings=found)
+    spec = desk.spec_at(submission.received)
+    history = desk.history()
+    mended: dict[str, bool] = {}
+
+    def mend(name: str) -> bool:
+        if name not in mended:
+            mended[name] = mend_kept(desk, sets, name)
+        return mended[name]
+
+    signatures = signatures_of(desk.vault, submission, mend=mend)
+    case = Case(
+        spec=spec,
+        history=history,
+        id=SubmissionId(submission.id),
+        received=submission.received,
+        manifest=manifest,
+        problems={name: run.problems for name, run in scores.runs.items()},
+        entrants=list_others(desk.vault, history, submission, mend=mend),
+        key=scores.key,
+        reader="organiser",
+        likenesses=compare_runs(desk.vault, history, submission, mend=mend),
+        distances=list_distances(desk.vault, history, spec, scores),
+        seeds=compare_seeds(signatures),
+    )
+    quota = quota_state(history, manifest.team, spec, now=desk.now)
+    # What nobody has reviewed yet may be no run at all: its own review says why it does not open.
+    waiting = {n for n, other in history.submissions.items() if other.status == "received"}
+    lost = tuple(name for name, done in mended.items() if not done and name not in waiting)
+    only = None if submission.proposal is None else NAME_RULES
+    return _Judged(findings=judge(case, only=only), quota=quota, lost=lost)

@@ -1,0 +1,1 @@
+"""What a participant does: register, draft, check, seal, send."""

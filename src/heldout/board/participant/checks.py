@@ -1,0 +1,463 @@
+"""The organisers' own checks on a draft, as far as they go without held-out labels."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+
+from heldout.board.log.events import Entry
+from heldout.board.log.history import History, check_continues, goes_on, newest_copy, read_history
+from heldout.board.log.manifest import Manifest, team_key
+from heldout.board.log.submission import Submission
+from heldout.board.participant.draft import (
+    METADATA,
+    find_runs,
+    read_sealed,
+    require_draft,
+    try_metadata,
+)
+from heldout.board.participant.team import with_own_registration
+from heldout.board.policy.amending import refuse_closed
+from heldout.board.policy.case import Case
+from heldout.board.policy.checks import QuotaState, quota_state
+from heldout.board.policy.identity import list_entrants
+from heldout.board.policy.similarity import SeedFault, compare_seeds
+from heldout.board.policy.table import Finding, judge
+from heldout.board.rules.changes import (
+    Difference,
+    list_changed_keys,
+    list_changed_terms,
+    list_differences,
+)
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec, refuse_spec
+from heldout.board.scores.score import ViewScore, score_run, score_views
+from heldout.board.scores.sets import SetData, check_unedited, load_sets
+from heldout.board.store.repository import LOG, SPEC, Repository
+from heldout.errors import InputError, Problem, StoreError, plural, quote
+from heldout.files.durable import File
+from heldout.ids import SubmissionId, find_near, query_set_of, say_near, submission_date
+from heldout.trec.scanning.plain import hash_documents
+from heldout.trec.scans import Scan
+
+# The copies of a board's public log that a clone can see, and the rules that they give.
+#
+# Rules hold by the log alone. board.toml of a clone is what git brought: whoever may push to the
+# board can change it, and no event says so.
+
+_NO_LOG = (
+    f"{LOG} is missing or empty, so nothing says which rules hold; "
+    f"fetch it again: git checkout {LOG}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogCopies:
+    """Copies of one public log, each verified by itself.
+
+    Attributes:
+        here: the one in the clone.
+        remotes: remote -> its own.
+    """
+
+    here: Sequence[Entry]
+    remotes: Mapping[str, Sequence[Entry]]
+
+    @property
+    def newest(self) -> Sequence[Entry]:
+        """The one to go by."""
+        return newest_copy(self.here, self.remotes.values())
+
+    @property
+    def board(self) -> str | None:
+        """The remote that is the board: `upstream` where there is one, origin being a fork then."""
+        return next((name for name in ("upstream", "origin") if name in self.remotes), None)
+
+    def find_faults(self) -> Iterator[str]:
+        """Where the board's copy is not each other one with events added.
+
+        A fork may lack events. The board may not: what it lacks was cut off, for nobody but the
+        organisers could have made it.
+        """
+        if self.board is None:
+            return
+        yield from check_continues(self.here, self.remotes[self.board])
+        for remote in self.remotes.keys() - {self.board}:
+            for fault in check_continues(self.remotes[remote], self.remotes[self.board]):
+                yield f"{self.board} held against {remote}: {fault}"
+
+    def say_behind(self) -> Iterator[str]:
+        """Which copies are behind, and what to do where a fork is taken for the board."""
+        if self.board is None:
+            return
+        log = self.remotes[self.board]
+        for remote, copy in self.remotes.items():
+            if goes_on(copy, log):
+                yield f"{remote} is behind {self.board}: it has {len(copy)} of {len(log)} events"
+        if goes_on(log, self.here) and self.board == "origin":
+            yield (
+                "origin lacks events that are here: if it is a fork of the board that is behind, "
+                "the board has to be the remote upstream: git remote add upstream ADDRESS"
+            )
+
+
+def read_copies(repository: Repository) -> LogCopies:
+    """The copies of a clone and of its remotes, which are asked.
+
+    Raises:
+        StoreError: one of them is damaged.
+    """
+    return LogCopies(remotes=repository.remote_logs(), here=repository.log())
+
+
+def check_tree_rules(repository: Repository, log: Sequence[Entry]) -> tuple[Difference, ...]:
+    """How board.toml of a clone differs from the rules in force; none where it is merely older.
+
+    Args:
+        repository: the clone.
+        log: a verified public log.
+
+    Raises:
+        InputError: board.toml is wrong, or changes what published scores fix: no event can ever
+            bring such rules, so who works by them works for nothing.
+        StoreError: the log has no event.
+    """
+    if not log:
+        raise StoreError(_NO_LOG)
+    history, text = read_history(log), repository.tree_rules()
+    if text in {rules for _, rules in history.rules}:
+        return ()
+    before, after = parse_spec(history.rules[-1][1].encode(), path=SPEC), repository.tree_spec()
+    refuse_spec(list_changed_terms(history, after), text, path=SPEC)
+    return list_differences(before, after)
+
+
+def rules_to_seal_by(repository: Repository) -> BoardSpec:
+    """The rules by which a participant seals: the last ones in the newest public log.
+
+    Raises:
+        InputError: board.toml of the clone names other keys or another envelope, or contradicts
+            what the log fixes.
+        StoreError: a log is missing or damaged, or the remote's is not this clone's with events
+            added.
+    """
+    copies = read_copies(repository)
+    for old, new in zip(copies.here, copies.newest, strict=False):
+        if old.hash != new.hash:
+            raise StoreError(
+                f"event {old.event.seq} of the board's log is another one at its remote than in "
+                "this clone: history was rewritten, so nothing was sealed; ask the organisers"
+            )
+    if not copies.newest:
+        raise StoreError(_NO_LOG)
+    text = read_history(copies.newest).rules[-1][1]
+    spec = parse_spec(text.encode(), path=SPEC)
+    if check_tree_rules(repository, copies.newest):
+        _refuse_other_keys(repository, spec)
+    return spec
+
+
+def check_public_files(repository: Repository) -> None:
+    """Refuse public files of a clone that are not those of its own log; a clone may be behind.
+
+    Raises:
+        InputError: code `edited-file`: no organiser has accepted them.
+        StoreError: the log is missing or damaged.
+    """
+    log = repository.log()
+    if not log:
+        raise StoreError(_NO_LOG)
+    check_unedited(repository, read_history(log), repository.spec())
+
+
+def _refuse_other_keys(repository: Repository, spec: BoardSpec) -> None:
+    """Refuse to seal in a clone whose board.toml names other keys than the log."""
+    wrong = list_changed_keys(spec, repository.tree_spec())
+    problems = [
+        Problem(
+            code="other-keys",
+            path=SPEC,
+            found=f"{key} = {now}",
+            expected=expected,
+            hint="nothing was sealed: no event of the log brought this; ask the organisers",
+        )
+        for key, now, expected, _ in wrong
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+_SOURCE = {
+    "team-named": ("team", "the team and those in it, so that a web search finds them"),
+    "institution-named": ("institution", "the university, company or other organisation"),
+    "description": ("model_description", "the system, as it should stand on the page"),
+    "type-known": ("type", "a submission type of this board"),
+    "training-data": ("training_data", "what the system was trained or tuned on"),
+    "open-runs": ("open_runs", "true, or no submission to this board"),
+    "embargo": ("embargo_until", "a day within the board's limit, or null"),
+}
+"""Rule of the policy -> the field of the metadata that it looks at, and what belongs there."""
+
+_FEWEST_QUERIES = 10
+
+_HINTS = {
+    "team-named": "an embargo hides it for a while: embargo_until",
+    "institution-named": "an embargo hides it for a while: embargo_until",
+    "training-data": '"none" is an answer',
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What the organisers' own checks say, as far as they go without held-out labels.
+
+    Attributes:
+        id: the submission.
+        scans: run (`SET`, `SET~2` and so on) -> what its scan found.
+        files: problems of the draft's folder: a set without a run file, a run with two, a seed
+            that is missing or misnamed; and runs whose documents are none of the collection's.
+        scores: view -> score, of the views with public labels whose run has no errors.
+        metadata: problems of the metadata file, by its form and by the policy; notes among them.
+        manifest: the metadata as far as it can be read, `None` where not at all.
+        findings: what else the policy says, by the public log and what this clone sent; the
+            runs' problems are in `scans`.
+        quota: the team's, `None` where no team is named.
+        undecided: how many of those that use the quota are not published.
+        warnings: what would give an embargoed team away.
+        hidden: what is kept from sight for an embargoed team.
+        differences: the keys of board.toml here that are not what the log has.
+    """
+
+    id: SubmissionId
+    files: tuple[Problem, ...]
+    scans: Mapping[str, Scan]
+    scores: Mapping[str, ViewScore]
+    metadata: tuple[Problem, ...]
+    manifest: Manifest | None
+    findings: tuple[Finding, ...]
+    quota: QuotaState | None
+    undecided: int
+    warnings: tuple[str, ...]
+    hidden: tuple[str, ...]
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether it may be sealed and sent."""
+        rejected = any(finding.severity == "reject" for finding in self.findings)
+        wrong = any(problem.severity == "error" for problem in (*self.files, *self.metadata))
+        return not wrong and not rejected and all(s.ok for s in self.scans.values())
+
+
+def check(repository: Repository, submission: SubmissionId, *, now: datetime) -> Check:
+    """Run the organisers' own checks on a draft.
+
+    Raises:
+        InputError: there is no such draft, a set has no run, the board is closed, a public file
+            that decides scores was edited, or board.toml contradicts what the log fixes.
+        StoreError: the public log is missing or damaged.
+    """
+    log = repository.log()
+    differences = check_tree_rules(repository, log)
+    check_public_files(repository)
+    public = read_history(log)
+    refuse_closed(public)
+    spec = repository.spec().on(submission_date(submission))
+    files, wrong = find_runs(require_draft(repository, submission), spec)
+    sets = load_sets(repository, spec, vault=None)
+    manifest, metadata = try_metadata(repository, submission)
+    kind = "" if manifest is None else manifest.type
+    scans = {
+        name: _scan(spec, sets[query_set_of(name)], path, kind) for name, path in files.items()
+    }
+    history = with_own_teams(repository, public)
+    seeds = compare_seeds({name: scan.signature for name, scan in scans.items() if scan.ok})
+    signed = with_own_registration(repository, history, submission, manifest, now=now)
+    findings = _judge(spec, signed, submission, manifest, now=now, seeds=seeds)
+    quota = _quota(spec, history, manifest, now)
+    return Check(
+        id=submission,
+        files=(*wrong, *_list_foreign(sets, scans)),
+        scans=scans,
+        scores=_score(spec, sets, scans),
+        metadata=(*metadata, *_field_problems(findings, metadata, manifest, now)),
+        manifest=manifest,
+        findings=tuple(finding for finding in findings if finding.rule not in _SOURCE),
+        quota=quota,
+        undecided=0
+        if quota is None
+        else sum(history.submissions[name].status != "published" for name in quota.used),
+        warnings=tuple(_giveaways(submission, manifest)),
+        hidden=tuple(_kept_secret(repository, manifest)),
+        differences=differences,
+    )
+
+
+def _list_foreign(sets: Mapping[str, SetData], scans: Mapping[str, Scan]) -> Iterator[Problem]:
+    """Runs of which no document is judged, on a set with public labels that could show one.
+
+    A weak run finds nothing, but among its documents are some that are judged for other queries. Of
+    a few queries nothing is said: there a run may miss all.
+    """
+    for name, scan in scans.items():
+        qrels = sets[query_set_of(name)].qrels
+        if scan.answers is None or qrels is None or len(scan.answers[1].queries) < _FEWEST_QUERIES:
+            continue
+        rankings, signature = scan.answers
+        judged = {document for grades in qrels.judgments.values() for document in grades}
+        hashes = hash_documents([document.encode() for document in judged])
+        own = np.unique(signature.documents[signature.documents > 0])
+        if not judged or len(rankings.positions) or np.isin(own, hashes).any():
+            continue
+        listed = {document for documents in scan.head.values() for document in documents}
+        near = find_near(listed, judged)
+        meant = f"did you mean {quote(near[0].other)}? {say_near(near)}" if near else ""
+        yield Problem(
+            code="no-common-document",
+            path=scan.path,
+            found=f"none of its {plural(len(own), 'document')} is judged in {query_set_of(name)}",
+            expected=f"ids of this collection, such as {quote(min(judged))}",
+            hint=meant or "is this the run of another collection?",
+        )
+
+
+def with_own_teams(repository: Repository, history: History) -> History:
+    """The public history, with what this clone knows besides: its own teams, and what it sent.
+
+    Else a team's own submissions that wait, or are embargoed, would not count for its quota.
+    """
+    submissions = dict(history.submissions)
+    for name in repository.own_ids():
+        note = read_sealed(repository, name)
+        known = submissions.get(name)
+        if known is None and note is not None and note.sent_at and not note.withdrawn:
+            known = Submission(id=name, received=note.sent_at, files={}, status="received")
+        manifest, _ = try_metadata(repository, SubmissionId(name))
+        if known is not None and manifest is not None:
+            submissions[name] = replace(
+                known,
+                teams=(*known.teams, manifest.team),
+                counts_for=(*known.counts_for, manifest.team),
+            )
+    return replace(history, submissions=submissions)
+
+
+def quota_of(
+    repository: Repository, history: History, submission: SubmissionId, *, now: datetime
+) -> QuotaState | None:
+    """The quota of the team that drafted a submission here; `None` where its draft is not here."""
+    manifest, _ = try_metadata(repository, submission)
+    return _quota(_current(history), with_own_teams(repository, history), manifest, now)
+
+
+def _current(history: History) -> BoardSpec:
+    return parse_spec(history.rules[-1][1].encode())
+
+
+def _scan(spec: BoardSpec, data: SetData, run: File, kind: str) -> Scan:
+    with run.open() as file:
+        return score_run(spec, data, file, path=run.name, submission_type=kind)
+
+
+def _score(
+    spec: BoardSpec, sets: Mapping[str, SetData], scans: Mapping[str, Scan]
+) -> Mapping[str, ViewScore]:
+    """A set of which a run has errors has no score; that of the others stays."""
+    return {
+        view: score
+        for query_set in spec.sets
+        for view, score in score_views(
+            spec, sets, {n: scan for n, scan in scans.items() if query_set_of(n) == query_set}
+        ).items()
+    }
+
+
+def _judge(
+    spec: BoardSpec,
+    history: History,
+    submission: SubmissionId,
+    manifest: Manifest | None,
+    *,
+    now: datetime,
+    seeds: tuple[SeedFault, ...],
+) -> tuple[Finding, ...]:
+    if manifest is None:
+        return ()
+    case = Case(
+        spec=spec,
+        history=history,
+        id=submission,
+        received=now,
+        manifest=manifest,
+        problems={},
+        entrants=list_entrants(history, day=now.date(), keys={}),
+        seeds=seeds,
+    )
+    return judge(case)
+
+
+def _quota(
+    spec: BoardSpec, history: History, manifest: Manifest | None, now: datetime
+) -> QuotaState | None:
+    if manifest is None or not manifest.team.strip():
+        return None
+    return quota_state(history, manifest.team, spec, now=now)
+
+
+def _field_problems(
+    findings: tuple[Finding, ...],
+    told: tuple[Problem, ...],
+    manifest: Manifest | None,
+    now: datetime,
+) -> Iterator[Problem]:
+    """What the policy says of single fields, at their places; a field is told once."""
+    places = {problem.path for problem in told}
+    for finding in findings:
+        field, expected = _SOURCE.get(finding.rule, ("", ""))
+        if field and f"{METADATA}:{field}" not in places:
+            yield Problem(
+                code=finding.rule,
+                path=f"{METADATA}:{field}",
+                found=finding.evidence,
+                expected=expected,
+                hint=_HINTS.get(finding.rule, ""),
+            )
+    until = None if manifest is None else manifest.embargo_until
+    if until is not None and until <= now.date():
+        yield Problem(
+            code="embargo-over",
+            path=f"{METADATA}:embargo_until",
+            found=f"{until}, which is over",
+            expected="a day that is still to come, or null",
+            hint="nothing would stay hidden",
+            severity="note",
+        )
+
+
+def _giveaways(submission: SubmissionId, manifest: Manifest | None) -> Iterator[str]:
+    """What stays visible of an embargoed team, beside what is sealed."""
+    if manifest is None or manifest.embargo_until is None:
+        return
+    words = {w for name in (manifest.team, manifest.institution) for w in _words(name)}
+    shown = sorted(word for word in words if word in submission.casefold())
+    if not re.fullmatch(r"\d{8}-anon-[0-9a-f]{8}", submission):
+        said = shown[0] if shown else submission.partition("-")[2]
+        yield f"the id says '{said}'; heldout draft --embargo makes a neutral one"
+    yield "the account that pushes the branch or opens the pull request stays visible"
+
+
+def _kept_secret(repository: Repository, manifest: Manifest | None) -> Iterator[str]:
+    """What would be visible of an embargoed team, and is not."""
+    embargoed = manifest is not None and manifest.embargo_until is not None
+    if embargoed and repository.git.configured_author() is not None:
+        yield "your git name (submit commits as Anonymous)"
+
+
+def _words(name: str) -> Iterator[str]:
+    """Words that could be recognised in an id."""
+    shortest = 3
+    for word in team_key(name).replace("-", " ").replace(",", " ").split():
+        if len(word) >= shortest and word not in ("the", "and", "lab", "for", "group", "team"):
+            yield word

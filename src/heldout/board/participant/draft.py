@@ -1,0 +1,310 @@
+"""A participant's draft: its id, and its folder with run files and metadata."""
+
+import re
+import secrets
+from collections.abc import Mapping
+from datetime import date, datetime
+from pathlib import Path
+
+import msgspec
+
+from heldout.board.log.history import read_history
+from heldout.board.log.manifest import (
+    Manifest,
+    empty_manifest,
+    format_manifest,
+    parse_manifest,
+    read_manifest,
+)
+from heldout.board.policy.amending import refuse_closed
+from heldout.board.policy.checks import add_months
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.scores.sets import check_seeds
+from heldout.board.store.repository import Repository
+from heldout.errors import InputError, Problem, quote
+from heldout.files.durable import File, Folder
+from heldout.ids import SubmissionId, parse_submission_id, query_set_of, submission_date
+
+METADATA = "metadata.json"
+
+
+def draft_id(name: str, *, today: date, embargoed: bool) -> SubmissionId:
+    """The dated id for a name; an embargoed one says nothing but a random suffix.
+
+    Raises:
+        InputError: the name has characters that an id may not have, or an end that git does not
+            allow in a branch.
+    """
+    if embargoed:
+        return parse_submission_id(f"{today:%Y%m%d}-anon-{secrets.token_hex(4)}")
+    dated = name[:8].isdigit() and name[8:9] == "-"
+    submission = parse_submission_id(name if dated else f"{today:%Y%m%d}-{name}", path="NAME")
+    if submission.endswith((".", ".lock")):
+        raise InputError(
+            Problem(
+                code="submission-id",
+                path="NAME",
+                found=quote(name),
+                expected="a name that does not end in '.' or '.lock': git allows no such branch",
+            )
+        )
+    return submission
+
+
+def draft_folder(repository: Repository, submission: SubmissionId) -> Folder:
+    """Where a draft lies; git ignores it."""
+    return repository.files.below(f"drafts/{submission}")
+
+
+def draft(
+    repository: Repository,
+    submission: SubmissionId,
+    runs: Mapping[str, Path],
+    *,
+    embargo_until: date | None,
+) -> Folder:
+    """Make the folder of a submission: its run files, and metadata to fill in.
+
+    Args:
+        repository: the clone.
+        submission: its id.
+        runs: run (`SET`, `SET~2` and so on) -> its file.
+        embargo_until: for the metadata.
+
+    Raises:
+        InputError: a query set of the board has no run or other seeds than the others, or a run
+            cannot be read, or the id has a folder already, or the board is closed.
+    """
+    log = repository.log()
+    refuse_closed(read_history(log))
+    repository.pin(log)
+    spec = repository.spec().on(submission_date(submission))
+    folder = draft_folder(repository, submission)
+    _check_new(folder, spec, runs)
+    for name, source in runs.items():  # before the first is written: a draft is whole or not there
+        _check_readable(name, source)
+    for name, source in runs.items():
+        folder.write_whole(f"{name}{_suffixes(source)}", source.read_bytes())
+    manifest = empty_manifest(types=spec.types, embargo_until=embargo_until)
+    folder.write_whole(METADATA, format_manifest(manifest))
+    return folder
+
+
+def run_files(
+    repository: Repository, spec: BoardSpec, submission: SubmissionId
+) -> Mapping[str, File]:
+    """Run -> file of a draft; the run's name is what stands before the first dot.
+
+    Raises:
+        InputError: no such draft, a run that is missing or there twice, or a misnamed seed.
+    """
+    files, problems = find_runs(require_draft(repository, submission), spec)
+    if problems:
+        raise InputError(problems)
+    return files
+
+
+def find_runs(folder: Folder, spec: BoardSpec) -> tuple[Mapping[str, File], tuple[Problem, ...]]:
+    """Run -> file, of the runs that have one; and what is wrong with the others."""
+    found: dict[str, list[File]] = {name: [] for name in spec.sets}
+    for file in map(folder.file, folder.names()):
+        name = file.name.split(".")[0]
+        if query_set_of(name) in spec.sets:
+            found.setdefault(name, []).append(file)
+    whole = {n: files[0] for n, files in found.items() if len(files) == 1 and files[0].is_file()}
+    place = folder.inside
+    problems = [_run_problem(place, n, files) for n, files in found.items() if n not in whole]
+    seeds = [*check_seeds(found, sets=spec.sets, most=spec.runs.seeds, path=place)]
+    # Runs whose seeds are not clear cannot be averaged: the first ones are looked at.
+    kept = {n: path for n, path in whole.items() if not seeds or n in spec.sets}
+    return kept, (*problems, *seeds)
+
+
+def drafts(repository: Repository) -> tuple[str, ...]:
+    """Ids of the drafts in this clone."""
+    folder = repository.files.below("drafts")
+    return tuple(name for name in folder.names() if folder.is_folder(name))
+
+
+def require_draft(repository: Repository, submission: SubmissionId) -> Folder:
+    """The folder of a draft.
+
+    Raises:
+        InputError: there is no such draft.
+    """
+    folder = draft_folder(repository, submission)
+    if folder.is_folder():
+        return folder
+    known = drafts(repository)
+    sent = submission in read_history(repository.log()).submissions
+    elsewhere = "it was sent from another clone: work in the clone that sent it"
+    make = "" if known else "make one: heldout draft NAME --dev FILE --eval FILE"
+    raise InputError(
+        Problem(
+            code="no-draft",
+            path=f"drafts/{submission}",
+            found="no draft of this id here",
+            expected="one of " + ", ".join(known) if known else "a draft; there is none yet",
+            hint=elsewhere if sent else make,
+        )
+    )
+
+
+def check_embargo(spec: BoardSpec, until: date, *, today: date) -> None:
+    """Refuse an embargo that would be refused later, or hide nothing.
+
+    Raises:
+        InputError: the day is not after today, or beyond the board's limit.
+    """
+    latest = add_months(today, spec.policy.embargo_months)
+    limited = "embargo" not in spec.policy.off
+    if today < until and (until <= latest or not limited):
+        return
+    raise InputError(
+        Problem(
+            code="embargo-day",
+            path="--embargo",
+            found=f"{until}, which is over" if until <= today else f"{until}, too late",
+            expected=f"a day after {today}" + (f", up to {latest}" if limited else ""),
+            hint=f"this board allows {spec.policy.embargo_months} months" if limited else "",
+        )
+    )
+
+
+def read_metadata(repository: Repository, submission: SubmissionId) -> Manifest:
+    """The metadata of a draft.
+
+    Raises:
+        InputError: it is missing or wrong.
+    """
+    file = draft_folder(repository, submission).file(METADATA)
+    return parse_manifest(_read(file), path=METADATA)
+
+
+def try_metadata(
+    repository: Repository, submission: SubmissionId
+) -> tuple[Manifest | None, tuple[Problem, ...]]:
+    """The metadata of a draft as far as it can be read, and what is wrong with its form."""
+    file = draft_folder(repository, submission).file(METADATA)
+    try:
+        return read_manifest(_read(file), path=METADATA)
+    except InputError as error:
+        return None, error.problems
+
+
+def _check_new(folder: Folder, spec: BoardSpec, runs: Mapping[str, Path]) -> None:
+    problems = [
+        Problem(
+            code="missing-run",
+            path="draft",
+            found=f"no run for '{name}'" if name in spec.sets else f"a run for '{name}'",
+            expected="one run for each of: " + ", ".join(spec.sets),
+        )
+        for name in sorted(set(spec.sets) ^ {name for name in runs if "~" not in name})
+    ]
+    problems += check_seeds(runs, sets=spec.sets, most=spec.runs.seeds, path="draft")
+    if folder.exists(METADATA):  # written last: without it a crash left the draft unfinished
+        problems.append(
+            Problem(
+                code="draft-exists",
+                path=folder.inside,
+                found="a draft of this id",
+                expected="a new id",
+                hint=f"edit it, or remove it: rm -r {folder.inside}",
+            )
+        )
+    if problems:
+        raise InputError(problems)
+
+
+def _run_problem(place: str, name: str, files: list[File]) -> Problem:
+    code, found, hint = "missing-run", f"no run for '{name}'", f"copy it to {place}/"
+    if len(files) > 1:
+        code, found = "two-runs", " and ".join(file.name for file in files)
+        hint = f"remove one, as: rm {place}/{files[-1].name}"
+    elif files:
+        found = f"{files[0].name}, which is no file"
+        hint = "put the run file itself there, not a folder"
+    return Problem(
+        code=code,
+        path=place,
+        found=found,
+        expected=f"one file {name}.* with the run over the queries of '{query_set_of(name)}'",
+        hint=hint,
+    )
+
+
+def _check_readable(name: str, path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            file.read(1)
+    except OSError as error:
+        problem = Problem(
+            code="unreadable-file",
+            path=str(path),
+            found=f"{error.strerror or 'an error'}, of the run for '{name}'",
+            expected="a file that can be read",
+            hint=f"--run {name}=FILE names it",
+        )
+        raise InputError(problem) from None
+
+
+def _read(file: File) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        problem = Problem(
+            code="unreadable-file",
+            path=file.name,
+            found=error.strerror or "an error",
+            expected="a file that can be read",
+        )
+        raise InputError(problem) from None
+
+
+def _suffixes(source: Path) -> str:
+    """The last two suffixes of a run's name, as far as a tarball's member may have them."""
+    plain = [s for s in source.suffixes[-2:] if re.fullmatch(r"\.[A-Za-z0-9_-]{1,16}", s, re.ASCII)]
+    return "".join(plain)
+
+
+# What this clone sealed and sent last of each submission: `.heldout/packed/ID.json`.
+
+
+class Sealed(msgspec.Struct, frozen=True, kw_only=True):
+    """What was sealed last, and what was sent.
+
+    Attributes:
+        inputs: name -> digest of what went in.
+        outputs: name -> digest of each sealed file.
+        revision: of the sealed metadata.
+        withdrawn: whether that metadata takes the submission back.
+        sent: receipt of what was sent last; empty before.
+        sent_at: when something was first sent, UTC.
+    """
+
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    revision: int
+    withdrawn: bool = False
+    sent: str = ""
+    sent_at: datetime | None = None
+
+
+def read_sealed(repository: Repository, submission: str) -> Sealed | None:
+    """What was sealed last; `None` where nothing was, or the note of it is damaged."""
+    file = _file(repository, submission)
+    try:
+        data = file.find()
+        return None if data is None else msgspec.json.decode(data, type=Sealed)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def write_sealed(repository: Repository, submission: str, note: Sealed) -> None:
+    """Keep what was sealed, mode 0600."""
+    _file(repository, submission).write_whole(msgspec.json.encode(note), mode=0o600)
+
+
+def _file(repository: Repository, submission: str) -> File:
+    return repository.files.file(f".heldout/packed/{submission}.json")

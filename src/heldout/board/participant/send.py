@@ -1,0 +1,313 @@
+"""Seals a draft and sends it: pack, amend, withdraw, submit; in a clone of the board."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from heldout.board.log.manifest import Manifest
+from heldout.board.participant.checks import check_public_files, rules_to_seal_by
+from heldout.board.participant.draft import METADATA, Sealed, read_sealed, run_files, write_sealed
+from heldout.board.participant.team import format_metadata, team_mark
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.store.arrivals import branch_name
+from heldout.board.store.git import Author, Git
+from heldout.board.store.repository import Repository
+from heldout.envelope.bundle import file_names, seal, seal_metadata
+from heldout.errors import InputError, Problem
+from heldout.files.durable import File, write_whole
+from heldout.ids import SubmissionId, digest_bytes, query_set_of, submission_date
+
+_NEUTRAL = Author(name="Anonymous", email="anonymous@localhost")
+_RECIPIENTS = "recipients"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """Sealed files as they lie in the clone.
+
+    Attributes:
+        files: base name -> bytes on disk, of those that are to be sent.
+        receipt: SHA-256 over the sealed files' digests, to look for in the public log.
+        revision: of the sealed metadata.
+        done_before: whether an earlier call had sealed just these runs and this metadata.
+        sent_before: whether an earlier call had sent just these files.
+    """
+
+    files: Mapping[str, int]
+    receipt: str
+    revision: int
+    done_before: bool
+    sent_before: bool
+
+
+def receipt_of(digests: Mapping[str, str]) -> str:
+    """One digest for the sealed files of a submission, by name and digest of each."""
+    lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
+    return digest_bytes(lines.encode())
+
+
+def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -> Packed:
+    """Seal a checked draft for the organisers; an unchanged one is not sealed again.
+
+    The submission's own key stays in `.heldout/keys/ID`, mode 0600, and is kept when the draft is
+    sealed again, for it may have been received already. Where only the metadata is new, only the
+    metadata is sealed anew.
+
+    Raises:
+        InputError: a run is not compressed as the board's envelope wants it, or a public file that
+            decides scores was edited: the draft was checked by another.
+    """
+    check_public_files(repository)
+    spec = rules_to_seal_by(repository).on(submission_date(submission))
+    runs = _read_runs(repository, spec, submission)
+    digests = {name: str(digest_bytes(data)) for name, (_, data) in runs.items()}
+    before = read_sealed(repository, submission)
+    inputs = {**digests, _RECIPIENTS: _mark(spec.recipients)}
+    if before is not None and _covers(repository, spec, submission, before, inputs):
+        return update(repository, submission, manifest, withdrawn=False)
+    revision = 1 if before is None else before.revision + 1
+    bound = _bind(manifest, submission, digests, revision=revision)
+    sealed = seal(
+        spec.envelope,
+        submission,
+        runs=runs,
+        metadata=format_metadata(repository, bound),
+        recipients=spec.recipients,
+        key=_own_key(repository, submission),
+    )
+    _key_file(repository, submission).write_whole(sealed.key, mode=0o600)
+    outputs = _write_sealed(repository, sealed.files)
+    inputs[METADATA] = _mark((manifest, False, *team_mark(repository)))
+    state = Sealed(
+        inputs=inputs,
+        outputs=outputs,
+        revision=revision,
+        sent="" if before is None else before.sent,
+        sent_at=None if before is None else before.sent_at,
+    )
+    write_sealed(repository, submission, state)
+    return _packed(repository, state, done_before=False)
+
+
+def update(
+    repository: Repository, submission: SubmissionId, manifest: Manifest, *, withdrawn: bool
+) -> Packed:
+    """Seal new metadata under the submission's own key, one revision up; the same is left alone.
+
+    Raises:
+        InputError: the key of this submission is not in this clone.
+    """
+    spec = rules_to_seal_by(repository).on(submission_date(submission))
+    key, before = _read_key(repository, submission)
+    name = file_names(spec.envelope, submission).metadata
+    inputs = {**before.inputs, METADATA: _mark((manifest, withdrawn, *team_mark(repository)))}
+    if inputs == before.inputs and name in _whole(repository, before):
+        return _packed(repository, before, done_before=True)
+    digests = {n: mark for n, mark in before.inputs.items() if query_set_of(n) in spec.sets}
+    revision = before.revision + 1
+    bound = _bind(manifest, submission, digests, revision=revision)
+    metadata = format_metadata(repository, msgspec.structs.replace(bound, withdrawn=withdrawn))
+    blob = seal_metadata(spec.envelope, metadata, key=key)
+    written = _write_sealed(repository, {name: blob})
+    state = msgspec.structs.replace(
+        before,
+        inputs=inputs,
+        outputs={**before.outputs, **written},
+        revision=revision,
+        withdrawn=withdrawn,
+    )
+    write_sealed(repository, submission, state)
+    return _packed(repository, state, done_before=False)
+
+
+def submit(
+    repository: Repository,
+    submission: SubmissionId,
+    packed: Packed,
+    *,
+    embargoed: bool,
+    now: datetime,
+) -> str:
+    """Put sealed files on a branch of their own, off the board's main line.
+
+    Args:
+        repository: the clone.
+        submission: its id; the branch is named after it.
+        packed: the files to send.
+        embargoed: commit under a neutral author.
+        now: the commit's date, UTC.
+
+    Returns:
+        The branch.
+    """
+    git = repository.git
+    files = {f"submissions/{n}": repository.packed_file(n).read_bytes() for n in packed.files}
+    author = _NEUTRAL if embargoed else git.configured_author() or _NEUTRAL
+    branch = branch_name(submission)
+    git.commit_on(
+        branch,
+        main_commit(git),
+        files,
+        message=f"Submission {submission}",
+        author=author,
+        at=now,
+    )
+    return branch
+
+
+def deliver(repository: Repository, packed: Packed, folder: Path) -> bool:
+    """Copy sealed files into a folder from which the organisers take them.
+
+    Returns:
+        Whether it lacked any of them.
+    """
+    new = [
+        write_whole(folder / name, repository.packed_file(name).read_bytes())
+        for name in packed.files
+    ]
+    return any(new)
+
+
+def mark_sent(
+    repository: Repository, submission: SubmissionId, packed: Packed, *, now: datetime
+) -> None:
+    """Keep in the clone that these files were sent, and since when something is."""
+    note = read_sealed(repository, submission)
+    if note is not None and not packed.sent_before:
+        since = note.sent_at or now
+        sent = msgspec.structs.replace(note, sent=packed.receipt, sent_at=since)
+        write_sealed(repository, submission, sent)
+
+
+def _read_runs(
+    repository: Repository, spec: BoardSpec, submission: SubmissionId
+) -> Mapping[str, tuple[str, bytes]]:
+    """Run -> (suffix, bytes) of a draft's runs, as they go into the tarball.
+
+    The scripts of the MS MARCO boards look for `SET.txt.bz2` and nothing else.
+    """
+    files = run_files(repository, spec, submission)
+    if spec.envelope == "age":
+        return {name: (p.name.removeprefix(name), p.read_bytes()) for name, p in files.items()}
+    runs = {name: (".txt.bz2", path.read_bytes()) for name, path in files.items()}
+    wrong = [name for name, (_, data) in runs.items() if not data.startswith(b"BZh")]
+    if wrong:
+        raise InputError(_not_bzip2(submission, files[name].name) for name in wrong)
+    return runs
+
+
+def _not_bzip2(submission: SubmissionId, name: str) -> Problem:
+    return Problem(
+        code="not-bzip2",
+        path=name,
+        found="a file that is not compressed with bzip2",
+        expected="bzip2, as the MS MARCO boards take runs",
+        hint=f"bzip2 drafts/{submission}/{name}",
+    )
+
+
+def _bind(
+    manifest: Manifest, submission: SubmissionId, digests: Mapping[str, str], *, revision: int
+) -> Manifest:
+    """The metadata with the id, the runs' digests and its revision in it."""
+    return msgspec.structs.replace(
+        manifest, id=str(submission), digests=dict(digests), revision=revision
+    )
+
+
+def _mark(value: object) -> str:
+    """A digest to tell whether something changed since it was sealed."""
+    return digest_bytes(msgspec.json.encode(value))
+
+
+def _own_key(repository: Repository, submission: SubmissionId) -> bytes | None:
+    return _key_file(repository, submission).find()
+
+
+def _write_sealed(repository: Repository, files: Mapping[str, bytes]) -> dict[str, str]:
+    for name, data in files.items():
+        repository.packed_file(name).write_whole(data)
+    return {name: str(digest_bytes(data)) for name, data in files.items()}
+
+
+def _packed(repository: Repository, state: Sealed, *, done_before: bool) -> Packed:
+    """All three files, in case the first were not taken in yet; those that lie here."""
+    whole = _whole(repository, state)
+    sent = [n for n in state.outputs if whole >= set(state.outputs) or "-metadata.json." in n]
+    return Packed(
+        files={name: repository.packed_file(name).size() for name in sent},
+        receipt=receipt_of(state.outputs),
+        revision=state.revision,
+        done_before=done_before,
+        sent_before=state.sent == receipt_of(state.outputs),
+    )
+
+
+def _whole(repository: Repository, state: Sealed) -> set[str]:
+    """Names of the sealed files that still lie there as they were written."""
+    return {
+        name
+        for name, digest in state.outputs.items()
+        if (file := repository.packed_file(name)).is_file()
+        and digest_bytes(file.read_bytes()) == digest
+    }
+
+
+def _covers(
+    repository: Repository,
+    spec: BoardSpec,
+    submission: SubmissionId,
+    before: Sealed,
+    inputs: Mapping[str, str],
+) -> bool:
+    """Whether these runs are sealed for these organisers already, and key and files lie there."""
+    names = file_names(spec.envelope, submission)
+    sealed = {names.tar, names.key} <= _whole(repository, before)
+    same = {**before.inputs, **inputs} == before.inputs
+    return sealed and same and _key_file(repository, submission).is_file()
+
+
+def _key_file(repository: Repository, submission: SubmissionId) -> File:
+    return repository.files.file(f".heldout/keys/{submission}")
+
+
+def _read_key(repository: Repository, submission: SubmissionId) -> tuple[bytes, Sealed]:
+    file = _key_file(repository, submission)
+    state = read_sealed(repository, submission)
+    if state is not None and file.is_file():
+        return file.read_bytes(), state
+    raise InputError(
+        Problem(
+            code="no-key",
+            path=str(submission),
+            found="no key of this submission in .heldout/keys",
+            expected="the key that it was sealed under",
+            hint="work in the clone that sent it, or copy its .heldout folder here",
+        )
+    )
+
+
+def main_commit(git: Git) -> str:
+    """The commit to branch off: the remote's main line where there is one, else our own.
+
+    Raises:
+        InputError: the repository has no commit.
+    """
+    refs = git.refs("refs/remotes/origin/")
+    for name in ("refs/remotes/origin/HEAD", f"refs/remotes/origin/{git.main_branch()}"):
+        if name in refs:
+            return refs[name]
+    head = git.head()
+    if head is not None:
+        return head
+    raise InputError(
+        Problem(
+            code="no-commit",
+            path="the clone",
+            found="a repository without a commit",
+            expected="a clone of the board",
+        )
+    )

@@ -1,0 +1,424 @@
+"""A team in its clone: its key, and its signature on what it sends.
+
+Key and registration lie in `.heldout/team`, mode 0600, ignored by git. Whoever has the key submits
+as the team.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from heldout.board.log.events import format_time
+from heldout.board.log.history import History
+from heldout.board.log.manifest import Manifest, format_manifest, team_key
+from heldout.board.log.registration import (
+    Agreement,
+    Registrant,
+    RegistrationFile,
+    Statement,
+    SubmissionSignature,
+    Team,
+    join_signature,
+    read_registration,
+    registrant_digest,
+    registration_message,
+    submission_message,
+    team_handle,
+)
+from heldout.board.log.submission import Submission
+from heldout.board.policy.registered import check_registrant
+from heldout.board.rules.spec import BoardSpec, Registration
+from heldout.board.store.arrivals import registration_branch, registration_path
+from heldout.board.store.git import Author
+from heldout.board.store.repository import Repository
+from heldout.envelope.bundle import seal_letter
+from heldout.envelope.keys import new_signing_key, public_key, sign
+from heldout.errors import InputError, Problem, StoreError
+from heldout.files.durable import Folder, write_whole
+from heldout.ids import SubmissionId, digest_bytes
+
+
+class OwnTeam(msgspec.Struct, frozen=True, kw_only=True):
+    """What this clone registered last.
+
+    Attributes:
+        board: hash of the board's first event.
+        handle: of `team_handle`.
+        key: the public key.
+        registrant: who was named, for the organisers alone.
+        agreement: SHA-256 of what was agreed to, "" for nothing.
+        at: when it was signed, UTC.
+        file: the registration as it is sent.
+    """
+
+    board: str
+    handle: str
+    key: str
+    registrant: Registrant
+    agreement: str
+    at: datetime
+    file: bytes
+
+
+def own_team(repository: Repository) -> OwnTeam | None:
+    """What this clone registered; `None` where it has not.
+
+    Raises:
+        StoreError: the note of it is damaged.
+    """
+    file = _folder(repository).file("registration.json")
+    if not file.is_file():
+        return None
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=OwnTeam)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise StoreError(
+            ".heldout/team/registration.json is damaged; restore it from a backup, or remove it "
+            "and call heldout register again"
+        ) from None
+
+
+def write_team(repository: Repository, own: OwnTeam) -> None:
+    """Keep what was registered, mode 0600."""
+    _folder(repository).write_whole("registration.json", msgspec.json.encode(own), mode=0o600)
+
+
+def format_metadata(repository: Repository, manifest: Manifest) -> bytes:
+    """The metadata as it goes into the seal: signed where the board registers teams, and we have.
+
+    Raises:
+        StoreError: the team's key is damaged or missing.
+    """
+    data = format_manifest(manifest)
+    own = _signer(repository)
+    if own is None:
+        return data
+    return join_signature(data, _sign(repository, own, manifest, str(digest_bytes(data))))
+
+
+def team_mark(repository: Repository) -> tuple[str, ...]:
+    """What a sealed file depends on of its signature; empty where nothing is signed."""
+    own = _signer(repository)
+    return () if own is None else (own.handle, own.agreement)
+
+
+def with_own_registration(
+    repository: Repository,
+    history: History,
+    submission: SubmissionId,
+    manifest: Manifest | None,
+    *,
+    now: datetime,
+) -> History:
+    """The public history with a draft's signature, and our registration though it is on its way.
+
+    Args:
+        repository: the clone.
+        history: by the public log, where no signature of a submission is to be seen.
+        submission: id of the draft.
+        manifest: its metadata; `None`, which cannot be signed, where it cannot be read.
+        now: when a draft that was not sent yet would arrive, UTC.
+    """
+    own = _signer(repository)
+    if own is None or manifest is None or own.board != history.board:
+        return history
+    digest = str(digest_bytes(format_manifest(manifest)))
+    known = history.submissions.get(submission) or Submission(
+        id=submission, received=now, files={}, status="received"
+    )
+    signed = replace(
+        known,
+        revision=manifest.revision,
+        signature=_sign(
+            repository, own, msgspec.structs.replace(manifest, id=str(submission)), digest
+        ),
+    )
+    team = history.teams.get(own.handle) or Team(
+        handle=own.handle, key=own.key, registered=own.at, signed=own.at, agreements=()
+    )
+    team = replace(team, registrant=own.registrant, agreements=(*team.agreements, own.agreement))
+    return replace(
+        history,
+        submissions={**history.submissions, submission: signed},
+        teams={**history.teams, own.handle: team},
+    )
+
+
+def make_key(repository: Repository) -> bytes:
+    """The team's private key, made where there is none yet."""
+    file = _folder(repository).file("key")
+    if not file.is_file():
+        file.write_whole(new_signing_key(), mode=0o600)
+    return file.read_bytes()
+
+
+def read_key(repository: Repository) -> bytes:
+    """The team's private key.
+
+    Raises:
+        StoreError: it is missing.
+    """
+    file = _folder(repository).file("key")
+    if not file.is_file():
+        raise StoreError(
+            "the team's key .heldout/team/key is missing; restore it from a backup, or write to "
+            "the organisers, who can revoke the registration so that the team registers anew"
+        )
+    return file.read_bytes()
+
+
+def _sign(
+    repository: Repository, own: OwnTeam, manifest: Manifest, metadata: str
+) -> SubmissionSignature:
+    message = submission_message(
+        own.board,
+        manifest.id,
+        revision=manifest.revision,
+        agreement=own.agreement,
+        metadata=metadata,
+    )
+    value = sign(read_key(repository), message)
+    return SubmissionSignature(
+        team=own.handle, agreement=own.agreement, value=value, metadata=metadata
+    )
+
+
+def _signer(repository: Repository) -> OwnTeam | None:
+    return None if repository.spec().registration is None else own_team(repository)
+
+
+def _folder(repository: Repository) -> Folder:
+    # Not in .heldout/keys: every file there is the key of a submission, named by its id.
+    return repository.files.below(".heldout/team")
+
+
+# Registers a team, in a clone of the board: what is signed, sealed and sent.
+
+_NEUTRAL = Author(name="Anonymous", email="anonymous@localhost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Whether the registration of this clone holds, by the public log.
+
+    Attributes:
+        own: what this clone registered, `None` where nothing.
+        taken_in: whether the log has it.
+        agreed: whether it is for the agreement in force.
+        revoked: when it was revoked, `None` where it was not.
+        why: the organisers' reason for that.
+    """
+
+    own: OwnTeam | None
+    taken_in: bool = False
+    agreed: bool = False
+    revoked: datetime | None = None
+    why: str = ""
+
+
+def require_registration(spec: BoardSpec) -> Registration:
+    """What the board says of registration.
+
+    Raises:
+        InputError: it has none.
+    """
+    if spec.registration is not None:
+        return spec.registration
+    raise InputError(
+        Problem(
+            code="no-registration",
+            path=spec.name,
+            found="a board without [registration] in board.toml",
+            expected="a board where teams register",
+            hint="submit without it: heldout draft NAME",
+        )
+    )
+
+
+def current_agreement(spec: BoardSpec, history: History) -> Agreement | None:
+    """The text that a team has to agree to now; `None` where there is none.
+
+    Raises:
+        InputError: board.toml names one, and the log does not have it yet.
+    """
+    registration = require_registration(spec)
+    if registration.agreement is None:
+        return None
+    if history.agreements:
+        return history.agreements[-1]
+    raise InputError(
+        Problem(
+            code="no-agreement",
+            path="log.jsonl",
+            found=f"no event with the text of {registration.agreement}",
+            expected="the agreement that board.toml names",
+            hint="the organisers' next inbox or rebuild logs it; then pull, and call again",
+        )
+    )
+
+
+def team_standing(repository: Repository, spec: BoardSpec, history: History) -> Standing:
+    """Whether this clone has registered, and what the public log says of it.
+
+    Raises:
+        InputError: the agreement is not in the log yet.
+    """
+    own = own_team(repository)
+    if own is None or own.board != history.board:
+        return Standing(own=None)
+    wanted = current_agreement(spec, history)
+    known = history.teams.get(own.handle)
+    return Standing(
+        own=own,
+        taken_in=known is not None and own.agreement in known.agreements,
+        agreed=wanted is None or wanted.digest == own.agreement,
+        revoked=None if known is None else known.revoked,
+        why="" if known is None else known.why,
+    )
+
+
+def register(
+    repository: Repository,
+    spec: BoardSpec,
+    history: History,
+    *,
+    names: Mapping[str, str],
+    now: datetime,
+) -> OwnTeam:
+    """Sign a registration, under the team's key, which is made with the first one.
+
+    What was signed before and still holds is not signed again. Where it was not taken in yet it is
+    sealed anew: the organisers' keys may have changed meanwhile.
+
+    Args:
+        repository: the clone.
+        spec: the rules in force.
+        history: of the newest public log.
+        names: `team`, `institution`, `contact`; "" for what is not said.
+        now: when it is signed, UTC.
+
+    Raises:
+        InputError: registration is over or was revoked, a name does not do, or this clone has
+            registered another team.
+        StoreError: the team's key is missing or damaged.
+    """
+    before = team_standing(repository, spec, history)
+    _check_time(require_registration(spec), before, now)
+    _check_same_team(before, names["team"])
+    registrant = Registrant(**names, salt=secrets.token_hex(16))
+    problems = [*check_registrant(registrant, spec)]
+    if problems:
+        raise InputError(problems)
+    if before.own is not None and before.agreed and _names(before.own) == names:
+        return before.own if before.taken_in else _seal_anew(repository, spec, before.own)
+    agreement = current_agreement(spec, history)
+    key = make_key(repository) if before.own is None else read_key(repository)
+    statement = Statement(
+        board=history.board,
+        key=public_key(key),
+        agreement="" if agreement is None else agreement.digest,
+        at=format_time(now),
+        private=registrant_digest(registrant),
+    )
+    text = msgspec.json.encode(statement).decode()
+    signature = sign(key, registration_message(text))
+    own = OwnTeam(
+        board=history.board,
+        handle=team_handle(statement.key),
+        key=statement.key,
+        registrant=registrant,
+        agreement=statement.agreement,
+        at=now,
+        file=_sealed_file(spec, text, signature, registrant),
+    )
+    write_team(repository, own)
+    return own
+
+
+def push_registration(repository: Repository, own: OwnTeam, base: str, *, now: datetime) -> str:
+    """Put the registration on a branch of its own, under a neutral author; gives the branch."""
+    branch = registration_branch(own.handle)
+    repository.git.commit_on(
+        branch,
+        base,
+        {registration_path(own.handle): own.file},
+        message=f"Registration of {own.handle}",
+        author=_NEUTRAL,
+        at=now,
+    )
+    return branch
+
+
+def deliver_registration(own: OwnTeam, folder: Path) -> None:
+    """Copy the registration into a folder from which the organisers take it."""
+    write_whole(folder / f"{own.handle}.json", own.file)
+
+
+def registration_closed(registration: Registration, now: datetime) -> Problem:
+    """That new teams are not taken any more."""
+    return Problem(
+        code="registration-closed",
+        path="board.toml:registration.closes",
+        found=f"a new team on {now:%d %b %Y}",
+        expected=f"one until {registration.closes:%d %b %Y}",
+        hint="registered teams can still agree to a changed text",
+    )
+
+
+def _seal_anew(repository: Repository, spec: BoardSpec, own: OwnTeam) -> OwnTeam:
+    signed, _ = read_registration(own.file, path=f"{own.handle}.json")
+    file = _sealed_file(spec, signed.statement, signed.signature, own.registrant)
+    sealed = msgspec.structs.replace(own, file=file)
+    write_team(repository, sealed)
+    return sealed
+
+
+def _sealed_file(spec: BoardSpec, text: str, signature: str, registrant: Registrant) -> bytes:
+    letter = seal_letter(spec.envelope, msgspec.json.encode(registrant), spec.recipients)
+    file = RegistrationFile(
+        statement=text, signature=signature, key=letter.key, registrant=letter.words
+    )
+    return msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n"
+
+
+def _check_time(registration: Registration, before: Standing, now: datetime) -> None:
+    if before.revoked is not None:
+        raise InputError(
+            Problem(
+                code="registration-revoked",
+                path=".heldout/team",
+                found=f"a registration that was revoked on {before.revoked:%d %b %Y}: {before.why}",
+                expected="one that stands",
+                hint="write to the organisers; a new registration needs a clone of its own",
+            )
+        )
+    known = before.own is not None and before.taken_in
+    if registration.closes is not None and now.date() > registration.closes and not known:
+        raise InputError(registration_closed(registration, now))
+
+
+def _check_same_team(before: Standing, name: str) -> None:
+    own = before.own
+    if own is not None and team_key(own.registrant.team) != team_key(name):
+        raise InputError(
+            Problem(
+                code="other-team",
+                path="--team",
+                found="another name than the one this clone registered",
+                expected=own.registrant.team,
+                hint="another team registers from a clone of its own",
+            )
+        )
+
+
+def _names(own: OwnTeam) -> Mapping[str, str]:
+    registrant = own.registrant
+    return {
+        "team": registrant.team,
+        "institution": registrant.institution,
+        "contact": registrant.contact,
+    }

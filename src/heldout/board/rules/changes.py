@@ -1,0 +1,547 @@
+"""How two board.toml differ, and what a later one may not change.
+
+Fixed are what released scores mean, what ranks them, days that are over, and the organisers' keys.
+
+A score keeps the name of its view for ever. If the view could become another one, old numbers would
+stand under a name that says something else, and no audit could tell.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from heldout.board.log.events import Entry
+from heldout.board.log.history import History, find_recipients
+from heldout.board.log.submission import Submission
+from heldout.board.rules.days import Term, list_terms
+from heldout.board.rules.release import RuleName
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.rules.spec_file import Wrong, parse_spec
+from heldout.errors import StoreError
+
+_VIEW = (
+    *("set", "measure", "labels", "queries", "facets"),
+    *("summary", "min_group", "groups", "target", "part", "noise"),
+)
+"""The keys of a view that say what its score is; the others say who sees it."""
+
+FIXED_BY_SCORES = (
+    *("runs.order", "decimals", "denominator", "primary"),
+    *("release.rule = step", "release.feedback of a split set"),
+    *("the set, measure, labels, part and noise of each view", "the files of each set"),
+)
+"""What `list_changed_terms` holds fixed once a score is published, in words."""
+
+_WORDS = ("name", "title", "task", "contact", "submit", "repository", "home", "install", "example")
+_HARMLESS = (*_WORDS, "forge")
+"""The top-level keys that decide no score, no key and no quota."""
+
+_MEANINGS = (
+    ("recipients", "who can open what is submitted from now on"),
+    ("envelope", "the format of sealed files"),
+    ("policy.quota", "how often a team may submit"),
+    ("policy.quota_days", "how often a team may submit"),
+    ("policy.embargo_months", "how long a team may stay anonymous"),
+    ("policy.off", "the rules that no submission is checked by"),
+    ("policy", "what a submission is checked by"),
+    ("release.rule", "which scores are published, and what each new one is compared with"),
+    ("release", "how much of a true score a team learns"),
+    ("runs", "what a run file must be"),
+    ("sets", "which queries and labels a run is scored with"),
+    ("views", "which scores there are, and who sees them"),
+    ("seasons", "which view ranks on which days"),
+    ("primary", "the view that ranks"),
+    ("denominator", "what a mean is taken over"),
+    ("decimals", "the digits of a released score"),
+    ("kind", "when scores are released"),
+    ("opens", "the days on which submissions are taken"),
+    ("closes", "the days on which submissions are taken"),
+    ("registration", "whether teams register, and what they agree to"),
+    ("archive", "whose runs are opened when the board ends"),
+    ("baselines", "whether a baseline can hold the record"),
+    ("trust", "what is published of the ranking beside the scores"),
+    ("forge", "where pull requests are read and answered, with the organisers' token"),
+    ("install", "the address from which participants install heldout"),
+)
+
+_SET = ("queries", "qrels")
+_HINT = "a view that has told scores stays: add one under a new name"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A key that two board.toml differ in.
+
+    Attributes:
+        key: its path, `policy.quota`; an entry of a list stands by its name, `views[eval].measure`.
+        before: its value in the first one, `None` where it is absent.
+        after: its value in the second one.
+    """
+
+    key: str
+    before: Any
+    after: Any
+
+    @property
+    def decides(self) -> bool:
+        """Whether a score, a key or a quota may depend on it."""
+        return self.key.split(".")[0].split("[")[0] not in _HARMLESS
+
+    @property
+    def meaning(self) -> str:
+        """What the key decides, in a few words; "" for texts of the page."""
+        found = (words for key, words in _MEANINGS if self.key.startswith(key))
+        return next(found, "")
+
+    def __str__(self) -> str:
+        return f"{self.key}: {_shorten(self.before)} -> {_shorten(self.after)}"
+
+
+def list_differences(before: BoardSpec, after: BoardSpec) -> tuple[Difference, ...]:
+    """Every key in which two board.toml differ, in the order of the file."""
+    old, new = (dict(_flatten(msgspec.to_builtins(spec), "")) for spec in (before, after))
+    return tuple(
+        Difference(key=key, before=old.get(key), after=new.get(key))
+        for key in {**old, **new}
+        if old.get(key) != new.get(key)
+    )
+
+
+def _flatten(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _flatten(one, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+        for one in value:
+            yield from _flatten(one, f"{place}[{one.get('name')}]")
+    elif value is not None:
+        yield place, value
+
+
+def _shorten(value: object) -> str:
+    most = 120
+    text = "absent" if value is None else msgspec.json.encode(value).decode()
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def list_changed_keys(before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
+    """What an edit would change of the organisers' keys: `rekeyed` alone does that.
+
+    Whoever may push to the board could name a key of their own, and read all that comes.
+    """
+    hint = "keys change by an event that says why: heldout board rekey"
+    for key in ("envelope", "recipients"):
+        was, now = getattr(before, key), getattr(after, key)
+        if was != now:
+            told = ", ".join(was) if key == "recipients" else was
+            found = ", ".join(now) if key == "recipients" else now
+            yield (key, found, f"{told}, as the log has it", hint)
+
+
+def list_unsaid_keys(entries: Iterable[Entry]) -> Iterator[str]:
+    """The events that changed the organisers' keys as an edit: logs of schema 1 may have them."""
+    before = None
+    for entry in entries:
+        if "board.toml" not in entry.event.public:
+            continue
+        after = find_recipients(str(entry.get("board.toml")))
+        if before is not None and after != before and entry.event.kind == "changed-rules":
+            yield (
+                f"event {entry.event.seq} changed the recipients as an edit of board.toml, which "
+                "only 'rekeyed' may do today: ask the organisers whose key came"
+            )
+        before = after
+
+
+def list_changed_terms(history: History, after: BoardSpec) -> Iterator[Wrong]:
+    """What new rules would change of the scores that were told, or are about to be.
+
+    Args:
+        history: what the organisers' log says, with every field opened.
+        after: the new rules.
+    """
+    rules = [parse_spec(text.encode()) for _, text in reversed(history.rules)]
+    named = _list_views(history)
+    for index, view in enumerate(after.views):
+        if view.name in named:
+            # The last rules that had it: what was taken away may not come back as another.
+            before = next((old for old in rules if _find(old, view.name) is not None), None)
+            if before is not None:
+                yield from _compare_views(before, after, view, f"views[{index}]")
+    if named:
+        yield from _compare_numbers(rules[0], after)
+        yield from _compare_splits(rules, named, after)
+    yield from _compare_ranks(history, rules[0], after)
+    yield from _compare_finals(history, rules, after)
+
+
+def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Iterator[Wrong]:
+    """The last days that new rules would move though they are over, or that would open scores.
+
+    What waited for a day that is over was told. Of a one-shot board whose entries wait for their
+    day neither the kind changes nor does the day come to lie in the past: who has seen scores and
+    then sends a run would have a rank beside those who had not. For the same reason a board that
+    told scores one by one becomes no one-shot board.
+
+    Args:
+        history: what the organisers' log says.
+        after: the new rules.
+        now: the moment, UTC.
+    """
+    today, term = now.date(), list_terms(history, now)[-1]
+    before = term.spec
+    hint = "what was told after that day stays told, and what came after it came late"
+    if term.deadline is not None and today > term.deadline and after.kind != "one-shot":
+        yield ("kind", after.kind, '"one-shot", as before', hint)
+    elif any(map(_is_entry, history.submissions.values())):
+        yield from _compare_openings(term, after, today)
+    later = before.final_views or before.finalists_view
+    was = term.deadline or (before.closes if later else None)
+    if was is not None and today > was and after.closes != was:
+        yield ("closes", _say(after.closes), f"{was}, as before", hint)
+    seasons = {season.name: (i, season) for i, season in enumerate(after.seasons)}
+    for season in before.seasons if before.final_views else ():
+        index, now_it_is = seasons.get(season.name, (None, None))
+        closed = season.closes is not None and today > season.closes
+        if closed and now_it_is is not None and now_it_is.closes != season.closes:
+            told = f"{season.closes}, as before"
+            yield (f"seasons[{index}].closes", _say(now_it_is.closes), told, hint)
+
+
+def _compare_openings(term: Term, after: BoardSpec, today: date) -> Iterator[Wrong]:
+    """What would open the scores of entries before their day, or seal later ones behind them."""
+    was = "sequential" if term.deadline is None else "one-shot"
+    sealed = term.deadline is not None and today <= term.deadline
+    if (sealed or term.deadline is None) and after.kind != was:
+        hint = "entries are published: whoever had seen their scores would send runs beside them"
+        yield ("kind", after.kind, f'"{was}", as before', hint)
+    elif sealed and after.closes is not None and after.closes < today:
+        hint = "the scores of published entries would be told at once, and nobody knew of that day"
+        yield ("closes", str(after.closes), f"{today} or a later day", hint)
+
+
+def _list_views(history: History) -> frozenset[str]:
+    """The views whose scores were told, or will be by the rules of a submission that waits."""
+    told = {
+        view
+        for s in history.submissions.values()
+        for view in (*s.scores, *s.not_above, *s.untold, *s.final)
+    }
+    if history.final is not None:
+        told.add(history.final.view)
+    waiting = (s for s in history.submissions.values() if s.pending)
+    specs = (parse_spec(history.rules_at(s.received).encode()) for s in waiting)
+    shown = ({v.name for v in (*s.public_views, *s.final_views)} for s in specs)
+    return frozenset(told.union(*shown))
+
+
+def _find(spec: BoardSpec, name: str) -> View | None:
+    return next((view for view in spec.views if view.name == name), None)
+
+
+def _compare_views(before: BoardSpec, after: BoardSpec, view: View, place: str) -> Iterator[Wrong]:
+    old = before.view(view.name)
+    for key in _VIEW:
+        was, now = getattr(old, key), getattr(view, key)
+        if was != now:
+            yield (f"{place}.{key}", _say(now), f"{_say(was)}, as before", _HINT)
+    if old.set != view.set:
+        return
+    for key in _SET:
+        was, now = (getattr(spec.sets[view.set], key) for spec in (before, after))
+        if was != now:
+            yield (f"sets.{view.set}.{key}", _say(now), f"{_say(was)}, as before", _HINT)
+
+
+def _compare_numbers(before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
+    """What makes a number out of a run, the same for all views: else numbers cannot be compared."""
+    hint = "older scores are means over other queries: found a board anew"
+    if after.denominator != before.denominator:
+        yield ("denominator", after.denominator, f'"{before.denominator}", as before', hint)
+    hint = "scores were told in another way and stand beside the new ones: found a board anew"
+    keys: list[tuple[str, object, object]] = [
+        ("decimals", before.decimals, after.decimals),
+        ("runs.order", before.runs.order, after.runs.order),
+    ]
+    was, now = before.release, after.release
+    if "step" in (was.rule, now.rule):  # a Ladder rounds as `rounded` does; steps are another scale
+        keys += [("release.rule", was.rule, now.rule), ("release.step", was.step, now.step)]
+    for key, old, new in keys:
+        if old != new:
+            yield (key, new, f"{old}, as before", hint)
+
+
+def _compare_splits(
+    rules: Sequence[BoardSpec], named: Collection[str], after: BoardSpec
+) -> Iterator[Wrong]:
+    """A split stays as it is, and no set is split of which scores are public already."""
+    last = {view.name: (old, view) for old in reversed(rules) for view in old.views}
+    known = [pair for name, pair in last.items() if name in named]
+    shares = [old.release.feedback for old, view in known if view.part is not None]
+    now = after.release.feedback
+    if shares and now != shares[0]:
+        hint = "another share would move queries from one part to the other"
+        yield ("release.feedback", now, f"{shares[0]}, as before", hint)
+    whole = {
+        view.set: view.name
+        for old, view in known
+        if view.part is None and view.public and old.sets[view.set].held_out
+    }
+    for index, view in enumerate(after.views):
+        if view.part is not None and view.set in whole:
+            hint = f"{whole[view.set]} has published scores on all of its queries: split a new set"
+            yield (f"views[{index}].part", view.part, f"no part of {view.set}", hint)
+
+
+def _compare_ranks(history: History, before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
+    """The view by which an entry is ranked stays the same."""
+    ranks: dict[str, str] = {}
+    for submission in filter(_is_entry, history.submissions.values()):
+        day = submission.received.date()
+        was, now = before.on(day).primary, after.on(day).primary
+        if was != now:
+            ranks.setdefault(now, was)
+    for now, was in ranks.items():
+        index = next((i for i, one in enumerate(after.seasons) if one.view == now), None)
+        key = "primary" if index is None else f"seasons[{index}].view"
+        hint = "entries are published, and what ranks them stays"
+        yield (key, now, f'"{was}", as before', hint)
+
+
+def _compare_finals(
+    history: History, rules: Sequence[BoardSpec], after: BoardSpec
+) -> Iterator[Wrong]:
+    """A view with finalists stays one, and is over queries that were never used before.
+
+    Args:
+        history: what the log says.
+        rules: every rules of the past, the latest first.
+        after: the new ones.
+    """
+    if not any(map(_is_entry, history.submissions.values())):
+        return
+    was, now = rules[0].finalists_view, after.finalists_view
+    if was is not None and (now is None or (now.name, now.set) != (was.name, was.set)):
+        hint = "entries were submitted for it: its scores are published for finalists alone"
+        yield ("views", _say_final(now), f"{_say_final(was)}, as before", hint)
+    most, named = None if now is None else now.finalists, history.final
+    if was is not None and named is not None and most != was.finalists:
+        hint = "finalists are named already"
+        yield ("views.finalists", _say(most), f"{_say(was.finalists)}, as before", hint)
+    for old in rules if now is not None and was is None else ():
+        if users := [view.name for view in old.views if now is not None and view.set == now.set]:
+            hint = "make a query set that nothing has used"
+            expected = f"a set that no view has used; {users[0]} did"
+            yield ("views.set", "" if now is None else now.set, expected, hint)
+            return
+
+
+def _say_final(view: View | None) -> str:
+    if view is None:
+        return "no view with finalists"
+    return f"{view.name} on {view.set}, with finalists"
+
+
+def _is_entry(submission: Submission) -> bool:
+    return submission.status in ("published", "imported") and not submission.baseline
+
+
+def _say(value: object) -> str:
+    return "none" if value is None else str(value)
+
+
+# What a vault holds out and scores depend on: labels, masks, groups, as a commitment names them.
+#
+# Every file `labels/STEM.SUFFIX` counts whose stem a board names: a query set, or the labels of a
+# view. In a commitment `eval` stands for `labels/eval.qrels`, as boards have had it from the
+# start, and any other file for itself: `eval.exclude`.
+#
+# `eval.key` is the secret key of a query set: 32 random bytes. It is committed to as labels are,
+# and never changes: who could choose another one, once runs are known, would choose what is
+# published.
+
+_FILE = re.compile(r"([A-Za-z0-9_-]{1,32})\.([a-z]{1,16})", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}(\.[a-z]{1,16})?", re.ASCII)
+_DIGEST = re.compile("[0-9a-f]{64}", re.ASCII)
+_FOLDER = "labels/"
+_LABELS = ".qrels"
+_KEY = ".key"
+_KEY_TEXT = re.compile(rb"[0-9a-f]{64}\n")
+
+
+def held_out_name(file: str) -> str | None:
+    """What a file of `labels/` is called in a commitment; `None` for one that decides no score."""
+    return file.removesuffix(_LABELS) if _FILE.fullmatch(file) else None
+
+
+def held_out_file(name: str) -> str:
+    """The inverse of `held_out_name`."""
+    return name if "." in name else name + _LABELS
+
+
+def stem_of(name: str) -> str:
+    """The query set, or the labels, that a name in a commitment belongs to."""
+    return name.partition(".")[0]
+
+
+def key_name(query_set: str) -> str:
+    """What the secret key of a query set is called in a commitment."""
+    return f"{query_set}{_KEY}"
+
+
+def is_key(name: str) -> bool:
+    """Whether a name in a commitment is that of a key."""
+    return name.endswith(_KEY)
+
+
+def needs_key(spec: BoardSpec, query_set: str) -> bool:
+    """Whether some rules need a secret key of a query set."""
+    views = [view for view in spec.views if view.set == query_set]
+    drawn = any(view.part is not None or view.noise is not None for view in views)
+    ratchet = spec.release.rule == "ratchet" and any(view.public for view in views)
+    return spec.sets[query_set].held_out and (drawn or ratchet)
+
+
+def parse_key(data: bytes, *, path: str) -> bytes:
+    """The 32 bytes of a key file.
+
+    Raises:
+        StoreError: it is none.
+    """
+    if not _KEY_TEXT.fullmatch(data):
+        raise StoreError(
+            f"{path} is no key of a query set: expected are 64 digits 0-9a-f and the end of the "
+            "line; restore it from the backup"
+        )
+    return bytes.fromhex(data.decode("ascii"))
+
+
+def format_key(key: bytes) -> bytes:
+    """The inverse of `parse_key`."""
+    return f"{key.hex()}\n".encode("ascii")
+
+
+def open_labels(name: str) -> str:
+    """Where a board has further labels of a set whose own are public."""
+    return f"qrels/{name}.qrels"
+
+
+def list_open(spec: BoardSpec, *sets: str) -> tuple[str, ...]:
+    """The files in the board that scores depend on: queries, labels, candidates, those of views.
+
+    Args:
+        spec: the rules.
+        sets: names of query sets; none for all.
+    """
+    chosen = [spec.sets[name] for name in sets or spec.sets]
+    named = [path for one in chosen for path in (one.queries, one.qrels, one.candidates)]
+    for view in spec.views:
+        if sets and view.set not in sets:
+            continue
+        named += [path for path in view.files if not path.startswith(_FOLDER)]
+        if view.labels is not None and not spec.sets[view.set].held_out:
+            named.append(open_labels(view.labels))
+    return tuple(sorted({path for path in named if path is not None}))
+
+
+def names_of_view(view: View) -> frozenset[str]:
+    """The held-out files that a view's published scores depend on, as far as there are any."""
+    files = (path.removeprefix(_FOLDER) for path in view.files if path.startswith(_FOLDER))
+    named = {name for file in files if (name := held_out_name(file)) is not None}
+    own = {view.labels or view.set, f"{view.set}.exclude", key_name(view.set)}
+    return frozenset({*own, *named})
+
+
+def names_of_board(spec: BoardSpec) -> frozenset[str]:
+    """The same for all views of some rules; a set with public labels has none of its own here."""
+    public = {name for name, files in spec.sets.items() if not files.held_out}
+    names = (
+        names_of_view(view) - ({view.labels, view.set} if view.set in public else set())
+        for view in spec.views
+    )
+    return frozenset[str]().union(*names)
+
+
+def list_stems(spec: BoardSpec, *sets: str) -> frozenset[str]:
+    """What the names of all held-out files begin with that query sets may depend on.
+
+    Args:
+        spec: the rules.
+        sets: names of query sets; none for all.
+    """
+    chosen = sets or tuple(spec.sets)
+    names = [names_of_view(view) for view in spec.views if view.set in chosen]
+    return frozenset(map(stem_of, frozenset(chosen).union(*names)))
+
+
+def is_commitment(value: Any) -> bool:
+    """Whether opened digests have the one form of a commitment: name -> SHA-256."""
+    return isinstance(value, Mapping) and all(
+        isinstance(name, str)
+        and _NAME.fullmatch(name)
+        and isinstance(digest, str)
+        and _DIGEST.fullmatch(digest)
+        for name, digest in value.items()
+    )
+
+
+# Views on labels that were made later: an entry of before is scored again on them.
+#
+# All other rules hold for what came after them. A view that names labels of its own is different:
+# it asks nothing new of a run, and labels that grow are made for the runs that are there.
+
+
+def add_label_views(
+    spec: BoardSpec, later: BoardSpec, *, named: Collection[str] | None = None
+) -> BoardSpec:
+    """Rules of a day with the views of later rules that name labels of their own.
+
+    Under a Ladder a view that would tell a score of held-out labels is left out: every entry would
+    be told, whether it rose or not.
+
+    Args:
+        spec: the rules of the day.
+        later: later ones.
+        named: add only views of these names; `None` for all.
+    """
+    known = {view.name for view in spec.views}
+    climbs = {spec.release.rule, later.release.rule} != {"rounded"}
+    added = tuple(
+        view
+        for view in later.views
+        if view.labels is not None
+        and view.name not in known
+        and (named is None or view.name in named)
+        and later.sets.get(view.set) == spec.sets.get(view.set)
+        and not (view.public and climbs and spec.sets[view.set].held_out)
+    )
+    return msgspec.structs.replace(spec, views=(*spec.views, *added)) if added else spec
+
+
+def release_rule_at(history: History, moment: datetime) -> RuleName:
+    """The release rule for what was submitted at a moment."""
+    return _release_rule(history.rules_at(moment))
+
+
+@lru_cache(maxsize=64)
+def _release_rule(text: str) -> RuleName:
+    """Asked for with every entry of a log, which has few rules."""
+    return parse_spec(text.encode()).release.rule
+
+
+def rules_told_by(history: History, submission: Submission, named: Collection[str]) -> BoardSpec:
+    """The rules that an entry's scores were told by: of its day, and on later labels.
+
+    Args:
+        history: up to what is looked at.
+        submission: the entry.
+        named: views that it was told in.
+    """
+    rules = parse_spec(history.rules_at(submission.received).encode())
+    later = parse_spec(history.rules[-1][1].encode())
+    return add_label_views(rules.on(submission.received.date()), later, named=named)

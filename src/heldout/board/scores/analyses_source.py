@@ -1,0 +1,242 @@
+"""A board's vault as analyses read it: its entries in the order they came, and true scores by view.
+
+Nothing is written, for the vault is opened to be read alone, and nothing leaves it. A score that
+was made with earlier labels, or that is damaged, is computed again in memory, so that all scores of
+a view rest on the labels of today.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, time
+from functools import cached_property
+
+import msgspec
+
+from heldout.analyses.entries import AlikeRuns, BoardEntry, BoardScores, ViewScores
+from heldout.board.log.manifest import team_key
+from heldout.board.log.submission import Status, Submission
+from heldout.board.old_boards.legacy import OldEntry, OldTable
+from heldout.board.policy.similarity import TOP, list_alike
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.scores.compared import signatures_of
+from heldout.board.scores.kept import read_kept
+from heldout.board.scores.rescoring import is_earlier, rescore
+from heldout.board.scores.score import ViewScore
+from heldout.board.scores.session import Desk
+from heldout.board.scores.sets import SetData, load_sets
+from heldout.errors import StoreError
+from heldout.scoring.spec import parse_measure
+from heldout.scoring.table import ScoreTable, table_of
+from heldout.trec.scans import Signature
+
+_PUBLISHED: tuple[Status, ...] = ("published", "imported")
+_UNPUBLISHED: tuple[Status, ...] = ("received", "reviewed", "asked", "rejected")
+
+
+def read_board_scores(desk: Desk, *, unpublished: bool = False) -> BoardScores:
+    """Every entry of a board with its true scores on every view.
+
+    A mean is over the queries that count, also where the board's denominator is `all`: its zeros
+    say nothing of a system. A view whose summary is over groups of queries has no scores by query,
+    since its groups differ from entry to entry. Of an imported board the published scores are all
+    there is. The view with finalists is left out: its scores are closed until the final is opened,
+    and those of all others stay so.
+
+    Args:
+        desk: of the organiser.
+        unpublished: also those that wait or were rejected, where they could be scored.
+
+    Raises:
+        StoreError: nothing is published yet, or a run that has to be scored anew is missing.
+        TrustError: such a run does not open.
+    """
+    wanted = (*_PUBLISHED, *_UNPUBLISHED) if unpublished else _PUBLISHED
+    chosen = [s for s in desk.history().submissions.values() if s.status in wanted]
+    chosen.sort(key=lambda submission: (submission.received, submission.id))
+    scores = _Scores(desk)
+    known = {one.id: views for one in chosen if (views := scores.read(one)) or _is_old(one)}
+    if not known:
+        raise StoreError("nothing is published on this board yet, so there is nothing to analyse")
+    spec = desk.spec()
+    open_views = tuple(view for view in spec.views if view.finalists is None)
+    spec = msgspec.structs.replace(spec, views=open_views)
+    return assemble_scores(spec, chosen, known, primary=spec.on(desk.now.date()).primary)
+
+
+def assemble_scores(
+    spec: BoardSpec,
+    submissions: Sequence[Submission],
+    known: Mapping[str, Mapping[str, ViewScore]],
+    *,
+    primary: str,
+) -> BoardScores:
+    """Entries and their scores, wherever these were read.
+
+    Args:
+        spec: the rules, for their views.
+        submissions: in the order they came.
+        known: id -> view -> true score; those that are not in it are left out.
+        primary: the view that ranks.
+    """
+    return BoardScores(
+        board=spec.name,
+        entries=tuple(_as_entry(one) for one in submissions if one.id in known),
+        views={
+            view.name: _read_view(view, submissions, known, held_out=_is_held_out(spec, view))
+            for view in spec.views
+        },
+        primary=primary,
+    )
+
+
+def scores_of_old_table(table: OldTable) -> BoardScores:
+    """The entries of an MS MARCO leaderboard's file with the scores that it published.
+
+    Entries of one day stand in the order of their ids, for the file has no times.
+    """
+    entries = sorted(table.entries, key=lambda entry: (entry.day, entry.id))
+    views = {
+        name: ViewScores(
+            view=name,
+            queries=name,
+            measure=table.layout.measure,
+            public=True,
+            held_out=name == "eval",
+            means={e.id: float(e.scores[name]) for e in entries if name in e.scores},
+        )
+        for name in ("eval", "dev")
+    }
+    return BoardScores(
+        board=table.layout.name,
+        entries=tuple(map(_from_row, entries)),
+        views=views,
+        primary="eval",
+    )
+
+
+def _from_row(entry: OldEntry) -> BoardEntry:
+    return BoardEntry(
+        id=entry.id,
+        received=datetime.combine(entry.day, time(), UTC),
+        description=entry.description,
+        team=entry.team,
+        baseline=entry.mark == "baseline",
+    )
+
+
+def find_alike_runs(desk: Desk, board: BoardScores) -> tuple[AlikeRuns, ...]:
+    """Pairs of entries of different teams whose runs on the set that ranks are nearly the same.
+
+    Of several such runs each one is paired with the nearest that came before it. Runs whose first
+    documents the vault does not have are left out.
+
+    Args:
+        desk: of the organiser.
+        board: what `read_board_scores` gave.
+
+    Source: msmarco-benchmarking, section 3.3.
+    """
+    query_set = board.view().queries
+    submissions = desk.history().submissions
+    known: list[tuple[BoardEntry, Signature]] = []
+    found = []
+    for entry in board.entries:
+        signatures = signatures_of(desk.vault, submissions[entry.id], mend=lambda _: False)
+        if query_set not in signatures or entry.baseline:
+            continue
+        mine = _cut(signatures[query_set])
+        others = ((one.id, run) for one, run in known if team_key(one.team) != team_key(entry.team))
+        found += [
+            AlikeRuns(a=other.id, b=entry.id, rbo=other.likeness.top.rbo.mean)
+            for other in list_alike(mine, others)
+        ]
+        known.append((entry, mine))
+    return tuple(found)
+
+
+def _cut(run: Signature) -> Signature:
+    """The documents that decide; all of every run would be half a gigabyte on a large board."""
+    return replace(run, documents=run.documents[:, :TOP].copy())
+
+
+class _Scores:
+    """Scores of submissions; the query sets are read once."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    @cached_property
+    def _sets(self) -> Mapping[str, SetData]:
+        return load_sets(self._desk.repository, self._desk.spec(), vault=self._desk.vault)
+
+    def read(self, submission: Submission) -> Mapping[str, ViewScore]:
+        """View -> true score; none where there is no run, or it has errors."""
+        if submission.status in ("imported", "received"):
+            return {}
+        kept = read_kept(self._desk.vault, submission)
+        if kept is None or is_earlier(kept, self._sets):
+            kept = rescore(self._desk, self._sets, submission.id)
+        return kept.views
+
+
+def _is_held_out(spec: BoardSpec, view: View) -> bool:
+    return spec.sets[view.set].held_out
+
+
+def _is_old(submission: Submission) -> bool:
+    return submission.status == "imported"
+
+
+def _as_entry(submission: Submission) -> BoardEntry:
+    who = submission.identity
+    return BoardEntry(
+        id=submission.id,
+        received=submission.received,
+        description="" if who is None else who.description,
+        team="" if who is None else who.team,
+        institution="" if who is None else who.institution,
+        baseline=submission.baseline,
+        published=submission.status in _PUBLISHED,
+    )
+
+
+def _read_view(
+    view: View,
+    submissions: Sequence[Submission],
+    known: Mapping[str, Mapping[str, ViewScore]],
+    *,
+    held_out: bool,
+) -> ViewScores:
+    scored = {one: views[view.name] for one, views in known.items() if view.name in views}
+    table = _make_table(scored) if scored and view.summary == "mean" else None
+    if table is not None:
+        means = {
+            system: mean for system in table.systems if (mean := table.mean(system)) is not None
+        }
+    else:
+        means = {one: score.mean for one, score in scored.items()} | dict(_told(view, submissions))
+    return ViewScores(
+        view=view.name,
+        queries=view.set,
+        measure=view.measure,
+        public=view.public,
+        held_out=held_out,
+        means=means,
+        table=table,
+        better=parse_measure(view.measure).kind.better,
+        ranks_nobody=view.ranks_nobody,
+    )
+
+
+def _make_table(scored: Mapping[str, ViewScore]) -> ScoreTable:
+    """Queries for which the measure is undefined for every system are left out."""
+    rows = {one: score.per_query for one, score in scored.items()}
+    defined = {q: None for row in rows.values() for q, value in row.items() if value is not None}
+    return table_of(rows, queries=tuple(defined))
+
+
+def _told(view: View, submissions: Sequence[Submission]) -> Iterator[tuple[str, float]]:
+    """What an old board published; its scores by query are lost."""
+    for one in submissions:
+        if _is_old(one) and view.name in one.scores:
+            yield one.id, float(one.scores[view.name])

@@ -1,0 +1,249 @@
+"""Scores that stand beside each other and were made with different labels, which nothing may rank.
+
+Labels are mended entry by entry: until the last one is scored anew, the mended ones are ranked by
+other labels than the rest. Whoever corrects one entry alone chooses who is ranked by which.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from heldout.board.log.history import History
+from heldout.board.log.submission import Submission
+from heldout.board.policy.case import Distance
+from heldout.board.policy.checks import paired_distance
+from heldout.board.policy.ensembles import RunLikeness, find_likeness
+from heldout.board.policy.identity import Entrant, list_entrants
+from heldout.board.rules.changes import is_key, names_of_view, rules_told_by
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.scores.kept import (
+    ScoreFile,
+    make_evidence,
+    read_kept,
+    read_key,
+    read_scores,
+    read_signatures,
+)
+from heldout.board.store.vault import Vault
+from heldout.errors import StoreError, printable
+from heldout.ids import query_set_of
+from heldout.scoring.spec import parse_measure
+from heldout.trec.scans import Signature
+
+# What a submission is compared with: all others that the vault knows.
+
+T = TypeVar("T")
+
+Mend = Callable[[str], bool]
+"""Makes what the vault keeps of a submission anew; whether it could."""
+
+
+def list_others(
+    vault: Vault, history: History, submission: Submission, *, mend: Mend
+) -> tuple[Entrant, ...]:
+    """Everybody who ever submitted, with their keys where the vault knows them.
+
+    Args:
+        vault: of the board.
+        history: what its log says.
+        submission: whose day it is.
+        mend: called for one whose scores are damaged or lost.
+    """
+    keys = {}
+    for name, other in history.submissions.items():
+        lost = "scores" in other.kept and not vault.scores(name).is_file()
+        keys[name] = _read(partial(read_key, vault, name), name, "", lost=lost, mend=mend)
+    return list_entrants(history, day=submission.received.date(), keys=keys)
+
+
+def compare_runs(
+    vault: Vault, history: History, submission: Submission, *, mend: Mend
+) -> Mapping[str, RunLikeness]:
+    """Query set -> what runs that were received before are like the submission's.
+
+    Of several seeds the first is compared: the others are like it, or a rule of their own says so.
+
+    Args:
+        vault: of the board.
+        history: what its log says.
+        submission: the one that is judged.
+        mend: called for one whose signatures are damaged or lost.
+    """
+    names = list(history.submissions)
+    before = names[: names.index(submission.id)]
+
+    def earlier(query_set: str) -> Iterator[tuple[str, Signature]]:
+        for name in before:
+            found = signatures_of(vault, history.submissions[name], mend=mend)
+            if query_set in found:
+                yield name, found[query_set]
+
+    return {
+        query_set: find_likeness(signature, earlier(query_set))
+        for query_set, signature in signatures_of(vault, submission, mend=mend).items()
+        if query_set == query_set_of(query_set)
+    }
+
+
+def signatures_of(vault: Vault, submission: Submission, *, mend: Mend) -> Mapping[str, Signature]:
+    """As `read_signatures`; what is missing or damaged is made anew, and empty where it cannot be.
+
+    What waits and was never opened is opened here: a copy would else pass for whichever of the two
+    is reviewed first.
+    """
+    name = submission.id
+    # Baselines of old were logged without their signatures, and the vault has their runs.
+    expected = "signatures" in submission.kept or bool(submission.runs)
+    expected |= submission.status == "received"
+    lost = expected and not vault.signature(name).is_file()
+    return _read(partial(read_signatures, vault, name), name, {}, lost=lost, mend=mend)
+
+
+def _read(read: Callable[[], T], name: str, otherwise: T, *, lost: bool, mend: Mend) -> T:
+    """Read a file; where it is lost or damaged once more after mending."""
+    for mended in (False, True):
+        if lost or mended:
+            if not mend(name):
+                return otherwise
+            lost = False
+        try:
+            return read()
+        except StoreError:
+            continue
+    return otherwise
+
+
+# How far a submission lies below the baselines, by scores that never leave the vault.
+
+
+def list_distances(
+    vault: Vault, history: History, spec: BoardSpec, scores: ScoreFile
+) -> tuple[Distance, ...]:
+    """The distance of a submission from each baseline, in the view that ranks.
+
+    Args:
+        vault: has the baselines' scores.
+        history: the organisers'.
+        spec: the rules of the submission's day.
+        scores: the submission's; without that view nothing can be said.
+
+    Returns:
+        In the order of the log. Baselines that were scored with other labels are left out.
+    """
+    return tuple(_distances(vault, history, spec, scores))
+
+
+def _distances(
+    vault: Vault, history: History, spec: BoardSpec, scores: ScoreFile
+) -> Iterator[Distance]:
+    view = spec.view(spec.primary)
+    own = scores.views.get(view.name)
+    if own is None:
+        return
+    better = parse_measure(view.measure).kind.better
+    labels = f"{view.set}/{view.labels}" if view.labels else view.set
+    for submission in history.submissions.values():
+        kept = read_scores(vault, submission.id) if submission.baseline else None
+        theirs = None if kept is None else kept.views.get(view.name)
+        if kept is None or theirs is None or kept.labels.get(labels) != scores.labels.get(labels):
+            continue
+        errors = paired_distance(own.per_query, theirs.per_query, better=better)
+        if errors is not None:
+            yield Distance(baseline=submission.id, errors=errors)
+
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredWith:
+    """With which labels an entry or a baseline was scored in a view that is told.
+
+    Attributes:
+        id: the entry.
+        view: name of the view.
+        labels: held-out file, as `board.held_out` names it -> SHA-256.
+        last: whether these are the versions that were committed to last.
+    """
+
+    id: str
+    view: str
+    labels: Mapping[str, str]
+    last: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixedLabels:
+    """A view whose scores were made with different versions of its labels.
+
+    Attributes:
+        view: its name.
+        earlier: the entries and baselines whose scores were not made with the last version.
+    """
+
+    view: str
+    earlier: tuple[str, ...]
+
+
+def scored_with(
+    history: History, submission: Submission, spec: BoardSpec, scores: ScoreFile
+) -> Iterator[ScoredWith]:
+    """The labels behind each score that was told; nothing from before they were noted.
+
+    Args:
+        history: with the commitments that are to be held against.
+        submission: published.
+        spec: the rules that it was told by.
+        scores: of today.
+    """
+    for view in spec.views if scores.held_out else ():
+        if view.name in submission.evidence and view.name in scores.views:
+            labels = make_evidence(submission.id, view, scores).scored_with
+            names = {name for name in names_of_view(view) if not is_key(name)}
+            last = {name: digest for name, digest in history.labels.items() if name in names}
+            yield ScoredWith(id=submission.id, view=view.name, labels=labels, last=labels == last)
+
+
+def list_mixed(every: Iterable[ScoredWith]) -> tuple[MixedLabels, ...]:
+    """The views whose scores were not all made with the same labels."""
+    views: dict[str, list[ScoredWith]] = {}
+    for one in every:
+        views.setdefault(one.view, []).append(one)
+    return tuple(
+        MixedLabels(view=view, earlier=tuple(one.id for one in scored if not one.last))
+        for view, scored in views.items()
+        if any(one.labels != scored[0].labels for one in scored)
+    )
+
+
+def find_mixed(vault: Vault, history: History) -> tuple[MixedLabels, ...]:
+    """The same of a vault; without reading a score where labels were never changed.
+
+    Args:
+        vault: with the scores.
+        history: its log.
+    """
+    if not history.commitments[1:]:
+        return ()
+    published = (s for s in history.submissions.values() if s.status == "published")
+    return list_mixed(
+        one
+        for submission in published
+        if (scores := read_kept(vault, submission)) is not None
+        for one in scored_with(
+            history, submission, rules_told_by(history, submission, submission.evidence), scores
+        )
+    )
+
+
+def say_mixed(mixed: MixedLabels) -> str:
+    """A sentence that names the entries."""
+    more = len(mixed.earlier) - _SHOWN
+    names = ", ".join(map(printable, mixed.earlier[:_SHOWN])) + (
+        f" and {more} more" if more > 0 else ""
+    )
+    return (
+        f"view {printable(mixed.view)}: {names} scored with earlier labels than others beside "
+        "them, so that their scores cannot be compared"
+    )

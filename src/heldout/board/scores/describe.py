@@ -1,0 +1,641 @@
+"""What an organiser should know of query sets before a board opens on them.
+
+The columns are those of Tables 1 and 2 of fostering-coopetition; lengths are counted in tokens
+between white space, as there.
+"""
+
+import math
+import re
+import statistics
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from scipy import sparse
+
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.scores.sets import SetData
+from heldout.errors import plural, quote
+from heldout.scoring.table import ScoreTable
+from heldout.stats.power import detectable_difference
+from heldout.trec.qrels import Qrels
+from heldout.trec.queries import Queries
+
+# What two query sets share: ids, texts, and texts that are nearly the same.
+
+NEAR = 0.8
+"""Least cosine of two texts that are called nearly the same. Of the 6,980 MS MARCO passage dev
+queries 29 have another so near, by eye mostly rewordings of one question."""
+
+_GRAM = 3
+_ROUNDING = 1e-9
+_CELLS = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Twin:
+    """A query of one set beside a query of the other.
+
+    Attributes:
+        first, second: their ids.
+        first_text, second_text: as given.
+        cosine: of their trigrams, 1 for equal normalised texts.
+    """
+
+    first: str
+    second: str
+    first_text: str
+    second_text: str
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """What two query sets share; queries are counted in `second`.
+
+    Attributes:
+        first, second: names of the sets.
+        same_id: ids in both.
+        same_id_other_text: of these, those whose texts differ even when normalised.
+        same_text: queries whose normalised text `first` has under another id.
+        near: queries whose nearest text in `first`, under another id and not equal, reaches the
+            threshold.
+        threshold: least cosine that counts as near.
+        same_id_examples: the first ids in both.
+        same_text_examples: of `same_text`, in the order of `second`.
+        near_examples: of `near`, most similar first.
+    """
+
+    first: str
+    second: str
+    same_id: int
+    same_id_other_text: int
+    same_text: int
+    near: int
+    threshold: float
+    same_id_examples: tuple[str, ...]
+    same_text_examples: tuple[Twin, ...]
+    near_examples: tuple[Twin, ...]
+
+
+def normalise(text: str) -> str:
+    """A text as texts are compared: width, case, punctuation and spacing folded."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(re.findall(r"[^\W_]+", folded)) or " ".join(folded.split())
+
+
+def find_overlap(
+    first: tuple[str, Mapping[str, str]],
+    second: tuple[str, Mapping[str, str]],
+    *,
+    threshold: float = NEAR,
+    examples: int = 5,
+) -> Overlap:
+    """Compare two query sets, every query with every other.
+
+    Nearness is the cosine of character trigrams of the normalised texts, a blank at each end,
+    counted and weighted by 1 + ln(texts / texts with the trigram) over both sets.
+
+    Args:
+        first: name of a set, and its queries: id -> text.
+        second: likewise.
+        threshold: least cosine, above 0 and at most 1.
+        examples: most examples of each kind.
+    """
+    if not 0 < threshold <= 1:
+        raise ValueError(threshold)
+    ours = {query: normalise(text) for query, text in first[1].items()}
+    theirs = {query: normalise(text) for query, text in second[1].items()}
+    shared = [query for query in theirs if query in ours]
+    equal = _find_equal(ours, theirs)
+    near = _find_near(ours, theirs, threshold)
+    order = sorted(near, key=lambda query: -near[query][1])
+
+    def twin(query: str, other: str, cosine: float) -> Twin:
+        texts = {"first_text": first[1][other], "second_text": second[1][query]}
+        return Twin(first=other, second=query, cosine=cosine, **texts)
+
+    return Overlap(
+        first=first[0],
+        second=second[0],
+        same_id=len(shared),
+        same_id_other_text=sum(ours[query] != theirs[query] for query in shared),
+        same_text=len(equal),
+        near=len(near),
+        threshold=threshold,
+        same_id_examples=tuple(shared[:examples]),
+        same_text_examples=tuple(twin(q, equal[q], 1.0) for q in list(equal)[:examples]),
+        near_examples=tuple(twin(q, *near[q]) for q in order[:examples]),
+    )
+
+
+def _find_equal(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
+    """Query of theirs -> the first of ours with the same text and another id."""
+    by_text: dict[str, list[str]] = defaultdict(list)
+    for query, text in ours.items():
+        by_text[text].append(query)
+    found = {}
+    for query, text in theirs.items():
+        others = [other for other in by_text[text][:2] if other != query]
+        if others:
+            found[query] = others[0]
+    return found
+
+
+def _find_near(
+    ours: Mapping[str, str], theirs: Mapping[str, str], threshold: float
+) -> dict[str, tuple[str, float]]:
+    """Query of theirs -> the nearest of ours with another id and text, and their cosine."""
+    left, right = list(ours), list(theirs)
+    if not left or not right:
+        return {}
+    matrix = _weigh_trigrams([*ours.values(), *theirs.values()])
+    near: dict[str, tuple[str, float]] = {}
+    block = max(1, _CELLS // len(left))
+    for start in range(len(left), matrix.shape[0], block):
+        cosines = (matrix[start : start + block] @ matrix[: len(left)].T).tocoo()
+        close = np.flatnonzero(cosines.data >= threshold - _ROUNDING)
+        for index in close:
+            query = right[start - len(left) + cosines.row[index]]
+            other = left[cosines.col[index]]
+            cosine = min(1.0, float(cosines.data[index]))
+            apart = other != query and ours[other] != theirs[query]
+            if apart and (query not in near or cosine > near[query][1]):
+                near[query] = (other, cosine)
+    return near
+
+
+def _weigh_trigrams(texts: Sequence[str]) -> "sparse.csr_matrix":
+    """Unit rows: weighted trigram counts, shape (texts, trigrams)."""
+    columns: dict[str, int] = {}
+    rows: list[int] = []
+    cells: list[int] = []
+    counts: list[int] = []
+    for row, text in enumerate(texts):
+        padded = f" {text} "
+        grams = Counter(padded[i : i + _GRAM] for i in range(len(padded) - _GRAM + 1))
+        rows += [row] * len(grams)
+        cells += [columns.setdefault(gram, len(columns)) for gram in grams]
+        counts += grams.values()
+    shape = (len(texts), len(columns))
+    weights = 1 + np.log(len(texts) / np.bincount(cells, minlength=len(columns)))
+    values = np.array(counts, np.float64) * weights[cells]
+    norms = np.sqrt(np.bincount(rows, values**2, minlength=len(texts)))
+    return sparse.csr_matrix((values / norms[rows], (rows, cells)), shape=shape)
+
+
+# How small a difference between two systems a query set can show.
+
+_FEWEST = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How much the difference of two systems varies from query to query.
+
+    Attributes:
+        deviation: standard deviation of the paired difference, in the measure's unit.
+        source: `pilot` where it was measured, `assumed` where it was not.
+        why: where the figure comes from, in words.
+    """
+
+    deviation: float
+    source: Literal["pilot", "assumed"]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """The smallest true difference that a query set finds.
+
+    Attributes:
+        queries: number averaged over.
+        difference: smallest true mean difference that a paired two-sided t test at `alpha` finds
+            with `power`, in the measure's unit; `None` for fewer than two queries.
+        alpha: level of the test.
+        power: share of the tests that find it.
+        spread: what was put in for the variation between queries.
+        why: why there is no difference; empty where there is one.
+    """
+
+    queries: int
+    difference: float | None
+    alpha: float
+    power: float
+    spread: Spread
+    why: str = ""
+
+
+def _assume(deviation: float, correlation: float) -> Spread:
+    return Spread(
+        deviation=deviation * math.sqrt(2 * (1 - correlation)),
+        source="assumed",
+        why=(
+            f"assumed: per query, scores have a standard deviation of {deviation:.2f}, and those "
+            f"of two systems a correlation of {correlation:.2f}"
+        ),
+    )
+
+
+ASSUMED = _assume(0.40, 0.67)
+"""What reciprocal ranks with one known relevant document are like; said wherever it is used."""
+
+
+def resolve(queries: int, spread: Spread, *, alpha: float = 0.05, power: float = 0.8) -> Resolution:
+    """The smallest difference that a number of queries tells apart.
+
+    Args:
+        queries: number averaged over.
+        spread: of the paired difference.
+        alpha: level of the two-sided test, between 0 and 1.
+        power: between alpha and 1.
+
+    Raises:
+        ValueError: one of the two is out of range.
+    """
+    if not 0 < alpha < power < 1:
+        raise ValueError((alpha, power))
+    if queries < _FEWEST:
+        why = f"{queries} judged queries; a paired test needs two"
+        return Resolution(
+            queries=queries, difference=None, alpha=alpha, power=power, spread=spread, why=why
+        )
+    difference = detectable_difference(queries, spread.deviation, alpha=alpha, power=power)
+    return Resolution(
+        queries=queries, difference=difference, alpha=alpha, power=power, spread=spread
+    )
+
+
+def measure_spread(pilot: ScoreTable) -> Spread:
+    """The spread between systems that were run already: the median over their pairs.
+
+    Args:
+        pilot: scores by query; each pair is compared on the queries that both have.
+
+    Raises:
+        ValueError: no two systems share two queries, or half of the pairs never differ.
+    """
+    deviations = []
+    for a, b in combinations(range(len(pilot.systems)), 2):
+        both = pilot.known[a] & pilot.known[b]
+        if both.sum() >= _FEWEST:
+            difference = pilot.values[a][both] - pilot.values[b][both]
+            deviations.append(float(np.std(difference, ddof=1)))
+    if not deviations or not np.median(deviations) > 0:
+        raise ValueError("a pilot needs two systems that differ on two queries or more")
+    return Spread(
+        deviation=float(np.median(deviations)),
+        source="pilot",
+        why=(
+            f"measured: median of {len(deviations):,} pairs of {len(pilot.systems)} systems on "
+            f"{len(pilot.queries):,} queries"
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelFacts:
+    """What the judgments of a query set hold; those of queries outside it are left out.
+
+    Attributes:
+        judgments: |J|.
+        judgments_per_query: |J|/q, over all queries of the set.
+        relevant_per_query: |Rel|/q, likewise; a grade from 1 up is relevant.
+        grades: grade -> judgments, from the lowest.
+        judged: queries with at least one judgment that are not excluded: the n of every mean.
+        unjudged: queries without a judgment, left out of every mean.
+        excluded: queries with a judgment that the organiser leaves out.
+        without_relevant: of the `judged`, those without a relevant document: any run gets 0.
+        outside: judgments whose query is not in the set.
+        outside_queries: how many queries those are.
+    """
+
+    judgments: int
+    judgments_per_query: float
+    relevant_per_query: float
+    grades: Mapping[int, int]
+    judged: int
+    unjudged: int
+    excluded: int
+    without_relevant: int
+    outside: int
+    outside_queries: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryFacts:
+    """A query set.
+
+    Attributes:
+        name: of the set.
+        queries: |q|.
+        mean_length: mean tokens of a query.
+        repeated: queries whose normalised text an earlier query of the set has.
+        labels: what its judgments hold, `None` where none were given.
+        why: why there are no labels; empty where there are.
+        resolution: the smallest difference that it tells apart.
+    """
+
+    name: str
+    queries: int
+    mean_length: float
+    repeated: int
+    labels: LabelFacts | None
+    why: str
+    resolution: Resolution
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionFacts:
+    """The documents.
+
+    Attributes:
+        documents: |C|.
+        mean_length, median_length: tokens of a document.
+    """
+
+    documents: int
+    mean_length: float
+    median_length: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """Everything `heldout board describe` tells.
+
+    Attributes:
+        sets: in the order given.
+        overlaps: each pair of sets, in the order given.
+        collection: the documents, `None` where they were not given.
+        schema: version of the JSON that `as_document` makes.
+    """
+
+    sets: tuple[QueryFacts, ...]
+    overlaps: tuple[Overlap, ...] = ()
+    collection: CollectionFacts | None = None
+    schema: int = 1
+
+
+def describe_sets(
+    sets: Mapping[str, tuple[Queries, Qrels | None]],
+    *,
+    excluded: Mapping[str, Collection[str]] | None = None,
+    spread: Spread = ASSUMED,
+    collection: CollectionFacts | None = None,
+    threshold: float = NEAR,
+    examples: int = 5,
+) -> Description:
+    """Describe query sets.
+
+    Args:
+        sets: name -> queries, and labels where they are at hand.
+        excluded: name -> queries that do not count.
+        spread: of paired differences; `measure_spread` takes it from earlier runs.
+        collection: facts about the documents, to be carried along.
+        threshold: least cosine of near-duplicate queries.
+        examples: most examples of each kind.
+    """
+    left_out = excluded or {}
+    facts = tuple(
+        _describe_set(name, queries, qrels, frozenset(left_out.get(name, ())), spread)
+        for name, (queries, qrels) in sets.items()
+    )
+    texts = {name: dict(queries.texts) for name, (queries, _) in sets.items()}
+    overlaps = tuple(
+        find_overlap(a, b, threshold=threshold, examples=examples)
+        for a, b in combinations(texts.items(), 2)
+    )
+    return Description(sets=facts, overlaps=overlaps, collection=collection)
+
+
+def describe_collection(texts: Iterable[str]) -> CollectionFacts:
+    """Count documents and their tokens.
+
+    Raises:
+        ValueError: there is no document.
+    """
+    lengths = [len(text.split()) for text in texts]
+    if not lengths:
+        raise ValueError("no document")
+    return CollectionFacts(
+        documents=len(lengths),
+        mean_length=statistics.fmean(lengths),
+        median_length=statistics.median(lengths),
+    )
+
+
+def say_collection(facts: CollectionFacts) -> str:
+    """What Table 1 says of the documents, in a line."""
+    return (
+        f"{plural(facts.documents, 'document')} of {facts.mean_length:,.2f} tokens on average, "
+        f"median {facts.median_length:,g}"
+    )
+
+
+def as_document(description: Description) -> dict[str, Any]:
+    """The description as JSON-ready values: the fields' names are the keys."""
+    document: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(description))
+    return document
+
+
+def list_columns(description: Description) -> tuple[tuple[str, ...], ...]:
+    """Tables 1 and 2 as cells: a header, then a row per set; `-` where labels are not at hand."""
+    header = ("set", "|q|", "L(q)", "|J|", "|J|/q", "|Rel|/q")
+    return (header, *(_list_cells(one) for one in description.sets))
+
+
+def list_notes(description: Description) -> tuple[str, ...]:
+    """What an organiser should know, a sentence each; nothing where there is nothing to say."""
+    notes = [note for one in description.sets for note in _note_labels(one)]
+    notes += [note for overlap in description.overlaps for note in _note_overlap(overlap)]
+    notes += [_note_resolution(one) for one in description.sets]
+    return tuple(notes)
+
+
+def _list_cells(one: QueryFacts) -> tuple[str, ...]:
+    cells = (one.name, f"{one.queries:,}", f"{one.mean_length:.2f}")
+    labels = one.labels
+    if labels is None:
+        return (*cells, "-", "-", "-")
+    per_query = (labels.judgments_per_query, labels.relevant_per_query)
+    return (*cells, f"{labels.judgments:,}", *(f"{value:.2f}" for value in per_query))
+
+
+def _describe_set(
+    name: str, queries: Queries, qrels: Qrels | None, excluded: frozenset[str], spread: Spread
+) -> QueryFacts:
+    texts = queries.texts
+    if not texts:
+        raise ValueError(f"{name} has no query")
+    labels = None if qrels is None else _describe_labels(queries, qrels, excluded)
+    judged = len(texts.keys() - excluded) if labels is None else labels.judged
+    return QueryFacts(
+        name=name,
+        queries=len(texts),
+        mean_length=statistics.fmean(len(text.split()) for text in texts.values()),
+        repeated=len(texts) - len({normalise(text) for text in texts.values()}),
+        labels=labels,
+        why="no labels given" if labels is None else "",
+        resolution=resolve(judged, spread),
+    )
+
+
+def _describe_labels(queries: Queries, qrels: Qrels, excluded: frozenset[str]) -> LabelFacts:
+    inside = {q: grades for q, grades in qrels.judgments.items() if q in queries.texts}
+    outside = [grades for q, grades in qrels.judgments.items() if q not in queries.texts]
+    grades = Counter(grade for judged in inside.values() for grade in judged.values())
+    counted = {q: grades for q, grades in inside.items() if q not in excluded}
+    total = len(queries.texts)
+    return LabelFacts(
+        judgments=grades.total(),
+        judgments_per_query=grades.total() / total,
+        relevant_per_query=sum(n for grade, n in grades.items() if grade >= 1) / total,
+        grades=dict(sorted(grades.items())),
+        judged=len(counted),
+        unjudged=total - len(inside),
+        excluded=len(inside) - len(counted),
+        without_relevant=sum(max(judged.values()) < 1 for judged in counted.values()),
+        outside=sum(len(grades) for grades in outside),
+        outside_queries=len(outside),
+    )
+
+
+def _note_labels(one: QueryFacts) -> Iterator[str]:
+    if one.repeated:
+        yield f"{one.repeated:,} {one.name} queries repeat the text of an earlier one"
+    labels = one.labels
+    if labels is None:
+        return
+    if labels.unjudged:
+        yield f"{labels.unjudged:,} {one.name} queries have no judgment and are left out"
+    if labels.excluded:
+        yield f"{labels.excluded:,} {one.name} queries are excluded and left out"
+    if labels.without_relevant:
+        yield (
+            f"{labels.without_relevant:,} {one.name} queries are judged and have no relevant "
+            "document: they count 0 for every run"
+        )
+    if labels.outside:
+        yield (
+            f"{labels.outside:,} {one.name} judgments are for {labels.outside_queries:,} queries "
+            "that the query file does not have, and are ignored"
+        )
+
+
+def _note_overlap(overlap: Overlap) -> Iterator[str]:
+    sets = f"{overlap.first} and {overlap.second}"
+    if overlap.same_id:
+        other = overlap.same_id_other_text
+        yield f"{overlap.same_id:,} queries are in both {sets}" + (
+            f", {other:,} of them with another text" if other else ""
+        )
+    if overlap.same_text:
+        yield (
+            f"{overlap.same_text:,} {overlap.second} queries have the text of a query in "
+            f"{overlap.first} under another id"
+        )
+    if overlap.near:
+        yield (
+            f"{overlap.near:,} {overlap.second} queries are near-duplicates of one in "
+            f"{overlap.first} (trigram cosine {overlap.threshold:g} or more)"
+        )
+
+
+def _note_resolution(one: QueryFacts) -> str:
+    found = one.resolution
+    if found.difference is None:
+        return f"{one.name}: {found.why}"
+    return (
+        f"{found.queries:,} {one.name} queries tell systems apart from about "
+        f"{found.difference:.2g} upwards (paired t test, alpha {found.alpha:g}, power "
+        f"{found.power:g}; {found.spread.why})"
+    )
+
+
+# What an organiser should know of the files that views name, before a score depends on them.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewFacts:
+    """A view of fairness or of small data.
+
+    Attributes:
+        name: of the view.
+        set: its query set.
+        queries: how many queries it is scored on: judged, not excluded, and of its part.
+        unknown: ids in its files of queries that the set does not have.
+        facets: group of queries -> how many of them count.
+        too_small: those with fewer than `min_group`, which are left out.
+        documents: how many documents have a group.
+        shares: group of documents -> share of these documents.
+        target: group of documents -> exposure that is fair.
+    """
+
+    name: str
+    set: str
+    queries: int
+    unknown: int
+    facets: Mapping[str, int] = field(default_factory=dict)
+    too_small: tuple[str, ...] = ()
+    documents: int = 0
+    shares: Mapping[str, float] = field(default_factory=dict)
+    target: Mapping[str, float] = field(default_factory=dict)
+
+
+def describe_views(spec: BoardSpec, sets: Mapping[str, SetData]) -> tuple[ViewFacts, ...]:
+    """The views that name files or a part, as far as these, labels and key are at hand."""
+    return tuple(
+        _describe(view, sets[view.set])
+        for view in spec.views
+        if (view.files or view.part is not None) and sets[view.set].can_score(view)
+    )
+
+
+def list_view_notes(views: tuple[ViewFacts, ...]) -> tuple[str, ...]:
+    """A sentence for each thing that is worth knowing."""
+    return tuple(note for view in views for note in _note(view))
+
+
+def _describe(view: View, data: SetData) -> ViewFacts:
+    judged = {query for query, grades in data.judgments_of(view).items() if grades}
+    counted = judged - data.excluded
+    facets = data.files.facets[view.facets] if view.facets is not None else {}
+    sizes = {name: len(queries & counted) for name, queries in facets.items()}
+    named = set().union(*facets.values())
+    if view.queries is not None:
+        named |= data.files.queries[view.queries]
+    groups = data.files.groups[view.groups] if view.groups is not None else None
+    shares = {} if groups is None else groups.shares()
+    return ViewFacts(
+        name=view.name,
+        set=view.set,
+        queries=len(counted),
+        unknown=len(named - data.queries.texts.keys()),
+        facets=sizes,
+        too_small=tuple(name for name, size in sizes.items() if size < view.min_group),
+        documents=0 if groups is None else sum(groups.documents),
+        shares=shares,
+        target=view.target or shares,
+    )
+
+
+def _note(view: ViewFacts) -> Iterator[str]:
+    yield f"view {view.name} is scored on {view.queries:,} {view.set} queries"
+    if view.unknown:
+        yield f"its files name {view.unknown:,} queries that {view.set} does not have"
+    if view.facets:
+        sizes = ", ".join(f"{quote(name)} {size:,}" for name, size in view.facets.items())
+        yield f"its groups of queries: {sizes}"
+    if view.too_small:
+        yield f"too small, and left out: {', '.join(map(quote, view.too_small))}"
+    if view.shares:
+        shares = ", ".join(
+            f"{quote(name)} {share:.3f} (target {view.target[name]:.3f})"
+            for name, share in view.shares.items()
+        )
+        yield f"its {view.documents:,} documents with a group: {shares}"

@@ -1,0 +1,410 @@
+"""What a score was told for: scores by query and the labels they were made with, kept for good.
+
+Each lies in the vault as a file named by its digest, and the event that tells the score holds that
+digest, sealed. So neither can be changed afterwards, and whoever gets to see the files can go over
+every release: the organisers at any time, everybody in the archive.
+"""
+
+import io
+import math
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.board.log.events import Entry
+from heldout.board.log.submission import Submission
+from heldout.board.rules.changes import is_key, names_of_view
+from heldout.board.rules.parts import add_noise, draw_noise
+from heldout.board.rules.release import score_vector
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.scores.score import ViewScore
+from heldout.board.store.vault import Vault
+from heldout.errors import Problem, StoreError, quote
+from heldout.ids import digest_bytes
+from heldout.scoring.spec import Measure, parse_measure
+from heldout.trec.scans import Scan, Signature
+
+# What scores by query have to be, whoever says that they are a run's: checked before used.
+
+_CLOSE = 1e-9
+_HIGHEST_GRADE = 1000
+
+
+def is_score_of(view: View, score: ViewScore | None) -> bool:
+    """Whether it can be a score of that view.
+
+    It is of its measure, finite and within its range, and mean, n and seeds are those of its
+    queries.
+    """
+    if score is None or score.measure != view.measure:
+        return False
+    values = [value for value in score.per_query.values() if value is not None]
+    if not values or not all(map(math.isfinite, values)) or score.n < len(values):
+        return False
+    mean = math.fsum(values) / score.n
+    sound = math.isclose(mean, score.mean, abs_tol=_CLOSE) and _are_seeds_of(score)
+    return sound and _is_within(view, score, values)
+
+
+def _are_seeds_of(score: ViewScore) -> bool:
+    """Whether the seeds' own means have this mean; one run has none."""
+    seeds = score.seeds
+    if not seeds:
+        return True
+    finite = len(seeds) > 1 and all(map(math.isfinite, seeds))
+    return finite and math.isclose(math.fsum(seeds) / len(seeds), score.mean, abs_tol=_CLOSE)
+
+
+def _is_within(view: View, score: ViewScore, values: Iterable[float]) -> bool:
+    """Whether every score is one that the measure can give.
+
+    A gap between groups weighs its queries, so there only the gap itself has a range.
+    """
+    low, high = _range(parse_measure(view.measure))
+    if view.summary == "gap":
+        return -_CLOSE <= score.mean <= high - low + _CLOSE
+    return all(low - _CLOSE <= value <= high + _CLOSE for value in (*values, *score.seeds))
+
+
+def _range(measure: Measure) -> tuple[float, float]:
+    """The lowest and the highest score of a query."""
+    if measure.kind.better == "lower":  # a position, counted from 1
+        return 1.0, math.inf
+    graded = measure.name == "RBP" and measure.params.rel is None and measure.params.max_rel is None
+    return 0.0, float(_HIGHEST_GRADE) if graded else 1.0
+
+
+def are_equal_scores(one: ViewScore, other: ViewScore) -> bool:
+    """Whether two are the same but for rounding: query by query, undefined where the other is."""
+    return (
+        one.n == other.n
+        and one.per_query.keys() == other.per_query.keys()
+        and _are_close([one.mean, *one.seeds], [other.mean, *other.seeds])
+        and all(_is_equal(v, other.per_query[query]) for query, v in one.per_query.items())
+    )
+
+
+def _is_equal(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, abs_tol=_CLOSE)
+
+
+def _are_close(one: Sequence[float], other: Sequence[float]) -> bool:
+    return len(one) == len(other) and all(map(_is_equal, one, other))
+
+
+# `scores/ID.json` in the vault: all that opening a submission gave.
+
+T = TypeVar("T", bound=msgspec.Struct)
+D = TypeVar("D")
+
+
+class RunReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What one pass over a run file found.
+
+    Attributes:
+        digest: SHA-256 of the file as packed.
+        problems: the first of each kind.
+        counts: code -> how many there are.
+        queries: answered queries.
+        documents: rows in them.
+        queries_tied: queries with equal scores.
+        queries_displaced: queries whose ranks and scores disagree in the top ten.
+        repeated_ranks: rows whose rank another row of the query has.
+        first_ranks: rank in a query's first line -> number of queries.
+    """
+
+    digest: str
+    problems: tuple[Problem, ...]
+    counts: dict[str, int]
+    queries: int
+    documents: int
+    queries_tied: int
+    queries_displaced: int
+    repeated_ranks: int
+    first_ranks: dict[str, int]
+
+
+class ScoreFile(msgspec.Struct, frozen=True, kw_only=True):
+    """`scores/ID.json` in the vault: all that opening a submission gave.
+
+    Attributes:
+        files: the sealed files it was made from, name -> SHA-256.
+        code_version: what computed them.
+        refusal: why nothing could be opened; empty where it could.
+        metadata_problems: what is wrong with the metadata.
+        runs: run (`SET`, `SET~2` and so on) -> what the scan found.
+        views: view -> true score; empty where a run has errors.
+        labels: query set, or set/labels where a view names others -> SHA-256 of the labels that
+            it was scored with.
+        held_out: every file of the vault that the scores depend on, as `board.held_out` names it
+            -> SHA-256; empty before such files were noted.
+        key: digest of the submission's own key; "" where it was not opened, or before there was
+            such a digest.
+        schema: version of this format.
+    """
+
+    files: dict[str, str]
+    code_version: str
+    refusal: str = ""
+    metadata_problems: tuple[Problem, ...] = ()
+    runs: dict[str, RunReport] = msgspec.field(default_factory=dict)
+    views: dict[str, ViewScore] = msgspec.field(default_factory=dict)
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    held_out: dict[str, str] = msgspec.field(default_factory=dict)
+    key: str = ""
+    schema: int = 1
+
+
+def read_scores(vault: Vault, submission: str) -> ScoreFile | None:
+    """What the vault knows of a submission's scores, `None` before its first review.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    return _read(vault, submission, ScoreFile, None)
+
+
+def read_kept(vault: Vault, submission: Submission) -> ScoreFile | None:
+    """The same as far as it holds: `None` too where it is damaged or not what an event vouches for.
+
+    Whoever gets `None` opens and scores the submission anew.
+    """
+    logged = submission.kept.get("scores")
+    if logged is not None and vault.kept(submission.id).get("scores") != logged:
+        return None
+    try:
+        return read_scores(vault, submission.id)
+    except StoreError:
+        return None
+
+
+def _read(vault: Vault, submission: str, kind: type[T], otherwise: T | D) -> T | D:
+    file = vault.scores(submission)
+    try:
+        data = file.find()
+        return otherwise if data is None else msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise StoreError(f"{file} is damaged; restore it from the backup, or remove it") from None
+
+
+class _Key(msgspec.Struct):
+    """The one field that is asked of every submission at each review."""
+
+    key: str = ""
+
+
+def read_key(vault: Vault, submission: str) -> str:
+    """Digest of a submission's own key; "" where it is not known.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    return _read(vault, submission, _Key, _Key()).key
+
+
+def keep_scores(vault: Vault, submission: str, scores: ScoreFile) -> None:
+    """Store what opening and scoring gave."""
+    vault.scores(submission).write_whole(_encode(scores), mode=0o600)
+
+
+def digest_scores(scores: ScoreFile) -> str:
+    """SHA-256 of the file that `keep_scores` writes."""
+    return digest_bytes(_encode(scores))
+
+
+def _encode(scores: ScoreFile) -> bytes:
+    return msgspec.json.encode(scores, order="deterministic")
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one score was told, or withheld, for.
+
+    Attributes:
+        id: the submission or baseline.
+        view: name of the view.
+        score: by query.
+        labels: held-out file, as `board.held_out` names it -> SHA-256, as it was scored with.
+    """
+
+    id: str
+    view: str
+    score: ViewScore
+    labels: dict[str, str]
+
+    @property
+    def scored_with(self) -> dict[str, str]:
+        """The same files without the key: it never changes, and a run may be older than it."""
+        return {name: digest for name, digest in self.labels.items() if not is_key(name)}
+
+
+def make_evidence(submission: str, view: View, scores: ScoreFile) -> Evidence:
+    """Out of what the vault knows of a submission; the view must be among its scores."""
+    names = names_of_view(view)
+    return Evidence(
+        id=submission,
+        view=view.name,
+        score=scores.views[view.name],
+        labels={n: digest for n, digest in scores.held_out.items() if n in names},
+    )
+
+
+def follows_on(told: Evidence, now: Evidence, committed: Mapping[str, str]) -> bool:
+    """Whether scores of today are those that were told, or made anew by mended labels.
+
+    Args:
+        told: what the last event about them was told for.
+        now: what is kept as their scores.
+        committed: what the log commits to today.
+    """
+    if told.scored_with == now.scored_with:
+        return (told.id, told.view, told.score) == (now.id, now.view, now.score)
+    return committed.items() >= now.labels.items()
+
+
+def keep_evidence(vault: Vault, evidence: Evidence) -> str:
+    """Store it by its digest, which is given back."""
+    return vault.keep_sealed(_evidence_encode(evidence))
+
+
+def digest_evidence(evidence: Evidence) -> str:
+    """The digest under which `keep_evidence` stores it."""
+    return digest_bytes(_evidence_encode(evidence))
+
+
+def _evidence_encode(evidence: Evidence) -> bytes:
+    return msgspec.json.encode(evidence, order="deterministic")
+
+
+def keep_told(
+    vault: Vault, submission: str, spec: BoardSpec, scores: ScoreFile
+) -> Mapping[str, str]:
+    """Store what every view was told for that is released now or later; view -> digest."""
+    views: Iterable[View] = (*spec.public_views, *spec.final_views)
+    return {
+        view.name: keep_evidence(vault, make_evidence(submission, view, scores))
+        for view in views
+        if view.name in scores.views
+    }
+
+
+def parse_evidence(data: bytes, *, path: str) -> Evidence:
+    """Read such a file.
+
+    Raises:
+        StoreError: it is none.
+    """
+    try:
+        return msgspec.json.decode(data, type=Evidence)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        told = f"{path} does not say what a score was told for: {quote(str(error))}"
+        raise StoreError(told) from None
+
+
+def read_evidence(vault: Vault, digest: str) -> Evidence:
+    """What a score was told for, by the digest in its event.
+
+    Raises:
+        StoreError: the vault does not have it, or it is none.
+    """
+    return parse_evidence(vault.sealed(digest).read_bytes(), path=f"sealed/{digest}")
+
+
+def first_baseline(entries: Iterable[Entry], view: str) -> Entry | None:
+    """The event that first tells a baseline's score in a view; `None` before there is one."""
+    baselines = set()
+    for entry in entries:
+        if entry.event.kind == "baseline":
+            baselines.add(entry.event.submission)
+        if entry.event.submission in baselines and view in (entry.get("scores") or ()):
+            return entry
+    return None
+
+
+def make_noisy(
+    spec: BoardSpec,
+    view: View,
+    score: ViewScore,
+    first: ViewScore,
+    *,
+    key: bytes,
+) -> str:
+    """A score with the noise of its view, as the text that leaves the vault.
+
+    Args:
+        spec: the rules of its day.
+        view: one with `noise`.
+        score: the true score.
+        first: that of the first baseline, as it was published first: if the unit of the noise
+            changed later, two texts with the same noise would give the true score away.
+        key: the secret key of the view's set.
+
+    Raises:
+        StoreError: the scores give no noise.
+    """
+    values, unit = (score_vector(one.per_query, n=one.n) for one in (score, first))
+    drawn = draw_noise(key, view.name, values)
+    try:
+        return add_noise(values, unit, errors=view.noise or 0, drawn=drawn, decimals=spec.decimals)
+    except ValueError as error:
+        raise StoreError(f"view {view.name} publishes scores with noise: {error}") from None
+
+
+# Signatures in the vault: later runs are compared with them, not with the run.
+
+_DAMAGED = (
+    *(OSError, EOFError, ValueError, KeyError, MemoryError, NotImplementedError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error),
+)
+"""What reading nonsense as an archive of arrays may raise."""
+
+
+def keep_signatures(vault: Vault, submission: str, scans: Mapping[str, Scan]) -> None:
+    """Store the first documents of each query of the runs that have no errors.
+
+    Args:
+        vault: where to.
+        submission: its id.
+        scans: run (`SET`, `SET~2` and so on) -> what the scan found.
+    """
+    arrays = {}
+    for name, scan in scans.items():
+        if scan.ok:
+            arrays[f"{name}.documents"] = scan.signature.documents
+            arrays[f"{name}.queries"] = np.array(scan.signature.queries)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    vault.signature(submission).write_whole(buffer.getvalue(), mode=0o600)
+
+
+def read_signatures(vault: Vault, submission: str) -> dict[str, Signature]:
+    """Run -> signature, of each seed; empty where none was stored.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    file = vault.signature(submission)
+    if not file.is_file():
+        return {}
+    try:
+        with file.open() as source, np.load(source, allow_pickle=False) as arrays:
+            names = [key.removesuffix(".queries") for key in arrays if key.endswith(".queries")]
+            return {
+                name: _signature(arrays[f"{name}.queries"], arrays[f"{name}.documents"])
+                for name in names
+            }
+    except _DAMAGED:
+        raise StoreError(f"{file} is damaged; restore it from the backup, or remove it") from None
+
+
+def _signature(queries: NDArray[np.str_], documents: NDArray[np.uint64]) -> Signature:
+    """Raises ValueError where the two do not belong together."""
+    if documents.ndim != 2 or len(queries) != len(documents):  # noqa: PLR2004 - a row for each query
+        raise ValueError(documents.shape)
+    return Signature(queries=tuple(map(str, queries)), documents=documents)

@@ -1,0 +1,531 @@
+"""The figures that a board tells of its ranking beside the scores, computed from true scores.
+
+Equal input and seed give equal figures, so that whoever has the scores can go over them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+from numpy.random import PCG64, Generator
+from numpy.typing import NDArray
+
+from heldout.analyses.drift import find_drift
+from heldout.analyses.entries import BoardScores
+from heldout.analyses.outcomes.outcomes import analyse_outcomes
+from heldout.analyses.outcomes.verdicts import Judged, Rules
+from heldout.analyses.progress import trace_progress
+from heldout.analyses.ranges import rank_ranges
+from heldout.board.log.measured import (
+    Drift,
+    FacetRanks,
+    Facets,
+    Figures,
+    Outcome,
+    Ranges,
+    Stability,
+    Step,
+    find_bin,
+)
+from heldout.board.log.submission import Submission
+from heldout.board.rules.spec import PARTS, BoardSpec, TrustPart
+from heldout.board.scores.sets import load_view_files
+from heldout.board.standings.standings import FEWEST_DIFFERENT, read_pairs
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
+from heldout.errors import InputError, Problem
+from heldout.scoring.first_ranks import Side, first_ranks
+from heldout.scoring.spec import parse_measure
+from heldout.scoring.table import Better, ScoreTable, cut_table, table_of
+from heldout.stats.resampling import bootstrap_means, rank_rows
+
+# The facets of the queries that a board ranks on, as its other views name their files.
+
+FEWEST_IN_FACET = 50
+"""Fewest queries with scores of a facet of which a board tells anything; the `min_group` of a view
+may ask for more, of all facets. Fewer tell hardly two entries apart, and each rank on them says
+more of every label."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryFacet:
+    """A kind of query.
+
+    Attributes:
+        of: name of the view whose file has it.
+        name: its name there.
+        queries: which.
+        least: fewest of them that must have scores.
+    """
+
+    of: str
+    name: str
+    queries: frozenset[str]
+    least: int
+
+
+def read_query_facets(
+    repository: Repository, vault: Vault, spec: BoardSpec, *, view: str
+) -> Sequence[QueryFacet]:
+    """The facets in the order of the views and of their names; a file that two views name, once.
+
+    Private views are not looked at: what they name is nobody's business.
+
+    Args:
+        repository: the board.
+        vault: of it, for a file that is held out.
+        spec: the rules.
+        view: the view that ranks.
+
+    Raises:
+        StoreError: a file is missing.
+        InputError: a file is wrong.
+    """
+    ranked = next(one for one in spec.views if one.name == view)
+    named = [
+        one
+        for one in spec.public_views
+        if one.set == ranked.set and one.facets is not None and not one.ranks_nobody
+    ]
+    files: Mapping[str, Mapping[str, frozenset[str]]]
+    files = load_view_files(repository, named, vault=vault).facets if named else {}
+    first = {one.facets: one for one in reversed(named)}
+    least = max([FEWEST_IN_FACET, *(one.min_group for one in named)])
+    return [
+        QueryFacet(of=first[path].name, name=name, queries=queries, least=least)
+        for path, groups in files.items()
+        for name, queries in groups.items()
+    ]
+
+
+# Ranks of entries of which some pairs are not compared: their ranges, shares and facets.
+#
+# Two entries that are nearly the same stand towards each other as their released scores do, in
+# every resampling and on every facet, and no range tells them apart. So nothing is said of such a
+# pair beyond what its scores say; with all others each of the two is compared as any entry is.
+
+_LEVEL, _TRIALS = 0.95, 1000
+_DECIMALS = 2
+
+Apart = Mapping[str, frozenset[str]]
+"""Id -> those that it is not compared with, both ways, for all entries of a table."""
+
+
+def find_near_scores(table: ScoreTable) -> Apart:
+    """Id -> the others whose scores differ from its own for fewer than ten queries.
+
+    Counts between two such entries would tell the labels of those queries.
+    """
+    near: dict[str, frozenset[str]] = {}
+    for row, name in enumerate(table.systems):
+        different = (table.values != table.values[row]).sum(axis=1)
+        others = np.flatnonzero(different < FEWEST_DIFFERENT).tolist()
+        near[name] = frozenset(table.systems[other] for other in others if other != row)
+    return near
+
+
+def measure_ranges(
+    table: ScoreTable, apart: Apart, rng: Generator, *, better: Better, level: float = _LEVEL
+) -> Ranges:
+    """Ranges of ranks that hold at once; a pair that is not compared is not told apart.
+
+    All pairs are in the family, also those that are not compared: that makes no range too narrow.
+
+    Args:
+        table: scores by query, in the order that entries came.
+        apart: the pairs that are not compared.
+        rng: where signs come from.
+        better: which scores are better.
+        level: chance that all ranges hold.
+
+    Raises:
+        InputError: as `validity.ranges.rank_ranges`.
+    """
+    found = rank_ranges(table, rng, better=better, level=level)
+    n = len(found.systems)
+    told = np.triu(np.nan_to_num(found.p, nan=1.0) <= round(1 - level, 12), 1)
+    told &= ~_mark(found.systems, apart)
+    place = [found.systems.index(name) for name in table.systems]
+    return Ranges(
+        low=tuple((1 + told.sum(axis=0))[place].tolist()),
+        high=tuple((n - told.sum(axis=1))[place].tolist()),
+        level=found.level,
+        flips=found.flips,
+        pairs=n * (n - 1) // 2,
+    )
+
+
+def measure_shares(
+    table: ScoreTable, apart: Apart, ranked: Sequence[str], rng: Generator, *, better: Better
+) -> Stability:
+    """Shares of resamplings of the queries in which an entry had a rank.
+
+    Args:
+        table: scores by query, in the order that entries came: of equal means the earlier is first.
+        apart: the pairs that are not compared.
+        ranked: the entries by released score, the best first.
+        rng: where draws come from.
+        better: which scores are better.
+    """
+    means = bootstrap_means(_signed(table, better), rng, trials=_TRIALS)
+    ranks = _rank_apart(means, table.systems, apart, ranked)
+    cells = [np.bincount(column - 1, minlength=len(table.systems)) for column in ranks.T]
+    shares = (np.array(cells) / _TRIALS).round(_DECIMALS).tolist()
+    return Stability(trials=_TRIALS, shares=tuple(tuple(row) for row in shares))
+
+
+def measure_facets(
+    table: ScoreTable,
+    facets: Sequence[QueryFacet],
+    apart: Apart,
+    ranked: Sequence[str],
+    rng: Generator,
+    *,
+    better: Better,
+) -> Facets:
+    """Standings by facet; pairs whose scores are near on a facet are not compared on it.
+
+    Args:
+        table: scores by query, in the order that entries came.
+        facets: all there are, of one least size; smaller ones are named and no more.
+        apart: the pairs that are not compared at all.
+        ranked: the entries by released score, the best first.
+        rng: where signs come from; each facet draws from a stream of its own.
+        better: which scores are better.
+
+    Raises:
+        InputError: code `no-facet`.
+    """
+    if not facets:
+        raise InputError(
+            Problem(
+                code="no-facet",
+                path="board.toml",
+                found="no public view with facets of these queries",
+                expected="one that names a file of groups of queries",
+            )
+        )
+    cuts = [(facet, cut_table(table, facet.queries)) for facet in facets]
+    large = [(facet, cut) for facet, cut in cuts if len(cut.queries) >= facet.least]
+    level = round(1 - (1 - _LEVEL) / max(1, len(large)), 12)
+    streams = rng.spawn(len(large))
+    told, flips = [], 0
+    for (facet, cut), stream in zip(large, streams, strict=True):
+        near = find_near_scores(cut)
+        here = {name: apart[name] | near[name] for name in cut.systems}
+        ranges = measure_ranges(cut, here, stream, better=better, level=level)
+        flips = ranges.flips
+        means = np.round([[cut.mean(name) or 0.0 for name in cut.systems]], 12)
+        signed = means if better == "higher" else -means
+        told.append(
+            FacetRanks(
+                of=facet.of,
+                facet=facet.name,
+                queries=len(cut.queries),
+                rank=tuple(_rank_apart(signed, cut.systems, here, ranked, shared=True)[0].tolist()),
+                low=ranges.low,
+                high=ranges.high,
+            )
+        )
+    n = len(table.systems)
+    return Facets(
+        told=tuple(told),
+        withheld=tuple(facet.name for facet, cut in cuts if len(cut.queries) < facet.least),
+        least=min(facet.least for facet in facets),
+        level=_LEVEL,
+        flips=flips,
+        pairs=n * (n - 1) // 2,
+    )
+
+
+def _rank_apart(
+    means: NDArray[np.float64],
+    systems: Sequence[str],
+    apart: Apart,
+    ranked: Sequence[str],
+    *,
+    shared: bool = False,
+) -> NDArray[np.int64]:
+    """Ranks within each row; a pair that is not compared keeps the order of released scores."""
+    ranks, _ = rank_rows(means, "shared" if shared else "earlier")
+    place = {name: at for at, name in enumerate(ranked)}
+    for column, name in enumerate(systems):
+        for other in (at for at, one in enumerate(systems) if one in apart[name]):
+            earlier = other < column and not shared
+            above = means[:, other] > means[:, column]
+            above |= earlier & (means[:, other] == means[:, column])
+            ranks[:, column] += int(place[systems[other]] < place[name]) - above
+    return ranks
+
+
+def _mark(systems: Sequence[str], apart: Apart) -> NDArray[np.bool_]:
+    """True for the pairs that are not compared, shape (systems, systems)."""
+    return np.array([[one in apart[name] for one in systems] for name in systems], np.bool_)
+
+
+def _signed(table: ScoreTable, better: Better) -> NDArray[np.float64]:
+    return table.values if better == "higher" else -table.values
+
+
+_ALPHA = 0.05
+_NUMBER = 4  # decimals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Entries that are compared, with their scores.
+
+    Attributes:
+        board: these entries and the baselines, in the order they came, on the public views.
+        table: scores by query of the entries on the view that ranks, in that order.
+        ranked: the same ids by released score, the best first.
+        bar: whether a record has to be above the baselines.
+        released: id -> score as it was told, which decides what was a record; `None` for events
+            of old, in which the true ones did.
+        alike: pairs that are not compared, the earlier entry first; `None` for events of old.
+        facets: of the queries.
+        step: how wide the bins are in which outcomes are counted; 0 for events of old, which had
+            exact counts, and in which drift rests on true scores.
+    """
+
+    board: BoardScores
+    table: ScoreTable
+    ranked: tuple[str, ...]
+    bar: bool
+    released: Mapping[str, float] | None = None
+    alike: tuple[tuple[str, str], ...] | None = None
+    facets: Sequence[QueryFacet] = field(default=())
+    step: int = 0
+
+    @property
+    def apart(self) -> Apart:
+        """Id -> those that it is not compared with."""
+        return read_pairs(self.alike or (), self.table.systems)
+
+
+def choose_compared(
+    board: BoardScores, ranked: Sequence[str], *, bar: bool = True
+) -> Compared | None:
+    """Some entries of a board; `None` where they are not two with scores for the same queries.
+
+    Args:
+        board: all entries.
+        ranked: ids of the chosen ones by released score, the best first.
+        bar: whether a record has to be above the baselines.
+    """
+    view = board.view()
+    chosen = [e.id for e in board.entries if e.id in set(ranked)]
+    if view.table is None or not set(chosen) <= set(view.table.systems):
+        return None
+    at = [view.table.systems.index(name) for name in chosen]
+    if len(at) < 2 or not len(view.table.queries) or not view.table.known[at].all():  # noqa: PLR2004 - a pair
+        return None
+    rows = {
+        name: dict(zip(view.table.queries, view.table.values[row].tolist(), strict=True))
+        for name, row in zip(chosen, at, strict=True)
+    }
+    kept = tuple(e for e in board.entries if e.baseline or e.id in rows)
+    shown = {n: one for n, one in board.views.items() if one.public and not one.ranks_nobody}
+    return Compared(
+        board=replace(board, entries=kept, views=shown),
+        table=table_of(rows, queries=sorted(view.table.queries)),
+        ranked=tuple(name for name in ranked if name in rows),
+        bar=bar,
+    )
+
+
+def read_released(submissions: Iterable[Submission], view: str) -> Mapping[str, float]:
+    """Id -> the score that was told of it on a view, of those that have one."""
+    return {one.id: float(one.scores[view]) for one in submissions if view in one.scores}
+
+
+def measure_ranking(compared: Compared, show: Sequence[TrustPart], *, seed: int) -> Figures:
+    """Compute what is told of a ranking.
+
+    Args:
+        compared: entries that may be compared; pairs that are nearly the same stand in `alike`.
+        show: parts that are told.
+        seed: of what is drawn; each part draws from a stream of its own.
+    """
+    streams = dict(zip(PARTS, Generator(PCG64(seed)).spawn(len(PARTS)), strict=True))
+    figures = Figures(queries=len(compared.table.queries), step=compared.step, alike=compared.alike)
+    for part in PARTS:
+        if part in show:
+            try:
+                figures = _ADD[part](figures, compared, streams[part])
+            except InputError as error:
+                told = figures.why | {part: _say(error)}
+                figures = msgspec.structs.replace(figures, why=told)
+    return figures
+
+
+def _say(error: InputError) -> str:
+    """A reason that names no path, and nothing of scores."""
+    known = {
+        "not-reciprocal-ranks": "outcomes are counted from the reciprocal rank of single runs",
+        "no-view": "there is no view of the same measure whose labels are public",
+        "no-facet": "no public view names facets of these queries",
+        "missing-scores": "some entry has no score for each query",
+    }
+    code = error.problems[0].code
+    return known.get(code, f"undefined ({code})")
+
+
+def _better(compared: Compared) -> Better:
+    return compared.board.view().better
+
+
+def _add_ranges(figures: Figures, compared: Compared, rng: Generator) -> Figures:
+    found = measure_ranges(compared.table, compared.apart, rng, better=_better(compared))
+    return msgspec.structs.replace(figures, ranges=found)
+
+
+def _add_stability(figures: Figures, compared: Compared, rng: Generator) -> Figures:
+    found = measure_shares(
+        compared.table, compared.apart, compared.ranked, rng, better=_better(compared)
+    )
+    return msgspec.structs.replace(figures, stability=found)
+
+
+def _add_facets(figures: Figures, compared: Compared, rng: Generator) -> Figures:
+    found = measure_facets(
+        compared.table,
+        compared.facets,
+        compared.apart,
+        compared.ranked,
+        rng,
+        better=_better(compared),
+    )
+    return msgspec.structs.replace(figures, facets=found)
+
+
+def _add_progress(figures: Figures, compared: Compared, _: Generator) -> Figures:
+    board, view, apart = compared.board, compared.board.view(), compared.apart
+    if compared.released is not None:
+        told = {name: compared.released[name] for name in view.means if name in compared.released}
+        view = replace(view, means=told)
+    found = trace_progress(board, view, bar=compared.bar)
+    steps = tuple(
+        Step(
+            entry=step.entry.id,
+            significant=None
+            if step.p_then is None or step.displaced in apart[step.entry.id]
+            else step.p_then <= _ALPHA,
+            family=step.family_then,
+        )
+        for step in found.line
+    )
+    return msgspec.structs.replace(figures, progress=steps)
+
+
+def _add_drift(figures: Figures, compared: Compared, rng: Generator) -> Figures:
+    board = compared.board
+    official = board.view()
+    dev = board.dev_view(official)
+    if compared.step:
+        # True means give away what a release rounds: a trend between two days has them times 365.
+        told = {e.id: (compared.released or {})[e.id] for e in board.entries if not e.baseline}
+        official = replace(official, means=told)
+    found = find_drift(board, official, dev, rng=rng)
+    trend = found.difference
+    limit = _round_limit if compared.step else _round
+    drift = Drift(
+        dev=dev.view,
+        ratio=_round(found.ratio),
+        gap=_round(found.gap),
+        per_year=None if trend is None else _round(trend.per_year),
+        low=None if trend is None else limit(trend.low),
+        high=None if trend is None else limit(trend.high),
+        verdict=found.verdict,
+        why=found.why,
+    )
+    return msgspec.structs.replace(figures, drift=drift)
+
+
+def _round(number: float | None) -> float | None:
+    return None if number is None else round(number, _NUMBER)
+
+
+def _round_limit(number: float | None) -> float | None:
+    """Two significant digits: the limit of an interval is made of true scores."""
+    return None if number is None else float(f"{number:.1e}")
+
+
+def _add_outcomes(figures: Figures, compared: Compared, _: Generator) -> Figures:
+    cutoff = parse_measure(compared.board.view().measure).cutoff
+    ranks = first_ranks(compared.table, k=cutoff or 1 << 20)
+    pairs = [
+        (Side(name=one, runs=(one,)), Side(name=other, runs=(other,)))
+        for one, other in pairwise(compared.ranked)
+        if other not in compared.apart[one]
+    ]
+    if not pairs:
+        return msgspec.structs.replace(figures, outcomes=(), k=cutoff or 0)
+    if compared.step:
+        ranks = replace(ranks, ranks=join_near_found(ranks.ranks))
+    found = analyse_outcomes(ranks, pairs, Rules()).pairs
+    outcomes = tuple(_tell_outcome(one, len(ranks.queries), compared.step) for one in found)
+    return msgspec.structs.replace(figures, outcomes=outcomes, k=cutoff or 0)
+
+
+def _tell_outcome(one: Judged, queries: int, step: int) -> Outcome:
+    """Counts in bins, and no verdict of two that find the same queries; all counts without bins."""
+    pair = one.pair
+    a_alone, b_alone = int(pair.a_only), int(pair.b_only)
+    told = Outcome(
+        a=pair.a.name,
+        b=pair.b.name,
+        a_alone=a_alone,
+        b_alone=b_alone,
+        neither=int(pair.neither),
+        both=int(pair.both),
+        better=one.verdict.better or "",
+        verdict=one.verdict.word,
+    )
+    if not step:
+        return told
+    if a_alone + b_alone < FEWEST_DIFFERENT:
+        told = msgspec.structs.replace(told, better="", verdict="no verdict")
+    return msgspec.structs.replace(
+        told,
+        a_alone=find_bin(a_alone, queries, step),
+        b_alone=find_bin(b_alone, queries, step),
+        neither=None,
+        both=None,
+    )
+
+
+def join_near_found(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Let entries that find nearly the same queries find the same ones.
+
+    Where two entries differ in a single query, their counts beside a third entry would differ by
+    that query's label. So an entry that differs from an earlier one in fewer than ten found queries
+    finds what the earlier one does: at its own ranks, or where it finds nothing at the other's.
+
+    Args:
+        ranks: of the first relevant document, 0 where none is found, shape (entries, queries), in
+            the order that the entries came.
+    """
+    joined = ranks.copy()
+    own: list[int] = []
+    for row, mine in enumerate(ranks):
+        near = [one for one in own if ((ranks[one] > 0) != (mine > 0)).sum() < FEWEST_DIFFERENT]
+        if near:
+            like = ranks[near[0]]
+            joined[row] = np.where((like > 0) & (mine > 0), mine, like)
+        else:
+            own.append(row)
+    joined.setflags(write=False)
+    return joined
+
+
+_ADD: Mapping[TrustPart, Callable[[Figures, Compared, Generator], Figures]] = {
+    "ranges": _add_ranges,
+    "stability": _add_stability,
+    "progress": _add_progress,
+    "drift": _add_drift,
+    "outcomes": _add_outcomes,
+    "facets": _add_facets,
+}

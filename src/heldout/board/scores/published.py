@@ -1,0 +1,192 @@
+"""What a reader makes of the published runs over a query set, each opened once more."""
+
+from collections.abc import Callable, Collection, Mapping
+from io import BytesIO
+from typing import BinaryIO, TypeVar
+
+from heldout.board.log.submission import Submission
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.scores.score import open_manifest
+from heldout.board.scores.session import Desk
+from heldout.board.scores.sets import list_runs
+from heldout.envelope.bundle import OpenedRun, file_names, open_runs
+from heldout.envelope.keys import Binding
+from heldout.errors import InputError, Problem
+from heldout.ids import Digest, SubmissionId, query_set_of
+from heldout.trec.ranking import Order
+from heldout.trec.tops import Tops, read_tops
+
+# The runs of a published submission, out of the envelope once more.
+
+T = TypeVar("T")
+
+
+def open_published_runs(
+    desk: Desk,
+    entry: Submission,
+    query_sets: Collection[str],
+    consume: Callable[[str, BinaryIO], T],
+) -> Mapping[str, OpenedRun[T]]:
+    """Open the runs over some query sets; all are verified, the others are not looked at.
+
+    Args:
+        desk: of the organiser.
+        entry: a submission, and no baseline.
+        query_sets: their names; those that the entry did not have to answer give nothing.
+        consume: gets a run's name and its bytes as packed; what it returns is never `None`.
+
+    Returns:
+        Run (`SET`, `SET~2` and so on) -> what `consume` made of it.
+
+    Raises:
+        TrustError: something sealed is not what it claims.
+        InputError: the problems that `consume` raised.
+        StoreError: a sealed file is missing.
+    """
+    spec = desk.spec_at(entry.received)
+    if not spec.sets.keys() & set(query_sets):
+        return {}
+    key, manifest = open_manifest(desk.vault, spec, entry)
+    claimed = Binding(
+        submission_id=SubmissionId(manifest.id),
+        revision=manifest.revision,
+        digests={name: Digest(digest) for name, digest in manifest.digests.items()},
+    )
+    name = SubmissionId(entry.id)
+    with desk.vault.sealed(entry.files[file_names(spec.envelope, name).tar]).open("rb") as sealed:
+        opened = open_runs(
+            spec.envelope,
+            sealed,
+            key=key,
+            submission_id=name,
+            runs=list_runs(manifest.digests, sets=spec.sets),
+            binding=claimed if manifest.id else None,
+            consume=lambda run, stream: (
+                consume(run, stream) if query_set_of(run) in query_sets else None
+            ),
+        )
+    return {
+        run: OpenedRun(member=one.member, size=one.size, digest=one.digest, value=one.value)
+        for run, one in opened.items()
+        if one.value is not None
+    }
+
+
+Reader = Callable[[BinaryIO, str, Order], T]
+"""Gets a run at its start, its name for messages, and the order of its documents; never gives
+`None`."""
+
+
+def read_published(
+    desk: Desk,
+    query_set: str,
+    entries: Collection[Submission],
+    read: Reader[T],
+    *,
+    done: Callable[[], None] = lambda: None,
+) -> Mapping[str, T]:
+    """Open runs over a query set, one in memory at a time.
+
+    Args:
+        desk: of the organiser.
+        query_set: its name.
+        entries: published ones.
+        read: what is made of each.
+        done: called after each entry.
+
+    Returns:
+        Id of the entry, with `~2` and so on for its further seeds -> what was made of it. Entries
+        that did not have to answer the set are left out.
+
+    Raises:
+        TrustError: a run does not open.
+        InputError: a run has errors.
+        StoreError: a sealed file is missing.
+    """
+    found: dict[str, T] = {}
+    for entry in entries:
+        of_entry = _read_baseline if entry.baseline else _read_sealed
+        for run, made in of_entry(desk, entry, query_set, read).items():
+            found[entry.id + run.removeprefix(query_set)] = made
+        done()
+    return found
+
+
+def _read_baseline(
+    desk: Desk, entry: Submission, query_set: str, read: Reader[T]
+) -> Mapping[str, T]:
+    order = desk.spec_at(entry.received).runs.order
+    found = {}
+    for run in sorted(name for name in entry.runs if query_set_of(name) == query_set):
+        with desk.vault.sealed(entry.runs[run]).open("rb") as source:
+            found[run] = read(source, f"{entry.id}/{run}", order)
+    return found
+
+
+def _read_sealed(desk: Desk, entry: Submission, query_set: str, read: Reader[T]) -> Mapping[str, T]:
+    order = desk.spec_at(entry.received).runs.order
+
+    def read_member(run: str, stream: BinaryIO) -> T:
+        return read(BytesIO(stream.read()), f"{entry.id}/{run}", order)
+
+    opened = open_published_runs(desk, entry, {query_set}, read_member)
+    return {run: one.value for run, one in opened.items()}
+
+
+# The first documents of the published runs, out of the sealed files: what pools are made of.
+
+
+def check_set(spec: BoardSpec, name: str) -> None:
+    """Refuse the name of a query set that a board does not have.
+
+    Raises:
+        InputError: code `unknown-set`.
+    """
+    if name not in spec.sets:
+        raise InputError(
+            Problem(
+                code="unknown-set",
+                path="--set",
+                found=name,
+                expected="one of " + ", ".join(spec.sets),
+            )
+        )
+
+
+def list_published(desk: Desk) -> tuple[Submission, ...]:
+    """Published entries and baselines whose runs the vault has, in the order they came."""
+    every = desk.history().submissions.values()
+    return tuple(s for s in every if s.status == "published" and (s.runs or not s.baseline))
+
+
+def read_published_tops(
+    desk: Desk,
+    query_set: str,
+    *,
+    depth: int,
+    entries: Collection[Submission],
+    done: Callable[[], None] = lambda: None,
+) -> Mapping[str, Tops]:
+    """Open runs over a query set and keep their first documents; one run is in memory at a time.
+
+    Args:
+        desk: of the organiser.
+        query_set: its name.
+        depth: 1 to 100 documents of a query.
+        entries: published ones.
+        done: called after each entry.
+
+    Returns:
+        Id of the entry, with `~2` and so on for its further seeds -> query -> documents. Entries
+        that did not have to answer the set are left out.
+
+    Raises:
+        TrustError: a run does not open.
+        InputError: a run has errors.
+        StoreError: a sealed file is missing.
+    """
+
+    def read(source: BinaryIO, path: str, order: Order) -> Tops:
+        return read_tops(source, path=path, depth=depth, order=order)
+
+    return read_published(desk, query_set, entries, read, done=done)

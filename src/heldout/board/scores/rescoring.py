@@ -1,0 +1,239 @@
+"""Opens and scores by the labels and the code of today, the first time or anew.
+
+What the vault keeps of a submission is made here and nowhere else, so it can be made again when it
+is lost, damaged, or not what the log vouches for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from heldout.board.log.submission import Submission
+from heldout.board.rules.changes import add_label_views, is_key, stem_of
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.scores.kept import (
+    RunReport,
+    ScoreFile,
+    digest_scores,
+    keep_scores,
+    keep_signatures,
+    read_kept,
+)
+from heldout.board.scores.score import Opened, open_submission, score_run, score_views
+from heldout.board.scores.session import Desk
+from heldout.board.scores.sets import SetData, load_sets
+from heldout.errors import HeldoutError, InputError, TrustError
+from heldout.files.durable import File
+from heldout.ids import query_set_of
+from heldout.scoring.cache import code_version
+from heldout.trec.scans import Scan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredBaseline:
+    """What scoring an organiser's own runs gave.
+
+    Attributes:
+        runs: run (`SET`, `SET~2` and so on) -> its file.
+        scans: run -> what the scan found.
+        scores: what the vault keeps of it.
+    """
+
+    runs: Mapping[str, Path | File]
+    scans: Mapping[str, Scan]
+    scores: ScoreFile
+
+
+def open_and_score(desk: Desk, sets: Mapping[str, SetData], submission: Submission) -> ScoreFile:
+    """Open a submission and score its runs; its signatures are kept, its scores are not.
+
+    Returns:
+        The outcome; one that does not open, or has errors, says so in it.
+    """
+    spec = add_label_views(desk.spec_at(submission.received), desk.spec())
+    sets = _sets_of(desk, spec, sets)
+    outcome = ScoreFile(
+        files=dict(submission.files),
+        code_version=code_version(),
+        labels=_labels(sets),
+        held_out=_held_out(sets),
+    )
+    try:
+        opened = open_submission(desk.vault, spec, sets, submission)
+    except TrustError as error:
+        outcome = msgspec.structs.replace(outcome, refusal=str(error))
+    except InputError as error:
+        outcome = msgspec.structs.replace(outcome, metadata_problems=error.problems)
+    else:
+        outcome = _describe(outcome, opened)
+        _keep_signatures(desk, submission, opened.scans)
+    return outcome
+
+
+def _keep_signatures(desk: Desk, submission: Submission, scans: Mapping[str, Scan]) -> None:
+    """Store signatures where the vault has not just those that the log vouches for.
+
+    Whoever only looks at a board stores none: the vault's lock is not held then.
+    """
+    if desk.vault.read_only:
+        return
+    logged = submission.kept.get("signatures")
+    if logged is None or desk.vault.kept(submission.id).get("signatures") != logged:
+        keep_signatures(desk.vault, submission.id, scans)
+
+
+def rescore(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> ScoreFile:
+    """Open and score an entry anew, with the labels and the code of today.
+
+    Its signatures are kept unless the vault is opened to be read alone; its scores are not.
+
+    Args:
+        desk: of the organiser.
+        sets: the board's query sets.
+        submission_id: of a submission, or of a baseline whose runs the vault has.
+
+    Raises:
+        InputError: a baseline's run has errors.
+    """
+    submission = desk.history().submissions[submission_id]
+    if not submission.baseline:
+        return open_and_score(desk, sets, submission)
+    spec = add_label_views(desk.spec_at(submission.received), desk.spec())
+    runs = {name: desk.vault.sealed(digest) for name, digest in submission.runs.items()}
+    scored = score_baseline(spec, _sets_of(desk, spec, sets), runs)
+    _keep_signatures(desk, submission, scored.scans)
+    return scored.scores
+
+
+def score_baseline(
+    spec: BoardSpec, sets: Mapping[str, SetData], runs: Mapping[str, Path | File]
+) -> ScoredBaseline:
+    """Score an organiser's own runs; nothing is kept.
+
+    Args:
+        spec: the rules.
+        sets: the query sets.
+        runs: run (`SET`, `SET~2` and so on) -> its file.
+
+    Raises:
+        InputError: a run has errors.
+    """
+    scans = {}
+    for name, path in runs.items():
+        with path.open("rb") as file:
+            data = sets[query_set_of(name)]
+            scans[name] = score_run(spec, data, file, path=path.name, submission_type="")
+    errors = [p for scan in scans.values() for p in scan.problems if p.severity == "error"]
+    if errors:
+        raise InputError(errors)
+    scores = ScoreFile(
+        files={name: str(scan.digest) for name, scan in scans.items()},
+        code_version=code_version(),
+        runs={name: _report(scan) for name, scan in scans.items()},
+        views=dict(score_views(spec, sets, scans)),
+        labels=_labels(sets),
+        held_out=_held_out(sets),
+    )
+    return ScoredBaseline(runs=runs, scans=scans, scores=scores)
+
+
+def keep_outcome(desk: Desk, submission: Submission, scores: ScoreFile) -> None:
+    """Store scores; nothing but what an event vouches for once it was decided."""
+    if submission.pending or submission.kept.get("scores") in (None, digest_scores(scores)):
+        keep_scores(desk.vault, submission.id, scores)
+
+
+def mend_kept(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> bool:
+    """Make damaged files of an earlier submission anew; whether that was possible.
+
+    Nothing that is damaged stands in the way of another submission.
+    """
+    submission = desk.history().submissions[submission_id]
+    try:
+        scores = rescore(desk, sets, submission_id)
+    except HeldoutError:
+        return False
+    if scores.refusal or scores.metadata_problems:
+        return False
+    keep_outcome(desk, submission, scores)
+    return True
+
+
+def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
+    """Whether scores were made with other labels than those of today; so too if nobody knows.
+
+    A key that came later changes no score that was made before it.
+    """
+    asked = {name: data for name, data in sets.items() if name in scores.runs}
+    others = any(scores.labels.get(key) != digest for key, digest in _labels(asked).items())
+    now = _held_out(asked)
+    # A mask that was taken away decides as much as one that came.
+    gone = {n for n in scores.held_out if stem_of(n) in asked} - now.keys()
+    noted = {n: d for n, d in now.items() if scores.held_out or "." in n}
+    files = any(scores.held_out.get(n) != d for n, d in noted.items() if not is_key(n))
+    return bool(scores.views) and (others or files or bool(gone))
+
+
+def lacks_key(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
+    """Whether scores were made before a query set had its key."""
+    asked = {name: data for name, data in sets.items() if name in scores.runs}
+    return any(is_key(n) and n not in scores.held_out for n in _held_out(asked))
+
+
+def list_earlier(desk: Desk, sets: Mapping[str, SetData]) -> tuple[str, ...]:
+    """The published entries, baselines too, whose scores were made with earlier labels."""
+    return tuple(
+        submission.id
+        for submission in desk.history().submissions.values()
+        if submission.status == "published"
+        and (scores := read_kept(desk.vault, submission)) is not None
+        and is_earlier(scores, sets)
+    )
+
+
+def _sets_of(desk: Desk, spec: BoardSpec, sets: Mapping[str, SetData]) -> Mapping[str, SetData]:
+    """The query sets by the rules of a day; mostly those of today."""
+    today = desk.spec().sets
+    same = all(today.get(name) == queries for name, queries in spec.sets.items())
+    same = same and spec.release.feedback == desk.spec().release.feedback
+    if same and all(sets[view.set].can_score(view) for view in spec.views):
+        return {name: sets[name] for name in spec.sets}
+    return load_sets(desk.repository, spec, vault=desk.vault)
+
+
+def _labels(sets: Mapping[str, SetData]) -> dict[str, str]:
+    """Set, or set/labels -> SHA-256 of the labels."""
+    return {
+        f"{name}/{labels}" if labels else name: str(digest)
+        for name, data in sets.items()
+        for labels, digest in data.digests.items()
+    }
+
+
+def _held_out(sets: Mapping[str, SetData]) -> dict[str, str]:
+    """Every file of the vault that scores on these sets depend on -> SHA-256."""
+    return {name: digest for data in sets.values() for name, digest in data.held_out.items()}
+
+
+def _describe(outcome: ScoreFile, opened: Opened) -> ScoreFile:
+    runs = {name: _report(scan) for name, scan in opened.scans.items()}
+    return msgspec.structs.replace(
+        outcome, runs=runs, views=dict(opened.scores), key=str(opened.key)
+    )
+
+
+def _report(scan: Scan) -> RunReport:
+    facts = scan.facts
+    return RunReport(
+        digest=str(scan.digest),
+        problems=scan.problems,
+        counts=dict(scan.counts),
+        queries=facts.queries,
+        documents=facts.documents,
+        queries_tied=facts.queries_tied,
+        queries_displaced=facts.queries_displaced_top,
+        repeated_ranks=facts.repeated_ranks,
+        first_ranks={str(rank): count for rank, count in facts.first_ranks.items()},
+    )

@@ -1,0 +1,321 @@
+"""Opens a sealed submission and scores it: one pass over each run file, nothing on disk."""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import msgspec
+
+from heldout.board.log.manifest import Manifest, parse_manifest
+from heldout.board.log.registration import SubmissionSignature, split_signature
+from heldout.board.log.submission import Submission
+from heldout.board.policy.identity import key_digest
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.scores.sets import SetData, check_seeds, expected_run, group_seeds, list_runs
+from heldout.board.store.vault import Vault
+from heldout.envelope.bundle import file_names, open_key, open_metadata, open_runs
+from heldout.envelope.keys import Binding
+from heldout.errors import InputError, Problem, TrustError
+from heldout.ids import Digest, SubmissionId, query_set_of
+from heldout.scoring.evaluate import MeasureScores, evaluate
+from heldout.scoring.fairness import Weighting, weigh_facets
+from heldout.scoring.spec import parse_measure
+from heldout.trec.accelerators import find_accelerators
+from heldout.trec.reading.streams import Limits
+from heldout.trec.runs import scan_run
+from heldout.trec.scans import Scan
+
+
+class ViewScore(msgspec.Struct, frozen=True, kw_only=True):
+    """A true score, as it lies in the vault.
+
+    Attributes:
+        measure: what was measured.
+        mean: over `n` queries; of several seeds, each query counts with their mean.
+        n: judged and not excluded queries; all judged ones where the board's denominator is `all`.
+        unanswered: how many of them the run does not answer; they count 0. Of several seeds, of
+            the one that leaves out most.
+        without_relevant: how many of them have no relevant document; they count 0.
+        per_query: query -> score, `None` where the measure is undefined. Of several seeds the mean
+            over them, `None` where it is undefined for one of them. Under a summary of groups
+            only the queries that it is over, each weighted so that their mean is the summary.
+        seeds: each seed's own mean, over the same `n` queries; empty for a single run.
+        groups: of a summary of groups the worst one, or the best and the worst.
+    """
+
+    measure: str
+    mean: float
+    n: int
+    unanswered: int
+    without_relevant: int
+    per_query: dict[str, float | None]
+    seeds: tuple[float, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A submission in the clear.
+
+    Attributes:
+        manifest: its metadata.
+        scans: run -> what one pass over it found.
+        scores: view -> true score; empty where a run has errors.
+        key: digest of the submission's own key.
+    """
+
+    manifest: Manifest
+    scans: Mapping[str, Scan]
+    scores: Mapping[str, ViewScore]
+    key: Digest
+
+    @property
+    def problems(self) -> Mapping[str, tuple[Problem, ...]]:
+        """Run -> its problems."""
+        return {name: scan.problems for name, scan in self.scans.items()}
+
+
+def open_signed(
+    vault: Vault, spec: BoardSpec, submission: Submission
+) -> tuple[bytes, Manifest, SubmissionSignature | None]:
+    """As `open_manifest`, with the team's signature; whether it holds is not looked at."""
+    names = file_names(spec.envelope, SubmissionId(submission.id))
+    key = open_own_key(vault, spec, submission)
+    sealed = vault.sealed(submission.files[names.metadata]).read_bytes()
+    data, signature = split_signature(open_metadata(spec.envelope, sealed, key=key))
+    manifest = parse_manifest(data)
+    check_id(spec, manifest, submission.id)
+    return key, manifest, signature
+
+
+def signature_field(spec: BoardSpec, signature: SubmissionSignature | None) -> dict[str, Any]:
+    """A submission's signature as events seal it: on boards that register teams, and no others."""
+    return {} if spec.registration is None else {"signature": msgspec.to_builtins(signature)}
+
+
+def open_manifest(vault: Vault, spec: BoardSpec, submission: Submission) -> tuple[bytes, Manifest]:
+    """Open a submission's key and metadata.
+
+    Returns:
+        The submission's own key, and the metadata.
+
+    Raises:
+        TrustError: they do not open, or belong to another submission.
+        InputError: the metadata is wrong.
+    """
+    key, manifest, _ = open_signed(vault, spec, submission)
+    return key, manifest
+
+
+def open_own_key(vault: Vault, spec: BoardSpec, submission: Submission) -> bytes:
+    """Open a submission's own key, as it was sealed last: for the organisers of now.
+
+    Raises:
+        TrustError: it does not open.
+    """
+    names = file_names(spec.envelope, SubmissionId(submission.id))
+    sealed = vault.sealed(submission.sealed_again or submission.files[names.key]).read_bytes()
+    return open_key(spec.envelope, sealed, vault.identities())
+
+
+def open_submission(
+    vault: Vault, spec: BoardSpec, sets: Mapping[str, SetData], submission: Submission
+) -> Opened:
+    """Open a submission, scan its runs as they stream out of the envelope, and score them.
+
+    Raises:
+        TrustError: something sealed is not what it claims.
+        InputError: the metadata is wrong, or names seeds that the board does not take. (A wrong
+            run is told in `Opened.scans`.)
+    """
+    key, manifest = open_manifest(vault, spec, submission)
+    given = manifest.digests.keys()
+    place = "metadata.json:digests"
+    problems = [*check_seeds(given, sets=sets.keys(), most=spec.runs.seeds, path=place)]
+    if problems:
+        raise InputError(problems)
+    names = file_names(spec.envelope, SubmissionId(submission.id))
+
+    def scan(name: str, stream: BinaryIO) -> Scan:
+        data = sets[query_set_of(name)]
+        return score_run(spec, data, stream, path=name, submission_type=manifest.type)
+
+    with vault.sealed(submission.files[names.tar]).open("rb") as sealed:
+        opened = open_runs(
+            spec.envelope,
+            sealed,
+            key=key,
+            submission_id=SubmissionId(submission.id),
+            runs=list_runs(given, sets=sets.keys()),
+            binding=_binding(manifest),
+            consume=scan,
+        )
+    scans = {name: run.value for name, run in opened.items()}
+    return Opened(
+        manifest=manifest, scans=scans, scores=score_views(spec, sets, scans), key=key_digest(key)
+    )
+
+
+def check_id(spec: BoardSpec, manifest: Manifest, submission: str) -> None:
+    """Refuse metadata that was sealed for another submission, where the form binds an id.
+
+    Raises:
+        TrustError: it was.
+    """
+    if manifest.id != submission and (spec.envelope == "age" or manifest.id):
+        raise TrustError
+
+
+def _binding(manifest: Manifest) -> Binding | None:
+    """What the metadata says of its runs, `None` where it says nothing."""
+    if not manifest.id:
+        return None
+    return Binding(
+        submission_id=SubmissionId(manifest.id),
+        revision=manifest.revision,
+        digests={name: Digest(digest) for name, digest in manifest.digests.items()},
+    )
+
+
+def score_run(
+    spec: BoardSpec, data: SetData, stream: BinaryIO, *, path: str, submission_type: str
+) -> Scan:
+    """Scan one run file by the board's rules."""
+    return scan_run(
+        stream,
+        path=path,
+        order=spec.runs.order,
+        qrels=data.grades,
+        expected=expected_run(spec, data, submission_type=submission_type),
+        limits=Limits(),
+        accelerators=find_accelerators(os.environ),
+    )
+
+
+def score_views(
+    spec: BoardSpec, sets: Mapping[str, SetData], scans: Mapping[str, Scan]
+) -> Mapping[str, ViewScore]:
+    """The true score of every view whose labels are at hand; none where a run has errors.
+
+    Args:
+        spec: the rules.
+        sets: the query sets.
+        scans: run -> what the scan found; several seeds of a set are one score, their mean.
+
+    Raises:
+        InputError: a view has no judged query, so its score is undefined.
+    """
+    if not all(scan.ok for scan in scans.values()):
+        return {}
+    seeds = group_seeds(scans)
+    return {
+        view.name: _score_view(spec, view, sets[view.set], seeds[view.set])
+        for view in spec.views
+        if view.set in seeds and sets[view.set].can_score(view)
+    }
+
+
+def _score_view(spec: BoardSpec, view: View, data: SetData, scans: Sequence[Scan]) -> ViewScore:
+    """The score of all seeds; groups are chosen by the mean over them."""
+    scores = [_score(spec, view, data, scan) for scan in scans]
+    whole = average_seeds(scores)
+    if view.facets is None:
+        return whole
+    weighting = weigh_facets(
+        {query: value for query, value in whole.per_query.items() if value is not None},
+        data.files.facets[view.facets],
+        summary=view.summary,
+        least=view.min_group,
+    )
+    if weighting is None:
+        number = "two groups" if view.summary == "gap" else "a group"
+        found = f"not {number} of {view.min_group} queries that count"
+        raise InputError(_undefined(view.measure, found, path=f"view {view.name}"))
+    return average_seeds([_weigh(score, weighting) for score in scores])
+
+
+def _weigh(score: ViewScore, weighting: Weighting) -> ViewScore:
+    weights = weighting.weights
+    per_query = {
+        q: weights[q] * v for q, v in score.per_query.items() if q in weights and v is not None
+    }
+    return msgspec.structs.replace(
+        score,
+        mean=math.fsum(per_query.values()) / len(per_query),
+        n=len(per_query),
+        per_query=per_query,
+        groups=weighting.groups,
+    )
+
+
+def average_seeds(scores: Sequence[ViewScore]) -> ViewScore:
+    """The score of runs that differ by seed: per query their mean, and each one's own mean.
+
+    Args:
+        scores: of one view by one board's rules, so of the same queries; at least one.
+
+    Raises:
+        InputError: no query has a score under every seed.
+    """
+    first = scores[0]
+    if len(scores) == 1:
+        return first
+    rows = {query: [score.per_query[query] for score in scores] for query in first.per_query}
+    whole = {q: [v for v in row if v is not None] for q, row in rows.items() if None not in row}
+    # With `denominator = "all"` queries that don't count are in n, and in no row.
+    n = len(whole) + first.n - sum(value is not None for value in first.per_query.values())
+    if not whole:
+        raise InputError(_undefined(first.measure, "no query has a score under every seed"))
+    means = {query: math.fsum(row) / len(row) for query, row in whole.items()}
+    return ViewScore(
+        measure=first.measure,
+        mean=math.fsum(means.values()) / n,
+        n=n,
+        unanswered=max(score.unanswered for score in scores),
+        without_relevant=first.without_relevant,
+        per_query={query: means.get(query) for query in rows},
+        seeds=tuple(math.fsum(column) / n for column in zip(*whole.values(), strict=True)),
+        groups=first.groups,
+    )
+
+
+def _score(spec: BoardSpec, view: View, data: SetData, scan: Scan) -> ViewScore:
+    measure = parse_measure(view.measure)
+    evaluation = evaluate(
+        data.rankings(scan.rankings, view.labels),
+        data.judgments_of(view),
+        [measure],
+        excluded=data.excluded,
+        exposures=data.files.expose(view, scan.signature),
+    )
+    scores = evaluation.scores[measure]
+    if scores.mean is None:
+        raise InputError(_undefined(view.measure, scores.why, path=f"view {view.name}"))
+    per_query = evaluation.per_query()
+    # As the MS MARCO scripts have it: queries that don't count score 0 and stay in the mean.
+    zeros = evaluation.excluded if spec.denominator == "all" else 0
+    return ViewScore(
+        measure=view.measure,
+        mean=_mean(scores, zeros) if zeros else scores.mean,
+        n=scores.n + zeros,
+        unanswered=evaluation.unanswered,
+        without_relevant=scores.without_relevant,
+        per_query={query: values[measure] for query, values in per_query.items()},
+    )
+
+
+def _undefined(measure: str, found: str, *, path: str = "seeds") -> Problem:
+    return Problem(
+        code="undefined-score",
+        path=path,
+        found=found,
+        expected=f"a query over which {measure} can be averaged",
+        hint="look at the labels of the set: heldout board describe",
+    )
+
+
+def _mean(scores: MeasureScores, zeros: int) -> float:
+    """The mean with so many zeros more."""
+    return math.fsum(scores.values[scores.defined].tolist()) / (scores.n + zeros)

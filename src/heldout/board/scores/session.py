@@ -1,0 +1,707 @@
+"""An organiser's session: the one way to a vault that can be written.
+
+`organiser_session` holds the locks of vault and board, and checks what protects both before it
+gives a desk: the clock, the board's remote, the rules that others put in force, and the keys here.
+So it makes no difference who calls, the command line, the demo or another program. `look_at` gives
+a desk whose vault raises where it would be written. Only a board that is being created is written
+without a session.
+"""
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from heldout.board.log.events import (
+    AFTER_CLOSING,
+    Draft,
+    Entry,
+    format_time,
+    parse_log,
+    parse_time,
+    signers_of,
+)
+from heldout.board.log.history import History, read_history
+from heldout.board.log.submission import Submission
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.scores.commitments import (
+    FIRST_TIME,
+    HeldOut,
+    RuleChange,
+    among,
+    check_keys,
+    check_new_rules,
+    check_recipients,
+    check_unchanged,
+    compare_held_out,
+    find_rule_change,
+    keep_versions,
+    new_keys,
+    own_recipients,
+    read_agreement_text,
+)
+from heldout.board.scores.sets import check_excluded, digest_public, find_edited, restore_public
+from heldout.board.standings.standings import project
+from heldout.board.store.repository import LEADERBOARD, LOG, SPEC, Repository
+from heldout.board.store.sharing import newer_agreement, newer_rules
+from heldout.board.store.vault import Vault
+from heldout.envelope.bundle import short_recipient
+from heldout.errors import InputError, Problem, StoreError, plural, quote
+
+# The organiser's desk: a board, its vault, the time, and who sits there.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """What every step of an organiser needs.
+
+    Attributes:
+        repository: the board.
+        vault: its vault; the caller holds its lock while anything is written.
+        now: the moment of the call, UTC.
+        by: how the organiser is named in the log.
+        accepted: the edited board.toml that this call has logged, if it did.
+    """
+
+    repository: Repository
+    vault: Vault
+    now: datetime
+    by: str
+    accepted: "NotedRules | None" = None
+
+    def history(self) -> History:
+        """What the vault's log says."""
+        return self.vault.history()
+
+    def rules(self) -> str:
+        """The text of the rules in force: the last ones in the vault's log."""
+        return self.history().rules[-1][1]
+
+    def spec(self) -> BoardSpec:
+        """The rules in force: an edit of board.toml changes none of them until it is accepted."""
+        return parse_spec(self.rules().encode(), path=SPEC)
+
+    def find(self, submission: str) -> Submission:
+        """A submission of the log; a baseline is none.
+
+        Raises:
+            InputError: the log knows none of this id.
+        """
+        found = self.history().submissions.get(submission)
+        if found is not None and not found.baseline:
+            return found
+        raise InputError(
+            Problem(
+                code="unknown-submission",
+                path="submission id",
+                found=quote(submission) if found is None else f"{submission}, a baseline",
+                expected="the id of a submission that has been received",
+                hint="heldout inbox",
+            )
+        )
+
+    def log(
+        self,
+        kind: str,
+        submission: str | None,
+        *,
+        public: Mapping[str, Any] | None = None,
+        sealed: Mapping[str, Any] | None = None,
+    ) -> Entry:
+        """Append an event to the vault's log; when this returns, it has happened.
+
+        Raises:
+            InputError: the board is closed, and takes nothing of this kind any more.
+        """
+        self.check_open(kind)
+        draft = Draft(
+            kind=kind, by=self.by, submission=submission, public=public or {}, sealed=sealed or {}
+        )
+        return self.vault.append(draft, now=self.now)
+
+    def check_open(self, kind: str) -> None:
+        """Refuse an event of a kind that a closed board does not take.
+
+        Raises:
+            InputError: the board is closed.
+        """
+        closed = self.history().closed
+        if closed is not None and kind not in AFTER_CLOSING:
+            raise InputError(
+                Problem(
+                    code="board-closed",
+                    path=self.spec().name,
+                    found=f"'{kind}' on a board that was closed on {closed:%d %b %Y}",
+                    expected="an erratum, or nothing: its labels are opened",
+                )
+            )
+
+    def spec_at(self, moment: datetime) -> BoardSpec:
+        """The rules for what was submitted at a moment."""
+        rules = parse_spec(self.history().rules_at(moment).encode(), path=SPEC)
+        return rules.on(moment.date())
+
+
+def check_same(repository: Repository, vault: Vault) -> None:
+    """Refuse a vault that lacks events of the board's public log: they would be lost.
+
+    Raises:
+        StoreError: it is another board's, or was restored from an old backup.
+    """
+    try:
+        public = repository.log()
+    except StoreError:
+        return  # damaged; rebuild writes it anew and audit tells
+    ours = [entry.hash for entry in vault.entries()[: len(public)]]
+    if ours != [entry.hash for entry in public]:
+        raise StoreError(
+            "the board's log.jsonl has events that this vault lacks: it is another board's vault, "
+            "or an old copy; heldout audit says more, nothing was done"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotedRules:
+    """What was logged because it had been edited: board.toml, or what the vault holds out.
+
+    Attributes:
+        event: number of the event.
+        keys: the top-level keys that changed; none where only comments or layout did.
+        files: names of held-out files that are committed to anew.
+        public: paths of public files that decide scores, where the log had others.
+    """
+
+    event: int
+    keys: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    public: tuple[str, ...] = ()
+
+
+def accept_rules(desk: Desk, *, why: str = "") -> NotedRules | None:
+    """Log the board.toml in the folder, so that it holds from now on and not before.
+
+    With it go the digests of the public files that decide scores. Only where a person said yes to
+    all that, or a command wrote it: whoever may push to the board can write these files. In the
+    same event stands the commitment to held-out files that are new. An agreement whose text is new
+    or was edited has an event of its own.
+
+    Args:
+        desk: its lock is held.
+        why: the reason, where held-out files are new; it is public.
+
+    Returns:
+        What was logged of board.toml and held-out files, `None` where the log has them.
+
+    Raises:
+        InputError: the new text is wrong, does not fit what was released, or changes the
+            organisers' keys, or the agreement is no text or too long; nothing is logged then.
+        StoreError: a file that the new text names is missing, or labels that were committed to.
+    """
+    check_new_rules(desk.repository, desk.vault, now=desk.now)
+    public = digest_public(desk.repository, desk.repository.tree_spec())
+    noted = _note_rules(desk, desk.repository.tree_rules(), why, public=public)
+    _note_agreement(desk)
+    return noted
+
+
+def note_held_out(desk: Desk) -> NotedRules | None:
+    """Commit to held-out files that are new, under the rules in force.
+
+    What was committed to and is another file now waits for a reason (`note_labels`), once a score
+    was released.
+
+    Args:
+        desk: its lock is held.
+
+    Returns:
+        What was logged, `None` where nothing is new.
+
+    Raises:
+        StoreError: a file that the rules name is missing, or labels that were committed to.
+    """
+    return _note_rules(desk, desk.rules(), "")
+
+
+def _note_agreement(desk: Desk) -> None:
+    registration, history = desk.spec().registration, desk.history()
+    if registration is None or registration.agreement is None or history.closed is not None:
+        return
+    path = registration.agreement
+    digest, text = read_agreement_text(desk.repository, path)
+    if not history.agreements or history.agreements[-1].digest != digest:
+        public = {"path": path, "sha256": digest, "text": text}
+        desk.log("changed-agreement", None, public=public)
+
+
+def _note_rules(
+    desk: Desk, text: str, why: str, *, public: Mapping[str, str] | None = None
+) -> NotedRules | None:
+    spec = parse_spec(text.encode(), path=SPEC)
+    with new_keys(desk.vault, desk.history(), spec):
+        return _note_held_out(desk, spec, text, why, public=public)
+
+
+def _note_held_out(
+    desk: Desk, spec: BoardSpec, text: str, why: str, *, public: Mapping[str, str] | None
+) -> NotedRules | None:
+    history = desk.history()
+    before = history.rules[-1][1]
+    held = compare_held_out(desk.vault, history, spec)
+    check_keys(held)
+    files = held.grown if _has_told(history) else held.files
+    if files != held.before:
+        check_excluded(desk.repository, spec, vault=desk.vault)
+    keep_versions(desk.vault, files)
+    known = history.files
+    # A log of before has no digests: they come with the next event that a person says yes to.
+    edited = public is not None and known is not None and public != known
+    if before == text and files == held.before and not edited:
+        return None
+    entry = _log_rules(desk, text, held, files, why=why or _say_why(held), public=public)
+    names = () if files == held.before else (*held.new, *held.changed)
+    now, then = public or {}, known or {}
+    paths = sorted(p for p in now.keys() | then.keys() if edited and now.get(p) != then.get(p))
+    return NotedRules(
+        event=entry.event.seq,
+        keys=_changed_keys(before, text),
+        files=names,
+        public=tuple(paths),
+    )
+
+
+def commit_held_out(desk: Desk) -> None:
+    """Commit to every held-out file that a score is about to be told by.
+
+    Raises:
+        StoreError: one was changed after scores had been told by it.
+    """
+    history = desk.history()
+    held = compare_held_out(desk.vault, history, desk.spec())
+    check_keys(held)
+    if _has_told(history):
+        check_unchanged(held)
+    keep_versions(desk.vault, held.files)
+    if held.files != held.before:
+        _log_rules(desk, history.rules[-1][1], held, held.files, why=_say_why(held))
+
+
+def list_unlogged(desk: Desk) -> tuple[str, ...]:
+    """The held-out files that were changed after scores had been told, which wait for a reason.
+
+    Raises:
+        StoreError: labels that were committed to are missing.
+    """
+    history = desk.history()
+    if not _has_told(history):
+        return ()
+    return compare_held_out(desk.vault, history, desk.spec()).changed
+
+
+def _has_told(history: History) -> bool:
+    return any(submission.status == "published" for submission in history.submissions.values())
+
+
+def _say_why(held: HeldOut) -> str:
+    return "changed before any score was told" if held.changed else FIRST_TIME
+
+
+def _log_rules(
+    desk: Desk,
+    text: str,
+    held: HeldOut,
+    files: Mapping[str, str],
+    *,
+    why: str,
+    public: Mapping[str, str] | None = None,
+) -> Entry:
+    """One event for the rules in force and, where they changed, the held-out files.
+
+    The public files stand in it where somebody said yes to them as they lie there.
+    """
+    told: dict[str, Any] = {"board.toml": text}
+    if public is not None:
+        told["files"] = dict(public)
+    if files == held.before:
+        return desk.log("changed-rules", None, public=told)
+    told["why"] = why
+    return desk.log("changed-rules", None, public=told, sealed={"labels": dict(files)})
+
+
+def _changed_keys(before: str, after: str) -> tuple[str, ...]:
+    old, new = tomllib.loads(before), tomllib.loads(after)
+    return tuple(key for key in {**old, **new} if old.get(key) != new.get(key))
+
+
+def note_labels(desk: Desk, *, why: str) -> bool:
+    """Log held-out files that were changed, so that an audit knows them; their digests are sealed.
+
+    Raises:
+        StoreError: labels are missing, or a key is not the one that was committed to.
+    """
+    history = desk.history()
+    held = compare_held_out(desk.vault, history, desk.spec())
+    check_keys(held)
+    keep_versions(desk.vault, held.files)
+    if held.files == held.before:
+        return False
+    _log_rules(desk, history.rules[-1][1], held, held.files, why=why)
+    return True
+
+
+def is_behind(desk: Desk) -> bool:
+    """Whether the public log lacks events, was not committed (both after a crash), or is damaged.
+
+    `rebuild` writes the log after the page and then commits, so the log tells for all of it.
+    """
+    repository = desk.repository
+    try:
+        behind = len(repository.log()) != len(desk.vault.entries())
+    except StoreError:
+        return True
+    head = repository.git.head() if repository.git.is_repository() else None
+    return behind or (head is not None and repository.is_uncommitted(LOG, head))
+
+
+# Holds an organiser's clock against what the board knows, before anything is logged or shown.
+#
+# What was shown cannot be hidden again, and no event is dated before another. So a clock that is
+# behind is refused, and so is one so far ahead that it is more likely wrong than right: it would
+# name a team before its day, and every later command would have to wait for it.
+
+_MOST_LOG = 1 << 30
+_LATER = datetime.max.replace(tzinfo=UTC)
+_LONGEST_PAUSE = timedelta(days=366)
+_LATEST_REVEAL = timedelta(days=60)
+
+
+def check_clock(desk: Desk, *, sure: bool = False) -> None:
+    """Refuse to work by a clock that is behind, or far ahead.
+
+    Args:
+        desk: of the organiser.
+        sure: a person says that it is as late as the clock says.
+
+    Raises:
+        StoreError: it is before the last event, or before what the committed log shows; or it is a
+            year after all that the board knows of, or two months after the last embargo that it
+            would end. Nothing was done.
+    """
+    desk.vault.check_clock(desk.now)
+    shown = committed_log(desk.repository) or ()
+    _check_shown(desk, shown)
+    if not sure:
+        _check_ahead(desk, shown)
+
+
+def committed_log(repository: Repository) -> tuple[Entry, ...] | None:
+    """The public log as it was last committed; `None` where it is damaged there."""
+    git = repository.git
+    head = git.head() if git.is_repository() else None
+    data = None if head is None else git.read_path(head, LOG, limit=_MOST_LOG)
+    try:
+        return parse_log(data or b"", path=LOG)
+    except StoreError:
+        return None
+
+
+def _check_shown(desk: Desk, shown: Sequence[Entry]) -> None:
+    """Refuse to hide what was shown and is shown on a later day: whoever has pulled knows it."""
+    entries = desk.vault.entries()
+    today, later = (project(entries, now=moment) for moment in (desk.now, _LATER))
+    hidden = [
+        f"{', '.join(lost)} of {old.event.submission or f'event {old.event.seq}'}"
+        for old, new, ever in zip(shown, today, later, strict=False)
+        if (lost := sorted((old.opened.keys() & ever.opened.keys()) - new.opened.keys()))
+    ]
+    if hidden:
+        raise StoreError(
+            f"the clock here says {format_time(desk.now)}, and the committed {LOG} shows what is "
+            f"sealed until later: {'; '.join(hidden[:3])}; nothing was done: set the clock, or see "
+            "docs/trust.md, A clock that was wrong"
+        )
+
+
+def _check_ahead(desk: Desk, shown: Sequence[Entry]) -> None:
+    history = desk.history()
+    known = max(desk.vault.entries()[-1].time, _page_time(desk.repository))
+    due = dict(_list_due(history, shown, desk.now.date()))
+    ends = [_midnight(day) for day in due.values()]
+    if due and desk.now - max(known, *ends) > _LATEST_REVEAL:
+        names = ", ".join(sorted(due)[:3])
+        raise StoreError(
+            f"{_say_ahead(desk.now, max(known, *ends))}, and would reveal {names}{_YES}"
+        )
+    expected = map(_midnight, _list_days(desk, history))
+    horizon = max([known, *expected])
+    if desk.now - horizon > _LONGEST_PAUSE:
+        raise StoreError(f"{_say_ahead(desk.now, horizon)}{_YES}")
+
+
+_YES = "; nothing was done: set the clock, or, if it is right, heldout rebuild --yes"
+
+
+def _say_ahead(now: datetime, known: datetime) -> str:
+    days = plural((now - known).days, "day")
+    return f"the clock here says {format_time(now)}, {days} after all that this board knows of"
+
+
+def _page_time(repository: Repository) -> datetime:
+    """When the page was made last; the first of all moments where there is none."""
+    try:
+        data = repository.files.read(f"{LEADERBOARD}/leaderboard.json")
+        return parse_time(msgspec.json.decode(data)["as_of"])
+    except (OSError, msgspec.MsgspecError, ValueError, TypeError, KeyError):
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def _list_due(history: History, shown: Sequence[Entry], today: date) -> Iterator[tuple[str, date]]:
+    """The entries that a rebuild would reveal now, and since when they might be."""
+    for entry in shown:
+        if entry.event.kind == "published" and "identity" not in entry.opened:
+            submission = history.submissions[str(entry.event.submission)]
+            until = submission.embargo_until
+            if until is not None and until <= today:
+                yield submission.id, until
+
+
+def _list_days(desk: Desk, history: History) -> Iterator[date]:
+    """The days that the board itself waits for."""
+    spec = desk.spec()
+    days = (spec.closes, *(season.closes for season in spec.seasons))
+    embargoes = (submission.embargo_until for submission in history.submissions.values())
+    yield from (day for day in (*days, *embargoes) if day is not None)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), tzinfo=UTC)
+
+
+Tell = Callable[[str], None]
+
+
+def refuse_rules(change: RuleChange) -> None:
+    """Accept no rules that the log does not have.
+
+    Raises:
+        StoreError: always.
+    """
+    told = [str(one) for one, _ in change.files]
+    if change.texts:
+        keys = ", ".join(one.key for one in change.differences) or "comments or layout only"
+        told.insert(0, f"board.toml is not what the log has ({keys})")
+    raise StoreError(f"{'; '.join(told)}; nobody accepted it, and nothing was done")
+
+
+@contextmanager
+def organiser_session(
+    repository: Repository,
+    vault_root: Path,
+    *,
+    clock: Callable[[], datetime],
+    tell: Tell = lambda _: None,
+    accept: Callable[[RuleChange], None] = refuse_rules,
+    sure: bool = False,
+    restore: bool = False,
+) -> Iterator[Desk]:
+    """The organiser's desk, with vault and board locked while it is used.
+
+    A shared vault is brought up to its remote first.
+
+    Args:
+        repository: the board.
+        vault_root: the vault's folder.
+        clock: the time, UTC; read once the lock is held.
+        tell: gets what a person should know, in sentences.
+        accept: gets rules in the board's folder that the log does not have; it raises unless
+            somebody says yes to them, and then they are logged.
+        sure: a person says that it is as late as the clock says.
+        restore: whether edited rules are replaced by those of the log.
+
+    Raises:
+        StoreError: no vault, another heldout holds the lock, the remote of a shared vault cannot be
+            followed, the clock is behind or far ahead, or board.toml was edited and names a missing
+            file.
+        InputError: board.toml was edited in a way that cannot hold; nothing was done.
+    """
+    vault = Vault.open(vault_root, board=repository.root)
+    with vault.locked() as news, repository.locked():
+        for one in news:
+            tell(one)
+        # The clock after the fetch: what came with it happened before.
+        desk = sit_down(repository, vault, now=clock())
+        vault.remove_unneeded()  # what a killed call left
+        if vault.is_shared():
+            _check_pulled(repository)
+            _check_let_in(desk)
+        if restore:
+            _restore_rules(desk, tell)
+        _take_over_rules(repository, vault, tell)
+        check_clock(desk, sure=sure)
+        yield _settle_rules(desk, accept)
+        vault.remove_unneeded()
+
+
+def look_at(repository: Repository, vault_root: Path, *, now: datetime) -> Desk:
+    """The organiser's desk, to read at: no lock is held, and nothing can be written.
+
+    Raises:
+        StoreError: no vault there, it has no key, or lacks events of the board's public log.
+    """
+    vault = Vault.open(vault_root, board=repository.root, read_only=True)
+    return sit_down(repository, vault, now=now)
+
+
+def sit_down(repository: Repository, vault: Vault, *, now: datetime) -> Desk:
+    """The desk of whoever holds the vault's keys, by the name that they sign events with.
+
+    Raises:
+        StoreError: the vault has no key, or lacks events of the board's public log.
+    """
+    check_same(repository, vault)
+    named = organiser_name(repository, vault)
+    own = vault.own_signer(signers_of(vault.entries()))
+    by = named if own is None else own.name
+    return Desk(repository=repository, vault=vault, now=now, by=by)
+
+
+def organiser_name(repository: Repository, vault: Vault) -> str:
+    """How this organiser is named in the log: the vault's first key, cut short."""
+    entries = vault.entries()
+    rules = vault.history().rules[-1][1] if entries else repository.tree_rules()
+    spec = parse_spec(rules.encode(), path=SPEC)
+    if not vault.identities():
+        raise StoreError(
+            "the vault has no key; restore identities/ from the backup, "
+            "or make a new one: heldout board rekey"
+        )
+    own = next(own_recipients(spec.envelope, vault), None)
+    if own is None:  # the envelope was changed to a form that the vault has no key of
+        check_recipients(spec, rules, vault)
+        raise StoreError(f'the vault has no key of the form envelope = "{spec.envelope}"')
+    return short_recipient(spec.envelope, own)
+
+
+def _check_pulled(repository: Repository) -> None:
+    """Refuse a board that lacks what another organiser made public: both would make it anew.
+
+    Raises:
+        StoreError: its remote has commits that the folder lacks.
+    """
+    git = repository.git
+    ref = git.tracked() if git.is_repository() else None
+    if ref is None:
+        return
+    _, _, remote, branch = ref.split("/", 3)
+    with suppress(StoreError):  # offline: the vault's remote has answered, that is what counts
+        git.fetch(remote, f"+refs/heads/{branch}:{ref}")
+    if count := git.unpulled():
+        raise StoreError(
+            f"the board here lacks {plural(count, 'commit')} of {remote}: git pull --ff-only, then "
+            "call again; where that fails, docs/organisers.md says how to go on"
+        )
+
+
+def _take_over_rules(repository: Repository, vault: Vault, tell: Tell) -> None:
+    """Write the rules that the vault has and the board's folder lacks; an edit is left alone.
+
+    Another organiser put them in force, or a change of keys was stopped on its way.
+    """
+    try:
+        public = repository.log()
+    except StoreError:
+        public = ()  # damaged; rebuild writes it anew
+    rules = newer_rules(repository.tree_rules(), public=public, entries=vault.entries())
+    if rules is not None:
+        repository.write_file(SPEC, rules.encode())
+        tell(f"{SPEC} taken over: the vault has newer rules")
+    if public:
+        _check_newer_files(repository, read_history(public), vault)
+    agreement = newer_agreement(repository.files, public=public, entries=vault.entries())
+    if agreement is not None:
+        path, text = agreement
+        repository.write_file(path, text.encode())
+        tell(f"{path} taken over: the vault has a newer text")
+
+
+def _check_newer_files(repository: Repository, before: History, vault: Vault) -> None:
+    """Refuse public files that another organiser has replaced: the log has only their digests.
+
+    Raises:
+        StoreError: the folder has those of its own log, and the vault's log names others.
+    """
+    spec, history = parse_spec(vault.history().rules[-1][1].encode(), path=SPEC), vault.history()
+    then = before.files or {}
+    newer = [
+        one.path
+        for one in find_edited(repository, history, spec)
+        if before.files is not None and one.found == then.get(one.path)
+    ]
+    if newer:
+        raise StoreError(
+            f"{', '.join(newer)}: another organiser logged another version, which this folder "
+            "lacks; get it from them (git pull --ff-only), then call again"
+        )
+
+
+def _restore_rules(desk: Desk, tell: Tell) -> None:
+    """Write the log's rules, agreement and public files over what lies in the board's folder.
+
+    Raises:
+        StoreError: the board's git has no version of a public file with the digest in the log.
+    """
+    history, registration = desk.history(), desk.spec().registration
+    files = {SPEC: desk.rules()}
+    if registration is not None and registration.agreement is not None and history.agreements:
+        files[registration.agreement] = history.agreements[-1].text
+    for path, text in files.items():
+        if desk.repository.write_file(path, text.encode()):
+            tell(f"{path} is again as the log has it")
+    for path, commit in restore_public(desk.repository, history, desk.spec()):
+        tell(f"{path} is again as the log has it, from commit {commit[:12]}")
+
+
+def _settle_rules(desk: Desk, accept: Callable[[RuleChange], None]) -> Desk:
+    """Log rules that the log does not have where somebody says yes to them.
+
+    Whoever may push to the board can edit its board.toml: an organiser who pulled has not read it.
+
+    Raises:
+        InputError: such rules cannot hold.
+        StoreError: they changed while the question stood.
+    """
+    change = find_rule_change(desk.repository, desk.vault)
+    if change is None:
+        return desk
+    check_new_rules(desk.repository, desk.vault, now=desk.now)
+    accept(change)
+    if find_rule_change(desk.repository, desk.vault) != change:
+        raise StoreError("the rules changed while you read them; nothing was done, call again")
+    return replace(desk, accepted=accept_rules(desk))
+
+
+def _check_let_in(desk: Desk) -> None:
+    """Refuse who cannot open submissions: what they review would be logged as broken, for all.
+
+    Raises:
+        StoreError: no key in this vault is one of the board's recipients.
+    """
+    spec = desk.spec()
+    ours = list(own_recipients(spec.envelope, desk.vault))
+    if not any(among(recipient, ours) for recipient in spec.recipients):
+        raise StoreError(
+            f"your key {desk.by} is none of the board's recipients, so nothing opens for you; "
+            "another organiser lets you in (docs/organisers.md, Joining)"
+        )
+    signers = signers_of(desk.vault.entries())
+    if signers and desk.vault.own_signer(signers) is None:
+        raise StoreError(
+            "no key in this vault is that of a signer of the board, so it can sign no event; "
+            "heldout board signer prints yours, and another organiser adds it "
+            "(docs/organisers.md, Joining)"
+        )

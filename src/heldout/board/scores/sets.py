@@ -1,0 +1,744 @@
+"""Query sets as a run is checked and scored with them: queries, labels, candidates."""
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import msgspec
+
+from heldout.board.log.history import History
+from heldout.board.rules.changes import key_name, list_open, list_stems, open_labels
+from heldout.board.rules.parts import feedback_queries
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
+from heldout.errors import InputError, Problem, StoreError, plural, quote
+from heldout.files.durable import File
+from heldout.ids import Digest, digest_bytes, find_near, query_set_of, run_name, say_near, seed_of
+from heldout.scoring.evaluate import prepare
+from heldout.scoring.fairness import Exposures, read_target
+from heldout.scoring.spec import parse_measure
+from heldout.trec.groups import DocumentGroups, read_document_groups, read_facets, read_query_list
+from heldout.trec.qrels import GradeBook, Qrels, combine, regrade
+from heldout.trec.queries import Queries
+from heldout.trec.ranking import Rankings
+from heldout.trec.scans import Expected, Signature
+
+# Runs of one submission that differ only by seed: their names, and whether all of them are there.
+#
+# The first run of a query set is called as the set is, the second `SET~2`, the third `SET~3`.
+# Every set has as many as the others, so that each seed is a whole system. Source:
+# fostering-coopetition, section 2.2, where runs that differ by seed alone use up submissions and
+# climb on noise.
+
+T = TypeVar("T")
+
+_NUMBER = re.compile("[2-9]|[1-9][0-9]{1,5}", re.ASCII)
+
+
+def check_seeds(
+    names: Collection[str], *, sets: Collection[str], most: int, path: str
+) -> Iterator[Problem]:
+    """What is wrong with the names of runs, as far as their seeds go.
+
+    A set without any run is not told here, nor a name of no set.
+
+    Args:
+        names: of the runs: `SET`, `SET~2` and so on.
+        sets: the query sets that have to be answered.
+        most: most seeds of a submission, 1 where the board takes one run for each set.
+        path: where the names stand, for errors.
+    """
+    named = [name for name in names if "~" in name and query_set_of(name) in sets]
+    wrong = [name for name in named if not _NUMBER.fullmatch(name.partition("~")[2])]
+    for name in sorted(wrong):
+        yield Problem(
+            code="seed-name",
+            path=path,
+            found=f"a run called {quote(name)}",
+            expected="SET~2, SET~3 and so on for further seeds; the first is called SET alone",
+        )
+    seeds = max((seed_of(name) for name in named if name not in wrong), default=1)
+    if seeds > most:
+        yield _too_many(seeds, most, path)
+        return
+    wanted = [run_name(name, seed) for seed in range(2, seeds + 1) for name in sets]
+    for name in sorted(set(wanted) - set(named), key=_order):
+        yield Problem(
+            code="missing-seed",
+            path=path,
+            found=f"no run for '{name}'",
+            expected=f"{seeds} runs for each of: " + ", ".join(sets),
+            hint="every query set has as many seeds, numbered without gaps",
+        )
+
+
+def list_runs(names: Iterable[str], *, sets: Iterable[str]) -> tuple[str, ...]:
+    """What has to be in a tarball: a run for each set, and the further seeds that are named."""
+    every = tuple(sets)
+    return (*every, *sorted(n for n in names if "~" in n and query_set_of(n) in every))
+
+
+def group_seeds(runs: Mapping[str, T]) -> Mapping[str, tuple[T, ...]]:
+    """Query set -> what there is of its runs, the first seed first."""
+    found: dict[str, list[T]] = {}
+    for name in sorted(runs, key=_order):
+        found.setdefault(query_set_of(name), []).append(runs[name])
+    return {name: tuple(values) for name, values in found.items()}
+
+
+def _order(name: str) -> tuple[str, int]:
+    return query_set_of(name), seed_of(name)
+
+
+def _too_many(seeds: int, most: int, path: str) -> Problem:
+    one = most == 1
+    return Problem(
+        code="too-many-seeds",
+        path=path,
+        found=f"{seeds} seeds",
+        expected="one run for each query set" if one else f"at most {most} seeds",
+        hint="this board takes no further seeds" if one else "runs.seeds in board.toml",
+    )
+
+
+# The files that views name: a list of queries, groups of queries, groups of documents.
+#
+# A path below `labels/` leads into the vault, any other into the board.
+
+_VAULT = "labels/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewFiles:
+    """What the files say that the views of a query set name, by their paths.
+
+    Attributes:
+        queries: lists of queries.
+        facets: groups of queries, group -> queries.
+        groups: groups of documents.
+        digests: of every file.
+    """
+
+    queries: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    facets: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    groups: Mapping[str, DocumentGroups] = field(default_factory=dict)
+    digests: Mapping[str, Digest] = field(default_factory=dict)
+
+    def has(self, view: View) -> bool:
+        """Whether everything that a view names is here; a participant lacks what is held out."""
+        return all(file in self.digests for file in view.files)
+
+    def expose(self, view: View, signature: Signature) -> Exposures | None:
+        """A run's tops through the groups of a view; `None` for a view without groups."""
+        if view.groups is None:
+            return None
+        groups = self.groups[view.groups]
+        target = read_target(groups, view.target, path=view.groups)
+        return Exposures(signature=signature, groups=groups, target=target)
+
+
+def load_view_files(
+    repository: Repository, views: Iterable[View], *, vault: Vault | None
+) -> ViewFiles:
+    """Read the files that views of one query set name, each once.
+
+    Args:
+        repository: the board.
+        views: those of the set.
+        vault: gives what is held out; `None` on a participant's side, who does without.
+
+    Raises:
+        StoreError: a file is missing.
+        InputError: a file is wrong, or a target names other groups than its file.
+    """
+    views = tuple(views)
+    named = dict.fromkeys(file for view in views for file in view.files)
+    paths = {
+        name: find_view_file(repository, vault, name)
+        for name in named
+        if vault is not None or not name.startswith(_VAULT)
+    }
+
+    def read(kind: str, reader: Callable[..., T]) -> dict[str, T]:
+        files = dict.fromkeys(getattr(view, kind) for view in views)
+        return {name: _read(paths[name], name, reader) for name in files if name in paths}
+
+    groups = read("groups", read_document_groups)
+    for view in views:
+        if view.groups in groups:  # told before any run is read
+            read_target(groups[view.groups], view.target, path=view.groups)
+    return ViewFiles(
+        queries=read("queries", read_query_list),
+        facets=read("facets", read_facets),
+        groups=groups,
+        digests={name: digest_bytes(path.read_bytes()) for name, path in paths.items()},
+    )
+
+
+def find_view_file(repository: Repository, vault: Vault | None, name: str) -> File:
+    """Where a file lies that a view names.
+
+    Args:
+        repository: the board.
+        vault: of it; needed for what is held out.
+        name: its path in board.toml.
+
+    Raises:
+        StoreError: it is missing.
+    """
+    if vault is None or not name.startswith(_VAULT):
+        return repository.file(name)
+    file = vault.files.file(name)
+    if not file.is_file():
+        raise StoreError(f"{file} is missing: board.toml names {name}, which lies in the vault")
+    return file
+
+
+def _read(file: File, name: str, reader: Callable[..., T]) -> T:
+    with file.open() as source:
+        return reader(source, path=name)
+
+
+RERANKING = "reranking"
+"""The submission type whose runs keep to the official candidates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """Labels of a query set that a view names: others than its own.
+
+    Attributes:
+        qrels: what they say.
+        digest: of their file.
+    """
+
+    qrels: Qrels
+    digest: Digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetData:
+    """One query set in memory.
+
+    Attributes:
+        queries: the ids that a run must answer, and their texts.
+        qrels: the labels, `None` where they are held out from whoever asks.
+        digest: of the labels' file, `None` likewise.
+        excluded: queries that do not count.
+        candidates: query -> official documents for re-ranking, `None` where there are none.
+        others: name -> further labels of the same queries.
+        book: its own labels, under "", and the others under one code; `None` without others.
+        files: what its views name besides.
+        held_out: every file of the vault that its scores depend on, as `board.held_out` names it
+            -> SHA-256.
+        feedback: the queries of the feedback part of a split set; `None` without its key.
+    """
+
+    queries: Queries
+    qrels: Qrels | None
+    digest: Digest | None
+    excluded: frozenset[str]
+    candidates: Mapping[str, frozenset[str]] | None
+    others: Mapping[str, Labels] = field(default_factory=dict)
+    book: GradeBook | None = None
+    files: ViewFiles = field(default_factory=ViewFiles)
+    held_out: Mapping[str, str] = field(default_factory=dict)
+    feedback: frozenset[str] | None = None
+
+    @property
+    def grades(self) -> Mapping[str, Mapping[str, int]] | None:
+        """What a run is scanned with: grades, or codes for them where there are others."""
+        if self.book is not None:
+            return self.book.codes
+        return None if self.qrels is None else self.qrels.judgments
+
+    def judgments(self, labels: str | None) -> Mapping[str, Mapping[str, int]] | None:
+        """What some labels say, by their name, or the set's own; `None` where they are not here."""
+        if labels is not None:
+            return self.others[labels].qrels.judgments if labels in self.others else None
+        return None if self.qrels is None else self.qrels.judgments
+
+    def can_score(self, view: View) -> bool:
+        """Whether the labels of a view are here, the key of its part, and all else it names."""
+        drawn = view.part is None or self.feedback is not None
+        return drawn and self.judgments(view.labels) is not None and self.files.has(view)
+
+    def asked(self, view: View) -> frozenset[str]:
+        """The queries that a view may be over: of its part, and on its list.
+
+        Raises:
+            ValueError: whoever asks has no key that says which queries are in which part.
+        """
+        asked = frozenset(self.queries.texts)
+        if view.part is not None and self.feedback is None:
+            raise ValueError(view.name)
+        if view.part is not None and self.feedback is not None:
+            asked = self.feedback if view.part == "feedback" else asked - self.feedback
+        return asked if view.queries is None else asked & self.files.queries[view.queries]
+
+    def judgments_of(self, view: View) -> Mapping[str, Mapping[str, int]]:
+        """What a view is scored by: its labels, for its queries.
+
+        Judgments of queries that the set does not have would count 0 for every run.
+
+        Raises:
+            ValueError: they are not here, or not the key of its part.
+        """
+        given = self.judgments(view.labels)
+        if given is None:
+            raise ValueError(view.name)
+        asked = self.asked(view)
+        return {query: grades for query, grades in given.items() if query in asked}
+
+    def rankings(self, scanned: Rankings, labels: str | None) -> Rankings:
+        """A run that was scanned with `grades`, as these labels see it."""
+        if self.book is None:
+            return scanned
+        return regrade(scanned, self.book.grades[labels or ""])
+
+    @property
+    def digests(self) -> Mapping[str, Digest]:
+        """Name of labels, or path of what a view names -> digest; the set's own labels are ""."""
+        own = {} if self.digest is None else {"": self.digest}
+        others = {name: labels.digest for name, labels in self.others.items()}
+        return {**own, **others, **self.files.digests}
+
+
+def load_sets(
+    repository: Repository, spec: BoardSpec, *, vault: Vault | None
+) -> Mapping[str, SetData]:
+    """Read every query set of a board.
+
+    Args:
+        repository: the board.
+        spec: names the files.
+        vault: gives the held-out labels; `None` on a participant's side.
+
+    Raises:
+        StoreError: a file is missing.
+        InputError: a file is wrong, or a list of queries has one that the set lacks.
+    """
+    return {name: _load(repository, spec, name, vault) for name in spec.sets}
+
+
+def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | None) -> SetData:
+    files = spec.sets[name]
+    qrels = digest = None
+    if files.qrels is not None:
+        qrels = repository.qrels(files.qrels)
+        digest = digest_bytes(repository.file(files.qrels).read_bytes())
+    elif vault is not None:
+        qrels, digest = vault.labels(name), vault.labels_digest(name)
+    given = files.candidates
+    others = _load_others(repository, spec, name, vault)
+    queries = repository.queries(files.queries)
+    excluded = frozenset() if vault is None else _load_excluded(name, queries, vault)
+    named = load_view_files(repository, (v for v in spec.views if v.set == name), vault=vault)
+    _check_known(name, queries, named.queries)
+    return SetData(
+        queries=queries,
+        qrels=qrels,
+        digest=digest,
+        excluded=excluded,
+        candidates=None if given is None else repository.candidates(given),
+        others=others,
+        book=_combine(qrels, others) if others and qrels is not None else None,
+        files=named,
+        held_out={} if vault is None else vault.held_out(list_stems(spec, name)),
+        feedback=_draw_feedback(spec, name, queries, vault),
+    )
+
+
+def _draw_feedback(
+    spec: BoardSpec, name: str, queries: Queries, vault: Vault | None
+) -> frozenset[str] | None:
+    """The feedback part of a split set; `None` for one without parts, and before there is a key.
+
+    Raises:
+        StoreError: a key that the log commits to is missing, or is none.
+    """
+    if vault is None or all(view.part is None for view in spec.views if view.set == name):
+        return None
+    if not vault.has_set_key(name) and key_name(name) not in vault.history().labels:
+        return None
+    return feedback_queries(vault.set_key(name), queries.texts, spec.release.feedback)
+
+
+def check_excluded(repository: Repository, spec: BoardSpec, *, vault: Vault) -> None:
+    """Refuse lists of queries that don't count which are no lists, or name what a set lacks.
+
+    Raises:
+        InputError: a list is wrong, or a file of queries.
+    """
+    for name, files in spec.sets.items():
+        if vault.excluded(name):
+            _load_excluded(name, repository.queries(files.queries), vault)
+
+
+def _load_excluded(name: str, queries: Queries, vault: Vault) -> frozenset[str]:
+    excluded = vault.excluded(name)
+    _check_known(name, queries, {f"labels/{name}.exclude": excluded})
+    return excluded
+
+
+def _check_known(name: str, queries: Queries, lists: Mapping[str, frozenset[str]]) -> None:
+    """Refuse lists with ids that the set lacks: mostly they mean queries that it has.
+
+    Raises:
+        InputError: `unknown-query`.
+    """
+    strange = {path: sorted(listed - queries.texts.keys()) for path, listed in lists.items()}
+    problems = [
+        Problem(
+            code="unknown-query",
+            path=path,
+            found=f"{plural(len(ids), 'query', 'queries')} that '{name}' does not have, "
+            f"first {quote(ids[0])}",
+            expected=f"ids of '{name}', one a line",
+            hint=say_near(find_near(ids, queries.texts)) or "ids are text, 007 is not 7",
+        )
+        for path, ids in strange.items()
+        if ids
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _load_others(
+    repository: Repository, spec: BoardSpec, name: str, vault: Vault | None
+) -> dict[str, Labels]:
+    """Labels that views name: where the set's own lie, in the open or in the vault."""
+    named = {view.labels for view in spec.views if view.set == name and view.labels is not None}
+    if not spec.sets[name].held_out:
+        return {
+            labels: Labels(
+                qrels=repository.qrels(open_labels(labels)),
+                digest=digest_bytes(repository.file(open_labels(labels)).read_bytes()),
+            )
+            for labels in sorted(named)
+        }
+    if vault is None:
+        return {}
+    return {
+        labels: Labels(qrels=vault.labels(labels), digest=vault.labels_digest(labels))
+        for labels in sorted(named)
+    }
+
+
+def _combine(own: Qrels, others: Mapping[str, Labels]) -> GradeBook:
+    return combine(
+        {"": own.judgments, **{name: labels.qrels.judgments for name, labels in others.items()}}
+    )
+
+
+def expected_run(spec: BoardSpec, data: SetData, *, submission_type: str) -> Expected:
+    """What a run over a set must be like, by board.toml and the type of its submission."""
+    return Expected(
+        queries=data.queries.texts,
+        min_depth=spec.runs.min_depth,
+        max_depth=spec.runs.depth,
+        candidates=data.candidates if submission_type == RERANKING else None,
+        complete=spec.runs.complete,
+    )
+
+
+# What query sets must hold, so that a board can give scores and keep its labels to itself.
+
+_FEWEST = {"feedback": 100, "deciding": 300}
+"""Queries that count, of each part of a split set: with 100 a score between 0 and 1 has a standard
+error of about 0.04, and a release rule on fewer than 300 rarely publishes anything."""
+
+Judgments = Mapping[str, Mapping[str, int]]
+
+
+def check_sets(spec: BoardSpec, sets: Mapping[str, SetData]) -> None:
+    """Refuse sets over which a view has no score, too small ones, and held-out labels in the open.
+
+    Where a set has no key yet the size of its parts is what it is in the mean over keys.
+
+    Args:
+        spec: the rules.
+        sets: the query sets with all their labels.
+
+    Raises:
+        InputError: `undefined-score`, `small-part`, `open-labels` or `used-queries`.
+    """
+    problems = [
+        *_list_undefined(spec, sets),
+        *_list_small(spec, sets),
+        *_list_open(spec, sets),
+        *_list_used(spec, sets),
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _list_undefined(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Problem]:
+    for view in spec.views:
+        why = _find_undefined(view, sets[view.set])
+        if why is not None:
+            yield Problem(
+                code="undefined-score",
+                path=f"view {view.name}",
+                found=why,
+                expected=f"a query of '{view.set}' over which {view.measure} can be averaged",
+                hint="are the labels those of other queries?",
+            )
+
+
+def _find_undefined(view: View, data: SetData) -> str | None:
+    """Why no run can have a score, or any but 0; `None` where one can."""
+    measure = parse_measure(view.measure)
+    judged = prepare(_judgments_of(view, data), [measure], excluded=data.excluded)
+    count = len(judged.queries)
+    if not count:
+        return f"0 of {len(data.queries.texts):,} queries are judged and count"
+    if judged.without_relevant[measure] == count and not measure.kind.exposure:
+        return f"no relevant document for any of {count:,} judged queries"
+    return None
+
+
+def _judgments_of(view: View, data: SetData) -> Judgments:
+    """What a view is scored by; of a set that is to be split, and has no key yet, the whole."""
+    known = data.feedback is not None
+    return data.judgments_of(view if known else msgspec.structs.replace(view, part=None))
+
+
+def _list_small(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Problem]:
+    seen = set()
+    for view in spec.views:
+        which = (view.set, view.labels, view.part)
+        if view.part is None or which in seen:
+            continue
+        seen.add(which)
+        size, least = _count_part(spec, view, sets[view.set]), _FEWEST[view.part]
+        if size < least:
+            yield Problem(
+                code="small-part",
+                path=f"view {view.name}",
+                found=f"{size:,} queries that count in the {view.part} part of '{view.set}'",
+                expected=f"at least {least}",
+                hint="take noise = 10 instead of a split, or change release.feedback, of which "
+                f"{spec.release.feedback:g} are the feedback part now",
+            )
+
+
+def _count_part(spec: BoardSpec, view: View, data: SetData) -> int:
+    """The queries of its part that count by its labels, on its list or not."""
+    whole = msgspec.structs.replace(view, queries=None)
+    judged = {query for query, grades in _judgments_of(whole, data).items() if grades}
+    counted = len(judged - data.excluded)
+    if data.feedback is not None:
+        return counted
+    feedback = round(spec.release.feedback * counted)
+    return feedback if view.part == "feedback" else counted - feedback
+
+
+def _list_open(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Problem]:
+    public = {
+        name: data.judgments(None) or {}
+        for name, data in sets.items()
+        if not spec.sets[name].held_out
+    }
+    for view in spec.views:
+        if not spec.sets[view.set].held_out:
+            continue
+        mine = _judgments_of(view, sets[view.set])
+        for name, theirs in public.items():
+            if any(mine.values()) and _is_within(mine, theirs):
+                yield _tell_open(view, name)
+
+
+def _list_used(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Problem]:
+    """The sets that have a query of a view with finalists, by its id or by its text."""
+    view = spec.finalists_view
+    if view is None or view.set not in sets:
+        return
+    own = sets[view.set].queries.texts
+    texts = set(map(_fold, own.values()))
+    for name, data in sets.items():
+        used = [
+            query
+            for query, text in data.queries.texts.items()
+            if name != view.set and (query in own or _fold(text) in texts)
+        ]
+        if used:
+            yield Problem(
+                code="used-queries",
+                path=f"view {view.name}",
+                found=f"{len(used):,} queries are in '{name}' too, such as {quote(used[0])}",
+                expected="queries that no other set has: nobody can have fitted a run to them",
+                hint=f"take them out of '{view.set}'",
+            )
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _is_within(inner: Judgments, outer: Judgments) -> bool:
+    """Whether every judgment is also one of the others, with the same grade."""
+    return all(grades.items() <= outer.get(query, {}).items() for query, grades in inner.items())
+
+
+def _tell_open(view: View, name: str) -> Problem:
+    return Problem(
+        code="open-labels",
+        path=f"view {view.name}",
+        found=f"every label of '{view.labels or view.set}' is also one of '{name}', in the open",
+        expected="held-out labels that nobody has",
+        hint="who knows the labels writes the perfect run",
+    )
+
+
+# The board's own files that decide scores, held against the digests in the log.
+#
+# Queries, public labels, candidates and the public files of views lie in git, where whoever may
+# push can change them. The log has their digests from the founding on. A file with other bytes is
+# an edit of the rules: nothing is scored by it until an organiser has said yes to it.
+
+_MOST_VERSIONS = 200
+_MOST_BYTES = 1 << 30
+_MOST_COUNTED = 1 << 25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditedFile:
+    """A public file that is not what the log has.
+
+    Attributes:
+        path: in the board.
+        logged: its SHA-256 in the log, `None` where the log has none.
+        found: that of the file, `None` where there is none.
+    """
+
+    path: str
+    logged: str | None
+    found: str | None
+
+    def __str__(self) -> str:
+        """What is wrong, in a sentence."""
+        if self.found is None:
+            return f"{self.path} is missing: the log has its digest"
+        if self.logged is None:
+            return f"{self.path} is not in the log"
+        return f"{self.path} is not the file that the log has"
+
+
+def digest_public(repository: Repository, spec: BoardSpec) -> dict[str, str]:
+    """Path -> SHA-256 of the public files that decide scores; the record of an old board has none.
+
+    Raises:
+        StoreError: one is reached by a symlink.
+    """
+    found = {path: repository.files.find(path) for path in list_open(spec)}
+    return {path: str(digest_bytes(data)) for path, data in found.items() if data is not None}
+
+
+def find_edited(
+    repository: Repository, history: History, spec: BoardSpec
+) -> tuple[EditedFile, ...]:
+    """The public files that differ from the log; none where the log has no digests of them.
+
+    Args:
+        repository: the board.
+        history: what the log says.
+        spec: names the files.
+
+    Raises:
+        StoreError: one is reached by a symlink.
+    """
+    if history.files is None:
+        return ()
+    now, named = digest_public(repository, spec), list_open(spec)
+    return tuple(
+        EditedFile(path=path, logged=history.files.get(path), found=now.get(path))
+        for path in named
+        if now.get(path) != history.files.get(path)
+    )
+
+
+def find_version(repository: Repository, edited: EditedFile) -> tuple[str, bytes] | None:
+    """The newest commit whose file has the digest in the log, and its bytes; `None` without one."""
+    git = repository.git
+    if edited.logged is None or not git.is_repository() or git.head() is None:
+        return None
+    for commit in git.versions(edited.path, most=_MOST_VERSIONS):
+        data = git.read_path(commit, edited.path, limit=_MOST_BYTES)
+        if data is not None and digest_bytes(data) == edited.logged:
+            return commit, data
+    return None
+
+
+def say_lines(repository: Repository, edited: EditedFile) -> str:
+    """How many lines differ, as far as git has the file of before."""
+    known = find_version(repository, edited)
+    now = repository.files.find(edited.path)
+    if now is None or edited.logged is None:
+        return "missing" if now is None else f"new, {plural(len(now.splitlines()), 'line')}"
+    if known is None or max(len(now), len(known[1])) > _MOST_COUNTED:
+        return "another file than the log has"
+    before, after = Counter(known[1].splitlines()), Counter(now.splitlines())
+    gone, come = (before - after).total(), (after - before).total()
+    if not gone and not come:
+        return "the same lines in another order, or with other line ends"
+    return f"{plural(gone, 'line')} of {before.total():,} gone, {come:,} new"
+
+
+def restore_public(
+    repository: Repository, history: History, spec: BoardSpec
+) -> tuple[tuple[str, str], ...]:
+    """Write the files that the log has over edited ones, from the board's git; paths and commits.
+
+    Raises:
+        StoreError: git has no version with the digest in the log; no such file was written.
+    """
+    edited = find_edited(repository, history, spec)
+    # A file that the log lacks cannot be told from one that is about to be added: it stays.
+    found = {one: find_version(repository, one) for one in edited if one.logged is not None}
+    lost = [one for one, version in found.items() if version is None]
+    if lost or len(found) < len(edited):
+        lines = [f"{one.path} (SHA-256 {(one.logged or 'none')[:12]}…)" for one in lost]
+        lines += [f"{one.path} (not in the log: remove it)" for one in edited if not one.logged]
+        raise StoreError(
+            f"the log has digests only, and git here has no such version: put {', '.join(lines)} "
+            "right by hand"
+        )
+    restored = [(one.path, *version) for one, version in found.items() if version is not None]
+    for path, _, data in restored:
+        repository.write_file(path, data)
+    return tuple((path, commit) for path, commit, _ in restored)
+
+
+def check_unedited(repository: Repository, history: History, spec: BoardSpec) -> None:
+    """Refuse to work with a file that the log does not have.
+
+    Raises:
+        InputError: code `edited-file`, one for each.
+        StoreError: one is reached by a symlink.
+    """
+    problems = []
+    for one in find_edited(repository, history, spec):
+        version = find_version(repository, one)
+        problems.append(
+            Problem(
+                code="edited-file",
+                path=one.path,
+                found="no file" if one.found is None else f"a file of SHA-256 {one.found[:12]}…",
+                expected="no file: the log has none"
+                if one.logged is None
+                else f"the file in the board's log, SHA-256 {one.logged[:12]}…",
+                hint="no organiser has accepted this edit; ask them, or get the file of the log: "
+                + (
+                    "a new clone"
+                    if version is None
+                    else f"git checkout {version[0][:12]} -- {shlex.quote(one.path)}"
+                ),
+            )
+        )
+    if problems:
+        raise InputError(problems)

@@ -1,0 +1,292 @@
+"""The columns of the leaderboard: one table for the page, the CSV, the JSON and the entry's page.
+
+A column that is added here is in all of them, in docs/page.md, and among the charts where it has an
+axis. The scores have columns of their own, one for each public view (`heldout.site.rows`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Literal
+
+from heldout.board.log.manifest import Efficiency, Identity
+from heldout.board.standings.standings import Row
+from heldout.charts.axes import day_words
+from heldout.charts.labels import cut
+
+Value = int | float | str | None
+"""What a row has in a column; `None` for nothing."""
+
+_DIGITS = 3
+_FROM = 10_000
+_UNITS = ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "k"))
+_MOST_TEXT = 60
+
+
+def _why_not_stated(row: Row) -> str:
+    return "withheld by an embargo" if row.identity is None else "not stated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A fact of an entry, in every form.
+
+    Attributes:
+        key: its name in CSV and JSON, and what an address sorts by.
+        title: its heading, and its name in a sentence.
+        of: what a row of `public_rows` has in it.
+        means: what it is, in a sentence or two.
+        why: why there is nothing, where there is nothing.
+        kind: how it is written; a flag is true or false, a day is `2026-11-20`.
+        unit: of a number; "" for a plain one.
+        axis: of its chart against the official score; "" for no chart.
+        caveat: what a reader of its chart has to know, as a sentence ends.
+    """
+
+    key: str
+    title: str
+    of: Callable[[Row], Value]
+    means: str
+    why: Callable[[Row], str] = _why_not_stated
+    kind: Literal["text", "link", "number", "flag", "day"] = "text"
+    unit: str = ""
+    axis: str = ""
+    caveat: str = ""
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it sorts as a number."""
+        return self.kind == "number"
+
+
+def _who(read: Callable[[Identity], Value]) -> Callable[[Row], Value]:
+    """A column of the identity: nothing under an embargo, and nothing for an empty text."""
+    return lambda row: (
+        None if row.identity is None or (value := read(row.identity)) == "" else value
+    )
+
+
+def _cost(name: str) -> Callable[[Row], Value]:
+    """A column of what the team states of its system's costs."""
+    return _who(lambda who: getattr(who.efficiency or Efficiency(), name))
+
+
+def _why_unranked(row: Row) -> str:
+    return row.unranked or "a baseline has no rank"
+
+
+def _why_unranged(row: Row) -> str:
+    return row.unranged or "rank ranges were not computed"
+
+
+ENTRY = (
+    Column(
+        key="rank",
+        title="Rank",
+        of=lambda row: row.rank,
+        why=_why_unranked,
+        kind="number",
+        means="By the official score, rounded as shown. Of equal scores the earlier submission "
+        "ranks higher. A baseline has no rank.",
+    ),
+    Column(key="id", title="Id", of=lambda row: row.id, means="The permanent id of the entry."),
+    Column(
+        key="date",
+        title="Date",
+        of=lambda row: row.received.date().isoformat(),
+        kind="day",
+        means="When the submission was received (UTC). For an entry of an old board, the date that "
+        "this board gave.",
+    ),
+    Column(key="team", title="Team", of=_who(lambda who: who.team), means="The team."),
+    Column(
+        key="institution",
+        title="Institution",
+        of=_who(lambda who: who.institution),
+        means="The organisation that the team belongs to.",
+    ),
+    Column(
+        key="description",
+        title="System",
+        of=_who(lambda who: who.description),
+        means="The system, as its team describes it.",
+    ),
+    Column(
+        key="paper",
+        title="Paper",
+        of=_who(lambda who: who.paper),
+        kind="link",
+        means="Address of the paper.",
+    ),
+    Column(
+        key="code",
+        title="Code",
+        of=_who(lambda who: who.code),
+        kind="link",
+        means="Address of the code.",
+    ),
+    Column(
+        key="type",
+        title="Type",
+        of=lambda row: row.type,
+        means="Submission type, one of those in board.toml.",
+    ),
+)
+"""What an entry is; in CSV and JSON the scores come after it."""
+
+RESULT = (
+    Column(
+        key="trophy",
+        title="Trophy",
+        of=lambda row: row.trophy,
+        kind="flag",
+        means="Best when submitted: strictly above every earlier entry. For an entry of an old "
+        "board, as that board gave it.",
+    ),
+    Column(
+        key="embargoed",
+        title="Anonymous",
+        of=lambda row: row.embargoed,
+        kind="flag",
+        means="Whether an embargo withholds who submitted the entry.",
+    ),
+    Column(
+        key="baseline",
+        title="Baseline",
+        of=lambda row: row.baseline,
+        kind="flag",
+        means="Whether the organisers added it as a baseline.",
+    ),
+    Column(
+        key="rank_low",
+        title="Possible ranks, from",
+        of=lambda row: row.rank_low,
+        why=_why_unranged,
+        kind="number",
+        means="The best rank that the entry may have on other queries. All ranges hold together in "
+        "95% of samples of queries.",
+    ),
+    Column(
+        key="rank_high",
+        title="Possible ranks, to",
+        of=lambda row: row.rank_high,
+        why=_why_unranged,
+        kind="number",
+        means="The worst rank that the entry may have on other queries.",
+    ),
+    Column(
+        key="seeds",
+        title="Seeds",
+        of=lambda row: row.seeds,
+        kind="number",
+        means="How many runs the score is a mean over, which differ in their random seed only.",
+    ),
+)
+"""How an entry stands."""
+
+STATED = (
+    Column(
+        key="parameters",
+        title="Parameters",
+        of=_cost("parameters"),
+        kind="number",
+        axis="parameters",
+        means="Parameters of all models that the system runs, summed.",
+    ),
+    Column(
+        key="training_data",
+        title="Training data",
+        of=_who(lambda who: who.training_data),
+        means="What the system was trained or tuned on.",
+    ),
+    Column(
+        key="training_pairs",
+        title="Training pairs",
+        of=_cost("training_pairs"),
+        kind="number",
+        means="Pairs of query and document that the system was trained on.",
+    ),
+    Column(
+        key="query_latency_ms",
+        title="Query latency",
+        of=_cost("query_latency_ms"),
+        kind="number",
+        unit="ms",
+        axis="ms per query",
+        caveat=", each measured on hardware of its own",
+        means="Mean wall-clock time per query, each team on hardware of its own.",
+    ),
+    Column(
+        key="energy_kwh",
+        title="Energy",
+        of=_cost("energy_kwh"),
+        kind="number",
+        unit="kWh",
+        means="Energy that making the submitted runs took, without training.",
+    ),
+    Column(
+        key="hardware",
+        title="Hardware",
+        of=_cost("hardware"),
+        means="What time and energy were measured on.",
+    ),
+)
+"""What teams state of costs and training data. Nobody checks it, and it ranks nothing."""
+
+COLUMNS = (*ENTRY, *RESULT, *STATED)
+"""Every column but those of scores, in the order of CSV and JSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What an entry has in a column, for a table.
+
+    Attributes:
+        value: for sorting; "" where there is nothing.
+        text: a number to three digits, or the beginning of a text.
+        whole: all of it, or why there is nothing.
+    """
+
+    value: str
+    text: str
+    whole: str
+
+
+def make_cell(column: Column, row: Row) -> Cell:
+    """A cell of a number or a text."""
+    value = column.of(row)
+    if value is None:
+        return Cell(value="", text="", whole=column.why(row))
+    if isinstance(value, str):
+        return Cell(value=value, text=cut(value, _MOST_TEXT), whole=value)
+    number = Decimal(repr(value)).normalize()
+    return Cell(value=f"{number:f}", text=_short(number), whole=f"{number:,f}")
+
+
+def full_text(column: Column, row: Row) -> str:
+    """All that an entry has in a column, in words; "" for nothing and for a flag not set."""
+    value = column.of(row)
+    if value is None or value is False:
+        return ""
+    if value is True:
+        return "yes"
+    if isinstance(value, str):
+        return day_words(date.fromisoformat(value)) if column.kind == "day" else value
+    return f"{Decimal(repr(value)).normalize():,f} {column.unit}".strip()
+
+
+def stated_columns(rows: Sequence[Row]) -> tuple[Column, ...]:
+    """The columns of `STATED` that have something in them."""
+    return tuple(c for c in STATED if any(c.of(row) is not None for row in rows))
+
+
+def _short(number: Decimal) -> str:
+    """Three digits: `0`, `0.0123`, `12.5`, `4,096`, `503k`, `110M`, `7B`."""
+    if number < _FROM:
+        places = 0 if number >= 10**_DIGITS else _DIGITS - 1 - max(number.adjusted(), -_FROM)
+        shown = round(number, places) if places else number.to_integral_value()
+        return f"{shown.normalize():,f}"
+    kept = round(number, _DIGITS - 1 - number.adjusted())
+    unit, letter = next((unit, letter) for unit, letter in _UNITS if kept >= unit)
+    return f"{(kept / unit).normalize():,f}{letter}"

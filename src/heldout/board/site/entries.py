@@ -1,0 +1,324 @@
+"""The page of one entry: what it is, how it stands, and the evidence of how it came there."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from heldout.board.log.events import format_time
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.site.columns import COLUMNS, Column, full_text
+from heldout.board.site.pages import Frame, make_frame
+from heldout.board.site.rows import (
+    ANONYMOUS,
+    TableRow,
+    ViewColumn,
+    make_columns,
+    make_row,
+    name_system,
+    public_rows,
+)
+from heldout.board.site.rules import BoardFacts
+from heldout.board.site.trust import OutcomeRow, figures_file, list_neighbours
+from heldout.board.site.words import clean, count, safe_link
+from heldout.board.standings.standings import Row, Standings
+from heldout.charts.axes import day_words
+
+HISTORY_WORDS = {
+    "baseline": "Added by the organisers as a baseline",
+    "imported": "Taken over from an old board",
+    "received": "Sealed files received; the official time of the submission",
+    "reviewed": "Opened and scored in the vault",
+    "score-shown": "An organiser looked at the score before deciding",
+    "asked": "The organisers asked the team a question",
+    "updated": "The team replaced the metadata under the same key",
+    "proposed": "The team asked for another name on the entry",
+    "amended": "The organisers approved what the team asked for",
+    "declined": "The organisers refused what the team asked for",
+    "withdrawn": "The team took the submission back",
+    "rejected": "Refused by the organisers",
+    "published": "Approved and published; the score released",
+    "corrected": "Corrected by the organisers",
+    "extended": "The end of the embargo was moved",
+}
+"""What each kind of event says on the page of its entry."""
+
+_IN_HEADINGS = (*("rank", "team", "institution", "description", "trophy", "embargoed", "baseline"),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """One event in an entry's history."""
+
+    when: str
+    when_words: str
+    words: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealed:
+    """A sealed file and its SHA-256."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erratum:
+    """A correction and its reason."""
+
+    when: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """What the entry has in a column of the leaderboard, in words."""
+
+    column: Column
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreLine:
+    """A released score with what it is a mean over, queries and seeds, in words."""
+
+    title: str
+    official: bool
+    text: str
+    spread: str
+    over: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryPage:
+    """`leaderboard/entries/ID.html`.
+
+    Attributes:
+        frame: around it.
+        row: its line of the table.
+        place: its rank in words.
+        scores: the released scores.
+        facts: every column of the leaderboard that has something for this entry, and stands in no
+            heading of the page.
+        findings: codes of the findings it was accepted with.
+        errata: its corrections.
+        added: scores on views that came later, with the reason.
+        neighbours: what it finds that its neighbours in the ranking do not, where that is told.
+        figures: the file of all that is told of the ranking.
+        history: what happened to it, in order.
+        files: its sealed files.
+        permalink: its address, or "" where the board's address is not known.
+        bibtex: how to cite it.
+    """
+
+    frame: Frame
+    row: TableRow
+    place: str
+    scores: tuple[ScoreLine, ...]
+    facts: tuple[Fact, ...]
+    findings: tuple[str, ...]
+    errata: tuple[Erratum, ...]
+    added: tuple[Erratum, ...]
+    neighbours: tuple[OutcomeRow, ...]
+    figures: str
+    history: tuple[Moment, ...]
+    files: tuple[Sealed, ...]
+    permalink: str
+    bibtex: str
+
+
+def make_entry_pages(
+    standings: Standings, *, spec: BoardSpec, facts: BoardFacts
+) -> Iterator[tuple[str, EntryPage]]:
+    """Id and page of every public row.
+
+    Args:
+        standings: of the board.
+        spec: its rules.
+        facts: its sizes and addresses.
+    """
+    rows, columns = public_rows(standings), make_columns(spec)
+    lines = {row.id: make_row(row, columns) for row in rows}
+    for row in rows:
+        place = _say_place(row, rows, columns[0])
+        page = _make_page(row, place, lines, standings=standings, spec=spec, facts=facts)
+        yield row.id, page
+
+
+def _make_page(
+    row: Row,
+    place: str,
+    lines: Mapping[str, TableRow],
+    *,
+    standings: Standings,
+    spec: BoardSpec,
+    facts: BoardFacts,
+) -> EntryPage:
+    """The page of one row; `lines` are those of the table, of all rows."""
+    short = lines[row.id]
+    line = replace(short, system=name_system(row), identity=row.identity)
+    permalink = _permalink(line, facts)
+    title = short.system if line.embargo is None else f"{ANONYMOUS} entry"
+    return EntryPage(
+        frame=make_frame(
+            f"{title} – {clean(spec.title)}",
+            place,
+            root="../",
+            standings=standings,
+            spec=spec,
+            facts=facts,
+        ),
+        row=line,
+        place=place,
+        scores=(*_score_lines(row, line), *_final_lines(row, standings, spec)),
+        facts=tuple(
+            Fact(column=column, words=words)
+            for column in COLUMNS
+            if column.key not in _IN_HEADINGS and (words := full_text(column, row))
+        ),
+        findings=tuple(map(clean, row.findings)),
+        errata=tuple(_list_errata(row, added=False)),
+        added=tuple(_list_errata(row, added=True)),
+        neighbours=tuple(list_neighbours(standings, row.id, lines)),
+        figures=figures_file(standings),
+        history=tuple(
+            Moment(
+                when=format_time(at),
+                when_words=f"{day_words(at)}, {at:%H:%M} UTC",
+                words=_say_moment(row, short.primary.column, spec, at, kind),
+                hash=clean(digest),
+            )
+            for at, kind, digest in row.events
+        ),
+        files=tuple(Sealed(name=clean(n), sha256=clean(d)) for n, d in sorted(row.files.items())),
+        permalink=permalink,
+        bibtex=format_bibtex(line, board=clean(spec.title), link=permalink),
+    )
+
+
+def format_bibtex(row: TableRow, *, board: str, link: str) -> str:
+    """A BibTeX entry whose fields hold the team's words and nothing that TeX would obey."""
+    fields = {
+        "author": f"{{{_tex(_name_team(row))}}}",
+        "title": f"{{{_tex(row.system)}}}",
+        "year": row.day[:4],
+        "note": f"{_tex_score(row)}{_tex(board)} leaderboard",
+        "url": _tex_link(link),
+    }
+    width = max(map(len, fields))
+    lines = [f"  {name:<{width}} = {{{value}}}," for name, value in fields.items() if value]
+    key = re.sub(r"[^A-Za-z0-9._-]", "-", row.id)
+    return "\n".join([f"@misc{{{key},", *lines, "}"])
+
+
+_TEX = {
+    "\\": r"{\textbackslash}",
+    "{": r"{\textbraceleft}",
+    "}": r"{\textbraceright}",
+    "^": r"{\textasciicircum}",
+    "~": r"{\textasciitilde}",
+    '"': r"{\textquotedbl}",
+    **{c: f"\\{c}" for c in "#$%&_"},
+}
+
+
+def _name_team(row: TableRow) -> str:
+    return ANONYMOUS if row.identity is None else row.identity.team
+
+
+def _tex_score(row: TableRow) -> str:
+    score = row.primary
+    return f"{_tex(score.column.title)} {score.text}, " if score.text else ""
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(c, c) for c in text)
+
+
+def _tex_link(link: str) -> str:
+    return re.sub(r"[{}\\%]", "", link)
+
+
+def _list_errata(row: Row, *, added: bool) -> Iterator[Erratum]:
+    """The corrections, or else what only added a score on a new view."""
+    for at, why in row.errata:
+        if (at in row.added) == added:
+            yield Erratum(when=day_words(at), why=clean(why))
+
+
+def _say_moment(row: Row, column: ViewColumn, spec: BoardSpec, at: datetime, kind: str) -> str:
+    if kind == "published":
+        return _say_published(row, column, spec, at)
+    if kind == "corrected" and at in row.added:
+        return "Scored on a new view; no earlier score changed"
+    return HISTORY_WORDS.get(kind, clean(kind))
+
+
+def _say_published(row: Row, column: ViewColumn, spec: BoardSpec, at: datetime) -> str:
+    """What an approval told: a one-shot board keeps its scores, a Ladder may tell none."""
+    if spec.kind == "one-shot" and spec.closes is not None and at.date() <= spec.closes:
+        return f"Approved and published; all scores are published after {day_words(spec.closes)}"
+    if column.key in row.not_above:
+        return "Approved and published; no score released"
+    return HISTORY_WORDS["published"]
+
+
+def _permalink(line: TableRow, facts: BoardFacts) -> str:
+    home = safe_link(facts.home)
+    return f"{home.rstrip('/')}/entries/{line.page}" if home else ""
+
+
+def _say_place(row: Row, rows: Sequence[Row], column: ViewColumn) -> str:
+    if row.unranked:
+        return f"Without a rank: {row.unranked}"
+    if row.rank is None:
+        return "A baseline of the organisers, without a rank"
+    entries = [other for other in rows if not other.baseline and not other.unranked]
+    now = f"Rank {row.rank} of {len(entries)}"
+    score = Decimal(row.scores[column.key])
+    earlier = [e for e in entries if (e.received, e.id) < (row.received, row.id)]
+    better = sum(Decimal(e.scores[column.key]) >= score for e in earlier)
+    if better + 1 == row.rank:
+        return now
+    return f"{now}; rank {better + 1} of {len(earlier) + 1} when it was submitted"
+
+
+def _score_lines(row: Row, line: TableRow) -> list[ScoreLine]:
+    return [
+        ScoreLine(
+            title=score.column.title,
+            official=score.column.primary,
+            text=score.text,
+            spread=score.spread,
+            over=_over(row.counts.get(score.column.key), line.seeds if score.spread else ""),
+        )
+        for score in (line.primary, *line.scores)
+        if score.text
+    ]
+
+
+def _final_lines(row: Row, standings: Standings, spec: BoardSpec) -> Iterator[ScoreLine]:
+    """A finalist's score on the final view."""
+    view, final = spec.finalists_view, standings.final
+    opened = None if final is None else final.opened
+    if view is None or opened is None or row.id not in opened.scores:
+        return
+    won = "the winner of the final" if row.id == opened.winner else "a finalist"
+    mark = "; clearly below the best" * (row.id in opened.below)
+    yield ScoreLine(
+        title=f"{clean(view.set)} {clean(view.measure)}",
+        official=False,
+        text=opened.scores[row.id],
+        spread="",
+        over=f"{_over(opened.queries, '')}; {won}{mark}",
+    )
+
+
+def _over(queries: int | None, seeds: str) -> str:
+    """What a score is a mean over; an old board does not say how many queries."""
+    parts = [] if queries is None else [count(queries, "query", "queries")]
+    parts += [f"{seeds} (± their standard deviation)"] * bool(seeds)
+    return f"mean over {' and '.join(parts)}" if parts else ""

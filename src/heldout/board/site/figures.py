@@ -1,0 +1,403 @@
+"""The charts of a page with what is said of them, from standings."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+from statistics import median
+
+from heldout.board.site.columns import COLUMNS, Column
+from heldout.board.site.rows import TableRow, ViewColumn, make_row, stars_of
+from heldout.board.site.sentences import name_entry
+from heldout.board.site.words import Part, Phrase, count, join_names, phrase
+from heldout.board.standings.standings import Row, Standings, best_so_far
+from heldout.charts.plot import Names, Point, cost_spec, progress_spec, scatter_spec
+from heldout.charts.svg import Canvas, draw
+
+_PROGRESS = (Canvas(width=930, height=300), Canvas(width=292, height=230, left=42, label=24))
+_SCATTER = (Canvas(width=400, height=320), Canvas(width=292, height=250, left=42))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One step of the line of records, as a line of the chart's table."""
+
+    day_words: str
+    day: str
+    entry: Part
+    score: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A chart.
+
+    Attributes:
+        key: its id in the page.
+        title: its heading.
+        says: what it shows, in a sentence.
+        key_words: what its marks mean, as (shape, words).
+        wide, narrow: the same chart as SVG for a screen and for a phone.
+        records: the steps of the line of records; empty for other charts.
+    """
+
+    key: str
+    title: str
+    says: Phrase
+    key_words: tuple[tuple[str, str], ...]
+    wide: str
+    narrow: str
+    records: tuple[Record, ...]
+
+
+def make_figures(
+    standings: Standings,
+    rows: Sequence[Row],
+    columns: tuple[ViewColumn, ...],
+    *,
+    bar: bool = True,
+    one_by_one: bool = True,
+) -> tuple[Figure, ...]:
+    """The charts that the rows can fill: none on an empty board.
+
+    Args:
+        standings: for its day.
+        rows: its public rows.
+        columns: the public views, the one that ranks first.
+        bar: whether records have to be above the baselines, where there are any.
+        one_by_one: whether scores are told as they come: else there are no records over time.
+    """
+    if all(row.baseline for row in rows):
+        return ()
+    today = standings.as_of.date()
+    record = all(row.imported for row in rows)
+    if record:
+        today = max(row.received.date() for row in rows)
+    bar = bar and any(row.baseline for row in rows)
+    dev = _dev_column(columns)
+    records = best_so_far(rows, columns[0].key, bar=bar) if one_by_one else ()
+    points = _points(rows, columns, dev, records)
+    steps = [make_row(row, columns) for row in records]
+    stars = stars_of(standings.measured)
+    starred = [
+        replace(point, label=_add_star(point.label, stars.get(row.id, "")))
+        for point, row in zip(points, rows, strict=True)
+    ]
+    told = any(stars.values())
+    figures = (
+        [_progress(starred, steps, columns[0], today, bar=bar, starred=told)] if one_by_one else []
+    )
+    if dev is not None:
+        figures += _scatter(points, columns[0], dev)
+    if record and dev is not None:
+        figures += _gap(points, columns[0], dev, today)
+    if record:
+        figures += _reranking(rows, columns, today)
+    return tuple(figures)
+
+
+def _dev_column(columns: tuple[ViewColumn, ...]) -> ViewColumn | None:
+    """The public counterpart of the official view: the same measure where there is one."""
+    official, *others = columns
+    dev = [c for c in others if not c.held_out]
+    same = [c for c in dev if c.measure == official.measure]
+    return next(iter(same or dev), None)
+
+
+def _points(
+    rows: Sequence[Row],
+    columns: tuple[ViewColumn, ...],
+    dev: ViewColumn | None,
+    records: Sequence[Row],
+) -> list[Point]:
+    official = columns[0].key
+    ids = {row.id for row in records}
+    return [
+        Point(
+            label=make_row(row, columns).system,
+            day=row.received.date(),
+            score=float(row.scores[official]),
+            other=float(row.scores[dev.key]) if dev and dev.key in row.scores else None,
+            record=row.id in ids,
+            baseline=row.baseline,
+        )
+        for row in rows
+    ]
+
+
+_STARS = " ★: significantly better than the best before it when it came; ☆: within noise of it."
+
+
+def _add_star(label: str, star: str) -> str:
+    signs = {"significant": "★ ", "noise": "☆ "}
+    return signs.get(star, "") + label
+
+
+def _progress(
+    points: Sequence[Point],
+    records: Sequence[TableRow],
+    official: ViewColumn,
+    today: date,
+    *,
+    bar: bool,
+    starred: bool,
+) -> Figure:
+    names = Names(y=official.title)
+    wide, narrow = (
+        draw(progress_spec(points, canvas, until=today, names=names)) for canvas in _PROGRESS
+    )
+    return Figure(
+        key="progress",
+        title="Scores over time",
+        says=phrase(_say_progress(records, official, bar=bar), _STARS * starred),
+        key_words=_key(points, baseline="dash"),
+        wide=wide,
+        narrow=narrow,
+        records=tuple(_record(row) for row in records),
+    )
+
+
+def _key(points: Sequence[Point], *, baseline: str) -> tuple[tuple[str, str], ...]:
+    """The marks that a chart has, with their words."""
+    marks = (
+        ("diamond", "record", any(p.record for p in points)),
+        (
+            "circle",
+            "other entry" if any(p.record for p in points) else "entry",
+            any(not p.record and not p.baseline for p in points),
+        ),
+        (baseline, "baseline", any(p.baseline for p in points)),
+    )
+    return tuple((shape, words) for shape, words, there in marks if there)
+
+
+def _record(row: TableRow) -> Record:
+    return Record(
+        day_words=row.day_words, day=row.day, entry=name_entry(row), score=row.primary.text
+    )
+
+
+def _say_progress(records: Sequence[TableRow], column: ViewColumn, *, bar: bool) -> Phrase:
+    if not records:
+        return phrase("No entry is above the best baseline yet.")
+    first, last = records[0], records[-1]
+    if first is last:
+        return phrase(
+            f"The record on {column.title} is {last.primary.text}, by ",
+            name_entry(last),
+            f" since {last.day_words}.",
+        )
+    return phrase(
+        f"The record rose from {first.primary.text} on {first.day_words} to "
+        f"{last.primary.text} on {last.day_words}, in {count(len(records), 'step')}."
+        + " It begins with the first entry above the best baseline."
+        * bar,
+    )
+
+
+def _gap(
+    every: Sequence[Point], official: ViewColumn, dev: ViewColumn, today: date
+) -> list[Figure]:
+    """Official less dev score over time (fostering-coopetition, figure 3, right)."""
+    gaps = [
+        Point(label=p.label, day=p.day, score=p.score - p.other)
+        for p in every
+        if p.other is not None and not p.baseline
+    ]
+    if not gaps:
+        return []
+    below = sum(gap.score < 0 for gap in gaps)
+    equal = Point(label=f"{official.set} = {dev.set}", day=today, score=0.0, baseline=True)
+    names = Names(y=f"{official.title} − {dev.set}")
+    wide, narrow = (
+        draw(progress_spec([*gaps, equal], canvas, until=today, names=names))
+        for canvas in _PROGRESS
+    )
+    return [
+        Figure(
+            key="gap",
+            title="Official less dev score over time",
+            says=phrase(
+                f"{below} of {count(len(gaps), 'entry', 'entries')} with both scores have less on "
+                f"{official.set} than on {dev.set}; the median difference is "
+                f"{median(gap.score for gap in gaps):.3f}."
+            ),
+            key_words=(("circle", "entry"), ("dash", "no difference")),
+            wide=wide,
+            narrow=narrow,
+            records=(),
+        )
+    ]
+
+
+_RERANKING = "reranking"
+
+
+def _reranking(rows: Sequence[Row], columns: tuple[ViewColumn, ...], today: date) -> list[Figure]:
+    """Re-ranking alone, below the best of all others."""
+    entries = [row for row in rows if not row.baseline]
+    alone = [row for row in entries if row.type == _RERANKING]
+    others = [row for row in entries if row.type != _RERANKING]
+    if not alone or not others:
+        return []
+    records = best_so_far(alone, columns[0].key, bar=False)
+    level = make_row(others[0], columns)
+    score = float(level.primary.text)
+    best = Point(label=f"full ranking: {level.system}", day=today, score=score, baseline=True)
+    points = [*_points(alone, columns, None, records), best]
+    names = Names(y=columns[0].title)
+    wide, narrow = (
+        draw(progress_spec(points, canvas, until=today, names=names)) for canvas in _PROGRESS
+    )
+    steps = [make_row(row, columns) for row in records]
+    return [
+        Figure(
+            key="reranking",
+            title="Re-ranking against full ranking",
+            says=phrase(
+                f"{count(len(alone), 'entry', 'entries')} of {len(entries)} re-rank the official "
+                "candidates. The best of them, ",
+                name_entry(steps[-1]),
+                f", has {steps[-1].primary.text}; the best full ranking, ",
+                name_entry(level),
+                f", has {level.primary.text}.",
+            ),
+            key_words=(
+                ("diamond", "best re-ranking then"),
+                ("circle", "other re-ranking"),
+                ("dash", "best full ranking"),
+            ),
+            wide=wide,
+            narrow=narrow,
+            records=tuple(_record(row) for row in steps),
+        )
+    ]
+
+
+def _scatter(every: Sequence[Point], official: ViewColumn, dev: ViewColumn) -> list[Figure]:
+    points = [point for point in every if point.other is not None]
+    ratios = [p.score / p.other for p in points if p.other]
+    fewest = 3
+    if len(points) < fewest or len(ratios) < fewest or not all(ratios):
+        return []
+    ratio = median(ratios)
+    names = Names(y=official.title, x=dev.title)
+    wide, narrow = (
+        draw(scatter_spec(points, canvas, ratio=ratio, names=names)) for canvas in _SCATTER
+    )
+    return [
+        Figure(
+            key="dev-and-official",
+            title="Official score against dev score",
+            says=phrase(
+                f"Across {count(len(ratios), 'system')} the median ratio of {official.title} to "
+                f"{dev.title} is {ratio:.3f} (dashed line; range {min(ratios):.3f}\u2013"
+                f"{max(ratios):.3f}). Entries far below the line did better on {dev.set}, where "
+                "labels are public: a sign of overfitting.",
+            ),
+            key_words=_key(points, baseline="square"),
+            wide=wide,
+            narrow=narrow,
+            records=(),
+        )
+    ]
+
+
+# Charts of what teams state of their systems' costs: each column of the table with an axis.
+
+_CANVASES = (Canvas(width=930, height=300), Canvas(width=292, height=250, left=42, label=24))
+_FEWEST = 3
+_MOST_NAMED = 6
+
+
+def pareto_front(points: Iterable[tuple[Decimal, Decimal]]) -> frozenset[tuple[Decimal, Decimal]]:
+    """The points that no other point beats: none costs no more and scores no less.
+
+    Equal points are one point, and do not beat each other.
+
+    Args:
+        points: (cost, score).
+    """
+    front = set()
+    best: Decimal | None = None
+    for cost, score in sorted(points, key=lambda point: (point[0], -point[1])):
+        if best is None or score > best:
+            best = score
+            front.add((cost, score))
+    return frozenset(front)
+
+
+def make_cost_figures(rows: Sequence[Row], columns: tuple[ViewColumn, ...]) -> tuple[Figure, ...]:
+    """A chart for each cost that at least three entries state.
+
+    Args:
+        rows: public rows with a rank, and baselines, which state nothing.
+        columns: the public views, the one that ranks first.
+    """
+    figures = []
+    for cost in (column for column in COLUMNS if column.axis):
+        stated = [row for row in rows if cost.of(row) is not None]
+        if sum(bool(cost.of(row)) for row in stated) >= _FEWEST:
+            entries = sum(not row.baseline for row in rows)
+            figures.append(_cost_figure(cost, stated, columns, entries=entries))
+    return tuple(figures)
+
+
+def _cost_figure(
+    cost: Column, stated: Sequence[Row], columns: tuple[ViewColumn, ...], *, entries: int
+) -> Figure:
+    official = columns[0]
+    places = {row.id: _place(cost, row, official) for row in stated}
+    best = pareto_front(places.values())
+    front = [row for row in stated if places[row.id] in best]
+    names = Names(y=official.title, x=cost.axis)
+    points = [
+        Point(
+            label=make_row(row, columns).system,
+            day=row.received.date(),
+            score=float(row.scores[official.key]),
+            other=float(places[row.id][0]),
+            record=row in front,
+        )
+        for row in stated
+    ]
+    wide, narrow = (draw(cost_spec(points, canvas, names=names)) for canvas in _CANVASES)
+    drawn = len([point for point in points if point.other and not point.record])
+    return Figure(
+        key=f"cost-{cost.key}",
+        title=f"{official.title} against {cost.title.lower()}",
+        says=phrase(
+            f"{len(stated)} of {count(entries, 'entry', 'entries')} state their "
+            f"{cost.title.lower()}. ",
+            _say_front([make_row(row, columns) for row in front]),
+            _say_free(sum(not cost.of(row) for row in stated)),
+            f" The numbers are the teams' own{cost.caveat}.",
+        ),
+        key_words=(
+            ("diamond", "on the Pareto front"),
+            *((("circle", "other entry"),) if drawn else ()),
+        ),
+        wide=wide,
+        narrow=narrow,
+        records=(),
+    )
+
+
+def _place(cost: Column, row: Row, official: ViewColumn) -> tuple[Decimal, Decimal]:
+    return Decimal(repr(cost.of(row))), Decimal(row.scores[official.key])
+
+
+def _say_front(front: Sequence[TableRow]) -> Phrase:
+    """Which entries are on the front, by name if they are few; the best score first."""
+    beaten = "no other is at least as good at the same cost or less"
+    if len(front) > _MOST_NAMED:
+        return phrase(f"{len(front)} of them are on the Pareto front: {beaten}.")
+    who = join_names([name_entry(row) for row in front])
+    return phrase("On the Pareto front, where " + beaten, ": ", who, ".")
+
+
+def _say_free(free: int) -> str:
+    if not free:
+        return ""
+    some = "1 that states" if free == 1 else f"{free} that state"
+    return f" {some} 0 cannot be drawn on an axis of logarithms."

@@ -1,0 +1,376 @@
+"""The rules of a board in words: from its board.toml, and nothing that is not there."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+
+from heldout.board.rules.release import NOT_CLEAR
+from heldout.board.rules.spec import BoardSpec, Example, QuerySet
+from heldout.board.rules.template import draft_command
+from heldout.board.site.finals import say_final
+from heldout.board.site.rows import make_columns
+from heldout.board.site.trust import TrustLine
+from heldout.board.site.words import clean, count, join_names, name, plain
+from heldout.charts.axes import day_words
+from heldout.ids import Digest
+
+# What a page says of a board that neither its standings nor its rules hold.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetFacts:
+    """Sizes of one query set.
+
+    Attributes:
+        queries: how many queries a submission answers.
+        judged: how many of them a mean is taken over; `None` where nothing was published.
+    """
+
+    queries: int
+    judged: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardFacts:
+    """A board's sizes and addresses.
+
+    Attributes:
+        sets: name of a query set -> its sizes.
+        events: number of events in the public log.
+        head: hash of the last of them.
+        example: a query and its answer, `None` where there is none to show.
+        repository: address of the board's repository, or "".
+        home: address under which `leaderboard/` is published, or ""; permalinks use it.
+        trust: what others can check the organisers by, in order.
+        closed: when the board was closed for good, `None` before.
+        versions: the rules since the first submission, each with its first day, in order.
+    """
+
+    sets: Mapping[str, SetFacts] = field(default_factory=dict)
+    events: int
+    head: Digest
+    example: Example | None = None
+    repository: str = ""
+    home: str = ""
+    trust: tuple[TrustLine, ...] = ()
+    closed: datetime | None = None
+    versions: tuple[tuple[date, BoardSpec], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule: what it is about, and what it says."""
+
+    about: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """A file of the board: its address from `leaderboard/`, its name, what is in it."""
+
+    href: str
+    name: str
+    holds: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A command of a participant, what it does, and the file to read before."""
+
+    command: str
+    does: str
+    file: Download | None = None
+
+
+_ORDERS = {
+    "msmarco": "Documents are ordered by the rank column; scores are not asked for.",
+    "trec": (
+        "Documents are ordered as trec_eval 10 does: by score as float64, ties by document id "
+        "descending. The rank column is ignored."
+    ),
+    "trec9": (
+        "Documents are ordered as trec_eval 9 does: by score as float32, ties by document id "
+        "descending. The rank column is ignored."
+    ),
+}
+
+
+_OPENED = {
+    "never": "Runs stay sealed for ever.",
+    "with-consent": (
+        "The runs of a team are opened too where its metadata say open_runs: true, which can be "
+        "changed until then."
+    ),
+    "always": "So are the runs of every entry: its metadata have to say open_runs: true.",
+}
+
+
+def list_rules(
+    spec: BoardSpec, versions: Sequence[tuple[date, BoardSpec]] = ()
+) -> tuple[Rule, ...]:
+    """Every rule that board.toml sets, in the order in which a participant meets them.
+
+    Args:
+        spec: the rules of today.
+        versions: the rules since the first submission, each with its first day, in order; a rule
+            that was another one in one of them says since when it holds.
+    """
+    rules = _list_rules(spec)
+    known = [(day, {rule.about: rule.says for rule in _list_rules(one)}) for day, one in versions]
+    return tuple(replace(rule, says=_say_since(rule, known)) for rule in rules)
+
+
+def _say_since(rule: Rule, versions: Sequence[tuple[date, Mapping[str, str]]]) -> str:
+    """A rule in words, with its first day if there was another one before."""
+    others = [n for n, (_, says) in enumerate(versions) if says.get(rule.about) != rule.says]
+    if not others or others[-1] + 1 >= len(versions):
+        return rule.says
+    return f"{rule.says} In force since {day_words(versions[others[-1] + 1][0])}."
+
+
+def _list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
+    rules = (
+        Rule(about="Registration", says=_say_registration(spec)),
+        Rule(about="Runs", says=_say_runs(spec)),
+        Rule(about="Types", says=_say_types(spec)),
+        Rule(about="Sealing", says=_say_sealing(spec)),
+        Rule(about="How often", says=_say_quota(spec)),
+        Rule(about="Staying anonymous", says=_say_embargo(spec)),
+        Rule(about="At the end", says=_say_end(spec)),
+        Rule(about="Dates", says=_say_dates(spec)),
+        Rule(about="Ranking", says=_say_ranking(spec)),
+        Rule(about="Release of scores", says=_say_release(spec)),
+        Rule(about="What ranks nobody", says=_say_informing(spec)),
+        Rule(about="Final", says=say_final(spec)),
+        Rule(about="Not applied here", says=clean(", ".join(sorted(spec.policy.off)))),
+    )
+    return tuple(rule for rule in rules if rule.says)
+
+
+def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
+    """The commands that take part; the first one is for boards where teams register."""
+    return (
+        *_list_registering(spec),
+        Step(
+            command=draft_command(map(clean, spec.sets)),
+            does="makes a dated id, a folder that git ignores, and a metadata file to fill in.",
+        ),
+        Step(
+            command="heldout check ID",
+            does="runs the organisers' own checks here, and scores what has public labels.",
+        ),
+        Step(
+            command="heldout submit ID",
+            does="seals the runs so that only the organisers can open them, and sends them.",
+        ),
+    )
+
+
+def _list_registering(spec: BoardSpec) -> tuple[Step, ...]:
+    if spec.registration is None:
+        return ()
+    asks = "shows the agreement and asks, " * (spec.registration.agreement is not None)
+    does = f"once, before the first submission: {asks}makes the team's key, and registers it."
+    file = next(iter(_list_agreement(spec)), None)
+    return (Step(command='heldout register --team "NAME"', does=does, file=file),)
+
+
+def list_downloads(spec: BoardSpec, facts: BoardFacts) -> tuple[Download, ...]:
+    """Every public file that a reader or a participant may want."""
+    return (
+        Download(href="leaderboard.csv", name="leaderboard.csv", holds="this table"),
+        Download(href="leaderboard.json", name="leaderboard.json", holds="the same as JSON"),
+        Download(href="feed.xml", name="feed.xml", holds="its news, for feed readers"),
+        *(
+            file
+            for key, queries in spec.sets.items()
+            if key in facts.sets
+            for file in _set_files(key, queries)
+        ),
+        *_list_agreement(spec),
+        Download(
+            href="../board.toml", name="board.toml", holds="the rules, as the program reads them"
+        ),
+        Download(
+            href="../log.jsonl",
+            name="log.jsonl",
+            holds=f"the public log: {count(facts.events, 'event')}, each with the hash of the last",
+        ),
+    )
+
+
+def _list_agreement(spec: BoardSpec) -> tuple[Download, ...]:
+    path = None if spec.registration is None else spec.registration.agreement
+    if path is None:
+        return ()
+    file = clean(path.rsplit("/", 1)[-1])
+    return (Download(href=f"../{path}", name=file, holds="what a team agrees to"),)
+
+
+def _set_files(key: str, queries: QuerySet) -> list[Download]:
+    words = clean(key)
+    found = [(queries.queries, f"{words} queries")]
+    if queries.qrels is not None:
+        found.append((queries.qrels, f"{words} labels"))
+    if queries.candidates is not None:
+        found.append((queries.candidates, f"{words} candidates for re-ranking"))
+    return [
+        Download(href=f"../{path}", name=clean(path.rsplit("/", 1)[-1]), holds=holds)
+        for path, holds in found
+    ]
+
+
+def _say_registration(spec: BoardSpec) -> str:
+    registration = spec.registration
+    if registration is None:
+        return ""
+    who = "A submission has to come from a registered team." if registration.required else ""
+    agreed = ""
+    if registration.agreement is not None:
+        agreed = f"To register is to agree to {clean(registration.agreement)}."
+    until = ""
+    if registration.closes is not None:
+        until = f"New teams register until {day_words(registration.closes)}."
+    names = "A team's names are sealed for the organisers."
+    return " ".join(part for part in (who, agreed, until, names) if part)
+
+
+def _say_runs(spec: BoardSpec) -> str:
+    runs = spec.runs
+    exact = runs.min_depth == runs.depth
+    depth = f"{runs.depth:,}" if exact else f"{runs.min_depth:,} to {runs.depth:,}"
+    noun = "document" if runs.depth == 1 else "documents"
+    answered = "Every query" if runs.complete else "A query that is answered"
+    rest = "" if runs.complete else " A query without an answer counts 0."
+    asked = f"{_say_sets(spec)} {answered} has {depth} {noun}, each once."
+    return f"{asked}{rest}{_say_seeds(spec)} {_ORDERS[runs.order]}"
+
+
+def _say_seeds(spec: BoardSpec) -> str:
+    if spec.runs.seeds == 1:
+        return ""
+    return (
+        f" Up to {spec.runs.seeds} runs that differ by their seed alone are one submission, shown "
+        "as mean and standard deviation."
+    )
+
+
+def _say_sets(spec: BoardSpec) -> str:
+    names = plain(join_names(map(name, spec.sets)))
+    if len(spec.sets) == 1:
+        return f"A submission is one run, on the {names} queries."
+    return f"A submission is a run for each query set: {names}."
+
+
+def _say_types(spec: BoardSpec) -> str:
+    text = f"{' or '.join(map(clean, spec.types))}.".capitalize()
+    fixed = any(queries.candidates for queries in spec.sets.values())
+    if fixed and "reranking" in spec.types:
+        text += " A re-ranking run keeps to the official candidates."
+    return text
+
+
+def _say_sealing(spec: BoardSpec) -> str:
+    organisers = count(len(spec.recipients), "organiser's key", "organisers' keys")
+    sealed = f"Runs and metadata are sealed with {spec.envelope} to {organisers}"
+    return f"{sealed}; nobody else can open them."
+
+
+def _say_quota(spec: BoardSpec) -> str:
+    most = count(spec.policy.quota, "submission")
+    if spec.kind == "one-shot" and spec.closes is not None:
+        return (
+            f"At most {most} of a team until {day_words(spec.closes)}. The scores of all entries "
+            "are shown after that day; what comes later has no rank."
+        )
+    return f"At most {most} of a team within {count(spec.policy.quota_days, 'day')}."
+
+
+def _say_embargo(spec: BoardSpec) -> str:
+    if not spec.policy.embargo_months:
+        return "Not possible on this board."
+    months = count(spec.policy.embargo_months, "month")
+    shown = "Date and type" if spec.kind == "one-shot" else "Score, date and type"
+    return (
+        f"For at most {months} from the day of submission. {shown} are shown "
+        "meanwhile; team, description, paper and code on the day that it ends."
+    )
+
+
+def _say_end(spec: BoardSpec) -> str:
+    told = "When the board is closed its labels are opened, so that anyone can score it again."
+    return f"{told} {_OPENED[spec.archive.runs]}"
+
+
+def _say_dates(spec: BoardSpec) -> str:
+    days = count(spec.policy.id_days, "day")
+    return (
+        "The time of a submission is the time at which it was received. The date in its id may "
+        f"differ by {days}."
+    )
+
+
+def _say_release(spec: BoardSpec) -> str:
+    rule = spec.held_out_release
+    if rule.rule == "rounded":
+        return ""
+    if rule.rule == "ratchet":
+        return (
+            "A score is published where it lies clearly above the best run that anybody has sent, "
+            "published or not, the organisers' baselines among them: by more than two paired "
+            "standard errors and a secret amount that is drawn for each run. An entry whose score "
+            f'does not is listed without a rank, as "{NOT_CLEAR}". A run whose score is not '
+            "published raises that best run too, so small steps may never be published."
+        )
+    bar = f"{rule.threshold:.2f} of its own paired standard errors"
+    if rule.rule == "step":
+        bar = f"{rule.step:g}"
+    first = " Its first score has to be so far above the best baseline." * (
+        rule.begin == "baseline"
+    )
+    return (
+        f"A team's score is published where it lies more than {bar} above the best score that was "
+        f"published for the team before.{first} An entry whose score does not is listed without a "
+        'rank, as "not above" that.'
+    )
+
+
+def _say_informing(spec: BoardSpec) -> str:
+    """The columns that only inform a team, and how a split set is split."""
+    views = [view for view in spec.public_views if view.ranks_nobody]
+    split = dict.fromkeys(view.set for view in views if view.part is not None)
+    noisy = [view for view in views if view.noise is not None]
+    says = [
+        f"A secret {spec.release.feedback:.0%} of the queries of {clean(name)} are for feedback: "
+        "every score on them is published, and the other queries alone decide the ranking."
+        for name in split
+    ]
+    says += [
+        f"Every score in {clean(view.name)} is published with noise of {view.noise:g} standard "
+        "errors, as a check that a run works. The same run has the same noise."
+        for view in noisy
+    ]
+    return " ".join(says)
+
+
+def _say_ranking(spec: BoardSpec) -> str:
+    view, part = spec.view(spec.primary), make_columns(spec)[0].part
+    which = f", {part}" if part else ""
+    return (
+        f"By {view.measure} on {clean(view.set)}{which}, rounded to "
+        f"{count(spec.decimals, 'decimal')}; of "
+        f"equal scores the earlier submission ranks higher. {_say_trophies(spec)}"
+    )
+
+
+def _say_trophies(spec: BoardSpec) -> str:
+    if spec.kind == "one-shot":
+        return (
+            "There are no trophies, for all scores are shown at once. Baselines of the organisers "
+            "have no rank; their scores are shown from the start."
+        )
+    return (
+        "A trophy marks an entry that scored above everything submitted before it. Baselines of "
+        "the organisers have no rank and no trophy."
+    )

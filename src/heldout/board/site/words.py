@@ -1,0 +1,114 @@
+"""Words for a page: cleaned text, safe links, dates, counts, and phrases that keep names apart.
+
+Everything a participant wrote passes `clean` once, before it reaches a template, a chart, a CSV
+or a JSON file, so all of them say the same.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
+
+_BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_NOT_TEXT = re.compile("[\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_NOT_IN_LINKS = re.compile(r"""[\s"<>\\^`{|}]""")
+_TIES = re.compile(r"(?<=[0-9]) (?=[A-Za-z])|(?<=[a-z]{2}) (?=[12][0-9]{3}\b)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A piece of a sentence.
+
+    Attributes:
+        text: what to show.
+        name: whether a participant wrote it, so that its direction must not reach its neighbours.
+        href: a link of our own making, or "".
+        strong: whether it carries the answer.
+    """
+
+    text: str
+    name: bool = False
+    href: str = ""
+    strong: bool = False
+
+
+Phrase = tuple[Part, ...]
+"""A sentence; its text is the texts of its parts in order."""
+
+
+def phrase(*parts: str | Part | Phrase) -> Phrase:
+    """A sentence out of words, parts and other sentences; nothing is put between them."""
+    made: list[Part] = []
+    for part in parts:
+        if isinstance(part, str):
+            made.append(Part(text=part))
+        elif isinstance(part, Part):
+            made.append(part)
+        else:
+            made.extend(part)
+    return tuple(made)
+
+
+def name(text: str, href: str = "") -> Part:
+    """A participant's words inside a sentence."""
+    return Part(text=clean(text), name=True, href=href)
+
+
+def plain(sentence: Phrase) -> str:
+    """The sentence as one string, for places that hold no markup."""
+    return "".join(part.text for part in sentence)
+
+
+def join_names(parts: Iterable[Part]) -> Phrase:
+    """`a`, `a and b`, `a, b and c`."""
+    parts = list(parts)
+    made: list[str | Part] = []
+    for index, part in enumerate(parts):
+        if index:
+            made.append(" and " if index == len(parts) - 1 else ", ")
+        made.append(part)
+    return phrase(*made)
+
+
+def clean(text: str) -> str:
+    """Somebody's text with nothing in it that is not text.
+
+    Control characters and runs of white space become one space, code points that no encoding
+    may hold become U+FFFD, and the explicit bidirectional controls go: they serve to make a line
+    read as something else.
+    """
+    text = _NOT_TEXT.sub("\ufffd", _BIDI_CONTROLS.sub("", text))
+    spaced = "".join(" " if unicodedata.category(c) == "Cc" else c for c in text)
+    return " ".join(spaced.split())
+
+
+def safe_link(text: str) -> str:
+    """The address if it is http or https with a host and nothing odd in it, else "".
+
+    Odd: white space, control characters, a user name, and what RFC 3986 allows nowhere.
+    """
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname
+    except ValueError:
+        return ""
+    odd = text != clean(text) or _NOT_IN_LINKS.search(text)
+    if odd or parts.scheme not in ("http", "https") or not host or "@" in parts.netloc:
+        return ""
+    return text
+
+
+def file_stem(submission: str) -> str:
+    """A file name without its ending for an id; ids of submissions stay as they are."""
+    return quote(clean(submission), safe="")
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """A number with its unit: `1 query`, `1,050 queries`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def tie(text: str) -> str:
+    """Our own words with no-break spaces where a line should not end: `20 Nov 2026`, `7 days`."""
+    return _TIES.sub("\u00a0", text)

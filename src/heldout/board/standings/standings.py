@@ -1,0 +1,703 @@
+"""The rows of the leaderboard on a given day: a pure function of log, rules and now."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from decimal import Decimal
+
+from heldout.board.log.events import Entry, redact
+from heldout.board.log.final import Final
+from heldout.board.log.history import History, hides_tie, list_renamed, read_history
+from heldout.board.log.manifest import Identity
+from heldout.board.log.measured import LeftOut, Measured
+from heldout.board.log.submission import Submission
+from heldout.board.rules.changes import release_rule_at
+from heldout.board.rules.days import (
+    Term,
+    list_terms,
+    missed_deadline,
+    one_shot_deadline,
+    opened_before,
+    tells_final,
+)
+from heldout.board.rules.release import RuleName, say_withheld
+from heldout.board.rules.spec import BoardSpec, Season, Trust, View, due_day, say_after
+from heldout.errors import InputError, Problem
+
+# Which entries of a board may be compared with which: with all but those that they are near to.
+#
+# Counts between two entries that differ in one query give that query's label away, so two that are
+# nearly the same are never compared with each other. Each is compared with all others.
+
+FEWEST_DIFFERENT = 10
+"""Fewest queries with different scores between two entries that are compared, and fewest of which
+one alone finds a relevant document between two whose outcomes are."""
+
+_BINS = 50
+
+
+def count_step(queries: int) -> int:
+    """How many queries one step of a published count is worth: a fiftieth, and at least ten.
+
+    Two entries that differ in fewer found queries than `FEWEST_DIFFERENT` then have one count.
+    """
+    return max(FEWEST_DIFFERENT, -(-queries // _BINS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparable:
+    """Entries that may be compared.
+
+    Attributes:
+        entries: ids in the order they came; each may be compared with some other.
+        alike: id -> those of them that it is nearly the same as, for all entries, both ways.
+        left_out: id of every other -> why.
+    """
+
+    entries: tuple[str, ...]
+    alike: Mapping[str, frozenset[str]]
+    left_out: Mapping[str, LeftOut]
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The pairs that are not compared, the earlier entry first."""
+        place = {name: at for at, name in enumerate(self.entries)}
+        return tuple(
+            (one, other)
+            for one in self.entries
+            for other in sorted(self.alike[one], key=place.__getitem__)
+            if place[one] < place[other]
+        )
+
+
+def choose_comparable(
+    entries: Sequence[str],
+    alike: Mapping[str, AbstractSet[str]],
+    hidden: AbstractSet[str] = frozenset(),
+) -> Comparable:
+    """Choose the entries that are compared.
+
+    An entry behind an embargo that is near to another one waits until the embargo is over: the
+    pair that is left out would say who it is.
+
+    Args:
+        entries: ids in the order they came.
+        alike: id -> ids of others that it is nearly the same as; read both ways.
+        hidden: those behind an embargo.
+    """
+    every = read_pairs(((one, other) for one, others in alike.items() for other in others), entries)
+    withheld = {name for name in entries if name in hidden and every[name]}
+    shown = [name for name in entries if name not in withheld]
+    near = {name for name in shown if len(every[name] - withheld) == len(shown) - 1}
+    kept = tuple(name for name in shown if name not in near)
+    left_out: dict[str, LeftOut] = {
+        name: "withheld" if name in withheld else "near"
+        for name in entries
+        if name in withheld or name in near
+    }
+    return Comparable(
+        entries=kept,
+        alike={name: every[name] & frozenset(kept) for name in kept},
+        left_out=left_out,
+    )
+
+
+def read_pairs(
+    pairs: Iterable[tuple[str, str]], entries: Iterable[str]
+) -> Mapping[str, frozenset[str]]:
+    """Id -> those that it is paired with, both ways, for all of some entries.
+
+    Args:
+        pairs: of ids; those with an id that is not among the entries are ignored.
+        entries: ids.
+    """
+    found: dict[str, set[str]] = {name: set() for name in entries}
+    for one, other in pairs:
+        if one != other and one in found and other in found:
+            found[one].add(other)
+            found[other].add(one)
+    return {name: frozenset(others) for name, others in found.items()}
+
+
+# Ranges of ranks of the leaderboard's rows, out of what an event told of some of its entries.
+#
+# What was not compared cannot be told apart: it may stand above or below anybody. So every entry
+# that was not compared widens the ranges of all others at their end by one rank.
+
+_NEAR_OF_OLD = "nearly the same as an earlier entry, so not compared"
+_LEFT_OUT: Mapping[LeftOut, str] = {
+    "near": "nearly the same as others, so not compared",
+    "incomplete": "no score for each query, so not compared",
+    "withheld": "not compared; an embargo withholds why",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankRange:
+    """The ranks that an entry may have.
+
+    Attributes:
+        low, high: first and last; `None` where not told.
+        why: the reason then, else "".
+    """
+
+    low: int | None = None
+    high: int | None = None
+    why: str = ""
+
+
+def find_measured(
+    measured: Sequence[Measured], *, season: str, view: str, now: datetime
+) -> Measured | None:
+    """The latest that may be shown at a moment; `None` where there is none.
+
+    Args:
+        measured: in order.
+        season: whose entries, "" for a board without seasons.
+        view: what ranks them.
+        now: the moment, UTC.
+    """
+    return next(
+        (
+            one
+            for one in reversed(measured)
+            if (one.season, one.view) == (season, view) and one.due <= now.date()
+        ),
+        None,
+    )
+
+
+def is_stale(measured: Measured, corrected: Mapping[str, datetime]) -> bool:
+    """Whether a compared entry was corrected since.
+
+    Args:
+        measured: what was told.
+        corrected: id -> latest correction, of entries that had one.
+    """
+    return any(corrected.get(name, measured.at) > measured.at for name in measured.covered)
+
+
+def list_ranges(
+    measured: Measured | None,
+    ranked: Mapping[str, date],
+    trust: Trust | None,
+    *,
+    last: date | None,
+    closed: date | None,
+) -> Mapping[str, RankRange]:
+    """The range of every entry that has a rank now, or why it has none.
+
+    Args:
+        measured: what was told, if anything was.
+        ranked: id -> day of publication, of those that have a rank.
+        trust: the rule of today, if there is one.
+        last: last day of the board or season, `None` where there is none yet.
+        closed: when the board was closed for good, `None` before.
+    """
+    known = {} if measured is None else _widen(measured, ranked)
+    return {
+        name: known.get(name)
+        or RankRange(why=_say_why(name, day, measured, trust, last=last, closed=closed))
+        for name, day in ranked.items()
+    }
+
+
+def _widen(measured: Measured, ranked: Mapping[str, date]) -> Mapping[str, RankRange]:
+    ranges, entries = measured.figures.ranges, measured.entries
+    if ranges is None or not set(entries) <= ranked.keys():
+        return {}
+    more = len(ranked) - len(entries)
+    return {
+        name: RankRange(low=low, high=high + more)
+        for name, low, high in zip(entries, ranges.low, ranges.high, strict=True)
+    }
+
+
+def _say_why(
+    name: str,
+    published: date,
+    measured: Measured | None,
+    trust: Trust | None,
+    *,
+    last: date | None,
+    closed: date | None,
+) -> str:
+    if measured is not None and name in measured.left_out:
+        why = measured.left_out[name]
+        # Events of old say it in their own words, so that their leaderboard.json stays as it is.
+        old = why == "near" and measured.figures.alike is None
+        return _NEAR_OF_OLD if old else _LEFT_OUT[why]
+    if measured is not None and name in measured.entries:
+        return measured.figures.why.get("ranges", "rank ranges were not computed")
+    if trust is None or "ranges" not in trust.show:
+        return "this board tells no rank ranges"
+    day = due_day(trust, published, last=last, closed=closed)
+    when = say_after(trust, published, last=last) if day is None else f"from {day} on"
+    return f"published {when}"
+
+
+# Small data: whether an entry states few enough training pairs to be listed in a view.
+#
+# Nobody checks what is stated. A view for systems that learn from few examples keeps those that
+# learn from many from crowding them out, as far as teams say which they are. Source:
+# fostering-coopetition, section 5.
+
+
+def list_reasons(views: Iterable[View], identity: Identity | None) -> Mapping[str, str]:
+    """Why an entry is not listed in some views: view -> reason, of no other view.
+
+    Args:
+        views: those without `training_at_most` list every entry.
+        identity: what its team says of it; `None` while an embargo hides that.
+    """
+    reasons = {
+        view.name: _say_reason(view.training_at_most, identity)
+        for view in views
+        if view.training_at_most is not None
+    }
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _say_reason(most: int, identity: Identity | None) -> str:
+    if identity is None:
+        return "training pairs withheld by an embargo"
+    pairs = None if identity.efficiency is None else identity.efficiency.training_pairs
+    if pairs is None:
+        return "training pairs not stated"
+    return f"{pairs:,} training pairs, more than {most:,}" if pairs > most else ""
+
+
+POST_HOC = "post hoc"
+"""How the reason begins why an entry after the deadline of a one-shot board has no rank."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One entry of the leaderboard.
+
+    Attributes:
+        rank: 1 for the best; `None` for a baseline, and for an entry without a rank.
+        id: permanent id.
+        received: official time of submission; of an imported entry the day that the old board
+            claims.
+        published: when it was approved, or imported.
+        identity: who and what, as the team wrote it; `None` while an embargo hides it.
+        type: submission type.
+        scores: public view -> released score as text.
+        counts: public view -> number of queries averaged over.
+        seeds: how many runs that differ by their seed alone the scores are means over; mostly 1.
+        spreads: public view -> standard deviation over the seeds as text; empty for one run.
+        trophy: strictly above everything submitted before it; baselines too, unless the board
+            says otherwise. Of an imported entry as the old board gave it.
+        reveal_due: the embargo's day has come, but this log does not hold the identity yet.
+        embargo_until: the day of the reveal, also after it; `None` without an embargo.
+        baseline: an organiser's baseline.
+        rank_low, rank_high: simultaneous rank range; `None` where not told.
+        unranged: why there is none where the board tells ranges; "" where it tells none.
+        unranked: why an entry has no rank; "" for one that has, and for a baseline.
+        not_above: view -> "not above 0.412" where its score is not told for that; `UNTOLD` while an
+            embargo hides above what; `NOT_CLEAR` by the ratchet.
+        unlisted: view -> why the view does not list the entry, which then has no score there.
+        imported: an old board's entry, as that board published it.
+        trophy_by_rule: what `trophy` would be by the rule; differs on imported entries only.
+        findings: codes of the findings it was accepted with; empty while embargoed.
+        errata: (time, reason) of each correction.
+        corrected: one of them did more than tell a score on a view that came later.
+        added: times of those that did nothing more.
+        events: (time, kind, hash) of every event about it.
+        files: name of each sealed file -> SHA-256.
+    """
+
+    rank: int | None
+    id: str
+    received: datetime
+    published: datetime
+    identity: Identity | None
+    type: str
+    scores: Mapping[str, str]
+    counts: Mapping[str, int]
+    trophy: bool
+    reveal_due: bool
+    embargo_until: date | None
+    baseline: bool
+    seeds: int = 1
+    spreads: Mapping[str, str] = field(default_factory=dict)
+    rank_low: int | None = None
+    rank_high: int | None = None
+    unranged: str = ""
+    unranked: str = ""
+    imported: bool = False
+    trophy_by_rule: bool = False
+    not_above: Mapping[str, str] = field(default_factory=dict)
+    unlisted: Mapping[str, str] = field(default_factory=dict)
+    findings: tuple[str, ...] = ()
+    errata: tuple[tuple[datetime, str], ...] = ()
+    corrected: bool = False
+    added: tuple[datetime, ...] = ()
+    events: tuple[tuple[datetime, str, str], ...] = ()
+    files: Mapping[str, str]
+
+    @property
+    def embargoed(self) -> bool:
+        """Whether an embargo hides now who sent it."""
+        return self.identity is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standings:
+    """The leaderboard as of a moment.
+
+    Attributes:
+        board: the board's name.
+        as_of: the moment, UTC.
+        primary: the view that ranks.
+        rows: by official score, ties to the earlier submission, baselines in their places.
+        unranked: entries without a rank: the score is not told yet, or not above what the team was
+            told before, or the entry came after the deadline of a one-shot board.
+        waiting: received submissions without a decision.
+        decision_days: median days from submission to decision, `None` before the first.
+        season: whose entries these are; "" for a board without seasons.
+        measured: what was told of the ranking beside the scores; `None` where nothing was, or
+            scores were corrected since.
+        final: of the whole board, whose finalists may be of any season; `None` before they are
+            named.
+        finalists: their rows, without a rank, in the order of receipt.
+    """
+
+    board: str
+    as_of: datetime
+    primary: str
+    rows: tuple[Row, ...]
+    waiting: int
+    decision_days: float | None
+    unranked: tuple[Row, ...] = ()
+    season: str = ""
+    measured: Measured | None = None
+    final: Final | None = None
+    finalists: tuple[Row, ...] = ()
+
+    @property
+    def every(self) -> tuple[Row, ...]:
+        """All entries and baselines, those without a rank last."""
+        return (*self.rows, *self.unranked)
+
+
+def project(entries: Iterable[Entry], *, now: datetime) -> tuple[Entry, ...]:
+    """The public log of a moment: what is still secret stays sealed.
+
+    A published entry's identity is opened from the first moment of the day of its reveal, the
+    scores of a one-shot board on the day after its last, final scores on the day after the last of
+    the board or season. What a score had to be above is opened when neither its own embargo nor
+    that of the entry which told it hides anything, nor that of an entry whose names alone tell that
+    both are of one team. All else that is sealed (metadata before publication, labels' digests)
+    stays so. No rules that came later seal again what was opened.
+    """
+    entries = tuple(entries)
+    history = read_history(entries)
+    terms = list_terms(history, now)
+    opened = opened_before(terms)
+    told = ("scores", "queries", "seeds", "untold")
+    renamed = list_renamed(history)
+    return tuple(
+        redact(
+            entry,
+            (
+                *(told if entry.time < opened else ()),
+                *_may_open(entry, history.submissions, now.date()),
+                *(
+                    _may_open_bar(entry, history, renamed, now.date())
+                    if entry.time < opened
+                    else ()
+                ),
+                *_may_open_final(entry, history, terms),
+            ),
+        )
+        for entry in entries
+    )
+
+
+def _may_open_final(entry: Entry, history: History, terms: Sequence[Term]) -> tuple[str, ...]:
+    if "final" not in entry.event.sealed or entry.event.submission is None:
+        return ()
+    received = history.submissions[entry.event.submission].received.date()
+    return ("final",) if tells_final(entry, terms, received) else ()
+
+
+def _may_open_bar(
+    entry: Entry,
+    history: History,
+    renamed: Sequence[Submission],
+    today: date,
+) -> tuple[str, ...]:
+    """A team's best score names the entry that has it, and so the team of this one.
+
+    Which run is the best that anybody has sent, no ratchet tells.
+    """
+    if entry.event.kind not in ("published", "corrected"):
+        return ()
+    submissions = history.submissions
+    own = submissions[str(entry.event.submission)]
+    if "bars" in entry.event.sealed and release_rule_at(history, own.received) == "ratchet":
+        return ()
+    names = (entry.get("bars") or {}).values()
+    bars = [submissions[name] for name in names if name in submissions]
+    tied = any(hides_tie(renamed, own.teams, bar, day=today) for bar in bars)
+    hidden = tied or any(one.is_hidden(today) for one in (own, *bars))
+    return () if hidden else ("not_above", "bars")
+
+
+def _may_open(entry: Entry, submissions: Mapping[str, Submission], today: date) -> tuple[str, ...]:
+    if entry.event.kind not in ("published", "baseline", "updated", "amended"):
+        return ()
+    submission = submissions[str(entry.event.submission)]
+    if submission.status != "published" or _is_draft(entry, submission):
+        return ()
+    return () if submission.is_hidden(today) else ("identity", "why", "findings")
+
+
+def _is_draft(entry: Entry, submission: Submission) -> bool:
+    """Whether an update came before publication: nobody but the organisers ever saw it."""
+    published = [event for _, kind, event in submission.events if kind == "published"]
+    events = [event for _, _, event in submission.events]
+    return any(events.index(entry.hash) < events.index(event) for event in published)
+
+
+def make_standings(
+    entries: Iterable[Entry], spec: BoardSpec, *, now: datetime, season: Season | None = None
+) -> Standings:
+    """The leaderboard of a moment.
+
+    Args:
+        entries: a verified log, the vault's or the public one; the result is the same.
+        spec: the rules in force.
+        now: the moment (UTC); decides what is embargoed.
+        season: whose entries to rank, by its view; `None` for a board without seasons.
+
+    Raises:
+        InputError: board.toml ranks by a view that an entry was never scored on.
+    """
+    history = read_history(project(entries, now=now))
+    every = [s for s in history.submissions.values() if s.status in ("published", "imported")]
+    if season is not None:
+        spec = spec.in_season(season)
+        every = [s for s in every if season.view in {*s.scores, *s.untold}]
+    terms = list_terms(history, now)
+    deadline = one_shot_deadline(history)
+    unlisted = {s.id: list_reasons(spec.views, s.identity) for s in every}
+    rules = {s.id: release_rule_at(history, s.received) for s in every}
+    why = {
+        s.id: _why_unranked(s, spec.primary, deadline, terms, rules[s.id])
+        or unlisted[s.id].get(spec.primary, "")
+        for s in every
+    }
+    shown = [s for s in every if not why[s.id]]
+    _check_primary(shown, spec.primary)
+    one_by_one = deadline is None
+    trophies = _trophies(shown, spec.primary, bar=spec.baselines.bar) if one_by_one else frozenset()
+    shown.sort(key=lambda s: (-Decimal(s.scores[spec.primary]), s.received, s.id))
+    rows = []
+    rank = 0
+    for submission in shown:
+        rank += not submission.baseline
+        place = None if submission.baseline else rank
+        row = _row(
+            submission,
+            place,
+            trophy=submission.id in trophies,
+            today=now.date(),
+            rule=rules[submission.id],
+        )
+        rows.append(_unlist(row, unlisted[submission.id]))
+    named = "" if season is None else season.name
+    measured = find_measured(history.measured, season=named, view=spec.primary, now=now)
+    corrected = {s.id: max(s.mended) for s in every if s.mended}
+    if measured is not None and is_stale(measured, corrected):
+        measured = None
+    others = sorted((s for s in every if why[s.id]), key=lambda s: (s.received, s.id))
+    return Standings(
+        board=spec.name,
+        as_of=now,
+        primary=spec.primary,
+        rows=_add_ranges(rows, measured, spec, season=named, closed=history.closed),
+        unranked=tuple(
+            replace(
+                _unlist(
+                    _row(s, None, trophy=False, today=now.date(), rule=rules[s.id]),
+                    unlisted[s.id],
+                ),
+                unranked=why[s.id],
+            )
+            for s in others
+        ),
+        waiting=sum(s.pending for s in history.submissions.values()),
+        decision_days=_median_days(history),
+        season=named,
+        measured=measured,
+        final=history.final,
+        finalists=tuple(_list_finalists(history, today=now.date())),
+    )
+
+
+def _list_finalists(history: History, *, today: date) -> Iterator[Row]:
+    """The finalists' rows, whatever season they are of."""
+    for name in () if history.final is None else history.final.finalists:
+        submission = history.submissions[name]
+        rule = release_rule_at(history, submission.received)
+        yield _row(submission, None, trophy=False, today=today, rule=rule)
+
+
+def _add_ranges(
+    rows: Sequence[Row],
+    measured: Measured | None,
+    spec: BoardSpec,
+    *,
+    season: str,
+    closed: datetime | None,
+) -> tuple[Row, ...]:
+    """The rows with their ranges, or why they have none."""
+    if spec.trust is None and measured is None:
+        return tuple(rows)
+    days = {row.id: row.published.date() for row in rows if row.rank is not None}
+    ranges = list_ranges(
+        measured, days, spec.trust, last=spec.last_day_of(season), closed=closed and closed.date()
+    )
+    unknown = RankRange(why="a baseline has no rank")
+    found = ((row, ranges.get(row.id, unknown)) for row in rows)
+    return tuple(
+        replace(row, rank_low=one.low, rank_high=one.high, unranged=one.why) for row, one in found
+    )
+
+
+def _why_unranked(
+    submission: Submission,
+    primary: str,
+    deadline: date | None,
+    terms: Sequence[Term],
+    rule: RuleName,
+) -> str:
+    """Why an entry has no rank, "" if it has one."""
+    if submission.status == "imported" and primary not in submission.scores:
+        return "the old board gave it no official score"
+    if primary in submission.untold:
+        return say_withheld(submission.not_above.get(primary), rule)
+    if deadline is not None and not submission.scores:
+        return f"score shown after {deadline:%d %b %Y}"
+    missed = None if submission.baseline else missed_deadline(terms, submission.received)
+    if missed is not None:
+        return f"{POST_HOC}: came after {missed:%d %b %Y}"
+    return ""
+
+
+def _unlist(row: Row, unlisted: Mapping[str, str]) -> Row:
+    """A row without the scores of the views that do not list it."""
+
+    def keep(texts: Mapping[str, str]) -> dict[str, str]:
+        return {view: text for view, text in texts.items() if view not in unlisted}
+
+    return replace(
+        row,
+        scores=keep(row.scores),
+        spreads=keep(row.spreads),
+        not_above=keep(row.not_above),
+        unlisted=unlisted,
+    )
+
+
+def _check_primary(shown: Iterable[Submission], primary: str) -> None:
+    missing = [s.id for s in shown if primary not in s.scores]
+    if missing:
+        raise InputError(
+            Problem(
+                code="board-spec",
+                path="board.toml",
+                found=f"primary = {primary!r}, of which {', '.join(missing[:3])} has no score",
+                expected="a view that every published entry has a released score of",
+                hint="name the view that it had before, a board's primary view stays",
+            )
+        )
+
+
+def best_so_far(rows: Iterable[Row], primary: str, *, bar: bool = True) -> tuple[Row, ...]:
+    """The line of records: each entry above the best baseline and every earlier entry.
+
+    Args:
+        rows: of the standings.
+        primary: the view that ranks.
+        bar: whether the baselines are in the way: they come first whatever their dates, so the
+            line begins with the first entry above the best of them.
+
+    Source: significant-improvements, section 3.
+    """
+    rows = sorted(rows, key=lambda row: (row.received, row.id))
+    best = max((Decimal(r.scores[primary]) for r in rows if r.baseline and bar), default=None)
+    line = []
+    for row in (row for row in rows if not row.baseline):
+        score = Decimal(row.scores[primary])
+        if best is None or score > best:
+            best = score
+            line.append(row)
+    return tuple(line)
+
+
+def _trophies(shown: Iterable[Submission], primary: str, *, bar: bool) -> frozenset[str]:
+    """Entries strictly above every earlier one (fostering-coopetition, section 3)."""
+    best: Decimal | None = None
+    winners = set()
+    for submission in sorted(shown, key=lambda s: (s.received, s.id)):
+        score = Decimal(submission.scores[primary])
+        if (submission.baseline and not bar) or (best is not None and score <= best):
+            continue
+        best = score
+        if not submission.baseline:
+            winners.add(submission.id)
+    return frozenset(winners)
+
+
+def _row(
+    submission: Submission, rank: int | None, *, trophy: bool, today: date, rule: RuleName
+) -> Row:
+    identity, until = submission.identity, submission.embargo_until
+    if submission.published is None or submission.type is None:
+        raise ValueError(submission.id)
+    return Row(
+        rank=rank,
+        id=submission.id,
+        received=submission.received,
+        published=submission.published,
+        identity=identity,
+        type=submission.type,
+        scores={**submission.scores, **submission.final},
+        counts=submission.counts,
+        seeds=submission.seeds,
+        spreads=submission.spreads,
+        trophy=trophy if submission.old_trophy is None else submission.old_trophy,
+        trophy_by_rule=trophy,
+        imported=submission.old_trophy is not None,
+        reveal_due=identity is None and until is not None and today >= until,
+        embargo_until=until,
+        baseline=submission.baseline,
+        not_above={
+            view: say_withheld(submission.not_above.get(view), rule) for view in submission.untold
+        },
+        findings=() if identity is None else submission.findings,
+        errata=submission.errata,
+        corrected=bool(submission.mended),
+        added=tuple(at for at, _ in submission.errata if at not in submission.mended),
+        events=submission.events,
+        files=submission.files,
+    )
+
+
+def _median_days(history: History) -> float | None:
+    days = sorted(
+        (moment - submission.received).total_seconds() / 86_400
+        for submission in history.submissions.values()
+        if not submission.baseline
+        for moment, kind, _ in submission.events
+        if kind in ("published", "rejected")
+    )
+    middle = len(days) // 2
+    if not days:
+        return None
+    return days[middle] if len(days) % 2 else (days[middle - 1] + days[middle]) / 2

@@ -1,0 +1,1 @@
+"""Where submissions arrive: a folder, GitHub, GitLab or Forgejo."""

@@ -1,0 +1,276 @@
+"""Forges without a server: a folder that files are put into, and a bare git repository."""
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+import heldout
+from heldout.board.rules.spec import ForgeSpec, api_root
+from heldout.board.store.arrivals import (
+    IN_FOLDER,
+    Arrival,
+    arrival_branch,
+    find_in_folder,
+    find_in_git,
+    is_team,
+)
+from heldout.board.store.fetching import fetch_arrivals
+from heldout.board.store.forges.hosted import (
+    Forgejo,
+    GitHub,
+    GitLab,
+    HostedForge,
+    forgejo_headers,
+    github_headers,
+    gitlab_headers,
+)
+from heldout.board.store.forges.protocol import (
+    Api,
+    Forge,
+    Handle,
+    Outcome,
+    PullRequest,
+    format_marker,
+)
+from heldout.board.store.forges.rest import TOKEN, Rest, git_environment, read_token
+from heldout.board.store.git import Git
+from heldout.envelope.keys import Form
+from heldout.errors import InputError, StoreError
+from heldout.files.durable import write_whole
+from heldout.ids import Digest, SubmissionId, parse_submission_id
+
+_REMOTE = "forge"
+_REPLY_LIMIT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderForge:
+    """A folder: files arrive in it, and answers are laid beside them as `ID.reply.txt`.
+
+    Nothing is merged, closed or labelled, and nobody's file is changed or removed.
+
+    Attributes:
+        root: the folder.
+        form: the board's envelope.
+    """
+
+    root: Path
+    form: Form
+
+    def list_open(self) -> tuple[PullRequest, ...]:
+        """Every submission that has a file there, in the order of ids."""
+        return tuple(
+            PullRequest(handle=Handle(arrival.id), ref="", sha=arrival.fingerprint)
+            for arrival in find_in_folder(self.root, self.form)
+            if arrival.id is not None
+        )
+
+    def fetch(self) -> tuple[Arrival, ...]:
+        """The files, as they lie."""
+        return tuple(find_in_folder(self.root, self.form))
+
+    def locate(self, source: str, name: str) -> Handle | None:
+        """The name itself, if it came from a folder."""
+        return Handle(name) if source == IN_FOLDER else None
+
+    def copies(self, handle: Handle) -> tuple[Handle, ...]:
+        """Itself: here a submission is known by its id."""
+        return (handle,)
+
+    def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
+        """Add to `ID.reply.txt`, which is replaced whole; what is no plain file is replaced too.
+
+        Raises:
+            InputError: the handle is neither a submission's id nor a team's.
+        """
+        name = handle if is_team(handle) else parse_submission_id(handle)
+        path = self.root / f"{name}.reply.txt"
+        marker = format_marker(event)
+        before = _read_plain(path)
+        if marker in before.splitlines():
+            return "known"
+        block = f"{text.rstrip()}\n\n{marker}\n"
+        if not path.is_file():
+            path.unlink(missing_ok=True)  # a pipe that a stranger left: a reply is no way to it
+        write_whole(path, (f"{before}\n{block}" if before else block).encode())
+        return "done"
+
+    def merge(self, handle: Handle, *, sha: str) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: `publish` puts the sealed files into the board."""
+        return "nowhere"
+
+    def close(self, handle: Handle) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: the files stay, and are known from now on."""
+        return "nowhere"
+
+    def label(self, handle: Handle, *names: str) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: files have no labels."""
+        return "nowhere"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitForge:
+    """A bare repository that participants push branches `submission/ID` to.
+
+    Answers are in the board's own log and page; there is no other place for them.
+
+    Attributes:
+        git: the board's repository.
+        url: path or address of the bare one.
+        form: the board's envelope.
+        main: the commit that branches are compared with.
+    """
+
+    git: Git
+    url: str
+    form: Form
+    main: str
+
+    def list_open(self) -> tuple[PullRequest, ...]:
+        """Every branch of a submission."""
+        fetch_arrivals(self.git, {_REMOTE: self.url}, requests=False)
+        below = f"refs/remotes/{_REMOTE}/submission/"
+        return tuple(
+            PullRequest(handle=Handle(name), ref=ref, sha=commit)
+            for ref, commit in sorted(self.git.refs(below).items())
+            if (name := _submission(ref.removeprefix(below))) is not None
+        )
+
+    def fetch(self) -> tuple[Arrival, ...]:
+        """What lies on those branches, and on those of other remotes."""
+        done = fetch_arrivals(self.git, {_REMOTE: self.url}, requests=False)[_REMOTE]
+        if isinstance(done, StoreError):
+            raise done
+        unread = {**done.refused, **done.failed}
+        return tuple(find_in_git(self.git, self.form, main=self.main, unread=unread))
+
+    def locate(self, source: str, name: str) -> Handle | None:
+        """The name itself, if it came on its own branch."""
+        return Handle(name) if source == f"branch {arrival_branch(name)}" else None
+
+    def copies(self, handle: Handle) -> tuple[Handle, ...]:
+        """Itself: here a submission is known by its id."""
+        return (handle,)
+
+    def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: the public log says it."""
+        return "nowhere"
+
+    def merge(self, handle: Handle, *, sha: str) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: `publish` puts the sealed files into the board."""
+        return "nowhere"
+
+    def close(self, handle: Handle) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: a team's branch is the team's."""
+        return "nowhere"
+
+    def label(self, handle: Handle, *names: str) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: branches have no labels."""
+        return "nowhere"
+
+
+def _submission(name: str) -> SubmissionId | None:
+    try:
+        return parse_submission_id(name)
+    except InputError:
+        return None
+
+
+def _read_plain(path: Path) -> str:
+    """A small plain file's text; a link is not followed, for others may write to the folder."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return ""
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return ""
+        return file.read(_REPLY_LIMIT).decode("utf-8", "replace")
+
+
+# From `[forge]` to a forge that can be asked.
+
+_SECONDS = 30.0
+
+_HEADERS: Mapping[str, Callable[[str], Mapping[str, str]]] = {
+    "github": github_headers,
+    "gitlab": gitlab_headers,
+    "forgejo": forgejo_headers,
+}
+_APIS: Mapping[str, Callable[[Rest, str], Api]] = {
+    "github": GitHub,
+    "gitlab": GitLab,
+    "forgejo": Forgejo,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a forge needs of the world.
+
+    Attributes:
+        client: as `new_client` makes it.
+        environ: where the token is.
+        token_host: the one host that the token may be sent to, as `ForgeSpec.host` has it; "" for
+            none.
+        clock: Unix time in seconds.
+        sleep: waits for so many seconds.
+    """
+
+    client: httpx.Client
+    environ: Mapping[str, str] = field(repr=False)
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    token_host: str = ""
+
+
+def new_client() -> httpx.Client:
+    """An HTTP client for forges: names itself, waits half a minute, follows no redirect."""
+    name = {"User-Agent": f"heldout/{heldout.__version__}"}
+    return httpx.Client(headers=name, timeout=_SECONDS, follow_redirects=False)
+
+
+def open_forge(spec: ForgeSpec, git: Git, form: Form, *, main: str, world: Surroundings) -> Forge:
+    """The forge that a board names.
+
+    Args:
+        spec: checked by `check_forge`.
+        git: the board's repository.
+        form: the board's envelope.
+        main: the commit that requests are compared with.
+        world: client, environment, clock.
+
+    Raises:
+        SetupError: the token is malformed.
+        StoreError: the token is for another host: it is not sent, and nothing is asked.
+    """
+    if spec.kind == "folder":
+        return FolderForge(root=git.root / Path(spec.url).expanduser(), form=form)
+    if spec.kind == "git":
+        return GitForge(git=git, url=spec.url, form=form, main=main)
+    token = read_token(world.environ)
+    if token and spec.host != world.token_host:
+        known = world.token_host or "no host yet"
+        raise StoreError(
+            f"{TOKEN} is for {known} and was not sent to {spec.host}, which [forge] of board.toml "
+            f"names; if that is right: heldout inbox --token-host {spec.host}"
+        )
+    rest = Rest(
+        client=world.client,
+        root=api_root(spec),
+        headers=_HEADERS[spec.kind](token),
+        token=token,
+        clock=world.clock,
+        sleep=world.sleep,
+    )
+    return HostedForge(
+        api=_APIS[spec.kind](rest, spec.project),
+        git=Git(git.root, environment=git_environment(token, spec.clone_url)),
+        clone_url=spec.clone_url,
+        form=form,
+        main=main,
+    )

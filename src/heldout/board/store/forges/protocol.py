@@ -1,0 +1,188 @@
+"""What every forge can do, and the values that go in and come out."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, NewType, Protocol
+
+import msgspec
+
+from heldout.board.store.arrivals import Arrival
+from heldout.errors import StoreError, printable
+from heldout.ids import Digest
+
+Handle = NewType("Handle", str)
+"""What a forge calls one request: its number, or the submission's id or the
+team's handle in a folder."""
+
+Outcome = Literal["done", "known", "nowhere"]
+"""`done`: by this call. `known`: it stood so before. `nowhere`: this forge has no such thing."""
+
+State = Literal["open", "merged", "closed"]
+
+
+class ForgeError(StoreError):
+    """The forge refused, failed, or answered nonsense; the text never holds the token."""
+
+
+class LostAnswerError(ForgeError):
+    """A change was sent and no answer came: it may have happened, so it is not sent again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequest:
+    """An open submission as the forge lists it. Everything but `handle` is somebody else's text.
+
+    Attributes:
+        handle: what later calls name it by.
+        ref: where git finds its commit; empty in a folder.
+        sha: that commit; in a folder the fingerprint of its files.
+        title: without control characters, cut.
+        author: account that opened it, as the forge spells it; empty where there is none.
+        labels: names of its labels.
+    """
+
+    handle: Handle
+    ref: str
+    sha: str
+    title: str = ""
+    author: str = ""
+    labels: tuple[str, ...] = ()
+
+
+class Forge(Protocol):
+    """A place where submissions are opened, answered and closed.
+
+    Every method may be called again after a crash: what stands already is found and left.
+    All raise ForgeError where the forge refuses or fails.
+    """
+
+    def list_open(self) -> tuple[PullRequest, ...]:
+        """Every open submission, the oldest first."""
+        ...
+
+    def fetch(self) -> tuple[Arrival, ...]:
+        """What waits there as sealed files; read as data, nothing is checked out."""
+        ...
+
+    def locate(self, source: str, name: str) -> Handle | None:
+        """The request that a submission, or a team's registration, came with.
+
+        Args:
+            source: of its arrival.
+            name: the submission's id, or the team's handle.
+        """
+        ...
+
+    def copies(self, handle: Handle) -> tuple[Handle, ...]:
+        """A request, and then the others that are open with the very files that it brings.
+
+        Sealed files are public, so anybody can copy a request; all of them get its answer.
+        """
+        ...
+
+    def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
+        """Say something once.
+
+        Args:
+            handle: the request.
+            text: Markdown, or what is written into a file.
+            event: hash of the event that it tells; a comment with its mark is looked up first.
+
+        Raises:
+            LostAnswerError: it was sent, and whether it stands is not known. Call again later:
+                that call looks first.
+        """
+        ...
+
+    def merge(self, handle: Handle, *, sha: str) -> Outcome:
+        """Merge a request, if its head still is the commit that was read."""
+        ...
+
+    def close(self, handle: Handle) -> Outcome:
+        """Close a request without merging it."""
+        ...
+
+    def label(self, handle: Handle, *names: str) -> Outcome:
+        """Add labels; those that it has stay."""
+        ...
+
+
+def format_marker(event: Digest) -> str:
+    """The hidden line by which a comment is found again: an HTML comment with the event's hash."""
+    if not re.fullmatch("[0-9a-f]{64}", event):
+        raise ValueError(event)
+    return f"<!-- heldout {event} -->"
+
+
+# What differs between hosted forges: a few calls, which `HostedForge` puts together.
+
+Number = Annotated[int, msgspec.Meta(ge=1, le=10**15)]
+"""A request's number."""
+
+Sha = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})\Z")]
+"""A commit, as git names it."""
+
+
+class Name(msgspec.Struct, frozen=True):
+    """A label, of which only the name matters."""
+
+    name: str
+
+
+_LONGEST_TEXT = 200
+_MOST_LABELS = 50
+
+
+class Api(Protocol):
+    """One kind of forge. All methods raise ForgeError."""
+
+    def ref(self, handle: Handle) -> str:
+        """The ref at which git finds a request's head."""
+        ...
+
+    def pulls(self) -> Iterator[PullRequest]:
+        """The open requests."""
+        ...
+
+    def comments(self, handle: Handle) -> Iterator[str]:
+        """The Markdown of every comment on a request."""
+        ...
+
+    def post(self, handle: Handle, text: str) -> None:
+        """Post a comment, whatever is there already."""
+        ...
+
+    def state(self, handle: Handle) -> State:
+        """How a request stands."""
+        ...
+
+    def merge(self, handle: Handle, sha: str) -> None:
+        """Merge a request whose head is this commit."""
+        ...
+
+    def close(self, handle: Handle) -> None:
+        """Close a request."""
+        ...
+
+    def add_labels(self, handle: Handle, names: Sequence[str]) -> None:
+        """Add labels; those that it has stay."""
+        ...
+
+
+def pull_request(
+    number: int, ref: str, sha: str, *, title: str, author: str | None, labels: Sequence[str]
+) -> PullRequest:
+    """A request with everybody's texts cut and made safe for a terminal."""
+    return PullRequest(
+        handle=Handle(str(number)),
+        ref=ref,
+        sha=sha,
+        title=_tidy(title),
+        author=_tidy(author or ""),
+        labels=tuple(_tidy(name) for name in labels[:_MOST_LABELS]),
+    )
+
+
+def _tidy(text: str) -> str:
+    return printable(text[:_LONGEST_TEXT])

@@ -1,0 +1,983 @@
+"""git: the only module that starts it. Plumbing on objects and refs; nothing is ever checked out.
+
+A participant's branch is data here: its blobs are read by id and its paths are compared. No program
+that a repository names is run, be it in its files or in its own settings: hook, filter, diff
+driver, ssh command, credential helper. Those of the user's global settings are.
+"""
+
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from threading import Timer
+from typing import IO
+
+from heldout.errors import SetupError, StoreError, quote
+from heldout.files.durable import write_whole
+
+ATTRIBUTES = ".gitattributes"
+"""Where a repository tells git how to write its files into a working tree."""
+
+AS_IT_IS = b"* -text\n"
+"""Its text where every file has a digest: a clone that makes Windows line ends would break them."""
+
+_SAFE = (
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.quotePath=false"),
+    *("-c", "core.autocrlf=false"),
+    *("-c", "commit.gpgSign=false"),
+    *("-c", "log.showSignature=false"),
+    *("-c", "protocol.ext.allow=never"),
+    *("-c", "submodule.recurse=false"),
+    *("-c", "gc.auto=0"),
+    *("-c", "maintenance.auto=false"),
+    *("-c", "core.alternateRefsCommand=true"),
+    *("-c", "init.defaultBranch=main"),
+)
+_SECONDS = 600
+_HEADS = "refs/heads/"
+_BYTE_FOR_BYTE = b"* -text -filter -ident -working-tree-encoding\n"
+_MOST_CHANGES = 100
+_MOST_COMMITS = 100_000
+_SMALL_PACK = 1 << 22
+_TREE = "040000"
+_ABSENT = re.compile("0+")
+_EMPTY_TREES = {
+    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
+# Of the programs at the other end git takes the first that is set, so that only an option counts.
+_UPLOAD = "--upload-pack=git-upload-pack"
+_RECEIVE = "--receive-pack=git-receive-pack"
+# What git runs as a program, and the value that makes it run none; "" clears a list of helpers.
+_PROGRAMS: tuple[tuple[str, str], ...] = (
+    (r"core\.sshcommand", "ssh"),
+    (r"core\.askpass", ""),
+    (r"credential\.(.+\.)?helper", ""),
+    (r"filter\..+\.(clean|smudge|process)", ""),
+    (r"filter\..+\.required", "false"),
+    (r"hook\..+\.command", "true"),
+)
+# Folder and state of its settings -> where git stores its objects and settings, of repositories.
+_STORAGE: dict[tuple[Path, tuple[int, int]], Path] = {}
+# An empty line for the root of a working tree; in a bare repository it may be missing.
+_ROOT = re.compile(r"(?:\n(?:true|false)|true)\n(.+)\n", re.DOTALL)
+_OBJECT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+_LIMITED = re.compile(
+    rb"[Oo]ut of memory|died of signal|malloc failed|mmap failed|File too large|not enough memory"
+    rb"|invalid index-pack output"  # what fetch says when that ends before it has said anything
+)
+_FILTERS = re.compile(rb"< fetch=[^\n]*\bfilter\b")  # in version 2 of the protocol
+_CUT = re.compile(rb"early EOF|disconnect|hung up|[Cc]onnection")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Name and address on a commit."""
+
+    name: str
+    email: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One path that differs between two commits.
+
+    Attributes:
+        status: git's letter: A added, M modified, D deleted, T type changed.
+        mode: mode of the new side, `100644` for a plain file, `040000` for a folder.
+        blob: object id of the new side.
+        path: path in the repository.
+    """
+
+    status: str
+    mode: str
+    blob: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What git may use for what strangers sent, each of its processes for itself.
+
+    On Linux all of them hold; elsewhere the time alone.
+
+    Attributes:
+        memory: bytes.
+        cpu: seconds of a processor.
+        file: bytes of a file that it writes; its output is one.
+        seconds: by the clock, for all of them together.
+    """
+
+    memory: int = 1 << 30
+    cpu: int = 60
+    file: int = 1 << 26
+    seconds: int = _SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteRefs:
+    """What a remote lists.
+
+    Attributes:
+        objects: full ref name -> object.
+        leaves_files_out: whether it can send commits and folders without the files.
+    """
+
+    objects: Mapping[str, str]
+    leaves_files_out: bool
+
+
+class TooMuchError(StoreError):
+    """git ended at one of its bounds: what it looked at is too large, or made to be."""
+
+
+@dataclass(frozen=True)
+class Git:
+    """A git repository, by the root of its working tree (or the folder of a bare one).
+
+    Attributes:
+        root: the folder.
+        environment: what git gets beside the caller's environment, as a token for one remote.
+    """
+
+    root: Path
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def is_repository(self) -> bool:
+        """Whether this very folder is the root of a working tree, or a bare repository."""
+        return self._storage() is not None
+
+    def _storage(self) -> Path | None:
+        """Where git stores objects and settings; `None` where it is no repository. Asked once."""
+        mark = self.root, _config_mark(self.root)
+        if mark not in _STORAGE:
+            asked = ["--show-cdup", "--is-bare-repository", "--git-common-dir"]
+            result = self._start(["rev-parse", *asked])
+            told = _ROOT.fullmatch(_name(result.stdout))
+            if result.returncode != 0 or told is None:
+                return None
+            _STORAGE[mark] = self.root / told[1]
+        return _STORAGE[mark]
+
+    def init(self, branch: str = "main") -> None:
+        """Make it a repository with an empty branch; nothing happens where it is one."""
+        if self.is_repository():
+            return
+        self._run(["init", "-q", "."])
+        if self.branch() != branch:  # before 2.28 git knows neither `-b` nor the setting
+            self._run(["symbolic-ref", "HEAD", f"{_HEADS}{branch}"])
+
+    def unignored(self, *paths: str) -> tuple[str, ...]:
+        """Those of these paths that `git add` would take up; none outside a working tree.
+
+        Args:
+            paths: below the root; they need not exist. What is tracked already is never ignored.
+        """
+        # git takes a path that begins with a colon for a pattern, unless a folder comes first.
+        asked = {b"./" + os.fsencode(path): path for path in paths}
+        data = b"".join(path + b"\0" for path in asked)
+        found = self._start(["check-ignore", "-z", "--stdin"], data=data)
+        if found.returncode not in (0, 1):
+            return ()
+        ignored = found.stdout.split(b"\0")
+        return tuple(path for given, path in asked.items() if given not in ignored)
+
+    def clone(self, source: Path, name: str) -> "Git":
+        """Clone a repository into a folder below this one, its main line checked out."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        self._run(["clone", "-q", str(source.absolute()), name])
+        return Git(self.root / name)
+
+    def refs(self, *patterns: str, commits: bool = True) -> Mapping[str, str]:
+        """Full ref name -> commit, for patterns as `git for-each-ref` takes them.
+
+        Args:
+            patterns: all refs where there is none.
+            commits: whether a ref that names anything but a commit is left out.
+        """
+        form = "--format=%(objecttype) %(objectname) %(refname)"
+        # Only \n ends a line here: a name is whatever bytes its owner pushed, U+2028 among them.
+        lines = self._run(["for-each-ref", form, *patterns]).split(b"\n")[:-1]
+        fields = [_name(line).split(" ", 2) for line in lines]
+        return {name: commit for kind, commit, name in fields if kind == "commit" or not commits}
+
+    def head(self) -> str | None:
+        """The commit that is checked out; `None` before the first."""
+        with suppress(OSError, UnicodeDecodeError):  # a working tree with plain refs needs no git
+            storage = self.root / ".git"
+            name = (storage / "HEAD").read_text("utf-8").rstrip("\n")
+            if name.startswith(f"ref: {_HEADS}"):
+                name = (storage / name.removeprefix("ref: ")).read_text("utf-8").rstrip("\n")
+            if _OBJECT.fullmatch(name):
+                return name
+        result = self._start(["rev-parse", "-q", "--verify", "HEAD^{commit}"])
+        return result.stdout.decode().strip() if result.returncode == 0 else None
+
+    def branch(self) -> str:
+        """Name of the branch that is checked out."""
+        return _name(self._run(["symbolic-ref", "--short", "HEAD"])).removesuffix("\n")
+
+    def main_branch(self) -> str:
+        """Name of the main branch: origin's, as the clone knows it, else the one checked out.
+
+        Where a commit is checked out and no branch, `main`.
+        """
+        for ref, start in (("refs/remotes/origin/HEAD", "refs/remotes/origin/"), ("HEAD", _HEADS)):
+            told = _name(self._start(["symbolic-ref", "-q", ref]).stdout).removesuffix("\n")
+            if told.startswith(start):
+                return told.removeprefix(start)
+        return "main"
+
+    def remotes(self) -> tuple[str, ...]:
+        """Names of the remotes."""
+        return tuple(_name(self._run(["remote"])).split("\n")[:-1])
+
+    def unpushed(self) -> int:
+        """Commits of the branch checked out that its remote's copy lacks.
+
+        By the remote-tracking branch as it was last fetched or pushed: nobody is asked. 0 where
+        there is no remote, and where no branch is checked out.
+        """
+        ref = self.tracked()
+        if ref is None or self.head() is None:
+            return 0
+        known = [f"^{ref}"] if ref in self.refs(ref) else []
+        return int(self._run(["rev-list", "--count", "HEAD", *known]).decode())
+
+    def unpulled(self) -> int:
+        """Commits of the remote's copy that the branch checked out lacks; nobody is asked."""
+        ref = self.tracked()
+        if ref is None or self.head() is None or ref not in self.refs(ref):
+            return 0
+        return int(self._run(["rev-list", "--count", ref, "^HEAD"]).decode())
+
+    def tracked(self) -> str | None:
+        """Where the remote's copy of the branch checked out is kept; `None` without either."""
+        remotes = self.remotes()
+        head = self._start(["symbolic-ref", "-q", "--short", "HEAD"]).stdout
+        branch = _name(head).removesuffix("\n")
+        remote = "origin" if "origin" in remotes else next(iter(remotes), "")
+        return f"refs/remotes/{remote}/{branch}" if remote and branch else None
+
+    def fetch(self, remote: str, *refspecs: str, prune: bool = False) -> None:
+        """Fetch refs from a remote; tags and submodules stay away.
+
+        With `prune`, refs that are gone there are removed here.
+        """
+        options = ["--no-tags", "--no-recurse-submodules", *["--prune"] * prune]
+        self._run(["fetch", "-q", _UPLOAD, *options, "--", remote, *refspecs])
+
+    def push(self, remote: str, refspec: str) -> None:
+        """Push one ref."""
+        self._run(["push", "-q", _RECEIVE, "--", remote, refspec])
+
+    def list_remote(self, remote: str, *patterns: str) -> "RemoteRefs":
+        """What a remote lists now.
+
+        Raises:
+            StoreError: it does not answer.
+            TooMuchError: its list is longer than 64 MiB.
+        """
+        command = ["ls-remote", "-q", _UPLOAD, "--", remote, *patterns]
+        # What a server can do is told on the wire alone. One that cannot leave files out must not
+        # be asked to: over plain files, git 2.39 would start itself again and again.
+        ran = self._start(command, env={"GIT_TRACE_PACKET": "1"}, bounds=Bounds())
+        self._check(command, ran, bounded=True)
+        fields = (_name(line).partition("\t") for line in ran.stdout.split(b"\n")[:-1])
+        return RemoteRefs(
+            objects={ref: found for found, _, ref in fields},
+            leaves_files_out=_FILTERS.search(ran.stderr) is not None,
+        )
+
+    @contextmanager
+    def quarantine(self) -> Iterator["Git"]:
+        """The same repository, but new objects lie aside until `keep`, and are removed at the end.
+
+        Refs made meanwhile are the repository's own: make none.
+        """
+        objects = self.path_of("objects").absolute()
+        # git itself removes what is named so and was left behind.
+        with TemporaryDirectory(dir=objects, prefix="tmp_objdir-heldout-") as aside:
+            settings = {
+                "GIT_OBJECT_DIRECTORY": aside,
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.fspath(objects),
+            }
+            yield replace(self, environment={**self.environment, **settings})
+
+    def keep(self, aside: "Git") -> None:
+        """Take over what was fetched into a quarantine of this repository."""
+        objects = Path(aside.environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"])
+        new = Path(aside.environment["GIT_OBJECT_DIRECTORY"])
+        for single in new.glob("[0-9a-f][0-9a-f]/*"):  # so a server of plain files sends them
+            (objects / single.parent.name).mkdir(exist_ok=True)
+            single.rename(objects / single.parent.name / single.name)
+        for pack in sorted(new.glob("pack/*.pack")):
+            if pack.stat().st_size <= _SMALL_PACK:  # else a pack for each submission, for ever
+                self._run(["unpack-objects", "-q"], data=pack.read_bytes(), bounds=Bounds())
+                continue
+            for ending in (".pack", ".rev", ".idx"):  # the index last: it makes the pack count
+                if (part := pack.with_suffix(ending)).exists():
+                    part.rename(objects / "pack" / part.name)
+
+    def fetch_objects(
+        self, remote: str, wanted: Iterable[str], *, bounds: Bounds, blobs: bool = True
+    ) -> None:
+        """Fetch objects with all that they lead to; no ref is made.
+
+        Args:
+            remote: its name or address.
+            wanted: full names of refs there, or ids of objects.
+            bounds: git's.
+            blobs: whether files come too; only a remote that can leaves them out.
+
+        Raises:
+            StoreError: the remote does not have one of them, or does not answer.
+            TooMuchError: they do not fit into the bounds.
+        """
+        command = ["fetch", "-q", _UPLOAD, "--no-tags", "--no-recurse-submodules"]
+        command += ["--no-write-fetch-head", "--refmap="]  # else branches would move refs here
+        data = "".join(f"{one}\n" for one in wanted).encode("utf-8", "surrogateescape")
+        settings = {"fetch.unpackLimit": "1", "core.bigFileThreshold": "16m", "pack.threads": "1"}
+        if not blobs:
+            # As if it were set for the remote: the option --filter would write it into the config.
+            partial = {"promisor": "true", "partialclonefilter": "blob:none"}
+            settings |= {f"remote.{remote}.{name}": value for name, value in partial.items()}
+        env = _add_settings(self.environment, settings)
+        self._run([*command, "--stdin", "--", remote], data=data, env=env, bounds=bounds)
+
+    def new_objects(self, *tips: str, most: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What commits bring that no ref here leads to: ids of what is here, and of what lacks.
+
+        Raises:
+            TooMuchError: they are more than `most`.
+        """
+        command = ["rev-list", "--objects", "--missing=print", *tips, "--not", "--all"]
+        lines = self._run(command, bounds=Bounds()).split(b"\n")[:-1]
+        if len(lines) > most:
+            raise TooMuchError(f"more than {most:,} new objects")
+        names = [line.split(b" ", 1)[0].decode() for line in lines]
+        lacking = tuple(name.removeprefix("?") for name in names if name.startswith("?"))
+        return tuple(name for name in names if not name.startswith("?")), lacking
+
+    def kinds_and_sizes(self, *objects: str) -> tuple[tuple[str, int], ...]:
+        """Type and bytes of each object.
+
+        Raises:
+            StoreError: git does not have one of them.
+        """
+        asked = "".join(f"{one}\n" for one in objects).encode()
+        form = "--batch-check=%(objecttype) %(objectsize)"
+        told = self._run(["cat-file", form], data=asked, bounds=Bounds()).split(b"\n")[:-1]
+        fields = [line.decode(errors="replace").split(" ") for line in told]
+        for one, field_ in zip(objects, fields, strict=False):
+            if not field_[-1].isdigit():
+                raise StoreError(f"git does not have the object {one}; fetch again")
+        return tuple((kind, int(size)) for kind, size in fields[: len(objects)])
+
+    def set_refs(self, refs: Mapping[str, str | None]) -> None:
+        """Point refs at objects that are here, or with `None` remove them; all or none."""
+        parts = [f"update {ref}\0{one}\0\0" for ref, one in refs.items() if one is not None]
+        gone = [f"delete {ref}\0\0" for ref, one in refs.items() if one is None]
+        data = "".join([*gone, *parts]).encode("utf-8", "surrogateescape")
+        self._run(["update-ref", "--stdin", "-z"], data=data)
+
+    def changes(
+        self, base: str, *tips: str, within: Sequence[str] = ()
+    ) -> Mapping[str, tuple[Change, ...] | StoreError | None]:
+        """What each tip changed since it left `base`, by path; renames are not guessed.
+
+        A folder that is named is looked into, one level deep; of any other its name is given, so
+        that no tree, however deep or wide, is walked. Of more than 100 changes the first are given.
+
+        Args:
+            base: a commit.
+            tips: commits.
+            within: the folders that are looked into, at the root.
+
+        Returns:
+            By tip: its changes; `None` where it has no commit in common with `base`; an error where
+            git could not look at it.
+        """
+        try:
+            return {**self._changes(base, tips, within)}
+        except StoreError:
+            return {tip: self._changes_of(base, tip, within) for tip in dict.fromkeys(tips)}
+
+    def _changes_of(
+        self, base: str, tip: str, within: Sequence[str]
+    ) -> tuple[Change, ...] | StoreError | None:
+        try:
+            return self._changes(base, [tip], within)[tip]
+        except StoreError as error:
+            return error
+
+    def _changes(
+        self, base: str, tips: Sequence[str], within: Sequence[str]
+    ) -> Mapping[str, tuple[Change, ...] | None]:
+        since = self._merge_bases(base, tips)
+        asked = {tip: one for tip, one in since.items() if one is not None and one != tip}
+        roots = self._compare(f"{tip} {one}" for tip, one in asked.items())
+        folders = {
+            tip: [c for _, c in roots.get(tip, ()) if c.path in within and c.mode == _TREE]
+            for tip in asked
+        }
+        before = {(tip, c.path): old for tip in asked for old, c in roots.get(tip, ())}
+        pairs = {
+            (tip, folder.path): (_tree(before[tip, folder.path], like=tip), folder.blob)
+            for tip, found in folders.items()
+            for folder in found
+        }
+        inner = self._compare(f"{old} {new}" for old, new in dict.fromkeys(pairs.values()))
+        changed: dict[str, tuple[Change, ...] | None] = {}
+        for tip, one in since.items():
+            looked = {folder.path for folder in folders.get(tip, ())}
+            here = [change for _, change in roots.get(tip, ()) if change.path not in looked]
+            for name in sorted(looked):
+                found = inner.get(" ".join(pairs[tip, name]), ())
+                here += [replace(change, path=f"{name}/{change.path}") for _, change in found]
+            changed[tip] = None if one is None else tuple(here)
+        return changed
+
+    def _merge_bases(self, base: str, tips: Sequence[str]) -> Mapping[str, str | None]:
+        """The commit at which each tip left `base`; the tip itself where `base` goes back to it."""
+        if not tips:
+            return {}
+        data = "".join(f"{one}\n" for one in (*dict.fromkeys(tips), f"^{base}")).encode()
+        lines = self._run(["rev-list", "--parents", "--stdin"], data=data, bounds=Bounds())
+        parents = {one[0]: one[1:] for line in lines.decode().splitlines() if (one := line.split())}
+        if len(parents) > _MOST_COMMITS:
+            raise TooMuchError(f"more than {_MOST_COMMITS:,} new commits")
+        left: dict[str, str | None] = {}
+        for tip in tips:
+            ends, seen, waiting = set[str](), set[str](), [tip]
+            while waiting:
+                commit = waiting.pop()
+                if commit not in parents:
+                    ends.add(commit)
+                elif commit not in seen:
+                    seen.add(commit)
+                    waiting.extend(parents[commit])
+            # Where a branch took in the main line again, only git knows which is the last.
+            several = len(ends) > 1
+            left[tip] = self._merge_base(base, tip) if several else next(iter(ends), None)
+        return left
+
+    def _merge_base(self, base: str, tip: str) -> str | None:
+        found = self._start(["merge-base", base, tip], bounds=Bounds())
+        return found.stdout.decode().strip() or None
+
+    def _compare(self, pairs: Iterable[str]) -> Mapping[str, list[tuple[str, Change]]]:
+        """The entries that differ, with the old object, by the line git heads them with."""
+        data = "".join(f"{pair}\n" for pair in pairs).encode()
+        if not data:
+            return {}
+        command = ["diff-tree", "--stdin", "-z", "--raw", "--no-abbrev", "--no-renames"]
+        found: defaultdict[str, list[tuple[str, Change]]] = defaultdict(list)
+        fields = iter(self._run(command, data=data, bounds=Bounds()).split(b"\0"))
+        pair = ""
+        for head in fields:
+            line = head
+            if b"\n" in head:  # two trees, then at once the first entry
+                told, _, line = head.partition(b"\n")
+                pair = told.decode()
+            if not line.startswith(b":"):
+                pair = line.decode() or pair
+                continue
+            path = next(fields)
+            if len(found[pair]) <= _MOST_CHANGES:
+                mode, old = (part.decode() for part in line.split(b" ", 3)[0:3:2])
+                was_tree = mode == f":{_TREE}"
+                found[pair].append((old if was_tree else "0", _parse_change(line, path)))
+        return found
+
+    def files(self, commit: str, *folders: str) -> tuple[Change, ...]:
+        """Every path of a commit, as if it were new; links and submodules too.
+
+        Args:
+            commit: its id.
+            folders: at the root; with them what lies just in these, and not below.
+        """
+        paths = ["--", *(f"{folder}/" for folder in folders)] if folders else ["-r"]
+        lines = self._run(["ls-tree", "-z", "--full-tree", commit, *paths])
+        return tuple(_parse_file(line) for line in lines.split(b"\0")[:-1])
+
+    def contains(self, tip: str, commit: str) -> bool:
+        """Whether a commit is `tip` or one that `tip` goes back to."""
+        return self._start(["merge-base", "--is-ancestor", commit, tip]).returncode == 0
+
+    def author(self, commit: str) -> Author:
+        """Author of a commit."""
+        text = self._run(["show", "-s", "--format=%an%x00%ae", commit]).decode(errors="replace")
+        name, _, email = text.strip("\n").partition("\0")
+        return Author(name=name, email=email)
+
+    def configured_author(self) -> Author | None:
+        """Who git would name as author here, `None` where it does not know."""
+        told = (self._start(["config", key]).stdout for key in ("user.name", "user.email"))
+        name, email = (text.decode(errors="replace").strip() for text in told)
+        return Author(name=name, email=email) if name and email else None
+
+    def blob_sizes(self, *blobs: str) -> tuple[int, ...]:
+        """Bytes in each blob.
+
+        Raises:
+            StoreError: git does not have one of them.
+        """
+        return tuple(size for _, size in self.kinds_and_sizes(*blobs)) if blobs else ()
+
+    def read_blob(self, blob: str, *, limit: int) -> bytes:
+        """A blob's bytes.
+
+        Raises:
+            StoreError: git does not have it, or it is larger than `limit` bytes.
+        """
+        (data,) = self.read_blobs(blob, limit=limit)
+        return data
+
+    def read_blobs(self, *blobs: str, limit: int) -> tuple[bytes, ...]:
+        """The bytes of several blobs, by one process.
+
+        Raises:
+            StoreError: git does not have one of them, or it is larger than `limit` bytes.
+        """
+        found = tuple(self._read(blobs, limit=limit))
+        for blob, data in zip(blobs, found, strict=True):
+            if data is None:
+                raise StoreError(f"git does not have the object {blob}; fetch again")
+        return tuple(data for data in found if data is not None)
+
+    def read_path(self, commit: str, path: str, *, limit: int) -> bytes | None:
+        """A file's bytes at a commit, `None` where there is none."""
+        if "\n" in path:
+            raise StoreError(f"{quote(path)}: no path in git may hold a line end here")
+        (data,) = self._read([f"{commit}:{path}"], limit=limit)
+        return data
+
+    def _read(self, names: Sequence[str], *, limit: int) -> Iterator[bytes | None]:
+        """What lies under each name: `None` for nothing. No byte of what is too large is read.
+
+        Raises:
+            StoreError: something there is no file, or is larger than `limit` bytes.
+        """
+        if not names:
+            return
+        silent = subprocess.PIPE, subprocess.DEVNULL
+        with (
+            self._running(["cat-file", "--batch"], talk=True, files=silent) as process,
+            _ending(process, seconds=_SECONDS),
+        ):
+            asks, answers = process.stdin, process.stdout
+            assert asks is not None  # noqa: S101 - both are pipes
+            assert answers is not None  # noqa: S101
+            for name in names:
+                with suppress(BrokenPipeError):  # it ended: the answer below is missing
+                    asks.write(name.encode("utf-8", "surrogateescape") + b"\n")
+                    asks.flush()
+                told = answers.readline().decode("utf-8", "surrogateescape")
+                if told.endswith(" missing\n"):
+                    yield None
+                    continue
+                kind, _, size = told.rstrip("\n").rpartition(" ")
+                if not kind.endswith(" blob") or not size.isdigit():
+                    said = told.strip() or "it ended"
+                    raise StoreError(f"git does not have the file {name}: {said}")
+                if int(size) > limit:
+                    raise StoreError(
+                        f"a file of {int(size):,} bytes in git, at most {limit:,} are taken"
+                    )
+                data = answers.read(int(size) + 1)
+                if len(data) <= int(size):
+                    raise StoreError(f"git ended before it had sent the file {name}")
+                yield data[:-1]
+
+    def versions(self, path: str, *, most: int) -> tuple[str, ...]:
+        """The commits of the branch that changed a file, the newest first."""
+        told = ["rev-list", f"--max-count={most}", "HEAD", "--", f":(literal){path}"]
+        return tuple(self._run(told).decode().split())
+
+    def commit_on(
+        self,
+        branch: str,
+        parent: str,
+        files: Mapping[str, bytes],
+        *,
+        message: str,
+        author: Author,
+        at: datetime,
+    ) -> str:
+        """Point a branch at a new commit: `parent` with these files, working tree untouched.
+
+        Returns:
+            The commit. A branch that already is `parent` plus these files stays as it is.
+        """
+        with self._scratch_index() as index:
+            self._run(["read-tree", parent], env=index)
+            self._put(files, env=index)
+            tree = self._run(["write-tree"], env=index).decode().strip()
+        ref = f"refs/heads/{branch}"
+        now = self.refs(ref).get(ref)
+        if now and self._run(["rev-parse", f"{now}^{{tree}}"]).decode().strip() == tree:
+            return now
+        env = _signature(author, at)
+        commit = self._run(["commit-tree", tree, "-p", parent, "-m", message], env=env)
+        self._run(["update-ref", ref, commit.decode().strip(), now or "0" * 40])
+        return commit.decode().strip()
+
+    def commit_paths(
+        self,
+        paths: Sequence[str],
+        *,
+        message: str,
+        author: Author,
+        at: datetime,
+        without: Sequence[str] = (),
+    ) -> str | None:
+        """Commit the state of these paths of the working tree, and of nothing else.
+
+        Args:
+            paths: files and folders.
+            message: of the commit.
+            author: its author and committer.
+            at: its time.
+            without: files in these folders that are left out.
+
+        Returns:
+            The commit, or `None` where nothing differs.
+        """
+        present = [path for path in paths if (self.root / path).exists()]
+        present += [f":(exclude,literal){path}" for path in without]
+        self._run(["add", "--force", "--", *present])
+        look = ["diff", "--cached", "--quiet", "--no-ext-diff", "--no-textconv", "--", *present]
+        if self._start(look).returncode == 0:
+            return None
+        command = ["commit", "-q", "--no-verify", "--only", "-m", message, "--", *present]
+        self._run(command, env=_signature(author, at))
+        return self.head()
+
+    def make_commit(
+        self,
+        paths: Sequence[str],
+        files: Mapping[str, bytes],
+        *,
+        message: str,
+        author: Author,
+        at: datetime,
+    ) -> str:
+        """Make a commit on top of the one checked out, to which no branch points yet.
+
+        What is missing on disk stays in it. The index holds it until it is moved to or unstaged.
+
+        Args:
+            paths: of the working tree, as they are there; all must exist.
+            files: path to content, whatever the working tree has.
+            message: of the commit.
+            author: its author and committer.
+            at: its time.
+        """
+        self.unstage()
+        literal = {"GIT_LITERAL_PATHSPECS": "1"}
+        self._run(["add", "--force", "--ignore-removal", "--", *paths], env=literal)
+        self._put(files)
+        tree = self._run(["write-tree"]).decode().strip()
+        head = self.head()
+        command = ["commit-tree", tree, *(["-p", head] if head else []), "-m", message]
+        return self._run(command, env=_signature(author, at)).decode().strip()
+
+    def move_branch(self, commit: str) -> None:
+        """Point the branch checked out and the index to a commit; no file is touched."""
+        self._run(["update-ref", "HEAD", commit])
+        self.unstage()
+
+    def unstage(self) -> None:
+        """Bring the index back to the commit checked out; no file is touched."""
+        head = self.head()
+        self._run(["read-tree", *(["--reset", head] if head else ["--empty"])])
+
+    def keep_bytes(self) -> None:
+        """Let no attribute change a file on its way into this repository or out of it."""
+        write_whole(self.path_of("info/attributes"), _BYTE_FOR_BYTE)
+
+    def _put(self, files: Mapping[str, bytes], *, env: Mapping[str, str] | None = None) -> None:
+        """Put contents into an index, whatever the working tree has."""
+        for path, data in files.items():
+            blob = self._run(["hash-object", "-w", "--stdin"], data=data).decode().strip()
+            entry = f"100644,{blob},{path}"
+            self._run(["update-index", "--add", "--cacheinfo", entry], env=env)
+
+    @contextmanager
+    def _scratch_index(self) -> Iterator[Mapping[str, str]]:
+        with TemporaryDirectory(prefix="heldout-index-") as folder:
+            yield {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+
+    def path_of(self, name: str) -> Path:
+        """Where a file lies that git stores beside its own, for all working trees."""
+        if (storage := self._storage()) is None:
+            raise StoreError(f"{self.root} is not a git repository")
+        return storage / name
+
+    def _run(
+        self,
+        arguments: Sequence[str],
+        *,
+        data: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        bounds: Bounds | None = None,
+    ) -> bytes:
+        result = self._start(arguments, data=data, env=env, bounds=bounds)
+        self._check(arguments, result, bounded=bounds is not None)
+        return result.stdout
+
+    def _check(
+        self,
+        arguments: Sequence[str],
+        result: subprocess.CompletedProcess[bytes],
+        *,
+        bounded: bool,
+    ) -> None:
+        if result.returncode == 0:
+            return
+        ended = _LIMITED.search(result.stderr) and not _CUT.search(result.stderr)
+        if bounded and (result.returncode < 0 or ended):
+            raise TooMuchError(f"git {arguments[0]} needs more memory, time or room than it may")
+        said = result.stderr.decode(errors="replace").strip()
+        raise StoreError(f"git {arguments[0]} failed: {_explain(said)}")
+
+    def _start(
+        self,
+        arguments: Sequence[str],
+        *,
+        data: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        bounds: Bounds | None = None,
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run git to its end; whatever ends us ends it with all that it started.
+
+        With bounds it writes into files, whose size the system limits, and never into our memory.
+        """
+        seconds = _SECONDS if bounds is None else bounds.seconds
+        with ExitStack() as stack:
+            files = () if bounds is None else [stack.enter_context(TemporaryFile()) for _ in "oe"]
+            running = self._running(arguments, talk=data is not None, files=files, env=env)
+            process = stack.enter_context(running)
+            if bounds is not None:
+                _bound(process.pid, bounds)
+            try:
+                told = process.communicate(data, timeout=seconds)
+            except subprocess.TimeoutExpired:
+                raise StoreError(f"git {arguments[0]} took over {seconds} s") from None
+            read = [_read_back(file) for file in files] or told
+            return subprocess.CompletedProcess(process.args, process.returncode, *read)
+
+    @contextmanager
+    def _running(
+        self,
+        arguments: Sequence[str],
+        *,
+        talk: bool,
+        files: Sequence[IO[bytes] | int] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> Iterator["subprocess.Popen[bytes]"]:
+        """Run git beside us; the end of the block ends it, with all that it started.
+
+        Args:
+            arguments: of git.
+            talk: whether something is written to its standard input.
+            files: where its output and its errors go; without them into pipes.
+            env: beside the caller's and the repository's environment.
+        """
+        overrides, environment = _own_settings(self.root, _config_mark(self.root))
+        out, err = files or (subprocess.PIPE, subprocess.PIPE)
+        try:
+            process = subprocess.Popen(  # noqa: S603 - fixed program, no shell
+                ["git", *_SAFE, *overrides, *arguments],  # noqa: S607 - found on the user's PATH by intent
+                cwd=self.root,
+                stdin=subprocess.PIPE if talk else subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env={**_environment(), **environment, **self.environment, **(env or {})},
+                # A push, of our own data, may ask for a passphrase on the terminal, which a
+                # session of its own would not have.
+                start_new_session=arguments[0] != "push",
+            )
+        except FileNotFoundError:
+            raise SetupError("git is not installed, or the folder is gone") from None
+        try:
+            yield process
+        finally:
+            _end_all(process)
+
+
+def _bound(pid: int, bounds: Bounds) -> None:
+    """Limit a process that has just been started, and with it all that it will start."""
+    if sys.platform != "linux":
+        return
+    # Of memory only what is written to counts: packs that are mapped to be read do not.
+    for kind, most in (
+        (resource.RLIMIT_DATA, bounds.memory),
+        (resource.RLIMIT_CPU, bounds.cpu),
+        (resource.RLIMIT_FSIZE, bounds.file),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with suppress(ProcessLookupError):
+            hard = resource.prlimit(pid, kind)[1]
+            least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.prlimit(pid, kind, (least, least))
+
+
+def _end_all(process: "subprocess.Popen[bytes]") -> None:
+    """End a process that still runs, with all that it started: `git fetch` starts several."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            group = os.getpgid(process.pid)
+            kill = os.kill if group == os.getpgrp() else os.killpg
+            kill(process.pid, signal.SIGKILL)
+        process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()
+
+
+@contextmanager
+def _ending(process: "subprocess.Popen[bytes]", *, seconds: float) -> Iterator[None]:
+    """End a process that takes longer than this."""
+    timer = Timer(seconds, process.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _read_back(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read()
+
+
+def _config_mark(root: Path) -> tuple[int, int]:
+    """Changes when a repository's own settings do."""
+    for path in (root / ".git" / "config", root / "config", root / ".git"):
+        with suppress(OSError):
+            found = path.stat()
+            return found.st_mtime_ns, found.st_size
+    return 0, 0
+
+
+@cache
+def _own_settings(root: Path, _mark: tuple[int, int]) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """Options and environment that take back what a repository's own settings would run.
+
+    In their place stands what the user's or the machine's settings say, or nothing.
+
+    Raises:
+        StoreError: git cannot read its settings, or cannot say whose they are (before 2.26).
+    """
+    command = ["git", "config", "--list", "--show-scope", "-z"]
+    try:
+        ran = subprocess.run(  # noqa: S603 - fixed program, no shell
+            command,
+            cwd=root,
+            capture_output=True,
+            env=_environment(),
+            check=False,
+            timeout=_SECONDS,
+        )
+    except FileNotFoundError:
+        raise SetupError("git is not installed, or the folder is gone") from None
+    if ran.returncode != 0:
+        raise StoreError(f"git config failed: {_explain(ran.stderr.decode(errors='replace'))}")
+    fields = _name(ran.stdout).split("\0")
+    own, others = set[str](), defaultdict[str, list[str]](list)
+    for scope, setting in zip(fields[0::2], fields[1::2], strict=False):
+        key, _, value = setting.partition("\n")
+        if scope in ("local", "worktree"):
+            own.add(key)
+        else:
+            others[key].append(value)
+    options: list[str] = []
+    for key in sorted(own):
+        neutral = next(
+            (value for form, value in _PROGRAMS if re.fullmatch(form, key, re.IGNORECASE)), None
+        )
+        if neutral is not None:
+            several = key.endswith(".helper")
+            values = ["", *others[key]] if several else [(others[key] or [neutral])[-1]]
+            options += [part for value in values for part in ("-c", f"{key}={value}")]
+    # Of several proxies git takes the first, so that no later setting can replace one.
+    proxied = any(key.lower() == "core.gitproxy" for key in own)
+    return tuple(options), {"GIT_PROXY_COMMAND": ""} if proxied else {}
+
+
+def _add_settings(environment: Mapping[str, str], settings: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment that gives git more settings for one call (git 2.31)."""
+    count = int(environment.get("GIT_CONFIG_COUNT", "0"))
+    added = {"GIT_CONFIG_COUNT": str(count + len(settings))}
+    for number, (key, value) in enumerate(settings.items(), count):
+        added |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return added
+
+
+def _tree(old: str, *, like: str) -> str:
+    """The tree that a folder had before; the empty one where there was none."""
+    return _EMPTY_TREES[len(like)] if _ABSENT.fullmatch(old) else old
+
+
+def _name(data: bytes) -> str:
+    """A name in git, which may be any bytes; git is given the same ones back."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _explain(said: str) -> str:
+    """The line that tells most of what git said on standard error."""
+    if lock := re.search(r"Unable to create '(.+\.lock)': File exists", said):
+        return (
+            f"{lock[1]} exists: another git is at work here, or one was killed. "
+            f"When none is running: rm {lock[1]}, then call again"
+        )
+    lines = [line for line in said.splitlines() if not line.startswith("hint:")]
+    telling = [line for line in lines if line.startswith(("fatal:", "error:"))]
+    return (telling or lines or ["no message"])[0]
+
+
+def _environment() -> dict[str, str]:
+    """The caller's environment, without what would make git act on another repository."""
+    kept = {k: v for k, v in os.environ.items() if not re.match(r"GIT_(?!SSH|ASKPASS|EXEC)", k)}
+    return {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+
+
+def _signature(author: Author, at: datetime) -> Mapping[str, str]:
+    date = f"@{int(at.timestamp())} +0000"
+    return {
+        "GIT_AUTHOR_DATE": date,
+        "GIT_COMMITTER_DATE": date,
+        "GIT_AUTHOR_NAME": author.name,
+        "GIT_AUTHOR_EMAIL": author.email,
+        "GIT_COMMITTER_NAME": author.name,
+        "GIT_COMMITTER_EMAIL": author.email,
+    }
+
+
+def _parse_change(head: bytes, path: bytes) -> Change:
+    _, mode, _, blob, status = head.decode("ascii").removeprefix(":").split(" ")
+    return Change(
+        status=status[0], mode=mode, blob=blob, path=path.decode("utf-8", "backslashreplace")
+    )
+
+
+def _parse_file(line: bytes) -> Change:
+    head, _, path = line.partition(b"\t")
+    mode, _, blob = head.decode("ascii").split(" ")
+    return Change(status="A", mode=mode, blob=blob, path=path.decode("utf-8", "backslashreplace"))

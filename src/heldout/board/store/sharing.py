@@ -1,0 +1,526 @@
+"""A vault that several organisers share: each has a clone, and a private git remote is between.
+
+An event counts when its push has succeeded. Its commit is made beside the branch, with all files
+that belong to it, and pushed without force; only then do branch and `events.jsonl` here follow. So
+a crash or a lost connection leaves nothing half done: the next call asks the remote, and the event
+is there or it never was. A push is accepted only on top of what its sender knew, so of two
+organisers at once one is first, and the other has to look at the new history before it decides.
+
+What comes from the remote is data: its files are read by their ids and written by us, nothing is
+checked out. A history that is not ours with events added is refused, and ours stays as it is.
+
+Private keys never go into git: each organiser's own lies in `identities/`, outside it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from heldout.board.log.events import Entry, format_entry, parse_log
+from heldout.board.log.history import read_history
+from heldout.board.rules.changes import held_out_file, held_out_name
+from heldout.board.store.git import AS_IT_IS, ATTRIBUTES, Author, Change, Git
+from heldout.errors import StoreError, printable, quote
+from heldout.files.durable import Folder
+from heldout.ids import digest_bytes
+
+# Which files of a vault its organisers share, and which of them the log vouches for.
+#
+# Whoever can write to the remote can put any bytes there. So a file is sent and taken over only as
+# far as something else says what it has to be: its name, which is its digest, or an event that
+# holds its digest. Held-out labels wait for the event that commits to them, true scores and
+# signatures for the one that was logged with them.
+
+EVENTS = "events.jsonl"
+"""The vault's log."""
+
+GITIGNORE = ".gitignore"
+"""Where a vault keeps `IGNORED`."""
+
+IGNORED = b"identities/\nfounding\nlock\nrefused\n.writing-*\n"
+"""A vault's .gitignore: private keys, and what is about this machine alone."""
+
+KEPT: Mapping[str, str] = {"scores": ".json", "signatures": ".npz"}
+"""Folder of what opening a submission gave -> how the name of its file there ends."""
+
+SHARED_FOLDERS = ("labels", "sealed", *KEPT)
+"""The folders of a vault that every organiser has alike."""
+
+Standing = Literal["logged", "unlogged", "wrong"]
+"""`logged`: what it has to be. `unlogged`: nothing says what it has to be, or it could be made
+anew from what does. `wrong`: something else than what it has to be."""
+
+_SHARED = re.compile(
+    rf"{re.escape(GITIGNORE)}|{re.escape(ATTRIBUTES)}|{re.escape(EVENTS)}"
+    rf"|({'|'.join(SHARED_FOLDERS)})(/[^/.\x00-\x1f\x7f][^/\x00-\x1f\x7f]*)+"
+)
+_PLAIN = "100644"
+_DIGEST = re.compile(rb"[0-9a-f]{64}")
+_TAR = re.compile(r".*\.tar\.(age|enc)")
+
+
+def kept_path(folder: str, submission: str) -> str:
+    """Path in the vault of what is kept of a submission; `folder` is a key of `KEPT`."""
+    return f"{folder}/{submission}{KEPT[folder]}"
+
+
+def logged_files(entries: Sequence[Entry]) -> dict[str, str]:
+    """Path in the vault -> SHA-256, of every file that the log has the digest of.
+
+    Args:
+        entries: the vault's log, verified.
+    """
+    history = read_history(entries)
+    labels = {f"labels/{held_out_file(name)}": digest for name, digest in history.labels.items()}
+    kept = {
+        kept_path(folder, submission.id): digest
+        for submission in history.submissions.values()
+        for folder, digest in submission.kept.items()
+    }
+    return {**labels, **kept}
+
+
+def unneeded_runs(entries: Sequence[Entry]) -> frozenset[str]:
+    """SHA-256 of the sealed runs that only rejected and withdrawn submissions have.
+
+    Nothing opens these runs again: later ones are compared with their signatures. Key and metadata
+    are small, and needed where an owner's files come after a spoiled copy of them.
+
+    Args:
+        entries: the vault's log, verified.
+    """
+    every = read_history(entries).submissions.values()
+    decided = {one.id for one in every if one.status in ("rejected", "withdrawn")}
+    runs: set[str] = set()
+    needed: set[str] = set()
+    for entry in entries:
+        if entry.event.submission in decided:
+            for name, digest in (entry.get("files") or {}).items():
+                (runs if _TAR.fullmatch(name) else needed).add(digest)
+        elif decided:  # any mention counts: other submissions, labels, baselines, evidence
+            needed.update(found.decode() for found in _DIGEST.findall(format_entry(entry)))
+    return frozenset(runs - needed)
+
+
+def judge_file(path: str, data: bytes, logged: Mapping[str, str]) -> Standing:
+    """Hold a file against what it has to be.
+
+    Args:
+        path: in the vault, in one of `SHARED_FOLDERS`, or its `.gitattributes`.
+        data: its bytes.
+        logged: as `logged_files` gives it.
+    """
+    if path == ATTRIBUTES:
+        return "logged" if data == AS_IT_IS else "wrong"
+    folder, _, name = path.partition("/")
+    if folder == "labels" and held_out_name(name) is None:
+        return "logged"  # it decides no score
+    expected = name if folder == "sealed" else logged.get(path)
+    if expected == digest_bytes(data):
+        return "logged"
+    return "unlogged" if expected is None or folder in KEPT else "wrong"
+
+
+def check_plain(files: Sequence[Change], *, whose: str, then: str) -> None:
+    """Refuse a commit that holds anything but plain files of a vault.
+
+    Args:
+        files: all that it holds.
+        whose: who has it, for the error.
+        then: what the reader should know besides.
+
+    Raises:
+        StoreError: it does.
+    """
+    for file in files:
+        if file.path.startswith("identities/"):
+            raise StoreError(
+                f"{whose} has {quote(file.path)} in git: a private key never belongs there. Take "
+                f"it out, and make a new one (heldout board rekey); {then}"
+            )
+        if file.mode != _PLAIN or not _SHARED.fullmatch(file.path):
+            raise StoreError(f"{whose} has {quote(file.path)}, no plain file of a vault; {then}")
+
+
+# Rules that a vault has and a board's folder lacks: another organiser put them in force.
+#
+# Or a change of keys was stopped between its event and the file.
+
+
+def newer_rules(text: str, *, public: Sequence[Entry], entries: Sequence[Entry]) -> str | None:
+    """The rules that a vault has, where a board's folder lacks them.
+
+    Without this a board.toml that is merely old would look like an edit that takes theirs back.
+
+    Args:
+        text: board.toml as it stands in the folder.
+        public: the log of the same folder.
+        entries: the vault's log.
+
+    Returns:
+        The text to write, `None` where the folder's is in force, or an edit of it.
+
+    Raises:
+        StoreError: it was edited without knowing them.
+    """
+    number, rules = _last_rules(entries)
+    if text == rules or number < len(public):
+        return None
+    if text == _last_rules(public)[1]:
+        return rules
+    raise StoreError(
+        f"board.toml was edited here, and other rules came first (event {number}): "
+        "put your edit aside (git stash in the board), call again, then edit once more"
+    )
+
+
+def newer_agreement(
+    board: Folder, *, public: Sequence[Entry], entries: Sequence[Entry]
+) -> tuple[str, str] | None:
+    """Path and text of the agreement that a vault has, where a board's folder has the one before.
+
+    Args:
+        board: its folder.
+        public: the log of the same folder.
+        entries: the vault's log.
+    """
+    older, newer = (_last_agreement(log) for log in (public, entries))
+    if older is None or newer is None or older.hash == newer.hash:
+        return None
+    path, text = str(newer.get("path")), str(newer.get("text"))
+    data = board.find(path)
+    if older.get("path") != path or data is None:
+        return None
+    same = digest_bytes(data) == older.get("sha256")
+    return (path, text) if same and older.get("sha256") != newer.get("sha256") else None
+
+
+def _last_agreement(entries: Sequence[Entry]) -> Entry | None:
+    found = (entry for entry in reversed(entries) if entry.event.kind == "changed-agreement")
+    return next(found, None)
+
+
+def _last_rules(entries: Sequence[Entry]) -> tuple[int, str]:
+    """Since which event the rules have been as they are, and their text."""
+    since, rules = -1, ""
+    for entry in entries:
+        text = entry.event.public.get("board.toml", rules)
+        if text != rules:
+            since, rules = entry.event.seq, text
+    return since, rules
+
+
+_MOST_BYTES = 1 << 32
+_MOST_NAMES = 5
+_NO_ADDRESS = "heldout@localhost"
+_PUSHES = 3
+_KEPT = "nothing was done, the vault here is as it was (docs/organisers.md says how to go on)"
+
+
+class OvertakenError(StoreError):
+    """Another organiser's event came first; this one did not happen, and has to be judged anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sharing:
+    """A vault's clone and its remote.
+
+    Attributes:
+        git: the clone; its folder is the vault's.
+        remote: name of the private remote.
+        branch: the branch that every organiser has, the same here and there.
+    """
+
+    git: Git
+    remote: str
+    branch: str
+
+    def synchronise(self) -> tuple[str, ...]:
+        """Ask the remote, take over what others did, and send what it lacks; the lock is held.
+
+        Returns:
+            What a person should know of it, in sentences.
+
+        Raises:
+            StoreError: the remote does not answer, or its history is not ours with events added;
+                nothing is changed.
+        """
+        self.git.keep_bytes()
+        self.git.unstage()  # what a killed call left there, a commit made by hand would take up
+        self._files.write_whole(GITIGNORE, IGNORED, mode=0o600)
+        self._files.write_whole(ATTRIBUTES, AS_IT_IS, mode=0o600)
+        tip = self._fetch()
+        ours, theirs = self._files.read_lines(EVENTS), self._read_log(tip)
+        self._check_continues(ours, theirs)
+        log = max(ours, theirs, key=len)
+        taken = _Taken() if tip is None else self._meet(tip, log)
+        told = [*taken.tell(self.remote, grown=log != ours)]
+        if log != ours:
+            self._files.write_whole(EVENTS, log, mode=0o600)
+            told.insert(0, f"taken over from {self.remote}: {_tell(_since(log, ours))}")
+        elif log != theirs:
+            self.record(log)
+            told.append(f"sent to {self.remote}, which lacked it: {_tell(_since(log, theirs))}")
+        return tuple(told)
+
+    def record(self, log: bytes) -> None:
+        """Make the last event of a log happen: one commit with all that belongs to it, one push.
+
+        Args:
+            log: the whole log; `events.jsonl` may still lack its last line.
+
+        Raises:
+            OvertakenError: another organiser's event came first.
+            StoreError: the remote did not take it, or does not say whether it did.
+        """
+        entries = parse_log(log, path=EVENTS)
+        last = entries[-1]
+        known = self._tip()
+        commit = self.git.make_commit(
+            self._paths(entries),
+            {EVENTS: log},
+            message=f"event {last.event.seq}: {last.event.kind} {last.event.submission or ''}",
+            author=self.git.configured_author() or Author(name=last.event.by, email=_NO_ADDRESS),
+            at=last.time,
+        )
+        check_plain(self.git.files(commit), whose="the vault", then=_KEPT)
+        self._push(commit, known, last)
+        self.git.move_branch(commit)
+
+    def _push(self, commit: str, known: str | None, last: Entry) -> None:
+        """Send a commit; again where the remote refused it and has not moved.
+
+        It is taking another organiser's push just then, which holds the branch's lock, or it takes
+        nothing: only asking again tells.
+        """
+        refused: StoreError | None = None
+        for _ in range(_PUSHES):
+            try:
+                self.git.push(self.remote, f"{commit}:refs/heads/{self.branch}")
+            except StoreError as error:
+                refused = error
+                if self._has_arrived(commit, known, last, error):
+                    return
+            else:
+                return
+        raise StoreError(
+            f"{self.remote} did not take event {last.event.seq}, so it did not happen ({refused})"
+        )
+
+    @property
+    def _files(self) -> Folder:
+        return Folder(self.git.root)
+
+    def _tip(self) -> str | None:
+        """The remote's commit as it was last heard of."""
+        ref = f"refs/remotes/{self.remote}/{self.branch}"
+        return self.git.refs(ref).get(ref)
+
+    def _fetch(self) -> str | None:
+        """The remote's commit now, `None` where it has none yet."""
+        remote = self.remote
+        try:
+            self.git.fetch(remote, f"+refs/heads/*:refs/remotes/{remote}/*", prune=True)
+        except StoreError as error:
+            raise StoreError(
+                f"the vault is shared, and its remote {remote} does not answer ({error}); {_KEPT}"
+            ) from None
+        tip = self._tip()
+        others = self.git.refs(f"refs/remotes/{remote}/")
+        if tip is None and others:
+            other = printable(min(others).rpartition("/")[2])
+            raise StoreError(
+                f"the vault is on the branch {self.branch}, but its remote has {other}: two "
+                f"branches would be two histories; {_KEPT}"
+            )
+        return tip
+
+    def _read_log(self, tip: str | None) -> bytes:
+        """The log of the remote, verified; empty where there is none yet."""
+        if tip is None:
+            return b""
+        data = self.git.read_path(tip, EVENTS, limit=_MOST_BYTES)
+        if data is None or not data.endswith(b"\n"):
+            raise StoreError(
+                f"the remote {self.remote} has no whole {EVENTS}: it must be empty at first, and "
+                f"nothing but a vault's then; {_KEPT}"
+            )
+        try:
+            parse_log(data, path=f"{self.remote}:{EVENTS}")
+        except StoreError as error:
+            raise StoreError(f"{error}; {_KEPT}") from None
+        return data
+
+    def _check_continues(self, ours: bytes, theirs: bytes) -> None:
+        """Refuse a remote whose log is neither the beginning of ours nor ours with events added."""
+        pairs = zip(ours.split(b"\n")[:-1], theirs.split(b"\n")[:-1], strict=False)
+        for number, (mine, other) in enumerate(pairs):
+            if mine != other:
+                raise StoreError(
+                    f"the remote {self.remote} has another history: its event {number} is not the "
+                    f"one in the vault here. Somebody rewrote it, or it is another board's; {_KEPT}"
+                )
+
+    def _meet(self, tip: str, log: bytes) -> "_Taken":
+        """Bring the files and the branch here to the remote's commit, where that goes on from us.
+
+        Commits that were made here by hand stay, and are sent with the next event.
+        """
+        files, head = self.git.files(tip), self.git.head()
+        check_plain(files, whose=f"the remote {self.remote}", then=_KEPT)
+        if head is not None and self.git.contains(head, tip):
+            return _Taken()
+        if head is not None and not self.git.contains(tip, head):
+            raise StoreError(
+                f"the vault and its remote {self.remote} have the same events, but commits of "
+                f"their own: somebody rewrote it, or committed by hand; {_KEPT}"
+            )
+        known = {} if head is None else {file.path: file.blob for file in self.git.files(head)}
+        if gone := sorted(known.keys() - {file.path for file in files} - _unneeded(log)):
+            raise StoreError(f"the remote {self.remote} has lost {quote(gone[0])}; {_KEPT}")
+        taken = self._take(files, known, log)
+        self.git.move_branch(tip)
+        return taken
+
+    def _take(self, files: Sequence[Change], known: Mapping[str, str], log: bytes) -> "_Taken":
+        """Write the files that are new or changed; none before all of them were looked at."""
+        logged = logged_files(parse_log(log, path=EVENTS))
+        own = {EVENTS, GITIGNORE, *_unneeded(log)}
+        fresh: list[Change] = []
+        left: list[Change] = []
+        for file in (f for f in files if f.path not in own and self._is_news(f, known)):
+            data = self._read(file.blob)
+            standing = judge_file(file.path, data, logged)
+            if standing == "wrong":
+                ours = file.path == ATTRIBUTES
+                right = "heldout's own" if ours else "the file that the log has the digest of"
+                raise StoreError(f"{file.path} at the remote {self.remote} is not {right}; {_KEPT}")
+            (fresh if standing == "logged" else left).append(file)
+            if file.path.startswith("labels/") and standing == "logged":
+                self._check_unedited(file.path, data, known.get(file.path))
+        for file in fresh:
+            self._files.write_whole(file.path, self._read(file.blob), mode=0o600)
+        return _Taken(files=tuple(f.path for f in fresh), left=tuple(f.path for f in left))
+
+    def _is_news(self, file: Change, known: Mapping[str, str]) -> bool:
+        """Whether it changed there, or is not here: left at the remote before, or lost since."""
+        return known.get(file.path) != file.blob or not self._files.is_file(file.path)
+
+    def _read(self, blob: str) -> bytes:
+        return self.git.read_blob(blob, limit=_MOST_BYTES)
+
+    def _check_unedited(self, path: str, data: bytes, before: str | None) -> None:
+        """Refuse to write over labels that were edited here and not logged."""
+        found = self._files.find(path)
+        mine = data if found is None else found
+        if mine != data and (before is None or mine != self._read(before)):
+            raise StoreError(
+                f"{self._files.path(path)} was edited here, and another organiser's labels came "
+                f"first: move yours out of the vault, call again, and compare; {_KEPT}"
+            )
+
+    def _paths(self, entries: Sequence[Entry]) -> tuple[str, ...]:
+        """What a commit takes from the folder: what has its event by now, and no edited file."""
+        logged = logged_files(entries)
+        paths = [GITIGNORE, ATTRIBUTES, *(["sealed"] if self._files.is_folder("sealed") else [])]
+        for folder in (name for name in SHARED_FOLDERS if name != "sealed"):
+            for path in (f"{folder}/{name}" for name in self._files.names(folder)):
+                data = self._files.find(path)
+                standing = "unlogged" if data is None else judge_file(path, data, logged)
+                if standing == "wrong" and self.git.head() is None:
+                    raise StoreError(
+                        f"{self._files.path(path)} was edited: log it (heldout correct) before the "
+                        "vault is shared"
+                    )
+                if standing == "logged":
+                    paths.append(path)
+        return tuple(paths)
+
+    def _has_arrived(self, commit: str, known: str | None, last: Entry, error: StoreError) -> bool:
+        """Whether a push that failed had arrived all the same; raises where another came first."""
+        number = last.event.seq
+        self.git.unstage()
+        try:
+            tip = self._fetch()
+        except StoreError:
+            raise StoreError(
+                f"{self.remote} did not say whether it took event {number} ({error}); call again "
+                "when it answers: the event is there then, or it never happened"
+            ) from None
+        if tip is not None and self.git.contains(tip, commit):
+            return True
+        if tip == known:
+            return False
+        first = parse_log(self._read_log(tip), path=EVENTS)[number:]
+        told = _tell(first) if first else "the vault's remote changed"
+        raise OvertakenError(f"another organiser was first: {told}; event {number} did not happen")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """What became of files at the remote that are not those here.
+
+    Attributes:
+        files: taken over.
+        left: not taken over.
+    """
+
+    files: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    def tell(self, remote: str, *, grown: bool) -> Iterator[str]:
+        """What a person should know of it; files that came with events are told by these."""
+        if self.files and not grown:
+            yield f"taken over from {remote} without an event: {_list_names(self.files)}"
+        if self.left:
+            yield (
+                f"not taken over from {remote}, for no event has their digests: "
+                f"{_list_names(self.left)}"
+            )
+
+
+def find_sharing(root: Path) -> Sharing | None:
+    """How a vault is shared, `None` where it is no clone with a remote; git is not started then.
+
+    Raises:
+        StoreError: it has a remote, but no branch to share.
+    """
+    git = Git(root)
+    remotes = git.remotes() if (root / ".git").exists() else ()
+    if not remotes:
+        return None
+    if "origin" not in remotes and len(remotes) > 1:
+        raise StoreError(f"the vault has several remotes; name the one to share origin ({root})")
+    remote = "origin" if "origin" in remotes else remotes[0]
+    try:
+        return Sharing(git=git, remote=remote, branch=git.branch())
+    except StoreError:
+        raise StoreError(
+            f"the vault has no branch checked out: git -C {root} switch main"
+        ) from None
+
+
+def _unneeded(log: bytes) -> frozenset[str]:
+    """The runs that are removed from every clone's folder; git's history may still hold them."""
+    return frozenset(f"sealed/{digest}" for digest in unneeded_runs(parse_log(log, path=EVENTS)))
+
+
+def _since(log: bytes, known: bytes) -> Sequence[Entry]:
+    return parse_log(log, path=EVENTS)[known.count(b"\n") :]
+
+
+def _tell(entries: Sequence[Entry]) -> str:
+    """Some events in a few words; the last one by name."""
+    last = entries[-1].event
+    about = f" {last.submission}" if last.submission else ""
+    told = f"event {last.seq}, {last.kind}{about}, by {last.by}, {last.at}"
+    return told if len(entries) == 1 else f"{len(entries)} events, the last: {told}"
+
+
+def _list_names(paths: Sequence[str]) -> str:
+    """Some names as they stand, and how many there are besides."""
+    more = len(paths) - _MOST_NAMES
+    names = ", ".join(quote(path) for path in paths[:_MOST_NAMES])
+    return names + (f" and {more:,} more" if more > 0 else "")

@@ -1,0 +1,456 @@
+"""Uploads of sealed files and registrations into a folder that `heldout inbox --from` reads.
+
+Files are stored as they come and never opened. They are written aside; what is whole then becomes a
+delivery, a folder of its own that is named by what is in it. So nobody can take anybody's name, and
+the same files again are the same delivery. One account, under a lock, has the room of all uploads
+that are under way, in whatever process.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from heldout.errors import InputError, Problem, StoreError, quote
+from heldout.files.durable import Folder
+from heldout.ids import Digest, digest_bytes, parse_submission_id
+
+# What somebody is told who uploaded files: names, sizes and digests of what lies there.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """A file that lies there.
+
+    Attributes:
+        name: its base name.
+        size: bytes.
+        digest: of them.
+    """
+
+    name: str
+    size: int
+    digest: Digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadReceipt:
+    """What somebody is told who has sent files.
+
+    Attributes:
+        owner: id of the submission, or handle of the team that registers.
+        kind: which of the two came.
+        files: that came, sorted.
+        received: when, UTC.
+        known: the same files were there already.
+    """
+
+    owner: str
+    kind: Literal["submission", "registration"]
+    files: tuple[Received, ...]
+    received: datetime
+    known: bool
+
+    @property
+    def sums(self) -> str:
+        """One line for each file, as `sha256sum` writes and checks them."""
+        return "".join(f"{one.digest}  {one.name}\n" for one in self.files)
+
+    @property
+    def digest(self) -> Digest:
+        """One digest for all of it: that of `sums`."""
+        return digest_bytes(self.sums.encode())
+
+
+DELIVERY = "delivery-"
+"""What the name of a delivery's folder begins with; sixteen digits of a digest follow."""
+
+_NAME_DIGITS = 16
+_ASIDE = ".uploading-"
+_LOCK = ".uploading.lock"
+_ACCOUNT = ".account"
+_MODE = 0o640
+_FOLDER_MODE = 0o750
+_STEP = 1 << 24
+_REGISTRATION = ".json"
+_HEAD = re.compile(r"[A-Za-z0-9._-]{1,120}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much is taken.
+
+    Attributes:
+        file_bytes: most of one sealed file; the inbox takes no larger one.
+        registration_bytes: most of a registration; the inbox takes no larger one.
+        folder_bytes: most that lies in the folder, uploads under way included.
+        free_bytes: the disk keeps at least so many free.
+        at_once: uploads under way.
+        of_one: those of them that one address may have.
+        deliveries: most that wait for the inbox.
+    """
+
+    file_bytes: int = 1 << 30
+    registration_bytes: int = 1 << 16
+    folder_bytes: int = 20 << 30
+    free_bytes: int = 1 << 30
+    at_once: int = 32
+    of_one: int = 4
+    deliveries: int = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadFolder:
+    """Where uploads go.
+
+    Attributes:
+        path: the folder.
+        endings: what follows an id in the names of the three files: runs, metadata, key.
+        is_team: whether a name is the handle of a team, whose registration is then taken as
+            HANDLE.json; `None` where no registration is.
+        limits: how much is taken.
+    """
+
+    path: Path
+    endings: tuple[str, str, str]
+    is_team: Callable[[str], bool] | None = None
+    limits: Limits = field(default_factory=Limits)
+
+    @contextmanager
+    def deliver(self, *, size: int | None = None, address: str = "") -> Iterator["Delivery"]:
+        """Take one upload; what was not finished at the end is removed.
+
+        Args:
+            size: bytes that it says it has, for which room is set apart before any is read; `None`
+                sets it apart as they come.
+            address: who sends it; "" is not counted.
+
+        Raises:
+            StoreError: there is no such folder.
+            InputError: code `upload-busy`: too many uploads at once; `upload-full`: no room.
+        """
+        if not self.path.is_dir():
+            raise StoreError(f"{self.path} is not a folder")
+        with Folder(self.path).lock(_LOCK, wait=True):
+            others = self._under_way()
+            self._check_slots(others, address)
+            reserved = _STEP if size is None else size
+            self._check_room(reserved if size is not None else 1, others)
+            try:
+                aside = Path(tempfile.mkdtemp(dir=self.path, prefix=_ASIDE))
+                aside.chmod(_FOLDER_MODE)
+                account = _Account.open(aside, address)
+            except OSError as error:
+                raise StoreError(f"{self.path} cannot be written: {error.strerror}") from error
+            account.reserve(0 if size is None else reserved)
+        delivery = Delivery(folder=self, aside=aside, account=account)
+        try:
+            yield delivery
+        finally:
+            delivery.close()
+            shutil.rmtree(aside, ignore_errors=True)
+            account.close()
+
+    def _check_slots(self, others: Sequence["_Share"], address: str) -> None:
+        of_one = sum(other.address == address for other in others) if address else 0
+        if len(others) < self.limits.at_once and of_one < self.limits.of_one:
+            return
+        raise _problem(
+            "upload-busy",
+            f"{len(others)} uploads under way, {of_one} of them from your address",
+            f"fewer than {self.limits.at_once}, and than {self.limits.of_one} from one address",
+            hint="try again in a few minutes; nothing was stored",
+        )
+
+    def _check_room(self, wanted: int, others: Sequence["_Share"]) -> None:
+        """Refuse more bytes than there is room for, counting what others have set apart."""
+        deliveries = [name for name in _names(self.path) if name.startswith(DELIVERY)]
+        stored = _bytes_in(self.path) + sum(_bytes_in(self.path / name) for name in deliveries)
+        apart = sum(max(other.reserved, other.written) for other in others)
+        coming = sum(max(0, other.reserved - other.written) for other in others)
+        free = shutil.disk_usage(self.path).free - coming
+        if (
+            len(deliveries) >= self.limits.deliveries
+            or stored + apart + wanted > self.limits.folder_bytes
+            or free - wanted < self.limits.free_bytes
+        ):
+            raise _full()
+
+    def _under_way(self) -> list["_Share"]:
+        """The uploads under way; what a killed server left behind is removed."""
+        shares = []
+        for name in _names(self.path):
+            if not name.startswith(_ASIDE) or name.endswith(_ACCOUNT):
+                continue
+            share = _Share.read(self.path / name)
+            if share is None:
+                shutil.rmtree(self.path / name, ignore_errors=True)
+                (self.path / f"{name}{_ACCOUNT}").unlink(missing_ok=True)
+            else:
+                shares.append(share)
+        return shares
+
+    def check_name(self, name: str) -> str:
+        """The id of the submission that a file belongs to, or the handle of the team, by its name.
+
+        Raises:
+            InputError: code `upload-name`: it is no name of a sealed file or a registration.
+        """
+        head = name.removesuffix(_REGISTRATION)
+        if head != name and self.is_team is not None and self.is_team(head):
+            return head
+        for ending in self.endings:
+            head = name.removesuffix(ending)
+            if head != name and _HEAD.fullmatch(head):
+                try:
+                    return parse_submission_id(head)
+                except InputError:
+                    continue
+        forms = [f"yyyymmdd-NAME{ending}" for ending in self.endings]
+        forms += [f"team-HANDLE{_REGISTRATION}"] * (self.is_team is not None)
+        raise _problem(
+            "upload-name",
+            quote(name),
+            " or ".join(forms),
+            hint="send the files as `heldout pack` or `heldout register --to` named them",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Share:
+    """What the account says of an upload under way: who sends it, bytes set apart and written."""
+
+    address: str
+    reserved: int
+    written: int
+
+    @staticmethod
+    def read(aside: Path) -> "_Share | None":
+        """`None` where no process holds it any more."""
+        try:
+            with Path(f"{aside}{_ACCOUNT}").open("rb") as account:
+                try:
+                    fcntl.flock(account, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    told = json.loads(account.read() or b"{}")
+                    return _Share(
+                        address=told.get("address", ""),
+                        reserved=told.get("reserved", 0),
+                        written=_bytes_in(aside),
+                    )
+        except (OSError, ValueError):
+            return None
+        return None
+
+
+class _Account:
+    """The line of one upload in the account of all: a file, locked for as long as it goes on."""
+
+    def __init__(self, path: Path, file: BinaryIO, address: str) -> None:
+        self._path, self._file, self._address = path, file, address
+        self.reserved = 0
+
+    @staticmethod
+    def open(aside: Path, address: str) -> "_Account":
+        path = Path(f"{aside}{_ACCOUNT}")
+        file = path.open("xb", buffering=0)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return _Account(path, file, address)
+
+    def reserve(self, size: int) -> None:
+        """Say that so many bytes are set apart for it; the lock of all is held."""
+        self.reserved = size
+        told = json.dumps({"address": self._address, "reserved": size}).encode()
+        os.pwrite(self._file.fileno(), told, 0)
+        self._file.truncate(len(told))
+
+    def close(self) -> None:
+        self._path.unlink(missing_ok=True)
+        self._file.close()
+
+
+class Delivery:
+    """One upload under way: files one after the other, then `finish`."""
+
+    def __init__(self, *, folder: UploadFolder, aside: Path, account: _Account) -> None:
+        self._folder = folder
+        self._aside = aside
+        self._account = account
+        self._written = 0
+        self._owner = ""
+        self._files: dict[str, Received] = {}
+        self._name = ""
+        self._open: BinaryIO | None = None
+        self._size = 0
+        self._hash = hashlib.sha256()
+
+    def begin_file(self, name: str) -> None:
+        """Begin the next file.
+
+        Raises:
+            InputError: codes `upload-name`; `upload-set`: it is of another submission or team, or
+                twice.
+        """
+        self._end_file()
+        owner = self._folder.check_name(name)
+        if name in self._files or self._owner not in ("", owner):
+            raise _problem(
+                "upload-set",
+                f"{name} twice" if name in self._files else f"{self._owner} and {owner}",
+                "each file of one submission once, or one registration",
+            )
+        self._owner, self._name, self._size = owner, name, 0
+        self._hash = hashlib.sha256()
+        self._open = (self._aside / name).open("xb")
+
+    def write(self, data: bytes) -> None:
+        """Go on with the file.
+
+        Raises:
+            InputError: codes `upload-too-large`, `upload-full`.
+            ValueError: no file was begun.
+        """
+        if self._open is None:
+            raise ValueError("no file was begun")
+        self._size += len(data)
+        self._written += len(data)
+        limits = self._folder.limits
+        registers = self._name == f"{self._owner}{_REGISTRATION}"
+        most = limits.registration_bytes if registers else limits.file_bytes
+        if self._size > most:
+            raise _problem("upload-too-large", f"{self._name} goes on", f"at most {most:,} bytes")
+        if self._written > self._account.reserved:
+            self._reserve_more()
+        try:
+            self._open.write(data)
+        except OSError as error:
+            raise _full() from error
+        self._hash.update(data)
+
+    def _reserve_more(self) -> None:
+        """Set more room apart: a large step, or where that does not fit what it needs now."""
+        folder = self._folder
+        with Folder(folder.path).lock(_LOCK, wait=True):
+            others = folder._under_way()  # noqa: SLF001 - of one mind; itself among them
+            need = self._written - self._account.reserved
+            try:
+                folder._check_room(_STEP, others)  # noqa: SLF001 - of one mind
+                need = max(need, _STEP)
+            except InputError:
+                folder._check_room(need, others)  # noqa: SLF001 - of one mind
+            self._account.reserve(self._account.reserved + need)
+
+    def finish(self, *, now: datetime) -> UploadReceipt:
+        """Make a delivery of the files, all in one step.
+
+        Args:
+            now: the time, UTC.
+
+        Raises:
+            InputError: codes `upload-set`: not all three files, nor the metadata or a registration
+                alone; `upload-full`.
+        """
+        self._end_file()
+        names = self._check_set()
+        lines = "".join(f"{self._files[name].digest}  {name}\n" for name in sorted(self._files))
+        name = f"{DELIVERY}{digest_bytes(lines.encode())[:_NAME_DIGITS]}"
+        with Folder(self._folder.path).lock(_LOCK, wait=True):
+            known = os.path.lexists(self._folder.path / name)
+            if not known:
+                _sync(self._aside)
+                self._aside.rename(self._folder.path / name)
+                _sync(self._folder.path)
+        return UploadReceipt(
+            owner=self._owner,
+            kind="registration" if f"{self._owner}{_REGISTRATION}" in names else "submission",
+            files=tuple(self._files[name] for name in sorted(self._files)),
+            received=now,
+            known=known,
+        )
+
+    def close(self) -> None:
+        """Let go of the file that is open."""
+        if self._open is not None:
+            with suppress(OSError):  # a full disk is told where it was met
+                self._open.close()
+            self._open = None
+
+    def _end_file(self) -> None:
+        if self._open is None:
+            return
+        try:
+            self._open.flush()
+            os.fchmod(self._open.fileno(), _MODE)
+            os.fsync(self._open.fileno())
+        except OSError as error:
+            raise _full() from error
+        self.close()
+        digest = Digest(self._hash.hexdigest())
+        self._files[self._name] = Received(name=self._name, size=self._size, digest=digest)
+
+    def _check_set(self) -> Sequence[str]:
+        """Names of the files, where they are what one upload may bring."""
+        runs, metadata, key = (f"{self._owner}{ending}" for ending in self._folder.endings)
+        sets = [runs, key, metadata], [metadata], [f"{self._owner}{_REGISTRATION}"]
+        found = next((names for names in sets if set(names) == set(self._files)), None)
+        empty = [one.name for one in self._files.values() if not one.size]
+        if found is None or empty:
+            told = f"{empty[0]} is empty" if empty else ", ".join(sorted(self._files)) or "no file"
+            raise _problem(
+                "upload-set",
+                told,
+                "all three sealed files of a submission, its metadata alone for an update, or one "
+                "registration",
+                hint="choose the three together: hold Ctrl or Shift in the dialogue",
+            )
+        return found
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(path.name for path in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _bytes_in(folder: Path) -> int:
+    """Bytes of the files in a folder, but for the accounts; what is gone by now counts not."""
+    total = 0
+    for name in _names(folder):
+        if name.startswith(_ASIDE):
+            continue
+        with suppress(OSError):
+            found = (folder / name).lstat()
+            total += found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return total
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _full() -> InputError:
+    return _problem(
+        "upload-full",
+        "no room for it",
+        "less than is free",
+        hint="nothing was stored; tell the organiser",
+    )
+
+
+def _problem(code: str, found: str, expected: str, *, hint: str = "") -> InputError:
+    return InputError(Problem(code=code, path="upload", found=found, expected=expected, hint=hint))

@@ -1,0 +1,581 @@
+"""The vault: identities, held-out labels, sealed files, scores, signatures, the event log.
+
+vault/                   mode 0700, never inside the board
+  identities/*.txt       the organisers' private keys, 0600
+  identities/*.signing   the key with which this organiser signs events, 0600
+  identities/token-host  the one host that HELDOUT_FORGE_TOKEN may be sent to
+  labels/SET.qrels       labels of each held-out query set, as given
+  labels/SET.exclude     ids of its queries that do not count, one a line; may be absent
+  labels/SET.key         its secret key, where the rules need one; never changes
+  sealed/SHA256          by its digest every sealed file that was received (of what was rejected or
+                         withdrawn no run), every version of a file of labels/ that was committed
+                         to, and what each score was told for
+  scores/ID.json         true scores per query of a submission, by digest of its files
+  signatures/ID.npz      the first documents of each query as 64-bit hashes
+  refused                marks of refused arrivals that were told in full, one a line
+  events.jsonl           everything that happened; append-only, hash-chained
+
+Where it is a git clone with a remote, several organisers share it: store/sharing.py. No symlink in
+it is followed (`store.files.Folder`): a pull could bring one.
+"""
+
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from heldout.board.log.events import (
+    Draft,
+    Entry,
+    Signature,
+    Signers,
+    check_clock,
+    event_message,
+    format_entry,
+    format_time,
+    link,
+    parse_log,
+    signers_after,
+    signers_of,
+)
+from heldout.board.log.history import History, read_history
+from heldout.board.rules.changes import (
+    format_key,
+    held_out_file,
+    held_out_name,
+    key_name,
+    parse_key,
+    stem_of,
+)
+from heldout.board.store.git import Git
+from heldout.board.store.sharing import (
+    EVENTS,
+    IGNORED,
+    KEPT,
+    SHARED_FOLDERS,
+    find_sharing,
+    kept_path,
+    unneeded_runs,
+)
+from heldout.envelope.keys import new_signing_key, public_key, sign
+from heldout.errors import InputError, Problem, StoreError, printable
+from heldout.files.durable import ASIDE, File, Folder
+from heldout.ids import Digest, digest_bytes
+from heldout.trec.groups import read_query_list
+from heldout.trec.qrels import Qrels, read_qrels
+
+_FOUNDING = "founding"
+_TOLD = "refused"
+_HOST = "identities/token-host"  # with the private keys: each organiser has a token of their own
+_SIGNING = re.compile(r"[^.].*\.signing")
+_FOLDERS = ("identities", *SHARED_FOLDERS)
+_MOST_SEALED = 200 << 30
+_FREE = 1 << 30
+_KEY_BYTES = 32
+_PRIVATE = (EVENTS, *(f"{folder}/any" for folder in SHARED_FOLDERS))
+"""Paths like those that a vault's own .gitignore does not keep from git."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnSigner:
+    """A signer of the board whose private key lies in this vault."""
+
+    name: str
+    key: str
+    private: bytes
+
+    def sign(self, digest: Digest) -> Signature:
+        """The signature of an event's hash."""
+        return Signature(key=self.key, value=sign(self.private, event_message(digest)))
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """A vault on disk, by its folder.
+
+    Attributes:
+        root: the folder.
+        read_only: whether everything that would write, lock or fetch raises `RuntimeError`.
+    """
+
+    root: Path
+    read_only: bool = False
+
+    @property
+    def files(self) -> Folder:
+        """The vault's files, of which none is reached by a symlink."""
+        return Folder(self.root, read_only=self.read_only)
+
+    @staticmethod
+    def create(root: Path, *, board: Path) -> "Vault":
+        """Make an empty vault, or go on with one that a crash left unfinished.
+
+        It is unfinished while the file `founding` lies in it, which names its board.
+
+        Raises:
+            StoreError: it would lie where git would publish it, or the folder holds something.
+        """
+        vault = Vault(root)
+        vault.check_new(board=board)
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        root.chmod(0o700)
+        vault.files.write_whole(_FOUNDING, str(board.resolve()).encode(), mode=0o600)
+        for name in _FOLDERS:
+            vault.files.make_folder(name, mode=0o700)
+        vault.files.write_whole(".gitignore", IGNORED, mode=0o600)
+        return vault
+
+    def check_new(self, *, board: Path) -> None:
+        """Refuse a folder in which no vault for this board can be made or gone on with.
+
+        Raises:
+            StoreError: it lies where git would publish it, or holds something.
+        """
+        check_apart(self.root, board)
+        if not self.is_unfinished(board) and _holds_something(self.root):
+            raise StoreError(f"{self.root} is not empty; name a folder that does not exist yet")
+
+    def is_unfinished(self, board: Path) -> bool:
+        """Whether its founding for this board was begun and not finished."""
+        return self.files.find(_FOUNDING) == str(board.resolve()).encode()
+
+    def finish(self) -> None:
+        """The founding is done."""
+        self.files.delete(_FOUNDING)
+
+    @staticmethod
+    def open(root: Path, *, board: Path, read_only: bool = False) -> "Vault":
+        """Open a vault that exists.
+
+        Args:
+            root: its folder.
+            board: that of its board.
+            read_only: refuse to write.
+
+        Raises:
+            StoreError: it is none, others may read it or git would publish it, or it lost its log.
+        """
+        vault = Vault(root, read_only=read_only)
+        files = vault.files
+        if files.exists(EVENTS) and not files.is_folder("identities"):
+            raise StoreError(
+                f"{root / 'identities'} is missing; restore it from the backup, or put your "
+                "own key there if others share this vault (docs/organisers.md)"
+            )
+        if not files.is_folder("identities") or files.exists(_FOUNDING):
+            raise StoreError(f"{root} is not a vault (--vault DIR or HELDOUT_VAULT names one)")
+        check_apart(root, board)
+        if stat.S_IMODE(root.stat().st_mode) & 0o077:
+            raise StoreError(f"others may read the vault; run: chmod 700 {root}")
+        if not files.read_lines(EVENTS):
+            _check_born(root)
+            raise StoreError(f"{root / EVENTS} is missing or empty; restore it from the backup")
+        return vault
+
+    @contextmanager
+    def locked(self) -> Iterator[tuple[str, ...]]:
+        """One writer at a time; what a killed one left aside is removed.
+
+        A shared vault is brought up to its remote first; gives what a person should know of that.
+
+        Raises:
+            StoreError: another process holds the lock, or the remote cannot be followed.
+        """
+        with self.files.lock("lock"):
+            self.files.sweep("", *_FOLDERS)
+            sharing = find_sharing(self.root)
+            yield () if sharing is None else sharing.synchronise()
+
+    def is_shared(self) -> bool:
+        """Whether several organisers share it, by a git remote."""
+        return find_sharing(self.root) is not None
+
+    def identities(self) -> tuple[str, ...]:
+        """The private keys, as text.
+
+        Raises:
+            StoreError: one of the files is no text.
+        """
+        return tuple(_read_key(file) for file in self.identity_files())
+
+    def identity_files(self) -> tuple[File, ...]:
+        """The files of the private keys."""
+        names = self.files.names("identities")
+        # As a shell's *.txt: what an editor left hidden is no key.
+        shown = (n for n in names if PurePosixPath(n).match("*.txt"))
+        return tuple(self.files.file(f"identities/{name}") for name in shown)
+
+    def add_identity(self, name: str, text: str) -> None:
+        """Store a private key."""
+        self.files.write_whole(f"identities/{name}.txt", text.encode("ascii"), mode=0o600)
+
+    def token_host(self) -> str:
+        """The host that this organiser's forge token is for; "" before one was named."""
+        return self.files.read_lines(_HOST).decode("ascii", "replace").strip()
+
+    def keep_token_host(self, host: str) -> None:
+        """Remember the host that the token may be sent to, as `ForgeSpec.host` has it."""
+        self.files.write_whole(_HOST, f"{host}\n".encode("ascii"), mode=0o600)
+
+    def signing_keys(self) -> tuple[bytes, ...]:
+        """The private keys for signatures of events, in the order of their files.
+
+        Raises:
+            StoreError: one of the files is no such key.
+        """
+        found = tuple(file.read_bytes() for file in self._signing_files())
+        for key in found:
+            public_key(key)
+        return found
+
+    def _signing_files(self) -> tuple[File, ...]:
+        names = sorted(n for n in self.files.names("identities") if _SIGNING.fullmatch(n))
+        return tuple(self.files.file(f"identities/{name}") for name in names)
+
+    def add_signing_key(self, private: bytes) -> None:
+        """Store a private key for signatures of events; one that is here already is left alone."""
+        taken = {file.name for file in self._signing_files()}
+        names = ("organiser", *(f"organiser-{number}" for number in range(2, len(taken) + 3)))
+        name = next(f"{name}.signing" for name in names if f"{name}.signing" not in taken)
+        if private not in self.signing_keys():
+            self.files.write_whole(f"identities/{name}", private, mode=0o600)
+
+    def remove_signing_key(self, public: str) -> None:
+        """Remove a private key that signs no more."""
+        for file in self._signing_files():
+            if public_key(file.read_bytes()) == public:
+                file.delete()
+
+    def own_signing_key(self) -> bytes:
+        """The vault's first private key for signatures, which is made where there is none yet."""
+        if not self.signing_keys():
+            self.add_signing_key(new_signing_key("ORGANISER"))
+        return self.signing_keys()[0]
+
+    def own_signer(self, signers: Signers) -> OwnSigner | None:
+        """Which of a board's signers this vault can sign as, `None` for none of them."""
+        ours = {public_key(private): private for private in self.signing_keys()}
+        found = ((name, key) for name, key in signers.items() if key in ours)
+        return next((OwnSigner(name=n, key=k, private=ours[k]) for n, k in found), None)
+
+    def labels(self, name: str) -> Qrels:
+        """A held-out set's labels.
+
+        Raises:
+            StoreError: they are missing.
+        """
+        with self._existing_labels(name).open("rb") as source:
+            return read_qrels(source, path=f"{name}.qrels")
+
+    def labels_digest(self, name: str) -> Digest:
+        """Digest of a held-out set's labels.
+
+        Raises:
+            StoreError: they are missing.
+        """
+        return digest_bytes(self._existing_labels(name).read_bytes())
+
+    def _existing_labels(self, name: str) -> File:
+        file = self.labels_file(name)
+        if file.is_file():
+            return file
+        if name in self.history().labels:
+            raise StoreError(f"{file} is missing; restore it from the backup")
+        raise StoreError(
+            f"{file} is missing: board.toml names held-out labels '{name}'; put them there"
+        )
+
+    def labels_file(self, name: str) -> File:
+        """Where a held-out set's labels lie."""
+        return self.files.file(f"labels/{name}.qrels")
+
+    def excluded(self, name: str) -> frozenset[str]:
+        """Queries of a held-out set that do not count.
+
+        Raises:
+            InputError: the file is no list of queries.
+        """
+        path = f"labels/{name}.exclude"
+        if not self.files.exists(path):
+            return frozenset()
+        with self.files.open(path) as source:
+            return read_query_list(source, path=path)
+
+    def set_key(self, name: str) -> bytes:
+        """The secret key of a held-out query set, 32 bytes.
+
+        Raises:
+            StoreError: it is missing, or is no key.
+        """
+        path = f"labels/{held_out_file(key_name(name))}"
+        data = self.files.find(path)
+        if data is None:
+            raise StoreError(f"{self.files.path(path)} is missing; restore it from the backup")
+        return parse_key(data, path=path)
+
+    def has_set_key(self, name: str) -> bool:
+        """Whether there is a key of a held-out query set."""
+        return self.files.exists(f"labels/{held_out_file(key_name(name))}")
+
+    def make_set_key(self, name: str) -> bool:
+        """Make the key of a query set that has none; whether it was made now.
+
+        Raises:
+            StoreError: there is one, and it is damaged.
+        """
+        path = f"labels/{held_out_file(key_name(name))}"
+        if self.files.exists(path):
+            self.set_key(name)
+            return False
+        self.files.write_whole(path, format_key(secrets.token_bytes(_KEY_BYTES)), mode=0o600)
+        return True
+
+    def drop_set_key(self, name: str) -> None:
+        """Remove a key that no event commits to."""
+        self.files.delete(f"labels/{held_out_file(key_name(name))}")
+
+    def held_out(self, stems: Collection[str]) -> dict[str, str]:
+        """The files that decide scores: name, as `board.held_out` has it -> SHA-256.
+
+        Args:
+            stems: of query sets, and of labels that views name.
+        """
+        named = ((held_out_name(file), f"labels/{file}") for file in self.files.names("labels"))
+        return {
+            name: digest_bytes(self.files.read(file))
+            for name, file in sorted((name, file) for name, file in named if name is not None)
+            if stem_of(name) in stems and self.files.is_file(file)
+        }
+
+    def has_sealed(self, digest: str) -> bool:
+        """Whether a file lies here under that digest."""
+        return self.files.is_file(f"sealed/{digest}")
+
+    def check_room(self, size: int) -> None:
+        """Refuse what strangers sent where the vault would hold too much, or its disk too little.
+
+        Raises:
+            InputError: code `vault-full`.
+        """
+        found = (self.files.stat(f"sealed/{name}") for name in self.files.names("sealed"))
+        used = sum(one.st_size for one in found if one is not None)
+        free = shutil.disk_usage(self.root).free
+        if used + size <= _MOST_SEALED and free - size >= _FREE:
+            return
+        raise InputError(
+            Problem(
+                code="vault-full",
+                path="vault",
+                found=f"{used:,} bytes of sealed files, {free:,} free, {size:,} to store",
+                expected=f"at most {_MOST_SEALED:,} of sealed files, and {_FREE:,} left free",
+                hint="nothing was stored; move the vault to a larger disk",
+            )
+        )
+
+    def keep_sealed(self, data: bytes) -> Digest:
+        """Store a sealed file by its digest."""
+        digest = digest_bytes(data)
+        self.files.write_whole(f"sealed/{digest}", data, mode=0o600)
+        return digest
+
+    def unneeded_runs(self) -> frozenset[str]:
+        """Digests of the runs that only rejected and withdrawn submissions have."""
+        return _find_unneeded(self.files.read_lines(EVENTS))
+
+    def remove_unneeded(self) -> None:
+        """Remove these runs; those of a decision that a crash came after, too.
+
+        In a shared vault they stay in git's history, which nobody rewrites.
+        """
+        for digest in filter(self.has_sealed, self.unneeded_runs()):
+            self.files.delete(f"sealed/{digest}")
+
+    def sealed(self, digest: str) -> File:
+        """File of a sealed file that was received.
+
+        Raises:
+            StoreError: it is missing or damaged.
+        """
+        file = self.files.file(f"sealed/{digest}")
+        if not file.is_file() or digest_bytes(file.read_bytes()) != digest:
+            raise StoreError(f"{file} is missing or damaged; restore it from the backup")
+        return file
+
+    def scores(self, submission: str) -> File:
+        """File of a submission's true scores."""
+        return self.files.file(kept_path("scores", submission))
+
+    def signature(self, submission: str) -> File:
+        """File of a submission's first documents."""
+        return self.files.file(kept_path("signatures", submission))
+
+    def kept(self, submission: str) -> dict[str, str]:
+        """Folder -> SHA-256 of what is kept of a submission, as an event that scores it has it."""
+        found = {folder: self.files.find(kept_path(folder, submission)) for folder in KEPT}
+        return {folder: digest_bytes(data) for folder, data in found.items() if data is not None}
+
+    def told(self) -> frozenset[str]:
+        """Marks of the refused arrivals that were told in full."""
+        return frozenset(self.files.read_lines(_TOLD).decode("ascii").split())
+
+    def keep_told(self, marks: frozenset[str]) -> None:
+        """Remember these marks, and no others."""
+        text = "".join(f"{mark}\n" for mark in sorted(marks))
+        self.files.write_whole(_TOLD, text.encode("ascii"), mode=0o600)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """The whole log, verified."""
+        return _read_log(self.files.read_lines(EVENTS))
+
+    def history(self) -> History:
+        """What the log says."""
+        return _fold_log(self.files.read_lines(EVENTS))
+
+    def check_clock(self, now: datetime) -> None:
+        """Refuse a clock by which nothing could be logged.
+
+        Raises:
+            StoreError: it is before the last event.
+        """
+        entries = self.entries()
+        if entries and self.is_shared():
+            _check_clocks(entries[-1], now)
+        check_clock(entries[-1] if entries else None, now)
+
+    def append(self, draft: Draft, *, now: datetime) -> Entry:
+        """Append an event; it has happened when this returns.
+
+        In a shared vault it has happened when its push has succeeded, and not before.
+
+        Raises:
+            OvertakenError: another organiser's event came first.
+            StoreError: a clock is wrong, this vault has no key of a signer, or the remote did not
+                take it; nothing has happened.
+        """
+        if self.read_only:
+            raise RuntimeError(f"{self.root} is opened to be read alone")
+        log = self.files.read_lines(EVENTS)
+        entries = _read_log(log)
+        sharing = find_sharing(self.root)
+        if sharing is not None and entries:
+            _check_clocks(entries[-1], now)
+        entry = self.make_entry(draft, now=now)
+        line = format_entry(entry)
+        if sharing is not None:
+            sharing.record(log + line)
+        self.files.append_line(EVENTS, line)
+        return entry
+
+    def make_entry(self, draft: Draft, *, now: datetime) -> Entry:
+        """The next event of the log, linked and signed, which does not happen by this.
+
+        Raises:
+            StoreError: the clock is wrong, or this vault has no key of a signer.
+        """
+        entries = self.entries()
+        return link(
+            draft,
+            entries[-1] if entries else None,
+            at=now,
+            new_salt=lambda: secrets.token_hex(16),
+            sign=self._signing(entries, draft),
+        )
+
+    def _signing(
+        self, entries: Sequence[Entry], draft: Draft
+    ) -> Callable[[Digest], Signature] | None:
+        """How the next event is signed; `None` where the board's events are not."""
+        signers = signers_of(entries) or signers_after({}, draft.kind, draft.public)
+        own = self.own_signer(signers)
+        if own is None and signers:
+            raise StoreError(
+                f"no key in {self.root / 'identities'} is that of a signer of this board "
+                f"({', '.join(map(printable, signers))}), so no event can be signed: restore it "
+                "from the backup, or let another organiser name your key: heldout board signer, "
+                "docs/organisers.md"
+            )
+        return None if own is None else own.sign
+
+
+def _read_key(file: File) -> str:
+    """A key file's text, without the mark that some editors put before it."""
+    try:
+        return file.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise StoreError(
+            f"{file} holds bytes that are not UTF-8, so no key: save it as plain text, or restore "
+            "it from the backup"
+        ) from None
+
+
+def _check_clocks(last: Entry, now: datetime) -> None:
+    """Say whose clock may be wrong where organisers at several machines log events."""
+    if now < last.time:
+        raise StoreError(
+            f"the clock here says {format_time(now)}, but the last event, by {last.event.by}, is "
+            f"of {last.event.at}; events are never dated before others: set the clock that is "
+            "wrong, here or there, or wait until then"
+        )
+
+
+@lru_cache(maxsize=2)
+def _read_log(data: bytes) -> tuple[Entry, ...]:
+    """Every step of a submission reads the log: the same bytes are verified once."""
+    return parse_log(data, path=EVENTS)
+
+
+@lru_cache(maxsize=2)
+def _fold_log(data: bytes) -> History:
+    """As often asked for as the log itself."""
+    return read_history(_read_log(data))
+
+
+@lru_cache(maxsize=2)
+def _find_unneeded(data: bytes) -> frozenset[str]:
+    """Asked for before and after every command."""
+    return unneeded_runs(_read_log(data))
+
+
+def _check_born(root: Path) -> None:
+    """Name the branch of a clone that has nothing: the log is on another one, or nowhere yet."""
+    git = Git(root)
+    if (root / ".git").exists() and git.head() is None:
+        raise StoreError(
+            f"{root} is a clone whose branch {git.branch()} has no commit: its remote is empty, or "
+            f"has the log on another branch, which git -C {root} branch -r names and "
+            f"git -C {root} switch NAME takes (docs/organisers.md, Sharing a vault)"
+        )
+
+
+def _holds_something(folder: Path) -> bool:
+    """Whether a folder holds anything but what a killed write left aside."""
+    return folder.exists() and any(not path.name.startswith(ASIDE) for path in folder.iterdir())
+
+
+def check_apart(vault: Path, board: Path) -> None:
+    """Refuse a vault where one `git add` would publish the labels.
+
+    A vault that is the root of a repository itself is a shared one, which others do not take up.
+
+    Raises:
+        StoreError: the vault is the board, or lies in it, or in the working tree of another
+            repository that does not ignore it.
+    """
+    inner, outer = vault.resolve(), board.resolve()
+    if inner == outer or outer in inner.parents:
+        raise StoreError("the vault lies inside the board, where git would publish it; move it out")
+    around = next((folder for folder in inner.parents if (folder / ".git").exists()), None)
+    if around is None or (inner / ".git").exists():
+        return
+    name = inner.relative_to(around).as_posix()
+    if Git(around).unignored(*(f"{name}/{path}" for path in _PRIVATE)):
+        raise StoreError(
+            f"the vault {inner} lies in the working tree of {around}, where git would publish it "
+            f"with everything else; move it out, or put /{name}/ into {around / '.gitignore'}"
+        )

@@ -1,0 +1,245 @@
+"""Registration of teams: `register` for a participant, `board teams` and `board revoke`."""
+
+from collections.abc import Container, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from heldout.board.log.history import read_history
+from heldout.board.log.registration import LONGEST_NAME, Agreement, Team
+from heldout.board.organiser.rebuild import catch_up
+from heldout.board.organiser.registration import revoke as revoke_team
+from heldout.board.participant.checks import rules_to_seal_by
+from heldout.board.participant.send import main_commit
+from heldout.board.participant.team import (
+    OwnTeam,
+    current_agreement,
+    deliver_registration,
+    push_registration,
+    team_standing,
+)
+from heldout.board.participant.team import register as register_team
+from heldout.board.policy.registered import revoked_before
+from heldout.board.scores.session import Desk
+from heldout.board.store.arrivals import (
+    Arrival,
+    find_merged_registrations,
+    find_registrations_in_folder,
+    find_registrations_in_git,
+)
+from heldout.cli.board.decisions import print_next, rebuilt_facts, rebuilt_json
+from heldout.cli.context import Place, at_board, in_clone, not_pushed
+from heldout.cli.options import why_option
+from heldout.cli.printing import answers, fail, print_facts, print_json
+from heldout.errors import InputError, StoreError, plural, printable
+
+
+@click.command()
+@click.option("--team", required=True, metavar="NAME", help="As your submissions will have it.")
+@click.option("--institution", default="", metavar="NAME", help="University, company or other.")
+@click.option("--contact", default="", metavar="TEXT", help="Where the organisers reach you.")
+@click.option("--agree", is_flag=True, help="You have read the agreement, and agree to it.")
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Put the registration into this folder, not on a branch.",
+)
+@in_clone
+def register(
+    *,
+    team: str,
+    institution: str,
+    contact: str,
+    agree: bool,
+    folder: Path | None,
+    place: Place,
+) -> None:
+    """Register a team, once, and again when the agreement has changed.
+
+    Shows the board's agreement and asks. Makes the team's key, which signs every submission from
+    this clone: keep a copy of .heldout/team. Names are sealed for the organisers; the log shows
+    the key alone.
+
+    \b
+    Example:
+      heldout register --team "Lighthouse Retrieval Group" --contact ada@example.org
+    """
+    repository = place.board()
+    log = repository.newest_log()
+    spec, history = rules_to_seal_by(repository), read_history(log)
+    names = {"team": team, "institution": institution, "contact": contact}
+    before = team_standing(repository, spec, history)
+    agreement = current_agreement(spec, history)
+    if agreement is not None and not (before.own is not None and before.agreed):
+        _consent(agreement, agreed=agree, as_json=place.as_json)
+    try:
+        with repository.locked():
+            repository.pin(log)
+            own = register_team(repository, spec, history, names=names, now=place.now)
+            known = before.taken_in and before.own == own
+            sent = "" if known else _send(place, own, folder)
+    except InputError as error:
+        fail(error, status=1)
+    if place.as_json:
+        print_json({"team": own.handle, "agreement": own.agreement or None, "sent": sent})
+        return
+    _print_registered(own, sent)
+
+
+@click.command()
+@at_board
+def teams(*, place: Place) -> None:
+    """List the teams that have registered, with what only the organisers know of them.
+
+    \b
+    Example:
+      heldout board teams --vault ../kb-vault
+    """
+    with place.desk(page=False) as desk:
+        history = desk.history()
+        current = history.agreements[-1] if history.agreements else None
+        everybody = history.teams.values()
+        if place.as_json:
+            listed = [
+                {**_team_json(team, current), "notes": [*revoked_before(team, everybody)]}
+                for team in everybody
+            ]
+            print_json({"teams": listed})
+            return
+        for team in everybody:
+            notes = [("", note) for note in revoked_before(team, everybody)]
+            print_facts(answers(), [*_team_facts(team, current), *notes])
+        count = plural(len(everybody), "team")
+        print_facts(answers(), [("teams", f"{count} registered")])
+
+
+@click.command()
+@click.argument("team", metavar="TEAM")
+@why_option("The reason; it is public.")
+@at_board
+def revoke(*, team: str, why: str, place: Place) -> None:
+    """End a team's registration: what it sends is refused from now on.
+
+    What was published stays. Under the same name another key can register then.
+
+    \b
+    Example:
+      heldout board revoke team-0123456789abcdef --why "the key was lost"
+    """
+    with place.desk() as desk:
+        event = revoke_team(desk, team, why=why)
+        rebuilt = catch_up(desk, news=event is not None)
+        if place.as_json:
+            print_json({"team": team, "event": event, **rebuilt_json(rebuilt)})
+            return
+        told = "   (done before)" if event is None else f", event {event}"
+        print_facts(answers(), [("revoked", f"{team}{told}"), *rebuilt_facts(rebuilt)])
+        print_next(desk.repository, [])
+
+
+def find_registrations(
+    desk: Desk, folders: Sequence[Path], requests: Container[str]
+) -> tuple[list[Arrival], frozenset[str]]:
+    """Registrations that wait, and the branches and requests that bring nothing else.
+
+    None where the board has no registration.
+
+    Args:
+        desk: its lock is held; its remotes were asked.
+        folders: where files were left.
+        requests: `pull request N` of those that are open.
+    """
+    git = desk.repository.git
+    head = git.head() if git.is_repository() else None
+    found: list[Arrival] = []
+    if desk.spec().registration is None:
+        return [], frozenset()
+    if head is not None:
+        found += find_registrations_in_git(git, main=head, requests=requests)
+    sources = frozenset(arrival.source for arrival in found)
+    if head is not None:
+        found += find_merged_registrations(git, main=head)
+    forge = desk.spec().forge
+    if forge is not None and forge.kind == "folder":
+        folders = [*folders, git.root / Path(forge.url).expanduser()]
+    for folder in folders:
+        found += find_registrations_in_folder(folder)
+    return found, sources
+
+
+def _consent(agreement: Agreement, *, agreed: bool, as_json: bool) -> None:
+    """Show the text on standard error, or where it is, and ask; end with 1 where it is refused."""
+    digest = f"{agreement.path}, SHA-256 {agreement.digest}"
+    if not as_json:
+        text = "\n".join(printable(line) for line in agreement.text.splitlines())
+        click.echo(f"{text}\n", err=True)
+    click.echo(f"{printable(digest)}, in force since {agreement.since:%d %b %Y}", err=True)
+    if agreed:
+        return
+    try:
+        agreed = click.confirm("Do you agree to it for your team?", err=True)
+    except click.Abort:  # no terminal, or the input ended
+        click.echo(err=True)
+    if not agreed:
+        click.echo("nothing was sent; --agree agrees without a question", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _send(place: Place, own: OwnTeam, folder: Path | None) -> str:
+    if folder is not None:
+        deliver_registration(own, folder)
+        return f"{own.handle}.json to {folder}"
+    git = place.board().git
+    branch = push_registration(place.board(), own, main_commit(git), now=place.now)
+    if "origin" not in git.remotes():
+        return f"branch {branch} in this repository"
+    try:
+        git.push("origin", f"+refs/heads/{branch}:refs/heads/{branch}")
+    except StoreError as error:
+        fail(not_pushed(branch, error), status=1)
+    return f"branch {branch}, pushed to origin"
+
+
+def _print_registered(own: OwnTeam, sent: str) -> None:
+    agreed = f"to the text with SHA-256 {own.agreement}"
+    facts = [("registered", own.handle + ("" if sent else "   (done before)"))]
+    facts += [("agreed", agreed)] * bool(own.agreement)
+    facts += [("sent", sent)] * bool(sent)
+    facts += [
+        ("keep", ".heldout/team: its key signs all that this team submits"),
+        ("visible", "the account that pushes the branch or opens the pull request"),
+        ("", ""),
+        ("next", "heldout draft NAME --dev FILE --eval FILE"),
+    ]
+    print_facts(answers(), facts)
+
+
+def _team_facts(team: Team, current: Agreement | None) -> list[tuple[str, str]]:
+    who = team.registrant
+    named = [] if who is None else [who.team, who.institution, who.contact]
+    shown = printable(", ".join(part for part in named if part))[: 3 * LONGEST_NAME]
+    facts = [(team.handle, f"{shown}; since {team.registered:%d %b %Y}")]
+    if team.revoked is not None:
+        facts.append(("", f"revoked on {team.revoked:%d %b %Y}: {team.why}"))
+    elif current is not None and current.digest not in team.agreements:
+        facts.append(("", f"has not agreed to {current.path} as it stands now"))
+    return facts
+
+
+def _team_json(team: Team, current: Agreement | None) -> dict[str, Any]:
+    who = team.registrant
+    return {
+        "team": team.handle,
+        "key": team.key,
+        "name": None if who is None else who.team,
+        "institution": None if who is None else who.institution,
+        "contact": None if who is None else who.contact,
+        "registered": team.registered.isoformat(),
+        "agreements": list(team.agreements),
+        "agreed": current is None or current.digest in team.agreements,
+        "revoked": None if team.revoked is None else team.revoked.isoformat(),
+        "why": team.why,
+    }

@@ -1,1 +1,0 @@
-"""The commands of `heldout prefer`, one module each."""

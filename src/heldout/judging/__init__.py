@@ -1,0 +1,1 @@
+"""Preference judging: from shallow pools to better labels."""

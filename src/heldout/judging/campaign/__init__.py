@@ -1,0 +1,1 @@
+"""A campaign: settings, pools, tasks, judgments, payments."""

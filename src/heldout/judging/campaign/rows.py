@@ -1,0 +1,252 @@
+"""Rows of a campaign's files: one JSON object a line, each of one kind."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from io import BytesIO
+from typing import BinaryIO, Literal, TypeVar
+
+import msgspec
+import numpy as np
+
+from heldout.errors import Problem
+from heldout.judging.campaign.settings import Money
+from heldout.trec.problems import ProblemLog, show
+from heldout.trec.reading.streams import Limits, TextReader, read_lines
+
+_LONGEST = 64 << 20
+Row = TypeVar("Row", bound=msgspec.Struct)
+Check = Callable[[Row, str, int], Problem | None]
+"""Row, path and line -> what is wrong with a row of the right kind."""
+
+
+def read_text(source: BinaryIO, *, path: str) -> bytes:
+    """A file's text to its end: plain, gzip, bzip2 or zstd; lines of up to 64 MiB.
+
+    Raises:
+        InputError: those of `TextReader`.
+    """
+    with TextReader(source, path=path, limits=Limits(line_bytes=_LONGEST)) as reader:
+        return b"".join(block.text for block in reader.blocks())
+
+
+def parse_rows(
+    data: bytes, kind: type[Row], *, path: str, check: Check[Row] | None = None
+) -> tuple[Row, ...]:
+    """The rows of a file, as `read_text` gave its text or as it lies.
+
+    Empty lines are skipped, and an empty file has no row.
+
+    Args:
+        data: the text.
+        kind: of each row.
+        path: for messages.
+        check: what is wrong with a row of this kind; called in order.
+
+    Raises:
+        InputError: code `bad-row`: the lines that are no JSON object of this kind; what `check`
+            finds; and those of `TextReader`.
+    """
+    if not data.strip():
+        return ()
+    limits = Limits(line_bytes=_LONGEST)
+    log, rows = ProblemLog(limits.problems), []
+    decoder = msgspec.json.Decoder(kind)
+    with TextReader(BytesIO(data), path=path, limits=limits) as reader:
+        for number, line in read_lines(reader):
+            if not line.strip():
+                continue
+            try:
+                row = decoder.decode(line)
+                json.loads(line, object_pairs_hook=_refuse_repeated)
+            except (msgspec.MsgspecError, RecursionError, _RepeatedKeyError) as error:
+                log.add(_bad(error, line, path, number, kind))
+                continue
+            problem = None if check is None else check(row, path, number)
+            if problem is None:
+                rows.append(row)
+            else:
+                log.add(problem)
+    log.raise_errors()
+    return tuple(rows)
+
+
+def format_rows(rows: Iterable[msgspec.Struct]) -> bytes:
+    """One JSON object a line, in the order given; keys in the order of the kind's fields."""
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
+
+
+def name_fault(names: Iterable[str], *, path: str, line: int) -> Problem | None:
+    """The first id that nobody sees whole: control characters, line ends, marks of direction.
+
+    Returns:
+        Code `bad-row`; `None` where all can be read.
+    """
+    hidden = next((name for name in names if not name.isprintable()), None)
+    if hidden is None:
+        return None
+    return Problem(
+        code="bad-row",
+        path=path,
+        line=line,
+        found=show(hidden),
+        expected="ids of visible characters",
+        hint="control characters, line ends and marks of direction are not seen",
+    )
+
+
+class _RepeatedKeyError(ValueError):
+    """An object has a key twice: readers differ in which value they take."""
+
+
+def _refuse_repeated(pairs: list[tuple[str, object]]) -> None:
+    """Refuse an object with a key twice, of which the last would silently count.
+
+    Raises:
+        _RepeatedKeyError: names the key.
+    """
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        key = next(key for key in keys if keys.count(key) > 1)
+        raise _RepeatedKeyError(f"the key {show(key)} stands there {keys.count(key)} times")
+
+
+def _bad(error: Exception, line: bytes, path: str, number: int, kind: type) -> Problem:
+    fields = ", ".join(field.name for field in msgspec.structs.fields(kind) if field.required)
+    return Problem(
+        code="bad-row",
+        path=path,
+        line=number,
+        found=show(line),
+        expected=f"a JSON object with {fields}",
+        hint=str(error),
+    )
+
+
+# Tasks: what one worker does at a sitting; ten pairs and three tests (shallow-pooling, 3.1).
+
+Why = Literal["pool", "challenge"]
+"""Why a pair is judged: it lies in a pool; a new run's top challenges the best known answer."""
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A pair as it is shown.
+
+    Attributes:
+        query: its id.
+        left: id of passage A, shown left (above, on a phone).
+        right: id of passage B.
+        answer: of a test, the passage to be preferred; `None` for a pair that nobody knows.
+    """
+
+    query: str
+    left: str
+    right: str
+    answer: str | None = None
+
+    @property
+    def pair(self) -> tuple[str, str, str]:
+        """Query and the two ids, the lesser first: the same whatever the sides."""
+        return (self.query, min(self.left, self.right), max(self.left, self.right))
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Pairs in the order shown.
+
+    Attributes:
+        task: its id, unique in the campaign.
+        items: in order.
+        why: why its pairs are judged.
+        batch: which drawing of tasks it came from, from 1.
+    """
+
+    task: str
+    items: tuple[Item, ...]
+    why: Why = "pool"
+    batch: int = 1
+
+
+# Assignments: a task in the hands of a worker, from consent to its end; the rules, pure.
+#
+#     consented -> submitted | exited | expired        expired -> consented | submitted | exited
+#
+# An expired assignment goes on as if nothing had happened, unless it is closed: its task was given
+# to another worker, or it would not count for its failed tests. What was submitted or exited never
+# changes again.
+
+State = Literal["consented", "submitted", "exited", "expired"]
+"""`consented`: under way. `submitted`: finished. `exited`: the worker stopped. `expired`: no answer
+came before the lease ended."""
+
+Step = Literal["answer", "submit", "exit", "lapse"]
+"""`answer`: an answer, a changed answer, or a wish for more time. `lapse`: the lease ended."""
+
+_STEPS: Mapping[tuple[State, Step], State] = {
+    ("consented", "answer"): "consented",
+    ("consented", "submit"): "submitted",
+    ("consented", "exit"): "exited",
+    ("consented", "lapse"): "expired",
+    ("expired", "answer"): "consented",
+    ("expired", "submit"): "submitted",
+    ("expired", "exit"): "exited",
+    ("expired", "lapse"): "expired",
+    ("submitted", "submit"): "submitted",
+    ("exited", "exit"): "exited",
+}
+
+
+def next_state(state: State, step: Step, *, closed: bool) -> State | None:
+    """The state after a step; `None` where it cannot be taken.
+
+    Args:
+        state: before it.
+        step: what happens.
+        closed: of an expired one: it cannot go on.
+    """
+    if closed and state == "expired":
+        return "expired" if step == "lapse" else None
+    return _STEPS.get((state, step))
+
+
+def is_final(state: State, *, closed: bool) -> bool:
+    """Whether nothing can change any more: only then does a failed test speak against a worker.
+
+    Until then an answer can still be changed.
+    """
+    return state in ("submitted", "exited") or (state == "expired" and closed)
+
+
+def amount_owed(*, reward: Money, answered: int, items: int) -> Money:
+    """What a worker has earned: the reward by the share that was answered, rounded up.
+
+    Args:
+        reward: for the whole task.
+        answered: how many items have an answer, with or without a preference.
+        items: how many there are, at least 1.
+
+    Source: shallow-pooling, section 3.3, leaves the formula open.
+    """
+    return -(-reward * answered // items)
+
+
+def copy_task(task: Task, *, name: str, keep_sides: bool, rng: np.random.Generator) -> Task:
+    """The same pairs for another worker, in a new order.
+
+    Args:
+        task: what another worker did not finish, or what does not count.
+        name: id of the copy.
+        keep_sides: whether pairs that nobody knows keep their sides: where the copies of a task
+            balance them exactly, a copy in the place of another has to show them alike. The sides
+            of tests are drawn anew.
+        rng: where order and sides come from.
+    """
+    order = rng.permutation(len(task.items))
+    turned = rng.random(len(task.items)) < 0.5  # noqa: PLR2004 - a fair coin
+    items = tuple(
+        _turn(item) if turn and not (keep_sides and item.answer is None) else item
+        for item, turn in zip((task.items[place] for place in order), turned, strict=True)
+    )
+    return Task(task=name, items=items, why=task.why, batch=task.batch)
+
+
+def _turn(item: Item) -> Item:
+    return Item(query=item.query, left=item.right, right=item.left, answer=item.answer)

@@ -1,0 +1,305 @@
+"""How a campaign of preference judging is run: `campaign.toml`, as a value.
+
+Money is in hundredths of the currency. Defaults are the study's, where it says
+(shallow-pooling, section 3.1).
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from string import Template
+from typing import Annotated, Literal
+
+import msgspec
+
+from heldout.errors import InputError, Problem
+from heldout.trec.problems import show
+
+Money = Annotated[int, msgspec.Meta(ge=0, le=100_000_000)]
+"""Hundredths of the currency."""
+
+Mode = Literal["paper", "sequential"]
+"""Which pairs are judged: all of a pool, or the best passage so far against one challenger after
+another."""
+
+Exclusion = Literal["task", "worker"]
+"""What a failed test excludes: the task it was failed in, or all that the worker ever judged."""
+
+Platform = Literal["link", "mturk", "prolific"]
+"""Where workers come from: anywhere, by a link with `worker=`; Mechanical Turk; Prolific."""
+
+Links = Literal["open", "personal"]
+"""Who is let in by the link of platform `link`: whoever names an id, or who was sent a link that is
+signed for theirs."""
+
+_Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A campaign.
+
+    Attributes:
+        name: shown to judges as the study's title.
+        question: what stands over the two passages.
+        mode: which pairs are judged.
+        judges: how many people judge each pair; sequential judging asks as many as it takes.
+        pairs: of pools, in a task.
+        tests: pairs with a known answer, in a task.
+        failures: a worker that fails as many tests of a task is excluded; at most `tests`.
+        exclusion: what is excluded then.
+        pay_failed: whether a task with failed tests is paid; to exclude is not to refuse pay.
+        lease_minutes: how long a task is kept for a worker without an answer.
+        minutes: that a whole task takes, as told to judges; 0 where nobody knows.
+        reward: for a whole task.
+        fee: of the platform, for a whole task.
+        currency: ISO 4217.
+        minimum_hourly: pay for an hour that the organiser must not go below; 0 for none.
+        consent: what is agreed to before the first pair; paragraphs between empty lines.
+        consent_version: recorded with each consent.
+        ethics: reference of the approval, shown with the consent; empty where there is none.
+        contact: whom a worker can write to.
+        platform: where workers come from.
+        links: of platform `link`: whether an id has to be signed.
+        uncounted_percent: of the rewards of all tasks: once tasks that do not count (stopped early,
+            abandoned, failed tests) have earned as much, no further task is handed out.
+        completion_code: shown at the end, for the platform.
+        lead: sequential: one of the two wins with this lead of votes; at most `cap`.
+        cap: sequential: after so many answers on a pair who is ahead wins it.
+        language: of passages and queries, BCP 47.
+    """
+
+    name: str
+    question: str = "Which passage answers it better?"
+    mode: Mode = "paper"
+    judges: _Count = 1
+    pairs: _Count = 10
+    tests: Annotated[int, msgspec.Meta(ge=0, le=100)] = 3
+    failures: _Count = 1
+    exclusion: Exclusion = "task"
+    pay_failed: bool = True
+    lease_minutes: _Count = 60
+    minutes: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
+    reward: Money = 200
+    fee: Money = 40
+    currency: Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}\Z")] = "USD"
+    minimum_hourly: Money = 0
+    consent: str = ""
+    consent_version: str = "1"
+    ethics: str = ""
+    contact: str = ""
+    platform: Platform = "link"
+    links: Links = "personal"
+    uncounted_percent: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 20
+    completion_code: str = ""
+    lead: _Count = 2
+    cap: _Count = 7
+    language: str = "en"
+
+    @property
+    def signed(self) -> bool:
+        """Whether only links that are signed for their worker are let in."""
+        return self.platform == "link" and self.links == "personal"
+
+    @property
+    def excludes(self) -> Exclusion:
+        """What a failed test excludes.
+
+        Behind open links it is never more than the task: anybody can name another's id, fail a test
+        under it, and would void what its owner finished.
+        """
+        return "task" if self.platform == "link" and not self.signed else self.exclusion
+
+
+# campaign.toml: read into `Settings`, and the text that a new one begins with.
+
+_AT = re.compile(r" - at `\$\.?([^`]*)`")
+_UNKNOWN = re.compile(r"unknown field `(.*)`")
+_LINE = re.compile(r"\(at line (\d+), ")
+_LANGUAGE = re.compile(
+    r"(?:[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4,8})"
+    r"(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
+    r"(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*"
+    r"(?:-[a-wyz0-9](?:-[a-z0-9]{2,8})+)*(?:-x(?:-[a-z0-9]{1,8})+)?",
+    re.IGNORECASE,
+)
+"""RFC 5646, section 2.1: language, script, region, variants, extensions, private use."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""But tabs and line ends; and marks that turn the direction of what follows."""
+
+_TEXTS = ("name", "question", "consent", "consent_version", "ethics", "contact", "completion_code")
+
+
+def parse_campaign(data: bytes, *, path: str = "campaign.toml") -> Settings:
+    """Read a campaign's settings.
+
+    Raises:
+        InputError: code `not-toml`; `campaign-settings`: a key is missing, unknown, of the wrong
+            kind or out of range, or contradicts another; each with its line where there is one.
+    """
+    try:
+        text = data.decode()
+        settings = msgspec.convert(tomllib.loads(text), Settings, strict=True)
+    except UnicodeDecodeError:
+        raise InputError(_problem("not-toml", path, "bytes that are not UTF-8")) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        found = _LINE.search(str(error))
+        line = int(found.group(1)) if found else None
+        raise InputError(_problem("not-toml", path, str(error), line)) from None
+    except msgspec.ValidationError as error:
+        raise InputError(_misplaced(str(error), text, path)) from None
+    problems = list(_contradictions(settings, text, path))
+    if problems:
+        raise InputError(problems)
+    return settings
+
+
+def new_campaign(name: str) -> bytes:
+    """The settings of a new campaign, with a comment to each key."""
+    text = (files("heldout.judging.campaign") / "templates" / "campaign.toml").read_text()
+    return Template(text).substitute(name=json.dumps(name, ensure_ascii=False)).encode()
+
+
+def _contradictions(settings: Settings, text: str, path: str) -> Iterator[Problem]:
+    """What each key allows by itself and another key, or a reader, does not."""
+    if settings.tests and settings.failures > settings.tests:
+        most = f"at most the {settings.tests} of `tests`: nobody can fail more"
+        yield _refused("failures", most, text, path)
+    if settings.mode == "sequential" and settings.lead > settings.cap:
+        yield _refused(
+            "lead", f"at most `cap`, {settings.cap}: nobody can lead by more", text, path
+        )
+    if settings.excludes != settings.exclusion:
+        own = (
+            'task, or links = "personal": an open link lets anybody fail tests under another\'s id'
+        )
+        yield _refused("exclusion", own, text, path)
+    if not _LANGUAGE.fullmatch(settings.language):
+        yield _refused("language", "a tag of BCP 47, as en, de-CH or zh-Hant", text, path)
+    for key in _TEXTS:
+        if _CONTROL.search(getattr(settings, key)):
+            yield _refused(key, "text without control characters", text, path)
+
+
+def _refused(key: str, expected: str, text: str, path: str) -> Problem:
+    line, row = _line_of(key, text)
+    return Problem(
+        code="campaign-settings", path=path, line=line, found=show(row or key), expected=expected
+    )
+
+
+def _line_of(key: str, text: str) -> tuple[int | None, str]:
+    """Where a key is set, and that line; `None` where it is not."""
+    begins = re.compile(rf"\s*{re.escape(key)}\s*=")
+    for number, row in enumerate(text.splitlines(), 1):
+        if key and begins.match(row):
+            return number, row.strip()
+    return None, ""
+
+
+def _misplaced(message: str, text: str, path: str) -> Problem:
+    found = _AT.search(message) or _UNKNOWN.search(message)
+    line, row = _line_of(found.group(1) if found else "", text)
+    place = _AT.sub("", message)
+    return Problem(
+        code="campaign-settings",
+        path=path,
+        line=line,
+        found=show(row) if line else place,
+        expected=place if line else "the keys that `heldout prefer pool` writes",
+    )
+
+
+def _problem(code: str, path: str, found: str, line: int | None = None) -> Problem:
+    return Problem(code=code, path=path, line=line, found=found, expected="TOML in UTF-8")
+
+
+# What judging costs (shallow-pooling, sections 3.1 and 4.1).
+
+_MINUTES = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """The price of judging pairs, in hundredths of the currency.
+
+    Attributes:
+        pairs: different ones.
+        judgments: pairs times judges.
+        tasks: each of `Settings.pairs` pairs and its tests; the last may be smaller.
+        rewards: for all tasks.
+        fees: of the platform, for all tasks.
+        currency: ISO 4217.
+    """
+
+    pairs: int
+    judgments: int
+    tasks: int
+    rewards: Money
+    fees: Money
+    currency: str
+
+    @property
+    def total(self) -> Money:
+        """Rewards and fees."""
+        return self.rewards + self.fees
+
+
+def price(pairs: int, settings: Settings) -> Price:
+    """The price of judging so many pairs: tasks x (reward + fee), tasks rounded up.
+
+    Repeated tasks, where a worker failed a test or left, come on top.
+    """
+    tasks = -(-pairs // settings.pairs) * settings.judges
+    return Price(
+        pairs=pairs,
+        judgments=pairs * settings.judges,
+        tasks=tasks,
+        rewards=tasks * settings.reward,
+        fees=tasks * settings.fee,
+        currency=settings.currency,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HourlyPay:
+    """What a task pays for an hour, in hundredths of the currency.
+
+    Attributes:
+        amount: reward x 60 / minutes, rounded down.
+        too_low: it is below the stated minimum.
+    """
+
+    amount: Money
+    too_low: bool
+
+
+def hourly_pay(settings: Settings) -> HourlyPay | None:
+    """What an hour pays; `None` where it is not known how long a task takes."""
+    if not settings.minutes:
+        return None
+    an_hour = settings.reward * _MINUTES
+    return HourlyPay(
+        amount=an_hour // settings.minutes,
+        too_low=an_hour < settings.minimum_hourly * settings.minutes,
+    )
+
+
+def tell_hourly(settings: Settings) -> str:
+    """The hourly pay as an organiser reads it, with a warning below the minimum."""
+    found = hourly_pay(settings)
+    least = format_money(settings.minimum_hourly, settings.currency)
+    if found is None:
+        unknown = "not known: campaign.toml has no minutes"
+        return f"{unknown}; {least} is the least" if settings.minimum_hourly else unknown
+    told = f"{format_money(found.amount, settings.currency)}, at {settings.minutes} minutes a task"
+    return f"{told}: too low, {least} is the least" if found.too_low else told
+
+
+def format_money(amount: Money, currency: str) -> str:
+    """An amount as people read it: `$1,675.20`, `1,675.20 EUR`."""
+    number = f"{amount // 100:,}.{amount % 100:02}"
+    return f"${number}" if currency == "USD" else f"{number} {currency}"

@@ -1,0 +1,539 @@
+"""Every assignment and every worker, for the organiser."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Subquery, and_, case, distinct, func, or_, select
+
+from heldout.judging.campaign.judgments import Judgment, counted
+from heldout.judging.campaign.rows import State, Task, amount_owed
+from heldout.judging.campaign.settings import Money, Settings
+from heldout.judging.database import tables
+from heldout.judging.database.campaigns import read_settings
+from heldout.judging.database.database import Database
+from heldout.judging.database.rows import EventKind, is_newest, of_item, read_judgments, read_tasks
+from heldout.judging.database.sittings import owed_for
+from heldout.judging.database.tables import assignments as assignment_rows
+from heldout.judging.database.tables import batches, items, payments
+from heldout.judging.database.tables import judgments as tables_judgments
+from heldout.judging.database.tables import tasks as tables_tasks
+from heldout.judging.database.tables import workers as worker_rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignmentOverview:
+    """An assignment.
+
+    Attributes:
+        assignment: its id.
+        task: the task's id.
+        batch: the task's batch.
+        worker: the worker's pseudonym.
+        platform_id: the platform's id of the worker: for payment only.
+        place: the platform's id of the sitting.
+        study: the platform's id of the study.
+        state: see `State`.
+        consented_at: when the worker agreed.
+        consent_version: to which text.
+        ended_at: when it ended; `None` where it is under way.
+        items: how many there are.
+        answered: how many have an answer.
+        cannot: of these, how many have no preference.
+        tests: how many are tests.
+        failed: tests whose answer, as it stands, is not the known one.
+        excluded: whether it ended with so many failed tests that it does not count.
+        owed: hundredths, as of now.
+        paid: hundredths recorded as paid.
+    """
+
+    assignment: int
+    task: str
+    batch: int
+    worker: str
+    platform_id: str
+    place: str
+    study: str
+    state: State
+    consented_at: datetime
+    consent_version: str
+    ended_at: datetime | None
+    items: int
+    answered: int
+    cannot: int
+    tests: int
+    failed: int
+    excluded: bool
+    owed: Money
+    paid: Money
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOverview:
+    """A worker.
+
+    Attributes:
+        worker: the pseudonym.
+        platform_id: the platform's id: for payment only.
+        states: how many assignments are in each state.
+        answered: items with an answer.
+        cannot: of these, without a preference.
+        failed: tests failed.
+        barred: gets no later task.
+        owed: hundredths.
+        paid: hundredths.
+    """
+
+    worker: str
+    platform_id: str
+    states: dict[State, int]
+    answered: int
+    cannot: int
+    failed: int
+    barred: bool
+    owed: Money
+    paid: Money
+
+
+def assignments(database: Database) -> tuple[AssignmentOverview, ...]:
+    """Every assignment, oldest first.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    return database.read(read_assignments)
+
+
+def workers(database: Database) -> tuple[WorkerOverview, ...]:
+    """Every worker who ever consented, in the order of their first tasks.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    by_worker: dict[str, list[AssignmentOverview]] = {}
+    for one in assignments(database):
+        by_worker.setdefault(one.worker, []).append(one)
+    return tuple(
+        WorkerOverview(
+            worker=name,
+            platform_id=own[0].platform_id,
+            states=dict(Counter(one.state for one in own)),
+            answered=sum(one.answered for one in own),
+            cannot=sum(one.cannot for one in own),
+            failed=sum(one.failed for one in own),
+            barred=any(one.excluded for one in own),
+            owed=sum(one.owed for one in own),
+            paid=sum(one.paid for one in own),
+        )
+        for name, own in by_worker.items()
+    )
+
+
+def read_assignments(connection: Connection) -> tuple[AssignmentOverview, ...]:
+    """As `assignments`, within a transaction."""
+    given, shown, paid = _count_given(), _count_items(), _sum_paid()
+    rows = connection.execute(
+        select(
+            assignment_rows,
+            tables_tasks.c.batch,
+            batches.c.settings,
+            shown.c.size,
+            shown.c.tests,
+            worker_rows.c.platform_id,
+            worker_rows.c.pseudonym,
+            func.coalesce(given.c.answered, 0).label("answered"),
+            func.coalesce(given.c.cannot, 0).label("cannot"),
+            func.coalesce(given.c.wrong, 0).label("wrong"),
+            func.coalesce(paid.c.paid, 0).label("paid"),
+        )
+        .join(worker_rows, worker_rows.c.id == assignment_rows.c.worker)
+        .join(tables_tasks, tables_tasks.c.task == assignment_rows.c.task)
+        .join(batches, batches.c.batch == tables_tasks.c.batch)
+        .join(shown, shown.c.task == assignment_rows.c.task)
+        .outerjoin(given, given.c.assignment == assignment_rows.c.id)
+        .outerjoin(paid, paid.c.assignment == assignment_rows.c.id)
+        .order_by(assignment_rows.c.id)
+    )
+    return tuple(_make_assignment(row) for row in rows)
+
+
+def _count_given() -> Subquery:
+    """By assignment: items with an answer, without a preference, and tests failed."""
+    right = or_(
+        and_(tables_judgments.c.side == "left", items.c.left == items.c.answer),
+        and_(tables_judgments.c.side == "right", items.c.right == items.c.answer),
+    )
+    wrong = case((items.c.answer.is_(None), 0), (right, 0), else_=1)
+    return (
+        select(
+            tables_judgments.c.assignment,
+            func.count().label("answered"),
+            func.sum(case((tables_judgments.c.side.is_(None), 1), else_=0)).label("cannot"),
+            func.sum(wrong).label("wrong"),
+        )
+        .join(items, of_item(items))
+        .where(is_newest())
+        .group_by(tables_judgments.c.assignment)
+        .subquery()
+    )
+
+
+def _count_items() -> Subquery:
+    return (
+        select(
+            items.c.task,
+            func.count().label("size"),
+            func.count(items.c.answer).label("tests"),
+        )
+        .group_by(items.c.task)
+        .subquery()
+    )
+
+
+def _sum_paid() -> Subquery:
+    return (
+        select(payments.c.assignment, func.sum(payments.c.amount).label("paid"))
+        .group_by(payments.c.assignment)
+        .subquery()
+    )
+
+
+def _make_assignment(row: Any) -> AssignmentOverview:
+    settings = msgspec.json.decode(row.settings, type=Settings)
+    return AssignmentOverview(
+        assignment=row.id,
+        task=row.task,
+        batch=row.batch,
+        worker=row.pseudonym,
+        platform_id=row.platform_id,
+        place=row.place,
+        study=row.study,
+        state=row.state,
+        consented_at=row.consented_at,
+        consent_version=row.consent_version,
+        ended_at=row.ended_at,
+        items=row.size,
+        answered=row.answered,
+        cannot=row.cannot,
+        tests=row.tests,
+        failed=row.wrong,
+        excluded=(row.failed or 0) >= settings.failures,
+        owed=owed_for(settings, row.wrong, answered=row.answered, items=row.size),
+        paid=row.paid,
+    )
+
+
+# How far a campaign is, batch by batch.
+
+_LEAST_REWARDS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a batch is.
+
+    Attributes:
+        batch: its number.
+        tasks: how many were planned; copies for another worker are none of them.
+        done: of those, finished and counted.
+        held: in the hands of workers.
+        waiting: not handed out, or to be handed out again.
+        copies: how often a task was given to another worker.
+        votes: preferences that count.
+        planned: preferences that were planned.
+        pairs: different pairs in it.
+    """
+
+    batch: int
+    tasks: int
+    done: int
+    held: int
+    waiting: int
+    copies: int
+    votes: int
+    planned: int
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UncountedPay:
+    """What tasks have earned that do not count: stopped early, abandoned, or with failed tests.
+
+    Attributes:
+        earned: in hundredths; the share that was answered, also where failed tests leave it unpaid:
+            they cost the campaign a task.
+        limit: `uncounted_percent` of the rewards of all planned tasks; at least two rewards.
+    """
+
+    earned: int
+    limit: int
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no further task is handed out."""
+        return self.earned > 0 and self.earned >= self.limit
+
+
+def uncounted_pay(database: Database) -> UncountedPay:
+    """What tasks have earned that do not count, and how much they may.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    return database.read(
+        lambda connection: read_uncounted_pay(connection, read_settings(connection))
+    )
+
+
+def read_uncounted_pay(connection: Connection, terms: Mapping[int, Settings]) -> UncountedPay:
+    """The same, within a transaction.
+
+    Args:
+        connection: of a transaction.
+        terms: of every batch, by its number; at least one.
+    """
+    planned = connection.execute(
+        select(tables_tasks.c.batch, func.count())
+        .where(tables_tasks.c.copy == 1)
+        .group_by(tables_tasks.c.batch)
+    )
+    newest = terms[max(terms)]
+    rewards = sum(terms[batch].reward * number for batch, number in planned)
+    given = (
+        select(
+            tables_judgments.c.assignment,
+            tables_judgments.c.task,
+            func.count(distinct(tables_judgments.c.position)).label("answered"),
+        )
+        .group_by(tables_judgments.c.assignment, tables_judgments.c.task)
+        .subquery()
+    )
+    of_task = select(func.count()).where(items.c.task == tables_tasks.c.task).scalar_subquery()
+    rows = connection.execute(
+        select(tables_tasks.c.batch, given.c.answered, of_task.label("items"))
+        .join(given, given.c.task == tables_tasks.c.task)
+        .where(tables_tasks.c.state.in_(("void", "replaced")))
+    )
+    earned = sum(
+        amount_owed(reward=terms[row.batch].reward, answered=row.answered, items=row.items)
+        for row in rows
+    )
+    share = rewards * newest.uncounted_percent // 100
+    return UncountedPay(earned=earned, limit=max(share, _LEAST_REWARDS * newest.reward))
+
+
+def progress(database: Database) -> tuple[Progress, ...]:
+    """How far each batch is, by its number.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    return database.read(_read_progress)
+
+
+def _read_progress(connection: Connection) -> tuple[Progress, ...]:
+    states: Counter[tuple[int, str]] = Counter()
+    copies: Counter[int] = Counter()
+    rows = connection.execute(
+        select(tables_tasks.c.batch, tables_tasks.c.state, func.count()).group_by(
+            tables_tasks.c.batch, tables_tasks.c.state
+        )
+    )
+    for batch, state, number in rows:
+        states[batch, state] = number
+        copies[batch] += number if state == "replaced" else 0
+    planned = connection.execute(
+        select(tables_tasks.c.batch, func.count(), func.count(distinct(items.c.pair)))
+        .join(items, items.c.task == tables_tasks.c.task)
+        .where(tables_tasks.c.copy == 1, items.c.pair.is_not(None))
+        .group_by(tables_tasks.c.batch)
+    )
+    pairs = {batch: (number, different) for batch, number, different in planned}
+    votes = connection.execute(
+        select(tables_tasks.c.batch, func.count().label("votes"))
+        .select_from(tables_judgments)
+        .join(items, of_item(items))
+        .join(tables_tasks, tables_tasks.c.task == tables_judgments.c.task)
+        .where(
+            tables_tasks.c.state == "done",
+            items.c.pair.is_not(None),
+            tables_judgments.c.side.is_not(None),
+        )
+        .where(is_newest())
+        .group_by(tables_tasks.c.batch)
+    )
+    counted = {row.batch: row.votes for row in votes}
+    return tuple(
+        Progress(
+            batch=batch,
+            tasks=sum(states[batch, name] for name in ("open", "held", "done", "void")),
+            done=states[batch, "done"],
+            held=states[batch, "held"],
+            waiting=states[batch, "open"] + states[batch, "void"],
+            copies=copies[batch],
+            votes=counted.get(batch, 0),
+            planned=pairs.get(batch, (0, 0))[0],
+            pairs=pairs.get(batch, (0, 0))[1],
+        )
+        for batch in sorted({batch for batch, _ in states})
+    )
+
+
+# What the organiser takes out: judgments, tasks, the history of a pair, the log.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened.
+
+    Attributes:
+        at: when.
+        kind: what.
+        assignment: to which; `None` for the campaign.
+        note: more of it; may be empty.
+    """
+
+    at: datetime
+    kind: EventKind
+    assignment: int | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairJudgment:
+    """A judgment in the history of a pair.
+
+    Attributes:
+        judgment: what was recorded.
+        assignment: in which assignment.
+        state: of the assignment.
+        counts: whether it counts today.
+    """
+
+    judgment: Judgment
+    assignment: int
+    state: State
+    counts: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSoFar:
+    """How far judging is: where it is equal, the same judgments count.
+
+    Attributes:
+        judgments: how many were recorded.
+        newest: number of the last; 0 before.
+        finished: tasks handed in.
+    """
+
+    judgments: int
+    newest: int
+    finished: int
+
+
+def judged_so_far(database: Database) -> JudgedSoFar:
+    """How far judging is; quick, however much was judged.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    row, sitting = tables.judgments.c, tables.assignments.c
+    recorded = select(func.count(row.id), func.coalesce(func.max(row.id), 0))
+    handed_in = select(func.count(sitting.id)).where(sitting.state == "submitted")
+
+    def read(connection: Connection) -> JudgedSoFar:
+        number, newest = connection.execute(recorded).one()
+        finished = connection.execute(handed_in).scalar_one()
+        return JudgedSoFar(judgments=number, newest=newest, finished=finished)
+
+    return database.read(read)
+
+
+def judgments(database: Database) -> tuple[Judgment, ...]:
+    """Every judgment in the order recorded, superseded ones and tests too; `counted` sorts them.
+
+    Workers are named by their pseudonyms.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    return database.read(read_judgments)
+
+
+def tasks(database: Database) -> tuple[Task, ...]:
+    """Every task as it is shown, copies too, in the order in which they are handed out.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    return database.read(lambda connection: tuple(read_tasks(connection).values()))
+
+
+def pair_history(database: Database, query: str, a: str, b: str) -> tuple[PairJudgment, ...]:
+    """Every judgment of a pair in the order recorded; of pairs that are tests, too.
+
+    Args:
+        database: of the campaign.
+        query: its id.
+        a: id of a passage.
+        b: id of the other, in either order.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+
+    def read(connection: Connection) -> tuple[PairJudgment, ...]:
+        sides = (a, b)
+        items, assignments = tables.items, tables.assignments
+        of_pair = items.c.left.in_(sides) & items.c.right.in_(sides) & (items.c.query == query)
+        found = read_judgments(connection, of_pair)
+        by_worker = tables.workers.c.pseudonym.in_({one.worker for one in found})
+        of_them = read_judgments(connection, by_worker)
+        counting = set(_counting(connection, of_them))
+        rows = connection.execute(
+            select(assignments.c.task, assignments.c.id, assignments.c.state).where(
+                assignments.c.task.in_({one.task for one in found})
+            )
+        )
+        places = {task: (assignment, state) for task, assignment, state in rows}
+        return tuple(
+            PairJudgment(
+                judgment=one,
+                assignment=places[one.task][0],
+                state=places[one.task][1],
+                counts=one in counting,
+            )
+            for one in found
+        )
+
+    return database.read(read)
+
+
+def events(database: Database, *, assignment: int | None = None) -> tuple[Event, ...]:
+    """The log, oldest first.
+
+    Args:
+        database: of the campaign.
+        assignment: whose events; `None` for all.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    row = tables.events.c
+    wanted = [] if assignment is None else [row.assignment == assignment]
+    found = select(row.at, row.kind, row.assignment, row.note).where(*wanted).order_by(row.id)
+    rows = database.read(lambda connection: connection.execute(found).all())
+    return tuple(
+        Event(at=at, kind=kind, assignment=of_it, note=note) for at, kind, of_it, note in rows
+    )
+
+
+def _counting(connection: Connection, found: tuple[Judgment, ...]) -> tuple[Judgment, ...]:
+    """Those that count by the campaign's rules, which are the same in all batches."""
+    settings = next(iter(read_settings(connection).values()), None)
+    if settings is None:
+        return ()
+    return counted(found, exclusion=settings.excludes, failures=settings.failures)

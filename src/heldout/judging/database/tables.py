@@ -1,0 +1,223 @@
+"""The tables of a campaign. The migrations make them; a test holds the two to each other.
+
+Judgments, payments and events are only added to. `tasks.state` and `assignments.failed` say
+nothing that the other tables do not: `verdicts` derives them anew.
+"""
+
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Dialect,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    text,
+)
+
+
+def format_time(moment: datetime) -> str:
+    """ISO 8601 in UTC with milliseconds; texts of this form are in the order of time.
+
+    Raises:
+        ValueError: the time has no zone.
+    """
+    if moment.tzinfo is None:
+        raise ValueError(moment)
+    utc = moment.astimezone(UTC).replace(tzinfo=None)
+    return utc.isoformat(timespec="milliseconds") + "Z"
+
+
+class Instant(TypeDecorator[datetime]):
+    """A time, stored as text: SQLite has no type for it that keeps the zone."""
+
+    impl = String(24)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
+        """What is stored."""
+        return None if value is None else format_time(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
+        """What is read."""
+        return None if value is None else datetime.fromisoformat(value)
+
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+campaign = Table(
+    "campaign",
+    metadata,
+    Column("id", Integer, CheckConstraint("id = 1", name="one"), primary_key=True),
+    Column("code", Text, nullable=False),
+    Column("key", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
+batches = Table(
+    "batches",
+    metadata,
+    Column("batch", Integer, primary_key=True, autoincrement=False),
+    Column("settings", Text, nullable=False),
+    Column("loaded_at", Instant, nullable=False),
+)
+
+queries = Table(
+    "queries",
+    metadata,
+    Column("query", Text, primary_key=True),
+    Column("text", Text, nullable=False),
+)
+
+passages = Table(
+    "passages",
+    metadata,
+    Column("doc", Text, primary_key=True),
+    Column("text", Text, nullable=False),
+)
+
+pairs = Table(
+    "pairs",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("query", Text, ForeignKey("queries.query"), nullable=False),
+    Column("a", Text, ForeignKey("passages.doc"), nullable=False),
+    Column("b", Text, ForeignKey("passages.doc"), nullable=False),
+    UniqueConstraint("query", "a", "b"),
+    CheckConstraint("a <> b", name="two"),
+)
+"""Pairs that nobody knows, by their lesser id first; tests are none."""
+
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("task", Text, primary_key=True),
+    Column("batch", Integer, ForeignKey("batches.batch"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("why", String(16), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("root", Text, ForeignKey("tasks.task"), nullable=False),
+    Column("copy", Integer, nullable=False),
+    Column("parent", Text, ForeignKey("tasks.task"), unique=True),
+    UniqueConstraint("root", "copy"),
+    CheckConstraint("state IN ('open', 'held', 'done', 'void', 'replaced')", name="state"),
+    Index("ix_tasks_waiting", "batch", "state", "number"),
+)
+"""`open`: not handed out. `held`: a worker has it. `done`: finished, and it counts. `void`: handed
+out, and it will not count: it waits to be copied for another worker. `replaced`: it was."""
+
+items = Table(
+    "items",
+    metadata,
+    Column("task", Text, ForeignKey("tasks.task"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("query", Text, ForeignKey("queries.query"), nullable=False),
+    Column("left", Text, ForeignKey("passages.doc"), nullable=False),
+    Column("right", Text, ForeignKey("passages.doc"), nullable=False),
+    Column("answer", Text),
+    Column("pair", Integer, ForeignKey("pairs.id"), index=True),
+    CheckConstraint("(answer IS NULL) = (pair IS NOT NULL)", name="test"),
+)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("platform_id", Text, nullable=False, unique=True),
+    Column("pseudonym", Text, nullable=False, unique=True),
+    Column("first_seen", Instant, nullable=False),
+)
+
+assignments = Table(
+    "assignments",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("task", Text, ForeignKey("tasks.task"), nullable=False, unique=True),
+    Column("worker", Integer, ForeignKey("workers.id"), nullable=False, index=True),
+    Column("state", String(16), nullable=False),
+    Column("consent_version", Text, nullable=False),
+    Column("consented_at", Instant, nullable=False),
+    Column("lease_until", Instant, nullable=False),
+    Column("ended_at", Instant),
+    Column("failed", Integer),
+    Column("place", Text, nullable=False),
+    Column("study", Text, nullable=False),
+    Column("submit_to", Text, nullable=False),
+    CheckConstraint("state IN ('consented', 'submitted', 'exited', 'expired')", name="state"),
+    Index("ix_assignments_lease", "state", "lease_until"),
+    Index(
+        "uq_assignments_under_way",
+        "worker",
+        unique=True,
+        sqlite_where=text("state = 'consented'"),
+        postgresql_where=text("state = 'consented'"),
+    ),
+)
+"""`failed`: tests failed, once nothing about the assignment can change any more; NULL before."""
+
+seen = Table(
+    "seen",
+    metadata,
+    Column("worker", Integer, ForeignKey("workers.id"), primary_key=True),
+    Column("pair", Integer, ForeignKey("pairs.id"), primary_key=True),
+)
+"""Which pairs a worker was given: none twice."""
+
+judgments = Table(
+    "judgments",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("assignment", Integer, ForeignKey("assignments.id"), nullable=False),
+    Column("task", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("side", String(8)),
+    Column("reason", String(16)),
+    Column("shown_at", Instant, nullable=False),
+    Column("answered_at", Instant, nullable=False),
+    Column("active_ms", BigInteger),
+    Column("by", String(8)),
+    ForeignKeyConstraint(["task", "position"], ["items.task", "items.position"]),
+    UniqueConstraint("assignment", "position", "revision"),
+    CheckConstraint("(side IS NULL) <> (reason IS NULL)", name="choice"),
+)
+"""Only added to: revision 2 supersedes revision 1 of the same item."""
+
+payments = Table(
+    "payments",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("assignment", Integer, ForeignKey("assignments.id"), nullable=False, index=True),
+    Column("amount", Integer, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("key", Text, nullable=False, unique=True),
+    Column("paid_at", Instant, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", Instant, nullable=False),
+    Column("kind", String(16), nullable=False, index=True),
+    Column("assignment", Integer, ForeignKey("assignments.id"), index=True),
+    Column("note", Text, nullable=False),
+)

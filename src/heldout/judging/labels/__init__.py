@@ -1,0 +1,1 @@
+"""Labels from preferences: no module here may reach a model."""

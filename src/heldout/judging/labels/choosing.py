@@ -1,0 +1,523 @@
+"""Fewer judgments: the best passage so far against one challenger after another.
+
+Who is ahead by `lead` votes wins the duel; after `cap` answers who is ahead wins it, and the
+passage that was best so far where nobody is. The loser is not shown again. Which pairs are wanted
+next follows from the judgments alone, so a search can be stopped and gone on with at any time.
+
+Who comes first has to win the most duels: of five passages that are equally good the first stays
+best once in 16 times, the last every second time. So passages meet in an order that has nothing to
+do with who is the known answer: if that came first, luck alone would nearly always replace it.
+
+Stopping when somebody leads makes shares of votes look larger than they are: the votes say who is
+best, and not by how much.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import msgspec
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from heldout.judging.campaign.drawing import Pair, draw_tasks
+from heldout.judging.campaign.judgments import Judgment, PairVotes, Votes, count_votes, counted
+from heldout.judging.campaign.pools import Pool
+from heldout.judging.campaign.rows import Item, Task
+from heldout.judging.campaign.settings import Settings
+from heldout.judging.labels.contests import stand_for
+from heldout.judging.labels.labels import Tournament
+from heldout.judging.labels.strengths import find_strongest
+
+# Large pools: which pairs are worth a judgment where all pairs are too many.
+#
+# `prune` drops passages round by round: each meets seven others, drawn at random, and stays with
+# more than three wins, until nine or fewer are left, which all meet (Clarke, Vtyurina and Smucker
+# 2021, "Assessing top-k preferences", as their program has it). `choose_pairs` draws pairs by
+# double Thompson sampling (Wu and Liu 2016): a passage that may beat most, against one that may
+# beat it.
+
+MEETINGS = 7
+"""Others that a passage meets in a round."""
+
+WINS = 3
+"""A passage stays with more wins than these."""
+
+FEW = 9
+"""So many passages or fewer all meet each other."""
+
+VOTES_EACH = 5
+"""Thompson sampling ends with so many votes for each passage of a pool."""
+
+_BOUND = 0.51
+Floats = NDArray[np.float64]
+Duel = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruning:
+    """How far the pruning of a pool has come.
+
+    Attributes:
+        left: passages that are left, sorted.
+        round: the round that is under way, from 1.
+        wanted: pairs of it that have no vote yet, the lesser id first; none when all is done.
+    """
+
+    left: tuple[str, ...]
+    round: int
+    wanted: tuple[Duel, ...]
+
+
+def prune(query: str, passages: Sequence[str], votes: Mapping[Duel, PairVotes]) -> Pruning:
+    """Follow the rounds of a pool as far as they are judged.
+
+    The pairs of a round are a function of query, round and passages, so the same judgments always
+    give the same pairs.
+
+    Args:
+        query: its id.
+        passages: of the pool, at least one.
+        votes: by pair, the lesser id first; who has more wins.
+    """
+    left, number = sorted(passages), 1
+    while True:
+        pairs = _meetings(query, number, left)
+        wanted = tuple(pair for pair in pairs if pair not in votes)
+        if wanted or len(left) <= FEW:
+            return Pruning(left=tuple(left), round=number, wanted=wanted)
+        wins = Counter(_winner(pair, votes[pair]) for pair in pairs)
+        kept = [one for one in left if wins[one] > WINS]
+        if not kept or kept == left:
+            # Nobody can be told apart this way: all that are left meet.
+            rest = tuple(pair for pair in combinations(left, 2) if pair not in votes)
+            return Pruning(left=tuple(left), round=number + 1, wanted=rest)
+        left, number = kept, number + 1
+
+
+def choose_pairs(
+    passages: Sequence[str],
+    votes: Mapping[Duel, PairVotes],
+    *,
+    count: int,
+    cap: int,
+    rng: Generator,
+    closed: Collection[Duel] = (),
+) -> tuple[Duel, ...]:
+    """Pairs to be judged next, by double Thompson sampling.
+
+    The first passage is drawn among those that may still beat the most others: it beats the most in
+    one draw of all chances, each Beta(1 + wins, 1 + losses). The second is the one that beats the
+    first most surely in another draw, among those that are not surely worse (Wu and Liu 2016,
+    algorithm 1). Here several pairs are drawn before any of them is judged.
+
+    Args:
+        passages: of the pool.
+        votes: by pair, the lesser id first.
+        count: most pairs to be drawn; each at most once.
+        cap: votes after which a pair is not drawn again.
+        rng: where draws come from.
+        closed: pairs that are not drawn, whatever their votes.
+
+    Returns:
+        Fewer pairs, or none, where the others have come to the cap.
+    """
+    names = sorted(passages)
+    wins = _win_table(names, votes)
+    total = wins + wins.T
+    open_ = (total < cap) & ~np.eye(len(names), dtype=bool)
+    for pair in closed:
+        first, second = (names.index(one) for one in pair)
+        open_[first, second] = open_[second, first] = False
+    chosen: list[Duel] = []
+    low, high = _bounds(wins, total)
+    while len(chosen) < count and open_.any():
+        first = _first(wins, high, open_, rng)
+        rivals = open_[first] & (low[:, first] <= 0.5)  # noqa: PLR2004 - as often as not
+        if not rivals.any():
+            rivals = open_[first]
+        drawn = rng.beta(1 + wins[:, first], 1 + wins[first])
+        second = int(np.argmax(np.where(rivals, drawn, -1)))
+        open_[first, second] = open_[second, first] = False
+        chosen.append((names[min(first, second)], names[max(first, second)]))
+    return tuple(chosen)
+
+
+def _meetings(query: str, number: int, left: Sequence[str]) -> list[Duel]:
+    """In a circle in random order each meets its three neighbours on both sides, and across."""
+    size = len(left)
+    if size <= FEW:
+        return list(combinations(left, 2))
+    text = "\n".join([query, str(number), *left])
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:16])
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(size).tolist()
+    steps = MEETINGS // 2
+    pairs = {
+        frozenset((order[place], order[(place + step) % size]))
+        for step in range(1, steps + 1)
+        for place in range(size)
+    }
+    half = size // 2
+    pairs |= {frozenset((order[place], order[place + half])) for place in range(size - half)}
+    found = [sorted(left[place] for place in pair) for pair in pairs]
+    return sorted((first, second) for first, second in found)
+
+
+def _winner(pair: Duel, found: PairVotes) -> str | None:
+    if found.first == found.second:
+        return None
+    return pair[found.second > found.first]
+
+
+def _win_table(names: Sequence[str], votes: Mapping[Duel, PairVotes]) -> Floats:
+    places = {name: place for place, name in enumerate(names)}
+    wins = np.zeros((len(names), len(names)))
+    for (first, second), found in votes.items():
+        if first in places and second in places:
+            wins[places[first], places[second]] = found.first
+            wins[places[second], places[first]] = found.second
+    return wins
+
+
+def _bounds(wins: Floats, total: Floats) -> tuple[Floats, Floats]:
+    """What the chances to win may be, at least and at most; 0 and 1 for a pair without votes."""
+    time = max(float(total.sum()) / 2, 1.0)
+    seen = np.maximum(total, 1)
+    reach = np.sqrt(_BOUND * np.log(time) / seen)
+    share = wins / seen
+    unseen = total == 0
+    return np.where(unseen, 0, share - reach), np.where(unseen, 1, share + reach)
+
+
+def _first(wins: Floats, high: Floats, open_: NDArray[np.bool_], rng: Generator) -> int:
+    """Who beats the most in a draw, among those that at best beat the most; with an open pair."""
+    playing = open_.any(axis=1)
+    off = ~np.eye(len(wins), dtype=bool)
+    hopes = np.where(playing, ((high > 0.5) & off).sum(axis=1), -1)  # noqa: PLR2004 - a win
+    upper = np.triu(rng.beta(1 + wins, 1 + wins.T), 1)
+    drawn = upper + np.tril(1 - upper.T, -1)
+    beaten = ((drawn > 0.5) & off).sum(axis=1) + rng.random(len(wins))  # noqa: PLR2004 - a win
+    return int(np.argmax(np.where(hopes == hopes.max(), beaten, -1)))
+
+
+_NONE = PairVotes(first=0, second=0)
+_CHANCE = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A pair to be judged next.
+
+    Attributes:
+        pair: query and two documents, the lesser first.
+        votes: how many people have to judge it before anything can be decided.
+    """
+
+    pair: Pair
+    votes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """How far the search for a query's best passage has come.
+
+    Attributes:
+        best: the best passage so far.
+        challenger: the passage that it meets now; `None` when all have been met.
+        wanted: answers that this duel still needs at least; 0 when all have been met.
+    """
+
+    best: str
+    challenger: str | None
+    wanted: int
+
+
+def lead_error(p: float, lead: int) -> float:
+    """How often the worse of two wins a duel without a cap.
+
+    Args:
+        p: chance that a vote is for the better one, in [0.5, 1].
+        lead: votes ahead that decide, at least 1.
+
+    Returns:
+        q^k / (p^k + q^k), the gambler's ruin (Feller 1968, XIV.2).
+    """
+    return (1 - p) ** lead / (p**lead + (1 - p) ** lead)
+
+
+def expected_votes(p: float, lead: int) -> float:
+    """How many votes a duel without a cap takes on average.
+
+    Args:
+        p: chance that a vote is for the better one, in [0.5, 1].
+        lead: votes ahead that decide, at least 1.
+
+    Returns:
+        k (1 - 2e) / (p - q) with the error e; k^2 for a fair coin (Feller 1968, XIV.3).
+    """
+    if p == _CHANCE:
+        return float(lead**2)
+    return lead * (1 - 2 * lead_error(p, lead)) / (2 * p - 1)
+
+
+def search(
+    passages: Sequence[str],
+    votes: Mapping[tuple[str, str], PairVotes],
+    *,
+    lead: int,
+    cap: int,
+    answers: Mapping[tuple[str, str], int] | None = None,
+) -> Search:
+    """Follow the duels of a pool as far as they are decided.
+
+    Args:
+        passages: in the order in which they meet, at least one; the first is the best so far.
+        votes: by pair, the lesser id first.
+        lead: votes ahead that win a duel.
+        cap: answers that end it.
+        answers: by pair, with those that preferred neither; `None` where these are the votes.
+    """
+    best = passages[0]
+    for challenger in passages[1:]:
+        pair = (min(best, challenger), max(best, challenger))
+        found = votes.get(pair, _NONE)
+        ahead = (found.second - found.first) * (1 if challenger == pair[1] else -1)
+        given = found.total if answers is None else max(found.total, answers.get(pair, 0))
+        if abs(ahead) < lead and given < cap:
+            wanted = min(lead - abs(ahead), cap - given)
+            return Search(best=best, challenger=challenger, wanted=wanted)
+        if ahead > 0:
+            best = challenger
+    return Search(best=best, challenger=None, wanted=0)
+
+
+def next_pairs(
+    pools: Iterable[Pool],
+    judgments: Iterable[Judgment],
+    settings: Settings,
+    *,
+    planned: Mapping[Pair, int] | None = None,
+) -> tuple[Wanted, ...]:
+    """Pairs to be judged next: at most one of each query.
+
+    Args:
+        pools: the passages of each query.
+        judgments: all that were recorded; which count is for `settings` to say.
+        settings: lead, cap, and what failed tests exclude.
+        planned: pair -> copies that are in tasks already; a query whose duel still waits for
+            answers is left out.
+    """
+    kept = tuple(pools)
+    recorded = tuple(judgments)
+    valid = counted(recorded, exclusion=settings.exclusion, failures=settings.failures)
+    votes: Votes = count_votes(valid, same=stand_for(kept))
+    answers = count_answers(recorded, settings)
+    given: dict[str, dict[tuple[str, str], int]] = {pool.query: {} for pool in kept}
+    for (query, a, b), count in answers.items():
+        given.setdefault(query, {})[a, b] = count
+    wanted = []
+    for pool in kept:
+        found = search(
+            meeting_order(pool),
+            votes.get(pool.query, {}),
+            lead=settings.lead,
+            cap=settings.cap,
+            answers=given[pool.query],
+        )
+        if found.challenger is None:
+            continue
+        first, second = sorted((found.best, found.challenger))
+        pair = (pool.query, first, second)
+        if (planned or {}).get(pair, 0) <= answers.get(pair, 0):
+            wanted.append(Wanted(pair=pair, votes=found.wanted))
+    return tuple(wanted)
+
+
+def meeting_order(pool: Pool) -> tuple[str, ...]:
+    """The passages of a pool as they meet: mixed, and the same whenever it is asked."""
+
+    def place(doc: str) -> bytes:
+        return hashlib.sha256(f"{pool.query}\n{doc}".encode()).digest()
+
+    return tuple(sorted((one.doc for one in pool.candidates), key=place))
+
+
+def count_answers(judgments: Iterable[Judgment], settings: Settings) -> Mapping[Pair, int]:
+    """Pair -> answers that count, with those of honest judges who preferred neither.
+
+    A pair that nobody can decide has to come to its cap too.
+    """
+    as_votes = [
+        msgspec.structs.replace(one, preferred=one.left, reason=None)
+        if one.answer is None and one.preferred is None
+        else one
+        for one in judgments
+    ]
+    valid = counted(as_votes, exclusion=settings.exclusion, failures=settings.failures)
+    return Counter(one.pair for one in valid)
+
+
+def find_unbeaten(
+    passages: Sequence[str], votes: Mapping[tuple[str, str], PairVotes]
+) -> Tournament:
+    """The best of a pool after a search: who lost the fewest duels, and of those won the most.
+
+    After a whole search that is the one that never lost, whatever the order was. Before its end
+    passages that were never shown are left out. Where the pairs come from no search (a search shows
+    a new passage in each duel) losses mean nothing, since who is better is shown more often; then
+    the strongest is the best. The signature is that of `tournament.play`.
+
+    Args:
+        passages: ids of the pool, at least one; votes on others are left out.
+        votes: by pair, the lesser id first; who has more wins the duel.
+    """
+    known = set(passages)
+    duels = {pair: found for pair, found in votes.items() if known >= set(pair)}
+    shown = sorted({one for pair in duels for one in pair} or known)
+    if len(duels) >= len(shown):
+        return find_strongest(passages, duels)
+    lost: Counter[str] = Counter()
+    won: Counter[str] = Counter()
+    for (first, second), found in duels.items():
+        if found.first != found.second:
+            ahead = found.first > found.second
+            won[first if ahead else second] += 1
+            lost[second if ahead else first] += 1
+    fewest = min((lost[one], -won[one]) for one in shown)
+    pairs = len(known) * (len(known) - 1) // 2
+    return Tournament(
+        best=tuple(one for one in shown if (lost[one], -won[one]) == fewest),
+        rounds=({one: won[one] for one in sorted(known)},),
+        cycle=False,
+        unjudged=pairs - len(duels),
+        drawn=sum(found.first == found.second for found in duels.values()),
+    )
+
+
+# The next batch of a campaign; of a sequential one what the judgments so far make worth asking.
+#
+# Three ways: duels of the best so far with one challenger after another; pruning, for large pools;
+# Thompson sampling, for large pools too. `simulation` tells what each finds and costs.
+
+Method = Literal["duels", "pruning", "thompson"]
+"""How the pairs that are judged next are chosen."""
+
+
+def count_planned(tasks: Iterable[Task]) -> Mapping[Pair, int]:
+    """Pair -> tasks that have it."""
+    return Counter(item.pair for task in tasks for item in task.items if item.answer is None)
+
+
+def plan_batch(
+    pools: Sequence[Pool],
+    judgments: Sequence[Judgment],
+    settings: Settings,
+    *,
+    planned: Mapping[Pair, int],
+    rng: Generator,
+    method: Method = "duels",
+) -> tuple[Wanted, ...]:
+    """Pairs to be judged next; none when all is done, or while answers are still to come.
+
+    Args:
+        pools: the passages of each query.
+        judgments: all that were recorded.
+        settings: lead, cap, judges, and what failed tests exclude.
+        planned: pair -> copies that are in tasks already, as `count_planned` gives it. A pair that
+            waits for answers is not asked again.
+        rng: where Thompson sampling draws from.
+        method: how pairs are chosen.
+    """
+    if method == "duels":
+        return next_pairs(pools, judgments, settings, planned=planned)
+    valid = counted(judgments, exclusion=settings.exclusion, failures=settings.failures)
+    votes = count_votes(valid, same=stand_for(pools))
+    answers = count_answers(judgments, settings)
+    waiting = {pair[0] for pair, count in planned.items() if count > answers.get(pair, 0)}
+    asked: Counter[str] = Counter()
+    for pair, count in answers.items():
+        asked[pair[0]] += count
+    wanted: list[Wanted] = []
+    for pool in pools:
+        if pool.query in waiting:
+            continue
+        found = votes.get(pool.query, {})
+        given_up = _given_up(pool, answers, settings.cap)
+        names = [one.doc for one in pool.candidates]
+        if method == "pruning":
+            pairs = prune(pool.query, names, dict.fromkeys(given_up, _NONE) | dict(found)).wanted
+        elif asked[pool.query] < VOTES_EACH * len(names):
+            pairs = choose_pairs(
+                names,
+                found,
+                count=max(1, len(names) // 2),
+                cap=settings.cap,
+                rng=rng,
+                closed=given_up,
+            )
+        else:
+            pairs = ()
+        each = settings.judges if method == "pruning" else 1
+        wanted += [Wanted(pair=(pool.query, *pair), votes=each) for pair in pairs]
+    return tuple(wanted)
+
+
+def missing_votes(
+    pairs: Iterable[Pair], judges: int, *, planned: Mapping[Pair, int]
+) -> tuple[Wanted, ...]:
+    """How many tasks each pair is missing until it has one for each judge.
+
+    Args:
+        pairs: different ones.
+        judges: how many people judge each pair.
+        planned: pair -> copies that are in tasks already, as `count_planned` gives it.
+    """
+    return tuple(
+        Wanted(pair=pair, votes=judges - planned.get(pair, 0))
+        for pair in pairs
+        if planned.get(pair, 0) < judges
+    )
+
+
+def draw_batch(
+    wanted: Sequence[Wanted],
+    tests: Sequence[Item],
+    settings: Settings,
+    *,
+    seed: int,
+    batch: int,
+) -> tuple[Task, ...]:
+    """Tasks for what is wanted: pairs that want as many votes stand in the same tasks.
+
+    Args:
+        wanted: different pairs.
+        tests: to draw from.
+        settings: how many pairs and tests a task has.
+        seed: with the number of the batch the only chance there is.
+        batch: number of the first batch; each number of votes is a batch of its own.
+
+    Raises:
+        InputError: code `too-few-tests`: fewer than a task needs.
+    """
+    tasks: list[Task] = []
+    numbers = sorted({one.votes for one in wanted})
+    for place, votes in enumerate(numbers):
+        pairs = [one.pair for one in wanted if one.votes == votes]
+        tasks += draw_tasks(
+            pairs,
+            tests,
+            msgspec.structs.replace(settings, judges=votes),
+            rng=np.random.Generator(np.random.PCG64([seed, batch + place])),
+            batch=batch + place,
+        )
+    return tuple(tasks)
+
+
+def _given_up(pool: Pool, answers: Mapping[Pair, int], cap: int) -> set[Duel]:
+    """Pairs that have so many answers that it is no use to ask again."""
+    names = sorted(one.doc for one in pool.candidates)
+    return {pair for pair in combinations(names, 2) if answers.get((pool.query, *pair), 0) >= cap}

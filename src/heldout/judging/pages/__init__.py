@@ -1,0 +1,1 @@
+"""The judge's pages and the organiser's, over HTTP."""

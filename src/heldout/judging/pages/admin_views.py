@@ -1,0 +1,382 @@
+"""What the organiser reads of a campaign's course: tasks, workers, the log. Pure."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from heldout.judging.campaign.payments import Payment, totals
+from heldout.judging.campaign.settings import Settings, format_money, tell_hourly
+from heldout.judging.database.organiser import Launch, Lease
+from heldout.judging.database.overviews import (
+    AssignmentOverview,
+    Event,
+    Progress,
+    UncountedPay,
+    WorkerOverview,
+)
+from heldout.judging.pages.admin_pages import (
+    Ask,
+    Cell,
+    Column,
+    Press,
+    Section,
+    Table,
+    ago,
+    amount,
+    moment,
+    percent,
+    plural,
+)
+from heldout.judging.platforms.links import completion_address
+
+PAGE = 100
+"""Rows of a page."""
+
+_SOON = timedelta(minutes=10)
+_SWITCHES: Mapping[Launch, tuple[str, str, str]] = {
+    "new": ("Open: whoever has the link is given a task.", "/admin/pause", "Pause"),
+    "launched": ("Launched: whoever has the link is given a task.", "/admin/pause", "Pause"),
+    "paused": (
+        "Paused: nobody is given a new task. Who has one can finish it, and is paid.",
+        "/admin/launch",
+        "Launch",
+    ),
+}
+
+
+_SPENT = (
+    "But no new task is handed out: tasks that do not count (stopped early, abandoned, failed "
+    "tests) have earned as much as they may. Look at the workers; to go on, raise "
+    "uncounted_percent in campaign.toml and start heldout serve again."
+)
+
+
+def batch_price(progress: Sequence[Progress], terms: Mapping[int, Settings]) -> int:
+    """The price of every planned task, reward and fee, in hundredths."""
+    return sum(
+        one.tasks * (terms[one.batch].reward + terms[one.batch].fee)
+        for one in progress
+        if one.batch in terms
+    )
+
+
+def launch_section(
+    state: Launch, price: int, settings: Settings, link: str, *, uncounted: UncountedPay
+) -> Section:
+    """The switch, and what it costs to turn it on."""
+    told, action, button = _SWITCHES[state]
+    if uncounted.is_spent:
+        told = f"{told} {_SPENT}"
+    cost = format_money(price, settings.currency)
+    words = f"{button}: up to {cost}" if state == "paused" else button
+    return Section(
+        told=(told,),
+        facts=(
+            ("Link for judges", link),
+            *_completion(settings),
+            ("Price of all tasks", cost),
+            ("Pay for an hour", tell_hourly(settings)),
+        ),
+        press=(Press(action=action, button=words, quiet=state != "paused"),),
+    )
+
+
+def price_section(
+    progress: Sequence[Progress],
+    terms: Mapping[int, Settings],
+    assignments: Sequence[AssignmentOverview],
+    uncounted: UncountedPay,
+) -> Section:
+    """What all costs, what of it is owed and what was paid."""
+    currency = terms[max(terms)].currency
+    rows = tuple(
+        (
+            Cell(str(one.batch)),
+            Cell(f"{one.tasks:,}"),
+            Cell(amount(terms[one.batch].reward)),
+            Cell(amount(terms[one.batch].fee)),
+            Cell(amount(one.tasks * (terms[one.batch].reward + terms[one.batch].fee))),
+        )
+        for one in progress
+    )
+    owed, paid = (sum(getattr(one, name) for one in assignments) for name in ("owed", "paid"))
+    return Section(
+        title="Price",
+        facts=(
+            ("All planned tasks", format_money(batch_price(progress, terms), currency)),
+            ("Earned so far", f"{format_money(owed, currency)} of rewards"),
+            ("Paid so far", format_money(paid, currency)),
+            (
+                "Earned by tasks that do not count",
+                " of at most ".join(
+                    format_money(one, currency) for one in (uncounted.earned, uncounted.limit)
+                ),
+            ),
+        ),
+        table=Table(
+            caption=f"Reward and fee of a task, in {currency}. Tasks that are given to another "
+            "worker after a failed test or an early end come on top.",
+            columns=(
+                Column("Batch"),
+                *(Column(name, number=True) for name in ("Tasks", "Reward", "Fee", "Price")),
+            ),
+            rows=rows,
+            empty="There is no task yet.",
+        ),
+    )
+
+
+def progress_section(progress: Sequence[Progress]) -> Section:
+    """How far each batch is."""
+    done, tasks = sum(one.done for one in progress), sum(one.tasks for one in progress)
+    names = ("Pairs", "Tasks", "Done", "With workers", "Waiting", "Given again", "Votes", "Planned")
+    return Section(
+        title="Progress",
+        told=(f"{done:,} of {plural(tasks, 'task')} done ({percent(done / tasks)}).",)
+        if tasks
+        else (),
+        table=Table(
+            caption="By batch. A vote is a preference that counts: no test, of a finished task "
+            "whose tests were passed.",
+            columns=(Column("Batch"), *(Column(name, number=True) for name in names)),
+            rows=tuple(
+                (
+                    Cell(str(one.batch)),
+                    *(
+                        Cell(f"{count:,}")
+                        for count in (one.pairs, one.tasks, one.done, one.held, one.waiting)
+                    ),
+                    *(Cell(f"{count:,}") for count in (one.copies, one.votes, one.planned)),
+                )
+                for one in progress
+            ),
+            empty="There is no task yet.",
+        ),
+    )
+
+
+def lease_section(leases: Sequence[Lease], items: Mapping[int, int], *, now: datetime) -> Section:
+    """Who has a task, and who is late.
+
+    Args:
+        leases: those that end soonest first.
+        items: how many questions each assignment has.
+        now: the time.
+    """
+    late = sum(one.until < now for one in leases)
+    told = f"{plural(len(leases), 'task')} with workers, {late:,} late." if leases else ""
+    return Section(
+        title="With workers",
+        told=(told,) if told else (),
+        table=Table(
+            caption="Those that end soonest first. A late task goes to the next worker who comes.",
+            columns=(
+                *(Column(name) for name in ("Worker", "Task")),
+                Column("Answered", number=True),
+                *(Column(name) for name in ("Begun", "Last answer", "Kept")),
+            ),
+            rows=tuple(
+                (
+                    Cell(one.worker),
+                    Cell(one.task),
+                    Cell(f"{one.answered} of {items.get(one.assignment, 0)}"),
+                    Cell(moment(one.since)),
+                    Cell("none yet" if one.last is None else f"{ago(now - one.last)} ago"),
+                    Cell(_kept(one.until - now)),
+                )
+                for one in leases[:PAGE]
+            ),
+            empty="Nobody has a task.",
+        ),
+    )
+
+
+def worker_sections(workers: Sequence[WorkerOverview], settings: Settings) -> tuple[Section, ...]:
+    """Every worker by pseudonym; who is barred, and why."""
+    barred = sum(one.barred for one in workers)
+    names = ("Finished", "Stopped", "Expired", "Answers", "Can't judge", "Failed tests", "Owed")
+    return (
+        Section(
+            told=(
+                (
+                    f"{plural(len(workers), 'worker')}, {barred:,} barred. A worker is barred from "
+                    f"later tasks by {plural(settings.failures, 'failed test')} in one task."
+                ),
+            ),
+            table=Table(
+                caption="In the order of their first tasks. Names are random; the platform's ids "
+                "stand on the page of payments alone.",
+                columns=(
+                    Column("Worker"),
+                    *(Column(name, number=True) for name in names),
+                    Column("Status"),
+                ),
+                rows=tuple(
+                    (
+                        Cell(one.worker),
+                        *(
+                            Cell(f"{one.states.get(state, 0):,}")
+                            for state in ("submitted", "exited", "expired")
+                        ),
+                        *(Cell(f"{count:,}") for count in (one.answered, one.cannot, one.failed)),
+                        Cell(amount(one.owed)),
+                        Cell(_standing(one)),
+                    )
+                    for one in workers
+                ),
+                empty="Nobody has come yet.",
+            ),
+        ),
+    )
+
+
+def log_sections(events: Sequence[Event], start: int, shown: int) -> tuple[Section, ...]:
+    """What happened, the newest first.
+
+    Args:
+        events: of this page.
+        start: how many newer ones there are.
+        shown: how many there are in all.
+    """
+    first, last = start + 1, start + len(events)
+    return (
+        Section(
+            table=Table(
+                caption=f"{first:,} to {last:,} of {shown:,}, the newest first. Times are UTC.",
+                columns=(Column("Time"), Column("What"), Column("Assignment"), Column("Note")),
+                rows=tuple(
+                    (
+                        Cell(f"{one.at:%d %b %H:%M:%S}"),
+                        Cell(one.kind),
+                        Cell("–" if one.assignment is None else str(one.assignment)),
+                        Cell(one.note or "–"),
+                    )
+                    for one in events
+                ),
+                empty="Nothing has happened yet.",
+            ),
+        ),
+    )
+
+
+def pages_section(address: str, start: int, shown: int) -> tuple[Section, ...]:
+    """Where the next rows are; nothing where there are none.
+
+    Args:
+        address: of the page, with its other parameters and `?` or `&` at the end.
+        start: how many rows come before.
+        shown: how many there are in all.
+    """
+    links = []
+    if start:
+        links.append((f"{address}start={max(0, start - PAGE)}", f"The {PAGE} before"))
+    if start + PAGE < shown:
+        links.append((f"{address}start={start + PAGE}", "The next ones"))
+    return tuple(Section(link=link) for link in links)
+
+
+def _completion(settings: Settings) -> tuple[tuple[str, str], ...]:
+    """Where Prolific's participants go at the end, for those who set up the study there."""
+    if settings.platform != "prolific" or not settings.completion_code:
+        return ()
+    return (("Link at the end", completion_address(settings.completion_code)),)
+
+
+def _kept(left: timedelta) -> str:
+    if left < timedelta(0):
+        return f"late by {ago(-left)}"
+    return f"{ago(left)}, ends soon" if left < _SOON else f"{ago(left)} more"
+
+
+def _standing(one: WorkerOverview) -> str:
+    if not one.barred:
+        return "may go on"
+    return f"barred: {plural(one.failed, 'failed test')}"
+
+
+# What the organiser reads of payments: due, made, and whose completion code that is. Pure.
+
+
+def payment_sections(payments: Sequence[Payment], settings: Settings) -> tuple[Section, ...]:
+    """What is due and what was paid; a button beside each payment that is due."""
+    found, due = totals(payments), [one for one in payments if not one.paid_at]
+    made = len(payments) - len(due)
+    shown = due[:PAGE]
+    columns = ("Worker", "Platform's id", "For", "Task ended")
+    money = settings.currency
+    return (
+        Section(
+            facts=(
+                ("Due", f"{format_money(found.due, money)} in {plural(len(due), 'payment')}"),
+                *(
+                    (f"of it {kind}", format_money(sum_, money))
+                    for kind, sum_ in found.by_kind.items()
+                    if sum_
+                ),
+                ("Paid", f"{format_money(found.paid, money)} in {plural(made, 'payment')}"),
+            ),
+            told=(
+                (
+                    "Base is paid by approving the work on the platform; pro-rata and bonus are "
+                    "sent as a bonus. Each payment has a key: pay each key once."
+                ),
+            ),
+            link=("/admin/payments.csv", "All payments as CSV"),
+        ),
+        Section(
+            title="Due",
+            table=Table(
+                caption=f"The oldest {len(shown):,} of {len(due):,}, in {money}."
+                if len(shown) < len(due)
+                else f"In {money}.",
+                columns=(
+                    *(Column(name) for name in columns[:3]),
+                    Column("Amount", number=True),
+                    *(Column(name) for name in ("Key", "When paid")),
+                ),
+                rows=tuple(
+                    (
+                        Cell(one.worker),
+                        Cell(one.platform_id),
+                        Cell(one.kind),
+                        Cell(amount(one.amount)),
+                        Cell(one.key),
+                        Cell("Mark as paid", press=one.key, hint=f"key {one.key}"),
+                    )
+                    for one in shown
+                ),
+                empty="Nothing is due.",
+                form="/admin/payments",
+                field="keys",
+            ),
+            press=(
+                Press(
+                    action="/admin/payments",
+                    button=f"Mark these {len(shown):,} as paid",
+                    fields={"keys": " ".join(one.key for one in shown)},
+                ),
+            )
+            if shown
+            else (),
+        ),
+    )
+
+
+def code_section(asked: str, found: AssignmentOverview | None) -> Section:
+    """Whose completion code is this?"""
+    told: tuple[str, ...] = ()
+    if asked and found is None:
+        told = ("That is nobody's code.",)
+    elif asked and found is not None:
+        told = (
+            (
+                f"The code of {found.worker}: task {found.task}, {found.state}, "
+                f"{found.answered} of {found.items} answered."
+            ),
+        )
+    return Section(
+        title="A completion code",
+        told=told,
+        ask=Ask(
+            action="/admin/payments", name="code", label="Code that a worker gave", value=asked
+        ),
+    )

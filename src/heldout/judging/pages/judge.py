@@ -1,0 +1,445 @@
+"""The judge's way: consent, one pair a page, stopping, the end. Plain forms; the script only helps.
+
+Whoever holds an assignment's token sees its pages: there are no cookies and no sign-in. An answer
+is saved before the next page is shown, and a page that could not save says so and keeps the choice.
+"""
+
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Annotated, Literal, cast, get_args
+from urllib.parse import parse_qsl, urlencode
+
+from fastapi import APIRouter, Depends, Path, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
+
+from heldout.errors import InputError, StoreError
+from heldout.judging.campaign.judgments import By, Reason
+from heldout.judging.campaign.settings import Platform
+from heldout.judging.database import claims
+from heldout.judging.database import working as desk
+from heldout.judging.database import working as places
+from heldout.judging.database.campaigns import Campaign
+from heldout.judging.database.database import Database, DatabaseError
+from heldout.judging.database.sittings import (
+    LONGEST_WORKER,
+    Answered,
+    Choice,
+    NoTask,
+    Offer,
+    Shown,
+    Side,
+    Sitting,
+    Visitor,
+)
+from heldout.judging.pages.questions import (
+    ahead_page,
+    consent_page,
+    end_page,
+    exit_page,
+    item_page,
+    last_end,
+    late_page,
+    no_item_page,
+    no_task_page,
+    start_page,
+    stranger_page,
+    study_of,
+    too_many_page,
+    unsaved_page,
+    unsigned_page,
+)
+from heldout.judging.pages.visitors import Addresses, Signer, Stamp, Visit, read_visit
+from heldout.web.guard import RETRY_SECONDS, Attempts, BadTokenError, respond
+from heldout.web.pages import MISSING, Ended, Page, Study
+
+# Forms as they come in: short, in UTF-8, and of the fields that a page sent out.
+
+_LONGEST = 64 << 10
+_FIELDS = 50
+_SIDES: Mapping[str, Side] = {"a": "left", "b": "right"}
+_CLOCK_DIGITS = 12
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class MissingChoiceError(Exception):
+    """A form came without what it is for.
+
+    Attributes:
+        what: nothing was chosen, or "can't judge" without a reason.
+    """
+
+    def __init__(self, what: Literal["choice", "reason"]) -> None:
+        self.what: Literal["choice", "reason"] = what
+        super().__init__(what)
+
+
+async def read_form(request: Request) -> Mapping[str, str]:
+    """The fields of a form; of a field that is there twice the last.
+
+    Raises:
+        HTTPException: 413 it is too long; 400 it has too many fields.
+    """
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LONGEST:
+            raise HTTPException(413)
+    try:
+        fields = parse_qsl(
+            body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_FIELDS
+        )
+    except ValueError:
+        raise HTTPException(400) from None
+    return dict(fields)
+
+
+Form = Annotated[Mapping[str, str], Depends(read_form)]
+"""The fields of a form, as a route's argument."""
+
+
+def read_choice(fields: Mapping[str, str], *, since: timedelta) -> Choice:
+    """What was chosen.
+
+    Args:
+        fields: of the form.
+        since: how long ago the page was shown: nobody looked at it for longer.
+
+    Raises:
+        MissingChoiceError: nothing was chosen, or no reason.
+    """
+    chosen = fields.get("choice")
+    side = _SIDES.get(chosen or "")
+    if side is None and chosen != "none":
+        raise MissingChoiceError("choice")
+    reason = fields.get("reason")
+    if side is None and reason not in get_args(Reason):
+        raise MissingChoiceError("reason")
+    by = fields.get("by")
+    return Choice(
+        side=side,
+        reason=None if side else cast("Reason", reason),
+        by=cast("By", by) if by in get_args(By) else "form",
+        active_ms=_active_ms(fields.get("active_ms", ""), since),
+    )
+
+
+def _active_ms(text: str, since: timedelta) -> int | None:
+    """What the script counted, at most the time that has passed."""
+    if not (text.isascii() and text.isdigit() and len(text) <= _CLOCK_DIGITS):
+        return None
+    return max(0, min(int(text), since // _MILLISECOND))
+
+
+_LOG = logging.getLogger("heldout.web")
+_TOKEN_DAYS = 30
+"""Long after any lease: who has finished can look up the code again."""
+
+_STALE = (
+    "You have answered this question in another window since. That answer stands and is shown "
+    "here; to change it, choose again."
+)
+_NO_WORKER = f"Please give the id by which you are paid; at most {LONGEST_WORKER} characters."
+_CHANGED = "The terms have changed since you opened this page. Please read them again."
+_BATCH_DIGITS = 9
+
+Position = Annotated[int, Path(ge=1, le=100_000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """The pages of one campaign's judges.
+
+    Attributes:
+        database: the campaign's.
+        campaign: its link code, key and terms.
+        clock: the time, UTC.
+        exits: tasks that were stopped early, by address: after five in 15 minutes, who comes from
+            there without a signed link is given no new task for a while.
+    """
+
+    database: Database
+    campaign: Campaign
+    clock: Callable[[], datetime]
+    exits: Attempts = field(default_factory=Attempts)
+
+    def start(self) -> Response:
+        """The first page, for who opens the server's address by itself."""
+        return self._respond(start_page(self._study))
+
+    def landing(self, code: str, request: Request) -> Response:
+        """What is agreed to, before any pair."""
+        self._check_code(code)
+        visit = self._visit(request.query_params)
+        return self._ended(visit) or self._offer(visit)
+
+    def consent(self, code: str, request: Request, fields: Form) -> Response:
+        """Give out a task."""
+        self._check_code(code)
+        visit, batch = self._visit(fields), fields.get("batch", "")
+        if visit.visitor is None:
+            told = visit.preview or visit.unsigned
+            return self._offer(visit, problem="" if told else _NO_WORKER)
+        if not (batch.isascii() and batch.isdigit() and len(batch) <= _BATCH_DIGITS):
+            return self._offer(visit)
+        return self._ended(visit) or self._begin(
+            visit, visit.visitor, int(batch), address=_address(request)
+        )
+
+    def item(self, token: str, position: Position) -> Response:
+        """A pair; the same at every refresh."""
+        addresses, assignment = Addresses(token), self._open(token)
+        shown = desk.item(self.database, assignment, position)
+        if shown is None:
+            sitting = desk.sitting(self.database, assignment)
+            return self._respond(no_item_page(sitting, addresses), status=404)
+        sitting = shown.sitting
+        if not sitting.open:
+            return _see(addresses.done)
+        if sitting.first_open is not None and position > sitting.first_open:
+            return self._respond(ahead_page(sitting, addresses, position=position), status=409)
+        return self._show(shown, addresses)
+
+    def answer(self, token: str, position: Position, fields: Form) -> Response:
+        """Save an answer; after the last one, submit."""
+        addresses, assignment = Addresses(token), self._open(token, fields)
+        stamp = self._signer.read_stamp(fields.get("stamp", ""))
+        if (stamp.assignment, stamp.position) != (assignment, position):
+            raise BadTokenError
+        try:
+            return self._save(addresses, stamp, fields)
+        except StoreError as error:
+            if isinstance(error, DatabaseError) and error.code == "unknown-assignment":
+                raise
+            _LOG.error("an answer could not be saved: %s", error)
+            page = unsaved_page(self._study, addresses, position, fields)
+            answer = self._respond(page, status=503)
+            answer.headers["Retry-After"] = RETRY_SECONDS
+            return answer
+
+    def keep(self, token: str, position: Position, fields: Form) -> Response:
+        """Lengthen the lease: somebody needs more time."""
+        addresses, assignment = Addresses(token), self._open(token, fields)
+        desk.resume(self.database, assignment, now=self.clock())
+        return _see(addresses.item(position))
+
+    def stop(self, token: str) -> Response:
+        """What is the worker's, before stopping."""
+        addresses = Addresses(token)
+        sitting = desk.sitting(self.database, self._open(token))
+        if not sitting.open:
+            return _see(addresses.done)
+        return self._respond(exit_page(sitting, addresses))
+
+    def stopped(self, token: str, request: Request, fields: Form) -> Response:
+        """Stop."""
+        assignment, now = self._open(token, fields), self.clock()
+        if desk.sitting(self.database, assignment).open:
+            self.exits.note(_address(request), now=now)
+        desk.exit_assignment(self.database, assignment, now=now)
+        return _see(Addresses(token).done)
+
+    def done(self, token: str) -> Response:
+        """The end, whichever it was."""
+        sitting = desk.sitting(self.database, self._open(token))
+        if sitting.open:
+            return _see(Addresses(token).item(sitting.first_open or sitting.items))
+        return self._respond(end_page(sitting, key=self.campaign.key))
+
+    def _save(self, addresses: Addresses, stamp: Stamp, fields: Form) -> Response:
+        now, position = self.clock(), stamp.position
+        try:
+            choice = read_choice(fields, since=now - stamp.shown_at)
+        except MissingChoiceError as missing:
+            return self._mend(addresses, stamp, fields, problem=MISSING[missing.what])
+        found = desk.answer(
+            self.database,
+            stamp.assignment,
+            position,
+            choice,
+            replaces=stamp.replaces,
+            shown_at=stamp.shown_at,
+            now=now,
+        )
+        if found is None:
+            raise BadTokenError
+        return self._after(found, addresses, now)
+
+    def _after(self, found: Answered, addresses: Addresses, now: datetime) -> Response:
+        """Where an answer leads."""
+        shown, sitting = found.shown, found.shown.sitting
+        if found.outcome == "stale":
+            return self._show(shown, addresses, problem=_STALE, status=409)
+        if found.outcome == "ahead":
+            page = ahead_page(sitting, addresses, position=shown.position)
+            return self._respond(page, status=409)
+        if found.outcome == "ended":
+            return self._respond(late_page(sitting, addresses), status=409)
+        if shown.position < sitting.items:
+            return _see(addresses.item(shown.position + 1))
+        desk.submit(self.database, sitting.assignment, now=now)
+        return _see(addresses.done)
+
+    def _mend(
+        self, addresses: Addresses, stamp: Stamp, fields: Mapping[str, str], *, problem: str
+    ) -> Response:
+        """The form again, with what was chosen and what is missing."""
+        shown = desk.item(self.database, stamp.assignment, stamp.position)
+        if shown is None:
+            raise BadTokenError
+        return self._show(shown, addresses, sent=fields, problem=problem, status=422)
+
+    def _show(
+        self,
+        shown: Shown,
+        addresses: Addresses,
+        *,
+        sent: Mapping[str, str] | None = None,
+        problem: str = "",
+        status: int = 200,
+    ) -> Response:
+        now = self.clock()
+        stamp = Stamp(
+            assignment=shown.sitting.assignment,
+            position=shown.position,
+            shown_ms=int(now.timestamp() * 1000),
+            replaces=shown.given.revision if shown.given else 0,
+        )
+        page = item_page(
+            shown,
+            addresses,
+            campaign=self.campaign.code,
+            stamp=self._signer.sign_stamp(stamp),
+            now=now,
+            sent=sent,
+            problem=problem,
+        )
+        return self._respond(page, status=status)
+
+    def _visit(self, values: Mapping[str, str]) -> Visit:
+        key = self.campaign.key if self.campaign.settings.signed else None
+        return read_visit(self._platform, values, signed_with=key)
+
+    def _ended(self, visit: Visit) -> Response | None:
+        """The end of what was done at this place of the platform: each is paid once."""
+        found = places.ended_at(self.database, visit.visitor) if visit.visitor else None
+        return None if found is None else _see(self._addresses(found).done)
+
+    def _begin(self, visit: Visit, visitor: Visitor, batch: int, *, address: str) -> Response:
+        now = self.clock()
+        if (wait := self.exits.wait(address, now=now)) is not None and not visitor.signed:
+            known = claims.offer(self.database, visitor, now=now)
+            if isinstance(known, Offer) and known.assignment is None:
+                answer = self._respond(too_many_page(self._study, wait), status=429)
+                answer.headers["Retry-After"] = str(int(wait.total_seconds()) + 1)
+                return answer
+        try:
+            found = claims.claim(self.database, visitor, batch=batch, now=now)
+        except InputError:
+            unsigned = self.campaign.settings.signed
+            return self._offer(
+                Visit(fields={}, visitor=None, unsigned=unsigned), problem=_NO_WORKER
+            )
+        if isinstance(found, Sitting):
+            addresses = self._addresses(found.assignment)
+            return _see(addresses.item(found.first_open or found.items))
+        if found.why == "changed":
+            return self._offer(visit, problem=_CHANGED)
+        return self._no_task(found, visit)
+
+    def _addresses(self, assignment: int) -> Addresses:
+        expires = self.clock() + timedelta(days=_TOKEN_DAYS)
+        return Addresses(self._signer.sign_assignment(assignment, expires=expires))
+
+    def _offer(self, visit: Visit, *, problem: str = "") -> Response:
+        """The landing page, for who comes."""
+        if visit.unsigned:
+            return self._respond(unsigned_page(self.campaign.settings), status=403)
+        asks = visit.visitor is None and self._platform == "link"
+        if visit.visitor is None and not visit.preview and not asks:
+            return self._respond(stranger_page(self.campaign.settings), status=400)
+        found = claims.offer(self.database, visit.visitor, now=self.clock())
+        if isinstance(found, NoTask):
+            return self._no_task(found, visit)
+        page = consent_page(
+            found,
+            action=f"/j/{self.campaign.code}/consent",
+            fields=visit.fields,
+            asks_worker=asks,
+            preview=visit.preview,
+            problem=problem,
+            last=self._last_end(visit) if found.assignment is None else None,
+        )
+        return self._respond(page, status=422 if problem else 200)
+
+    def _no_task(self, found: NoTask, visit: Visit) -> Response:
+        again = f"/j/{self.campaign.code}?{urlencode(visit.fields)}"
+        status = 403 if found.why == "barred" else 200
+        page = no_task_page(found, again=again, last=self._last_end(visit))
+        return self._respond(page, status=status)
+
+    def _last_end(self, visit: Visit) -> Ended | None:
+        """What a worker ended before, for whoever came by that worker's own signed link.
+
+        An id alone is known to others: they would read what its owner earned, and the code.
+        """
+        if visit.visitor is None or not visit.visitor.signed:
+            return None
+        found = places.last_ended(self.database, visit.visitor.worker)
+        return None if found is None else last_end(found, self.campaign.key)
+
+    def _open(self, token: str, fields: Mapping[str, str] | None = None) -> int:
+        """The assignment of a token; a form has to bring the token of its address.
+
+        Raises:
+            BadTokenError: it is forged, or the form's is another.
+            OldTokenError: it is over.
+        """
+        if fields is not None and fields.get("token") != token:
+            raise BadTokenError
+        return self._signer.read_assignment(token, now=self.clock())
+
+    def _check_code(self, code: str) -> None:
+        if not secrets.compare_digest(code.encode(), self.campaign.code.encode()):
+            raise HTTPException(404)
+
+    def _respond(self, page: Page, *, status: int = 200) -> HTMLResponse:
+        return respond(page, status=status, mturk=self._platform == "mturk")
+
+    @property
+    def _platform(self) -> Platform:
+        return self.campaign.settings.platform
+
+    @property
+    def _study(self) -> Study:
+        return study_of(self.campaign.settings)
+
+    @property
+    def _signer(self) -> Signer:
+        return Signer(key=self.campaign.key)
+
+
+def judging_routes(judging: Judging) -> APIRouter:
+    """The addresses of the judging pages: `/j/CODE` and `/a/TOKEN/…`."""
+    router = APIRouter(default_response_class=HTMLResponse)
+    router.get("/")(judging.start)
+    router.get("/j/{code}")(judging.landing)
+    router.post("/j/{code}/consent")(judging.consent)
+    router.get("/a/{token}/item/{position}")(judging.item)
+    router.post("/a/{token}/item/{position}")(judging.answer)
+    router.post("/a/{token}/item/{position}/keep")(judging.keep)
+    router.get("/a/{token}/exit")(judging.stop)
+    router.post("/a/{token}/exit")(judging.stopped)
+    router.get("/a/{token}/done")(judging.done)
+    return router
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+def _see(address: str) -> Response:
+    return RedirectResponse(address, status_code=303)

@@ -1,0 +1,1 @@
+"""Crowd platforms: links of Prolific's kind, Mechanical Turk."""

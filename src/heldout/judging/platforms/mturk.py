@@ -1,0 +1,452 @@
+"""Tasks as Mechanical Turk takes them: a CSV file with a row for each task, and an HTML template.
+
+The template is a fragment without scripts, forms or anything from elsewhere: the platform (or
+Turkle, with which it can be tried offline) puts it into its own form and replaces `${left_1}` by
+the cell of that name. It does so without escaping, so cells are HTML already: whatever a passage
+holds, it is shown as text, starts no formula in a spreadsheet and names no further variable.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, timezone
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import cast, get_args
+
+from heldout.errors import InputError, Problem, quote
+from heldout.files.csv import CsvRow, defuse, format_csv, parse_csv
+from heldout.judging.campaign.judgments import Judgment, Reason, failed_tests
+from heldout.judging.campaign.pools import Texts
+from heldout.judging.campaign.rows import Item, Task
+from heldout.judging.campaign.settings import Settings
+
+_SHOWN = 20
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
+_ACTIVE = re.compile(r"[=+\-@$%{}\t\r\n]")
+_REASONS: Mapping[Reason, str] = {
+    "same": "both say the same",
+    "neither": "neither answers it",
+    "unreadable": "I can't read one of them",
+    "language": "I don't know the language",
+    "other": "of another reason",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HitFiles:
+    """The files for tasks of one size: a project of its own on the platform.
+
+    Attributes:
+        items: pairs and tests in each task.
+        tasks: how many rows there are.
+        rows: the CSV file.
+        template: the HTML.
+    """
+
+    items: int
+    tasks: int
+    rows: bytes
+    template: bytes
+
+
+def hit_files(tasks: Iterable[Task], texts: Texts, settings: Settings) -> tuple[HitFiles, ...]:
+    """CSV and template for each size of task, the largest first.
+
+    Args:
+        tasks: in the order of the rows.
+        texts: of all that they show.
+        settings: what workers are told.
+
+    Raises:
+        InputError: code `text-missing`: a task shows a query or passage without a text.
+    """
+    sizes: defaultdict[int, list[Task]] = defaultdict(list)
+    for task in tasks:
+        sizes[len(task.items)].append(task)
+    _check_texts((item for found in sizes.values() for task in found for item in task.items), texts)
+    return tuple(
+        HitFiles(
+            items=size,
+            tasks=len(found),
+            rows=format_csv(
+                _header(size), (list(hit_cells(task, texts).values()) for task in found)
+            ),
+            template=_template(size, settings),
+        )
+        for size, found in sorted(sizes.items(), reverse=True)
+    )
+
+
+def hit_cells(task: Task, texts: Texts) -> dict[str, str]:
+    """The row of a task: `task`, then `query_1`, `left_1`, `right_1` and so on.
+
+    A text that is not there is empty.
+    """
+    cells = [task.task]
+    for item in task.items:
+        cells.append(cell_html(texts.queries.get(item.query, "")))
+        cells += (cell_html(texts.docs.get(doc, "")) for doc in (item.left, item.right))
+    return dict(zip(_header(len(task.items)), cells, strict=True))
+
+
+def cell_html(text: str) -> str:
+    """A text as HTML in ASCII on one line, in which no character means anything to anybody else.
+
+    Control characters, which no page shows, become U+FFFD; a line's end is kept.
+    """
+    plain = _CONTROL.sub("\ufffd", text.replace("\r\n", "\n"))
+    safe = _ACTIVE.sub(lambda found: f"&#{ord(found.group())};", escape(plain))
+    return safe.encode("ascii", "xmlcharrefreplace").decode()
+
+
+def _header(items: int) -> list[str]:
+    names = ("query", "left", "right")
+    return ["task", *(f"{name}_{place}" for place in range(1, items + 1) for name in names)]
+
+
+def _check_texts(items: Iterable[Item], texts: Texts) -> None:
+    shown = list(items)
+    missing = {one.query for one in shown if not texts.queries.get(one.query)}
+    missing |= {doc for one in shown for doc in (one.left, one.right) if not texts.docs.get(doc)}
+    if missing:
+        raise InputError(
+            [
+                Problem(
+                    code="text-missing",
+                    path="pool.jsonl",
+                    found=f"no text of {quote(name)}, which a task shows",
+                    expected="a text for each query and passage",
+                )
+                for name in sorted(missing)[:_SHOWN]
+            ],
+            counts={"text-missing": len(missing)},
+        )
+
+
+def _template(items: int, settings: Settings) -> bytes:
+    page = _read("mturk.html")
+    paragraphs = (part.strip() for part in settings.consent.split("\n\n"))
+    ending = [f"Approval: {settings.ethics}"] if settings.ethics else []
+    ending += [f"Questions about the study: {settings.contact}"] if settings.contact else []
+    told = "\n".join(f"<p>{cell_html(part)}</p>" for part in (*paragraphs, *ending) if part)
+    return page.substitute(
+        task="${task}",
+        name=cell_html(settings.name),
+        consent=told,
+        items="\n".join(_sections(items, settings)),
+    ).encode()
+
+
+def _sections(items: int, settings: Settings) -> Iterator[str]:
+    section = _read("mturk-item.html")
+    reasons = "\n".join(
+        f'<option value="{reason}">{cell_html(_REASONS[reason])}</option>'
+        for reason in get_args(Reason)
+    )
+    for place in range(1, items + 1):
+        yield section.substitute(
+            place=place,
+            items=items,
+            query=f"${{query_{place}}}",
+            left=f"${{left_{place}}}",
+            right=f"${{right_{place}}}",
+            question=cell_html(settings.question),
+            language=cell_html(settings.language),
+            reasons=reasons,
+        ).rstrip("\n")
+
+
+def _read(name: str) -> Template:
+    place = files("heldout.judging.campaign") / "templates" / name
+    return Template(place.read_text("utf-8"))
+
+
+# Results as Mechanical Turk gives them out: read into judgments, and reviewed.
+#
+# A row is what one worker did with one task. Its answers are told by the task's id alone, and the
+# texts beside them have to be those of that task: the results of another campaign are refused.
+
+_NEEDED = ("HITId", "AssignmentId", "WorkerId", "Input.task")
+_ID = re.compile(r"[A-Za-z0-9_.:-]{1,255}")
+_ZONES: Mapping[str, int] = {"UTC": 0, "GMT": 0, "PST": -8, "PDT": -7}
+_TIME = re.compile(r"(\w{3} \w{3} \d{1,2} \d\d:\d\d:\d\d) (\w+) (\d{4})")
+_DECIDED = ("Approved", "Rejected")
+_FAILED = "Passages that plainly do not answer the question were preferred in too many questions."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerResult:
+    """What one worker did with one task.
+
+    Attributes:
+        row: of the file.
+        worker: the platform's id of the worker.
+        task: the task's id.
+        judgments: one for each question that has an answer.
+        complete: whether each has.
+        failed: tests whose answer is not the known one.
+    """
+
+    row: CsvRow
+    worker: str
+    task: str
+    judgments: tuple[Judgment, ...]
+    complete: bool
+    failed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What of the results is new.
+
+    Attributes:
+        results: those taken in, failed ones too: they do not count, and are kept.
+        there: how many were taken in before.
+        repeated: left out: the worker had judged one of the pairs before, in another task.
+        surplus: left out: somebody else had done the task, and it counts.
+    """
+
+    results: tuple[WorkerResult, ...] = ()
+    there: int = 0
+    repeated: tuple[WorkerResult, ...] = ()
+    surplus: tuple[WorkerResult, ...] = ()
+
+    @property
+    def judgments(self) -> tuple[Judgment, ...]:
+        """Of all that was taken in."""
+        return tuple(one for result in self.results for one in result.judgments)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What earlier judgments say, and those of the rows above.
+
+    Attributes:
+        sittings: worker and task.
+        pairs: that each worker judged.
+        done: tasks that count.
+    """
+
+    sittings: set[tuple[str, str]] = field(default_factory=set)
+    pairs: dict[str, set[tuple[str, str, str]]] = field(default_factory=dict)
+    done: set[str] = field(default_factory=set)
+
+    def add(self, judgments: Iterable[Judgment], settings: Settings) -> None:
+        """Learn of judgments, whole tasks of them."""
+        given = list(judgments)
+        failed = failed_tests(given)
+        for one in given:
+            self.sittings.add((one.worker, one.task))
+            if one.answer is None:
+                self.pairs.setdefault(one.worker, set()).add(one.pair)
+            if one.submitted and failed[one.worker, one.task] < settings.failures:
+                self.done.add(one.task)
+
+
+def read_results(
+    data: bytes,
+    *,
+    path: str,
+    tasks: Mapping[str, Task],
+    texts: Texts,
+    pseudonym: Callable[[str], str],
+) -> tuple[WorkerResult, ...]:
+    """Read a file of results.
+
+    Args:
+        data: CSV with a header: `HITId`, `AssignmentId`, `WorkerId`, `Input.*`, `Answer.*`.
+        path: its name, for errors.
+        tasks: of the campaign, by id.
+        texts: of all that they show.
+        pseudonym: of a worker, from the platform's id: the same for the same worker.
+
+    Raises:
+        InputError: those of `parse_csv`; `mturk-task`: a task that the campaign does not have, or
+            shown with other texts; `mturk-row`: an id or an answer that the form cannot send, or
+            the same assignment twice.
+    """
+    rows = parse_csv(data, path=path, needed=_NEEDED)
+    problems: list[Problem] = []
+    results, seen = [], set()
+    for row in rows:
+        found = list(_find_problems(row, path, tasks, texts))
+        assignment = row.cells["AssignmentId"]
+        if assignment in seen:
+            found.append(_tell("mturk-row", row, path, f"{quote(assignment)} again", "once"))
+        seen.add(assignment)
+        problems += found
+        if not found:
+            task = tasks[row.cells["Input.task"]]
+            results.append(_make_result(row, task, pseudonym(row.cells["WorkerId"])))
+    if problems:
+        counts = {code: sum(one.code == code for one in problems) for code in _CODES}
+        raise InputError(problems[:_SHOWN], counts={k: n for k, n in counts.items() if n})
+    return tuple(results)
+
+
+def take_results(
+    results: Iterable[WorkerResult], earlier: Iterable[Judgment], settings: Settings
+) -> Taken:
+    """Which results are new, and may be taken in.
+
+    Args:
+        results: of a file, or of several.
+        earlier: all judgments that the campaign has.
+        settings: what a failed test excludes.
+    """
+    known = _Known()
+    known.add(earlier, settings)
+    taken, there = [], 0
+    repeated, surplus = [], []
+    for result in results:
+        worker = result.judgments[0].worker if result.judgments else ""
+        pairs = {one.pair for one in result.judgments if one.answer is None}
+        if (worker, result.task) in known.sittings:
+            there += 1
+        elif pairs & known.pairs.get(worker, set()):
+            repeated.append(result)
+        elif result.task in known.done:
+            surplus.append(result)
+        else:
+            taken.append(result)
+            known.add(result.judgments, settings)
+    return Taken(
+        results=tuple(taken), there=there, repeated=tuple(repeated), surplus=tuple(surplus)
+    )
+
+
+def format_review(results: Sequence[WorkerResult], settings: Settings) -> bytes:
+    """The file of results with its columns `Approve` and `Reject` filled, to be uploaded.
+
+    Every task is approved, unless tests were failed and the settings say that such a task is not
+    paid. What is decided already stays undecided here.
+    """
+    if not results:
+        return format_csv([*_NEEDED, "Approve", "Reject"], [])
+    names = [name for name in results[0].row.cells if name not in ("Approve", "Reject")]
+    rows = []
+    for result in results:
+        cells = result.row.cells
+        refused = result.failed >= settings.failures and not settings.pay_failed
+        decided = cells.get("AssignmentStatus") in _DECIDED
+        verdict = ("", "") if decided else ("", _FAILED) if refused else ("x", "")
+        rows.append([*(defuse(cells[name]) for name in names), *verdict])
+    return format_csv([*names, "Approve", "Reject"], rows)
+
+
+_CODES = ("mturk-task", "mturk-row")
+_CHOICES = ("left", "right", "none", "")
+
+
+def _find_problems(
+    row: CsvRow, path: str, tasks: Mapping[str, Task], texts: Texts
+) -> Iterator[Problem]:
+    for name in ("HITId", "AssignmentId", "WorkerId"):
+        if not _ID.fullmatch(row.cells[name]):
+            found = f"{name} {quote(row.cells[name])}"
+            yield _tell("mturk-row", row, path, found, "letters and digits")
+    task = tasks.get(row.cells["Input.task"])
+    if task is None:
+        found = f"task {quote(row.cells['Input.task'])}"
+        yield _tell("mturk-task", row, path, found, "a task of this campaign")
+        return
+    for name, shown in hit_cells(task, texts).items():
+        if row.cells.get(f"Input.{name}", shown) != shown:
+            found = f"another text in Input.{name} than task {task.task} shows"
+            yield _tell("mturk-task", row, path, found, "the results of this campaign's tasks")
+            return
+    for place in range(1, len(task.items) + 1):
+        yield from _check_answer(row, path, place)
+
+
+def _check_answer(row: CsvRow, path: str, place: int) -> Iterator[Problem]:
+    choice, reason = _answer(row, place)
+    if choice not in _CHOICES:
+        found = f"Answer.choice_{place} {quote(choice)}"
+        yield _tell("mturk-row", row, path, found, "left, right, none, or nothing")
+    if reason not in ("", *get_args(Reason)):
+        found = f"Answer.reason_{place} {quote(reason)}"
+        yield _tell("mturk-row", row, path, found, "a reason that the form offers, or nothing")
+
+
+def _answer(row: CsvRow, place: int) -> tuple[str, str]:
+    cells = row.cells
+    return cells.get(f"Answer.choice_{place}", ""), cells.get(f"Answer.reason_{place}", "")
+
+
+def _make_result(row: CsvRow, task: Task, worker: str) -> WorkerResult:
+    answered = [place for place in range(1, len(task.items) + 1) if _answer(row, place)[0]]
+    complete = len(answered) == len(task.items)
+    times = [_read_time(row.cells.get(name, "")) for name in ("AcceptTime", "SubmitTime")]
+    judgments = tuple(
+        _make_judgment(
+            task, place, _answer(row, place), worker=worker, times=times, complete=complete
+        )
+        for place in answered
+    )
+    return WorkerResult(
+        row=row,
+        worker=row.cells["WorkerId"],
+        task=task.task,
+        judgments=judgments,
+        complete=complete,
+        failed=failed_tests(judgments).get((worker, task.task), 0),
+    )
+
+
+def _make_judgment(
+    task: Task,
+    place: int,
+    answer: tuple[str, str],
+    *,
+    worker: str,
+    times: Sequence[str],
+    complete: bool,
+) -> Judgment:
+    item: Item = task.items[place - 1]
+    choice, reason = answer
+    preferred = {"left": item.left, "right": item.right}.get(choice)
+    why = cast("Reason", reason or "other") if preferred is None else None
+    return Judgment(
+        query=item.query,
+        left=item.left,
+        right=item.right,
+        preferred=preferred,
+        reason=why,
+        worker=worker,
+        task=task.task,
+        position=place,
+        answer=item.answer,
+        why=task.why,
+        shown_at=times[0],
+        answered_at=times[1],
+        by="form",
+        submitted=complete,
+        submitted_at=times[1] if complete else "",
+    )
+
+
+def _read_time(text: str) -> str:
+    """`Sat Nov 21 04:00:00 PST 2026` as ISO 8601 in UTC; empty where it cannot be told."""
+    found = _TIME.fullmatch(text.strip())
+    if found is None or found.group(2) not in _ZONES:
+        return ""
+    plain = f"{found.group(1)} {found.group(3)}"
+    try:
+        local = datetime.strptime(plain, "%a %b %d %H:%M:%S %Y")  # noqa: DTZ007 - its zone follows
+    except ValueError:
+        return ""
+    if local.strftime("%a") != found.group(1)[:3]:
+        return ""
+    zone = timezone(timedelta(hours=_ZONES[found.group(2)]))
+    utc = local.replace(tzinfo=zone).astimezone(UTC).replace(tzinfo=None)
+    return utc.isoformat(timespec="milliseconds") + "Z"
+
+
+def _tell(code: str, row: CsvRow, path: str, found: str, expected: str) -> Problem:
+    return Problem(code=code, path=path, line=row.line, found=found, expected=expected)

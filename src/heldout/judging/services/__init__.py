@@ -1,0 +1,1 @@
+"""What the commands of `heldout prefer` do, without a command line."""

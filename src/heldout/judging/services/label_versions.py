@@ -1,0 +1,420 @@
+"""Versions of a board's preference labels: each a file of the vault, a view, and its origin.
+
+`labels/SET-pref-N.qrels` has the labels and `labels/SET-pref-N.json` their origin; the log commits
+to both. Of a set whose labels are in the open both lie in the board's `qrels/`. No version is ever
+edited: the next one has the next number and a view of its own, and every published run is scored on
+it.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import PurePosixPath
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.board.organiser.decide import Decision, correct
+from heldout.board.rules.changes import open_labels
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.scores.commitments import check_unchanged, compare_held_out
+from heldout.board.scores.kept import ScoreFile, read_kept
+from heldout.board.scores.published import check_set, list_published
+from heldout.board.scores.rescoring import rescore
+from heldout.board.scores.score import ViewScore
+from heldout.board.scores.session import Desk, accept_rules
+from heldout.board.scores.sets import load_sets
+from heldout.board.store.repository import SPEC
+from heldout.errors import HeldoutError, InputError, Problem, StoreError
+from heldout.files.durable import Folder
+from heldout.ids import digest_bytes
+from heldout.judging.campaign.settings import Exclusion
+from heldout.judging.labels.maintenance import Replacement
+from heldout.judging.labels.tau_ranges import Both, TauRange, find_taus
+from heldout.judging.labels.versions import Algorithm
+from heldout.scoring.spec import parse_measure
+from heldout.trec.qrels import format_qrels, read_qrels
+
+_MARK = "-pref-"
+_PRIVATE, _OPEN = 0o600, 0o644
+
+
+class LabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a version's labels come from: with the campaign's files they can be made again.
+
+    Attributes:
+        set: the query set.
+        version: from 1.
+        parent: the version before; empty for the first one.
+        algorithm: found the best of each pool before any challenge.
+        lead: a challenger had to lead by so many votes.
+        cap: of so many at most.
+        budget: chance that equally good challengers ever replace a query's first answer; 0 where
+            that is not controlled.
+        exclusion: what a failed test excluded.
+        failures: so many failed tests in a task excluded.
+        until: the last judgment's time, ISO 8601 in UTC; empty where none has a time.
+        judgments: SHA-256 of the judgments up to then.
+        pools: SHA-256 of the pools.
+        replaced: best known answers that challengers replaced, since the first version.
+        seen: query -> every document that was looked at.
+    """
+
+    set: str
+    version: int
+    parent: str
+    algorithm: Algorithm
+    lead: int
+    cap: int
+    exclusion: Exclusion
+    failures: int
+    until: str
+    judgments: str
+    pools: str
+    replaced: tuple[Replacement, ...]
+    seen: dict[str, tuple[str, ...]]
+    budget: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardLabels:
+    """A version that a view of the board names.
+
+    Attributes:
+        name: of labels and view.
+        view: of board.toml.
+        record: where its labels come from.
+        digest: SHA-256 of the labels.
+    """
+
+    name: str
+    view: View
+    record: LabelRecord
+    digest: str
+
+
+def format_labels(labels: Mapping[str, Sequence[str]]) -> bytes:
+    """A qrels file of labels without grades.
+
+    Raises:
+        InputError: code `label-id`: an id would be read as something else.
+    """
+    graded = {query: dict.fromkeys(docs, 1) for query, docs in sorted(labels.items()) if docs}
+    data = format_qrels(graded)
+    try:
+        again = read_qrels(BytesIO(data), path="labels").judgments if graded else {}
+    except InputError:
+        again = {}
+    if again != graded:
+        raise InputError(
+            Problem(
+                code="label-id",
+                path="pool.jsonl",
+                found="a query or document whose id cannot stand in qrels",
+                expected="ids without blanks or control characters",
+            )
+        )
+    return data
+
+
+def list_versions(desk: Desk) -> Mapping[str, tuple[BoardLabels, ...]]:
+    """Query set -> its versions of preference labels, in order; only sets that have some.
+
+    Raises:
+        StoreError: a record is missing or damaged.
+    """
+    found: defaultdict[str, list[BoardLabels]] = defaultdict(list)
+    for view in desk.spec().views:
+        if view.labels is not None and view.labels.startswith(f"{view.set}{_MARK}"):
+            found[view.set].append(_read_version(desk, view, view.labels))
+    return {
+        name: tuple(sorted(versions, key=lambda one: one.record.version))
+        for name, versions in found.items()
+    }
+
+
+def publish_labels(
+    desk: Desk,
+    labels: Mapping[str, Sequence[str]],
+    record: LabelRecord,
+    *,
+    measure: str | None,
+    public: bool,
+) -> BoardLabels | None:
+    """Make a new version: labels and record in the vault, a view in board.toml, one event.
+
+    Scores are not made here: `score_versions`.
+
+    Args:
+        desk: its lock is held.
+        labels: query -> best documents.
+        record: where they come from; version and parent are set here.
+        measure: of the view; `None` for that of the version before, or of the set's first view.
+        public: whether scores on the labels are told.
+
+    Returns:
+        `None` where the labels are those of the latest version.
+
+    Raises:
+        InputError: code `unknown-set`; `ladder-view`: every entry's score would be told where a
+            Ladder tells some; `no-labels`, `label-id`; and those of `check_new_rules`.
+        StoreError: a file that decides scores is not what the log commits to.
+    """
+    spec = desk.spec()
+    _check(spec, record.set, public=public)
+    check_unchanged(compare_held_out(desk.vault, desk.history(), spec))
+    if not any(labels.values()):
+        raise InputError(_tell_no_labels())
+    versions = list_versions(desk).get(record.set, ())
+    data = format_labels(labels)
+    if versions and versions[-1].digest == digest_bytes(data):
+        return None
+    number = versions[-1].record.version + 1 if versions else 1
+    name = f"{record.set}{_MARK}{number}"
+    if measure is None:
+        own = (view.measure for view in spec.views if view.set == record.set)
+        measure = versions[-1].view.measure if versions else next(own)
+    view = View(name=name, set=record.set, measure=measure, labels=name, public=public)
+    before = desk.rules()
+    after = f"{before.rstrip()}\n\n{_format_view(view)}"
+    parse_spec(after.encode(), path=SPEC)
+    parent = versions[-1].name if versions else ""
+    record = msgspec.structs.replace(record, version=number, parent=parent)
+    folder, mode = _folder(desk, record.set), _PRIVATE if _is_held_out(desk, record.set) else _OPEN
+    folder.write_whole(f"{name}.qrels", data, mode=mode)
+    folder.write_whole(f"{name}.json", msgspec.json.encode(record), mode=mode)
+    try:
+        _take_rules(desk, before, after, why=f"preference labels {name}: version {number}")
+    except HeldoutError:
+        for suffix in ("qrels", "json"):
+            folder.delete(f"{name}.{suffix}")
+        raise
+    return BoardLabels(name=name, view=view, record=record, digest=str(digest_bytes(data)))
+
+
+def score_versions(
+    desk: Desk, *, why: str, done: Callable[[], None] = lambda: None
+) -> tuple[Decision, ...]:
+    """Score every published run again that is not scored on all versions.
+
+    What was scored is not scored again, so a call after a crash goes on. Public scores are told by
+    an erratum; of others the log vouches for the file alone.
+
+    Args:
+        desk: its lock is held; the rules were logged.
+        why: the reason; it is public where a score is told.
+        done: called after each run.
+
+    Raises:
+        StoreError: a file that decides scores is not what the log commits to; or as below.
+        TrustError, InputError: a run cannot be scored.
+    """
+    spec = desk.spec()
+    check_unchanged(compare_held_out(desk.vault, desk.history(), spec))
+    versions = [one for each in list_versions(desk).values() for one in each]
+    sets = load_sets(desk.repository, spec, vault=desk.vault)
+    decisions = []
+    for entry in list_published(desk):
+        kept = read_kept(desk.vault, entry)
+        if kept is None or _lacks(kept, versions, desk.spec_at(entry.received)):
+            scores = rescore(desk, sets, entry.id)
+            mended = kept is not None and not kept.labels.items() <= scores.labels.items()
+            reason = f"{why}, and on labels that were mended" if mended else why
+            decisions.append(correct(desk, entry.id, scores, why=reason))
+        done()
+    return tuple(decisions)
+
+
+def _lacks(kept: ScoreFile, versions: Sequence[BoardLabels], spec: BoardSpec) -> bool:
+    """Whether scores lack a version of a set that the entry had to answer."""
+    return any(
+        kept.labels.get(f"{one.view.set}/{one.view.labels}") != one.digest
+        for one in versions
+        if one.view.set in spec.sets
+    )
+
+
+def _is_held_out(desk: Desk, query_set: str) -> bool:
+    return desk.spec().sets[query_set].held_out
+
+
+def _folder(desk: Desk, query_set: str) -> Folder:
+    """Where the labels of a set lie."""
+    if _is_held_out(desk, query_set):
+        return desk.vault.files.below("labels")
+    return desk.repository.files.below(str(PurePosixPath(open_labels("any")).parent))
+
+
+def _read_version(desk: Desk, view: View, labels: str) -> BoardLabels:
+    file = _folder(desk, view.set).file(f"{labels}.json")
+    if not file.is_file():
+        raise StoreError(f"{file} is missing; restore it from the backup")
+    try:
+        record = msgspec.json.decode(file.read_bytes(), type=LabelRecord)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise StoreError(f"{file} is damaged; restore it from the backup") from None
+    qrels = _folder(desk, view.set).file(f"{labels}.qrels")
+    if not qrels.is_file():
+        raise StoreError(f"{qrels} is missing; restore it from the backup")
+    digest = str(digest_bytes(qrels.read_bytes()))
+    return BoardLabels(name=view.name, view=view, record=record, digest=digest)
+
+
+def _check(spec: BoardSpec, query_set: str, *, public: bool) -> None:
+    check_set(spec, query_set)
+    if public and spec.sets[query_set].held_out and spec.release.rule != "rounded":
+        raise InputError(
+            Problem(
+                code="ladder-view",
+                path="--public",
+                found=f'release.rule = "{spec.release.rule}"',
+                expected="rounded scores, for every entry's score is told",
+                hint="without --public the labels are a reserve, for analyses alone",
+            )
+        )
+
+
+def _tell_no_labels() -> Problem:
+    return Problem(
+        code="no-labels",
+        path="judgments",
+        found="no query has a best known answer",
+        expected="pools with known answers, or judgments of their pairs",
+    )
+
+
+def _take_rules(desk: Desk, before: str, after: str, *, why: str) -> None:
+    """Put new rules in force, or leave the old ones."""
+    desk.repository.write_file(SPEC, after.encode())
+    try:
+        accept_rules(desk, why=why)
+    except HeldoutError:
+        desk.repository.write_file(SPEC, before.encode())
+        raise
+
+
+def _format_view(view: View) -> str:
+    told = "" if view.public else "public = false\n"
+    return (
+        f'[[views]]\nname = "{view.name}"\nset = "{view.set}"\nmeasure = "{view.measure}"\n'
+        f'labels = "{view.labels}"\n{told}'
+    )
+
+
+# What a version of labels changed in the ranking of everything published.
+#
+# It is nowhere kept: it follows from the scores by query, which the vault keeps and the log
+# vouches for.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """An entry whose rank is another one; equal scores share the best of their ranks."""
+
+    id: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What a version changed in the ranking.
+
+    Attributes:
+        version: its name.
+        before: the view that it is compared with: the version before, or the set's own labels.
+        entries: published entries and baselines with a score on both.
+        queries: with a score of each of them on both: ranks are by the means over these.
+        taus: over all, and over the best ten before; empty for fewer than two entries.
+        moves: entries with another rank, in the order of their ranks now.
+    """
+
+    version: str
+    before: str
+    entries: int
+    queries: int
+    taus: tuple[TauRange, ...]
+    moves: tuple[Move, ...]
+
+
+def compare_version(desk: Desk, version: BoardLabels) -> Change | None:
+    """What a version changed in the ranking of everything published.
+
+    Args:
+        desk: of the organiser.
+        version: whose scores the vault has.
+
+    Returns:
+        `None` where the set has no view with the same measure to compare with.
+    """
+    before = version.record.parent or _own_view(desk.spec(), version.view)
+    if before is None:
+        return None
+    rows = _read_rows(desk, before, version.name)
+    queries = _common_queries(rows)
+    if not queries:
+        return Change(version=version.name, before=before, entries=0, queries=0, taus=(), moves=())
+    sign = 1.0 if parse_measure(version.view.measure).kind.better == "higher" else -1.0
+    means = Both(
+        before=sign * np.array([_mean(first, queries) for first, _ in rows.values()]),
+        after=sign * np.array([_mean(second, queries) for _, second in rows.values()]),
+    )
+    return Change(
+        version=version.name,
+        before=before,
+        entries=len(rows),
+        queries=len(queries),
+        taus=find_taus(tuple(rows), means) if len(rows) > 1 else (),
+        moves=_find_moves(tuple(rows), means),
+    )
+
+
+def _own_view(spec: BoardSpec, view: View) -> str | None:
+    """The first view of the set on its own labels, all queries, the same measure."""
+    return next(
+        (
+            one.name
+            for one in spec.views
+            if (one.set, one.measure, one.labels, one.files) == (view.set, view.measure, None, ())
+            and (one.part, one.noise) == (view.part, None)
+        ),
+        None,
+    )
+
+
+def _read_rows(desk: Desk, before: str, after: str) -> Mapping[str, tuple[ViewScore, ViewScore]]:
+    rows = {}
+    for entry in list_published(desk):
+        kept = read_kept(desk.vault, entry)
+        if kept is not None and before in kept.views and after in kept.views:
+            rows[entry.id] = (kept.views[before], kept.views[after])
+    return rows
+
+
+def _common_queries(rows: Mapping[str, tuple[ViewScore, ViewScore]]) -> tuple[str, ...]:
+    known = [
+        {query for query, value in score.per_query.items() if value is not None}
+        for pair in rows.values()
+        for score in pair
+    ]
+    return tuple(sorted(set.intersection(*known))) if known else ()
+
+
+def _mean(score: ViewScore, queries: Sequence[str]) -> float:
+    values = [value for query in queries if (value := score.per_query[query]) is not None]
+    return sum(values) / len(values)
+
+
+def _find_moves(ids: Sequence[str], means: Both) -> tuple[Move, ...]:
+    def rank(values: NDArray[np.float64], place: int) -> int:
+        return 1 + int((values > values[place]).sum())
+
+    moves = [
+        Move(id=name, before=rank(means.before, place), after=rank(means.after, place))
+        for place, name in enumerate(ids)
+    ]
+    moved = [move for move in moves if move.before != move.after]
+    return tuple(sorted(moved, key=lambda move: (move.after, move.id)))

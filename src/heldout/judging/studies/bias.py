@@ -1,0 +1,330 @@
+"""Do judges prefer what stands left, or what is long?
+
+Sides are drawn at random, so that judges without a habit prefer the left passage half the time,
+whatever the passages are: that is tested exactly. Beside it a model gives the size of both effects
+for passages that are equally good otherwise:
+
+    logit P(left preferred) = b0 + b1 log(length left / length right) + theta_left - theta_right
+
+theta, how good a passage is otherwise, is normal with the spread of `simulation.SPREAD`.
+Length and quality are not drawn at random. b1 says how much longer passages are preferred, and not
+why: long ones may say more. Intervals take all of a query, or of a worker, as one observation,
+whichever makes them wider.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.answers.table import Cell, Column, Table
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.pools import Pool, normalise
+from heldout.judging.studies.judges import CrowdCare
+from heldout.judging.studies.simulation import SPREAD
+from heldout.stats.regression import Choices, Effects, fit_effects
+from heldout.stats.tests import compare_counts
+
+LEFT_OUT = "not asked for"
+"""Why an effect is undefined that was not to be fitted."""
+
+_UNBOUND = "the choices follow it without an exception, or nothing tells it from the other effects"
+_SAME = "all pairs have passages of the same length"
+_ALONE = "one query and one worker have no interval"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """An effect of the model.
+
+    Attributes:
+        value: in logits; of length, for texts e times as long; `None` where undefined.
+        low: lower end of its interval; `None` where undefined.
+        high: upper end; `None` where undefined.
+        why: why it is undefined, else `None`.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    why: str | None = None
+
+
+_NOT_FITTED = Effect(value=None, low=None, high=None, why=LEFT_OUT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideBias:
+    """What sides and lengths did.
+
+    Attributes:
+        judgments: those that count and have known sides.
+        unknown: those whose sides are not known, which are left out.
+        left: how often the left passage was preferred.
+        p: of the exact test that both sides are preferred as often; `None` without a judgment.
+        low: least share of the left side, by an exact interval; `None` without a judgment.
+        high: greatest.
+        position: b0, of the left side.
+        length: b1, of the logarithm of length in characters.
+        uneven: pairs judged an even number of times, but not as often on each side.
+        queries: how many were judged.
+        workers: how many are known to have judged.
+        level: of each interval by itself.
+    """
+
+    judgments: int
+    unknown: int
+    left: int
+    p: float | None
+    low: float | None
+    high: float | None
+    position: Effect
+    length: Effect
+    uneven: int
+    queries: int
+    workers: int
+    level: float
+
+    @property
+    def share(self) -> float | None:
+        """How often the left passage was preferred, as a share."""
+        return self.left / self.judgments if self.judgments else None
+
+
+def text_lengths(pools: Iterable[Pool]) -> Mapping[tuple[str, str], int]:
+    """(query, document) -> characters of its normalised text, of passages with a text."""
+    return {
+        (pool.query, doc): len(text)
+        for pool in pools
+        for one in pool.candidates
+        if (text := normalise(one.text))
+        for doc in (one.doc, *one.same)
+    }
+
+
+def measure_bias(
+    judgments: Iterable[Judgment],
+    *,
+    lengths: Mapping[tuple[str, str], int] | None = None,
+    level: float = 0.95,
+    effects: bool = True,
+) -> SideBias:
+    """Measure the effects of side and length.
+
+    Args:
+        judgments: those that count, as `counted` gives them. The sides of one without a place in a
+            task and without a time are not known: four columns do not say what was shown left.
+        lengths: (query, document) -> characters, at least 1; `None` where texts are not known.
+            Length is fitted on the judgments of which both are known.
+        level: of each interval by itself.
+        effects: whether to fit them, which takes a second for some 15,000 judgments.
+    """
+    every = [one for one in judgments if one.preferred is not None]
+    known = [one for one in every if one.position or one.shown_at]
+    left = sum(one.preferred == one.left for one in known)
+    test = compare_counts(len(known) - left, left, level=level)
+    return SideBias(
+        judgments=len(known),
+        unknown=len(every) - len(known),
+        left=left,
+        p=test.p,
+        low=None if test.low is None else (1 + test.low) / 2,
+        high=None if test.high is None else (1 + test.high) / 2,
+        position=_position(known, level) if effects else _NOT_FITTED,
+        length=_length(known, lengths or {}, level) if effects else _NOT_FITTED,
+        uneven=_uneven(known),
+        queries=len({one.query for one in known}),
+        workers=len({one.worker for one in known if one.worker}),
+        level=level,
+    )
+
+
+def _position(known: Sequence[Judgment], level: float) -> Effect:
+    if not known:
+        return Effect(value=None, low=None, high=None, why="no judgment has known sides")
+    return _effect(_fit(known, np.ones((len(known), 1)), level), 0)
+
+
+def _length(
+    known: Sequence[Judgment], lengths: Mapping[tuple[str, str], int], level: float
+) -> Effect:
+    rows, ahead = [], []
+    for one in known:
+        left, right = lengths.get((one.query, one.left)), lengths.get((one.query, one.right))
+        if left and right:
+            rows.append(one)
+            ahead.append(log(left / right))
+    if not rows:
+        return Effect(value=None, low=None, high=None, why="no judged pair has both its texts")
+    if not any(ahead):
+        return Effect(value=None, low=None, high=None, why=_SAME)
+    return _effect(_fit(rows, np.column_stack([np.ones(len(rows)), ahead]), level), 1)
+
+
+def _fit(rows: Sequence[Judgment], columns: NDArray[np.float64], level: float) -> Effects | None:
+    choices = Choices(
+        columns=columns,
+        pair=_number(one.pair for one in rows),
+        turned=np.array([one.left > one.right for one in rows]),
+        chose_left=np.array([one.preferred == one.left for one in rows]),
+    )
+    clusterings = [_number(one.query for one in rows)]
+    if all(one.worker for one in rows):
+        clusterings.append(_number(one.worker for one in rows))
+    return fit_effects(choices, clusterings, spread=SPREAD, level=level)
+
+
+def _number(names: Iterable[Hashable]) -> NDArray[np.int64]:
+    """The number of each name, in the order in which they come."""
+    places: dict[Hashable, int] = {}
+    return np.array([places.setdefault(name, len(places)) for name in names], np.int64)
+
+
+def _effect(found: Effects | None, place: int) -> Effect:
+    if found is None:
+        return Effect(value=None, low=None, high=None, why=_UNBOUND)
+    value = float(found.values[place])
+    if found.low is None or found.high is None:
+        return Effect(value=value, low=None, high=None, why=_ALONE)
+    return Effect(value=value, low=float(found.low[place]), high=float(found.high[place]))
+
+
+def _uneven(known: Iterable[Judgment]) -> int:
+    total: Counter[tuple[str, str, str]] = Counter()
+    turned: Counter[tuple[str, str, str]] = Counter()
+    for one in known:
+        total[one.pair] += 1
+        turned[one.pair] += one.left > one.right
+    return sum(count % 2 == 0 and turned[pair] * 2 != count for pair, count in total.items())
+
+
+# Habits of judges as tables and JSON: sides, length, and how careful each one is.
+
+_TWICE = 2
+_MOST = 50
+
+
+def facts(found: SideBias, care: CrowdCare) -> tuple[tuple[str, str], ...]:
+    """The answer in a few lines."""
+    if found.share is None:
+        lines = [("sides", f"not known of any judgment; {found.unknown:,} left out")]
+    else:
+        told = f"left preferred in {found.share:.1%} of {found.judgments:,} judgments"
+        lines = [("sides", f"{told}, exact {_interval(found.low, found.high, found.level)}")]
+    lines.append(("position", _tell(found.position, found.level)))
+    lines.append(("length", _tell(found.length, found.level) + _tell_twice(found.length)))
+    if found.uneven:
+        lines.append(("balance", f"{found.uneven:,} pairs were not on each side as often"))
+    lines.append(("judges", f"{len(care.judges):,} known"))
+    return tuple(lines)
+
+
+def tables(found: SideBias, care: CrowdCare) -> tuple[Table, ...]:
+    """The effects, and the judges, the least careful first."""
+    return (_effects(found), *([_judges(care)] if care.judges else []))
+
+
+def value(found: SideBias, care: CrowdCare) -> dict[str, Any]:
+    """The whole result for JSON; effects in logits."""
+    return {
+        "judgments": found.judgments,
+        "unknown_sides": found.unknown,
+        "left": found.left,
+        "share": found.share,
+        "low": found.low,
+        "high": found.high,
+        "p": found.p,
+        "test": "binomial, exact, two-sided",
+        "position": asdict(found.position),
+        "length": asdict(found.length),
+        "interval": "by query or by worker, the wider one",
+        "level": found.level,
+        "queries": found.queries,
+        "workers": found.workers,
+        "uneven": found.uneven,
+        "judges": [asdict(one) for one in care.judges],
+        "judges_converged": care.converged,
+    }
+
+
+def _interval(low: float | None, high: float | None, level: float) -> str:
+    return f"{level:.0%} interval {low:.3f} to {high:.3f}" if low is not None else "no interval"
+
+
+def _tell(effect: Effect, level: float) -> str:
+    if effect.value is None:
+        return f"undefined: {effect.why}"
+    if effect.low is None:
+        return f"{effect.value:+.3f} logits; {effect.why}"
+    return (
+        f"{effect.value:+.3f} logits, {level:.0%} interval {effect.low:+.3f} to {effect.high:+.3f}"
+    )
+
+
+def _tell_twice(length: Effect) -> str:
+    if length.value is None:
+        return ""
+    return f"; twice as long: odds of {_TWICE**length.value:.2f}"
+
+
+def _effects(found: SideBias) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = (
+        ("on the left", *_cells(found.position)),
+        ("e times as long", *_cells(found.length)),
+    )
+    why = [f"{one.why}." for one in (found.position, found.length) if one.why]
+    return Table(
+        title="What judges prefer beside the better passage",
+        columns=(
+            Column(name="a passage that is"),
+            Column(name="logits", form="difference", decimals=3),
+            Column(name="low", form="difference", decimals=3),
+            Column(name="high", form="difference", decimals=3),
+        ),
+        rows=rows,
+        notes=(
+            (
+                f"{found.level:.0%} intervals, each by itself, that take a query "
+                f"({found.queries:,}) or a worker ({found.workers:,}) as one observation, "
+                "whichever is wider."
+            ),
+            "Length is no accident: longer passages may be better. Sides are drawn at random.",
+            *why,
+        ),
+    )
+
+
+def _cells(effect: Effect) -> tuple[Cell, ...]:
+    return (effect.value, effect.low, effect.high)
+
+
+def _judges(care: CrowdCare) -> Table:
+    shown = care.judges[:_MOST]
+    more = f"{len(care.judges) - len(shown):,} more careful ones are left out; --json has all."
+    return Table(
+        title="Judges, the least careful first",
+        columns=(
+            Column(name="judge"),
+            Column(name="answers", form="count"),
+            Column(name="tests", form="count"),
+            Column(name="failed", form="count"),
+            Column(name="care", form="share", decimals=2),
+            Column(name="habit", form="difference", decimals=2),
+        ),
+        rows=tuple(
+            (one.worker, one.answers, one.tests, one.failed, one.care, one.habit) for one in shown
+        ),
+        notes=(
+            (
+                "care: how often an answer comes from the passages; otherwise from a habit, above "
+                "0 for the left side, in logits. Crowd Bradley-Terry with a prior, which decides "
+                "where answers are few; no intervals. Nobody is excluded by it."
+            ),
+            *(() if care.converged else ("The search for these figures did not end.",)),
+            *((more,) if len(care.judges) > len(shown) else ()),
+        ),
+    )

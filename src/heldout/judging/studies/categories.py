@@ -1,0 +1,376 @@
+"""Where one run and the labels agree: category A, its first document is the known answer, or B.
+
+Each query gives one pair: in A the known answer against the second document, in B against the
+first (shallow-pooling, section 3.1, tables 1 and 2).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from scipy.stats import binomtest
+
+from heldout.answers.table import Cell, Column, Table
+from heldout.charts.axes import Tick
+from heldout.charts.labels import Label
+from heldout.charts.svg import (
+    INK,
+    LINK,
+    MUTED,
+    RECORD,
+    RULE,
+    Canvas,
+    Frame,
+    Layer,
+    draw_box,
+    draw_line,
+    draw_texts,
+    join_layers,
+)
+from heldout.judging.campaign.judgments import Votes
+from heldout.trec.tops import Tops
+
+Category = Literal["A", "B"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """A query's category and pair.
+
+    Attributes:
+        query: its id.
+        category: `A`: the run puts the known answer first; `B`: another document.
+        known: the known answer.
+        other: the document that it is compared with.
+    """
+
+    query: str
+    category: Category
+    known: str
+    other: str
+
+
+def split_queries(
+    tops: Tops, known: Mapping[str, Sequence[str]], *, queries: Iterable[str]
+) -> tuple[Split, ...]:
+    """Split queries by whether a run agrees with their labels.
+
+    Args:
+        tops: the run's first two documents of each query.
+        known: query -> relevant documents in the order of their file; of several the first is
+            taken, whatever the run says.
+        queries: in this order.
+
+    Returns:
+        One for each query that has a known answer, and a document to compare it with: those the
+        run does not answer, or answers with the known answer alone, are left out.
+    """
+    found = []
+    for query in queries:
+        documents, labels = tops.get(query, ()), known.get(query, ())
+        if not documents or not labels:
+            continue
+        category: Category = "A" if documents[0] == labels[0] else "B"
+        compared = documents[1:2] if category == "A" else documents[:1]
+        found += [
+            Split(query=query, category=category, known=labels[0], other=other)
+            for other in compared
+        ]
+    return tuple(found)
+
+
+# What people preferred where a run and the labels agree, and where they do not.
+#
+# In category A the run shows the known answer first, and that is compared with its second
+# document; in B it shows another one, which is compared with the known answer. Labels that are the
+# best answers would win both (shallow-pooling, section 3.2, tables 1 and 2, figure 2).
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CategoryResult:
+    """The pairs of one category.
+
+    Attributes:
+        category: `A` or `B`.
+        queries: of the category.
+        known_preferred: queries where more people preferred the known answer.
+        other_preferred: where more preferred the other passage.
+        drawn: where as many preferred either.
+        unjudged: queries without a vote.
+        p: of the exact two-sided binomial test of both preferences; `None` without a query.
+        low, high: of `share`, by Clopper and Pearson; `None` without a query.
+    """
+
+    category: Category
+    queries: int
+    known_preferred: int
+    other_preferred: int
+    drawn: int
+    unjudged: int
+    p: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def decided(self) -> int:
+        """Queries where more people preferred one of the two."""
+        return self.known_preferred + self.other_preferred
+
+    @property
+    def top_preferred(self) -> int:
+        """Queries where the run's first document was preferred: the known answer in A."""
+        return self.known_preferred if self.category == "A" else self.other_preferred
+
+    @property
+    def share(self) -> float | None:
+        """The share that preferred the run's first document; `None` without a query."""
+        return self.top_preferred / self.decided if self.decided else None
+
+
+def count_preferences(
+    splits: Sequence[Split], votes: Votes, *, level: float = 0.95
+) -> tuple[CategoryResult, CategoryResult]:
+    """Both categories.
+
+    Args:
+        splits: each query's category and pair, by the documents that stand for their texts.
+        votes: those that count.
+        level: of the intervals.
+    """
+    return _count("A", splits, votes, level), _count("B", splits, votes, level)
+
+
+def count_category(
+    category: Category,
+    *,
+    known: int,
+    other: int,
+    drawn: int = 0,
+    unjudged: int = 0,
+    level: float = 0.95,
+) -> CategoryResult:
+    """A category from its counts.
+
+    Args:
+        category: which.
+        known: queries where the known answer was preferred.
+        other: where the other passage was.
+        drawn: where as many preferred either.
+        unjudged: without a vote.
+        level: of the interval.
+    """
+    first = known if category == "A" else other
+    p = low = high = None
+    if known + other:
+        test = binomtest(first, known + other)
+        interval = test.proportion_ci(level, "exact")
+        p, low, high = float(test.pvalue), float(interval.low), float(interval.high)
+    return CategoryResult(
+        category=category,
+        queries=known + other + drawn + unjudged,
+        known_preferred=known,
+        other_preferred=other,
+        drawn=drawn,
+        unjudged=unjudged,
+        p=p,
+        low=low,
+        high=high,
+    )
+
+
+def _count(
+    category: Category, splits: Sequence[Split], votes: Votes, level: float
+) -> CategoryResult:
+    tally = {"known": 0, "other": 0, "drawn": 0, "unjudged": 0}
+    for one in splits:
+        if one.category != category:
+            continue
+        pair = (min(one.known, one.other), max(one.known, one.other))
+        cast = votes.get(one.query, {}).get(pair)
+        if cast is None:
+            tally["unjudged"] += 1
+            continue
+        lead = (cast.first - cast.second) * (1 if one.known < one.other else -1)
+        tally["known" if lead > 0 else "other" if lead < 0 else "drawn"] += 1
+    return count_category(category, **tally, level=level)
+
+
+# One run against the labels, by category, as tables and JSON (shallow-pooling, tables 1 and 2).
+
+Both = tuple[CategoryResult, CategoryResult]
+
+_MEANS = {
+    "A": "known answer first; compared with the second document",
+    "B": "another document first; compared with the known answer",
+}
+
+
+def facts(run: str, found: Both) -> tuple[tuple[str, str], ...]:
+    """The answer in a few lines."""
+    lines: list[tuple[str, str]] = [("run", run)]
+    for one in found:
+        share = (
+            "nothing is judged" if one.share is None else f"{one.share:.1%} prefer what it shows"
+        )
+        lines.append((f"{one.category}", f"{_MEANS[one.category]}: {share} first"))
+    return tuple(lines)
+
+
+def tables(run: str, found: Both, *, level: float = 0.95) -> tuple[Table, Table]:
+    """Queries of each category, and what was preferred in them."""
+    return _sizes(run, found), _preferences(run, found, level)
+
+
+def value(run: str, found: Both, *, level: float = 0.95) -> dict[str, Any]:
+    """For JSON; shares are of the queries that decide."""
+    return {
+        "run": run,
+        "categories": {
+            one.category: {
+                "queries": one.queries,
+                "known_preferred": one.known_preferred,
+                "other_preferred": one.other_preferred,
+                "drawn": one.drawn,
+                "unjudged": one.unjudged,
+                "share": one.share,
+                "low": one.low,
+                "high": one.high,
+                "p": one.p,
+                **({} if one.decided else {"why": "no query decides"}),
+            }
+            for one in found
+        },
+        "share": "of the run's first document",
+        "test": "binomial, exact, two-sided",
+        "interval": "Clopper and Pearson",
+        "level": level,
+    }
+
+
+def _sizes(run: str, found: Both) -> Table:
+    total = sum(one.queries for one in found)
+    rows: list[tuple[Cell, ...]] = [
+        (one.category, _MEANS[one.category], one.queries, one.queries / total if total else None)
+        for one in found
+    ]
+    return Table(
+        title=f"Where {run} and the labels agree",
+        columns=(
+            Column(name="category"),
+            Column(name="the run shows"),
+            Column(name="queries", form="count"),
+            Column(name="share", form="share"),
+        ),
+        rows=(*rows, ("total", "", total, 1.0 if total else None)),
+    )
+
+
+def _preferences(run: str, found: Both, level: float) -> Table:
+    total = sum(one.decided for one in found)
+    return Table(
+        title=f"What people prefer where {run} and the labels agree, and where not",
+        columns=(
+            Column(name="category"),
+            Column(name="preferred"),
+            Column(name="queries", form="count"),
+            Column(name="of all", form="share"),
+            Column(name="of category", form="share"),
+            Column(name="low", form="share"),
+            Column(name="high", form="share"),
+            Column(name="p", form="p"),
+        ),
+        rows=tuple(row for one in found for row in _rows(one, total)),
+        notes=(
+            *(
+                f"{one.category}: {one.drawn:,} queries with as many votes for either, "
+                f"{one.unjudged:,} without a vote"
+                for one in found
+                if one.drawn or one.unjudged
+            ),
+            (
+                f"low, high: {level:.0%} by Clopper and Pearson, of what the run shows first. "
+                "p: exact binomial, two-sided, each by itself."
+            ),
+        ),
+    )
+
+
+def _rows(one: CategoryResult, total: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+    def row(name: str, count: int, *, shown: bool) -> tuple[Cell, ...]:
+        ends = (one.low, one.high, one.p) if shown else (None, None, None)
+        of_category = count / one.decided if one.decided else None
+        return (one.category, name, count, count / total if total else None, of_category, *ends)
+
+    return (
+        row("known answer", one.known_preferred, shown=one.category == "A"),
+        row("other passage", one.other_preferred, shown=one.category == "B"),
+    )
+
+
+# What people prefer where a run and the labels agree, and where not, as a picture.
+#
+# Shallow-pooling, figure 2.
+
+_BAR, _ROW = 0.3, 76
+_WORDS = {
+    "A": ("A: known answer first", "the next passage"),
+    "B": ("B: another passage first", "the known answer"),
+}
+
+
+def title(run: str) -> str:
+    """What the picture shows."""
+    return (
+        f"Queries where people prefer what {run} shows first, and where they prefer the passage "
+        "that it is compared with, as shares of all that decide"
+    )
+
+
+def spec(found: tuple[CategoryResult, CategoryResult]) -> dict[str, Any]:
+    """A bar for each category, as long as its share of the queries; at least one decides."""
+    total = sum(one.decided for one in found)
+    frame = Frame(
+        canvas=Canvas(width=440, height=_ROW * 2, left=180, right=24, top=44, bottom=32),
+        x=(0.0, max(one.decided for one in found) / total * 1.02),
+        y=(0.0, 2.0),
+        x_ticks=_ticks(max(one.decided for one in found) / total),
+        y_ticks=(Tick(at=0.0, label=""), Tick(at=2.0, label="")),
+    )
+    layers: list[Layer] = [draw_line([(0.0, 0.0), (0.0, 2.0)], frame, RULE)]
+    for place, one in enumerate(found):
+        layers += _bar(one, 1.5 - place, total, frame)
+    key = [
+        ("first document of the run preferred", LINK, 0.0),
+        ("the other preferred", RECORD, 250.0),
+    ]
+    for text, colour, left in key:
+        layers += draw_texts([Label(x=left, y=-24, text=text, align="left")], colour)
+    return join_layers(frame, layers)
+
+
+def _bar(one: CategoryResult, middle: float, total: int, frame: Frame) -> list[Layer]:
+    name, other = _WORDS[one.category]
+    lost = one.decided - one.top_preferred
+    middle_share, end = one.top_preferred / total, one.decided / total
+    told = f"{one.category}: {one.top_preferred:,} prefer what the run shows first"
+    boxes = [
+        draw_box((0.0, middle - _BAR, middle_share, middle + _BAR), frame, LINK, told),
+        draw_box(
+            (middle_share, middle - _BAR, end, middle + _BAR),
+            frame,
+            RECORD,
+            f"{one.category}: {lost:,} prefer {other}",
+        ),
+    ]
+    y = frame.place(0.0, middle)[1]
+    names = draw_texts([Label(x=-10, y=y - 9, text=name, align="right")], INK)
+    share = "nothing decides" if one.share is None else f"{one.top_preferred:,} to {lost:,}"
+    return [
+        *boxes,
+        *names,
+        *draw_texts([Label(x=-10, y=y + 11, text=share, align="right")], MUTED),
+    ]
+
+
+def _ticks(widest: float) -> tuple[Tick, ...]:
+    return tuple(Tick(at=n / 10, label=f"{n * 10}%") for n in range(11) if n / 10 <= widest * 1.02)

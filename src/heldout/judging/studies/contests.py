@@ -1,0 +1,324 @@
+"""Contests between runs as tables, a picture and JSON."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from heldout.answers.table import Cell, Column, Table
+from heldout.charts.axes import Tick
+from heldout.charts.labels import Label, cut
+from heldout.charts.svg import (
+    INK,
+    MUTED,
+    RECORD,
+    Canvas,
+    Frame,
+    Layer,
+    draw_dots,
+    draw_line,
+    draw_texts,
+    join_layers,
+)
+from heldout.judging.labels.contests import PERFECT, Contest, Contests, find_cycles
+
+_MOST_PAIRS = 66
+_MOST_SQUARE = 17
+_MOST_ROWS = 46
+_NAMED = 3
+_ROW = 22
+_NAME = 30
+
+
+def facts(found: Contests) -> tuple[tuple[str, str], ...]:
+    """The answer in a few lines: who wins, who beats the labels, who beats whom in a circle."""
+    queries = "judged query" if found.judged == 1 else "judged queries"
+    lines = [
+        (
+            "contests",
+            f"{len(found.contests):,} of {len(found.runs):,} runs, on {found.judged:,} {queries}",
+        )
+    ]
+    if found.wins:
+        lines.append(("most wins", _tell_most(found)))
+    if PERFECT in found.runs:
+        lines += _tell_perfect(found)
+    return (*lines, *_tell_cycles(found))
+
+
+def tables(found: Contests) -> tuple[Table, ...]:
+    """Wins of each run, all against all where there is room for it, and the contests."""
+    square = (_square(found),) if len(found.runs) <= _MOST_SQUARE else ()
+    return (_wins(found), *square, _pairs(found))
+
+
+def title(found: Contests) -> str:
+    """What the picture shows."""
+    return (
+        f"How often people prefer the first document of each run to that of {_rival(found)}, with "
+        f"exact {found.level:.0%} intervals"
+    )
+
+
+def spec(found: Contests) -> dict[str, Any]:
+    """The share of each run against the perfect run, or else against the one with most wins."""
+    rival = _rival(found)
+    against = [_against(found, run, rival) for run in found.runs if run != rival]
+    known = [one for one in against if one.share is not None]
+    rows = sorted(known, key=lambda one: -(one.share or 0))[:_MOST_ROWS]
+    height = _ROW * max(len(rows), 1)
+    frame = Frame(
+        canvas=Canvas(width=440, height=height, left=230, right=70, top=44, bottom=32),
+        x=(0.0, 1.0),
+        y=(0.0, float(max(len(rows), 1))),
+        x_ticks=tuple(Tick(at=n / 4, label=f"{n * 25}%") for n in range(5)),
+        y_ticks=(),
+    )
+    layers: list[Layer] = [draw_line([(0.5, 0.0), (0.5, frame.y[1])], frame, MUTED, dash=(4, 4))]
+    layers += draw_texts([Label(x=0, y=-26, text=f"preferred to {rival}", align="left")], MUTED)
+    for place, one in enumerate(rows):
+        layers += _row(one, frame.y[1] - place - 0.5, frame, found.level)
+    return join_layers(frame, layers)
+
+
+def value(found: Contests) -> dict[str, Any]:
+    """The whole result for JSON; shares are of the queries that decide."""
+    return {
+        "contests": [
+            {
+                "a": one.a,
+                "b": one.b,
+                "queries": one.queries,
+                "a_preferred": one.a_preferred,
+                "b_preferred": one.b_preferred,
+                "drawn": one.drawn,
+                "same": one.same,
+                "unjudged": one.unjudged,
+                "share": one.share,
+                "low": one.low,
+                "high": one.high,
+                "p": one.p,
+                "p_corrected": one.p_bonferroni,
+                "p_holm": one.p_holm,
+                **({} if one.queries else {"why": "no query decides"}),
+            }
+            for one in found.contests
+        ],
+        "wins": dict(found.wins),
+        "cycles": [list(cycle) for cycle in find_cycles(found)],
+        "correction": "bonferroni",
+        "family": len(found.contests),
+        "test": "binomial, exact, two-sided",
+        "interval": "Clopper and Pearson, each by itself",
+        "level": found.level,
+        "judged": found.judged,
+    }
+
+
+def _rival(found: Contests) -> str:
+    if PERFECT in found.runs:
+        return PERFECT
+    return max(found.runs, key=lambda run: found.wins[run])
+
+
+def _against(found: Contests, run: str, rival: str) -> Contest:
+    """The contest of two runs, with the first as a."""
+    one = next(one for one in found.contests if {one.a, one.b} == {run, rival})
+    return one if one.a == run else _turned(one)
+
+
+def _turned(one: Contest) -> Contest:
+    """The same contest, seen from the other side."""
+    return Contest(
+        a=one.b,
+        b=one.a,
+        a_preferred=one.b_preferred,
+        b_preferred=one.a_preferred,
+        drawn=one.drawn,
+        same=one.same,
+        unjudged=one.unjudged,
+        p=one.p,
+        p_bonferroni=one.p_bonferroni,
+        p_holm=one.p_holm,
+        low=None if one.high is None else 1 - one.high,
+        high=None if one.low is None else 1 - one.low,
+    )
+
+
+def _significant(one: Contest, level: float) -> bool:
+    return one.p_bonferroni is not None and one.p_bonferroni <= 1 - level + 1e-12
+
+
+def _tell_most(found: Contests) -> str:
+    most = max(found.wins.values())
+    if not most:
+        return "none: no run is preferred to another"
+    best = ", ".join(run for run, wins in found.wins.items() if wins == most)
+    return f"{best}: {most:,} of {len(found.runs) - 1:,}"
+
+
+def _tell_perfect(found: Contests) -> list[tuple[str, str]]:
+    against = [_against(found, run, PERFECT) for run in found.runs if run != PERFECT]
+    better = [one for one in against if one.a_preferred > one.b_preferred]
+    sure = [one.a for one in better if _significant(one, found.level)]
+    said = f"{len(better):,} of {len(against):,} runs are preferred to the known answers"
+    corrected = f"{len(found.contests):,} contests, by Bonferroni"
+    if sure:
+        return [("labels", said), ("", f"significantly so among all {corrected}: {_list(sure)}")]
+    return [("labels", said), ("", f"none significantly so among all {corrected}")]
+
+
+def _tell_cycles(found: Contests) -> list[tuple[str, str]]:
+    cycles = find_cycles(found)
+    count = len(found.runs)
+    triples = count * (count - 1) * (count - 2) // 6
+    if not cycles:
+        return [("circles", f"none among {triples:,} triples of runs")] if triples else []
+    shown = ["; ".join(" > ".join((*cycle, cycle[0])) for cycle in cycles[:_NAMED])]
+    more = [f"and {len(cycles) - _NAMED:,} more"] if len(cycles) > _NAMED else []
+    return [
+        ("circles", f"{len(cycles):,} of {triples:,} triples of runs beat each other in a circle"),
+        ("", " ".join([*shown, *more])),
+    ]
+
+
+def _list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 2 * _NAMED:,} more" if len(names) > 2 * _NAMED else ""
+    return ", ".join(names[: 2 * _NAMED]) + more
+
+
+def _wins(found: Contests) -> Table:
+    columns = [
+        Column(name="run"),
+        *(Column(name=name, form="count") for name in ("wins", "losses", "draws")),
+    ]
+    perfect = PERFECT in found.runs
+    if perfect:
+        columns += [
+            Column(name="preferred to known", form="share", decimals=3),
+            Column(name="queries", form="count"),
+            Column(name="p", form="p"),
+            Column(name="Bonferroni", form="p"),
+        ]
+    rows = sorted(found.runs, key=lambda run: -found.wins[run])
+    return Table(
+        title="Contests won by each run",
+        columns=tuple(columns),
+        rows=tuple(_wins_row(found, run, perfect=perfect) for run in rows),
+        notes=(
+            (
+                "A run wins a contest if people prefer its first document on more queries than "
+                "that of the other; a draw is as many queries on each side, or none."
+            ),
+            *(
+                (f"{PERFECT}: a run that shows the known answer first on every query.",)
+                if perfect
+                else ()
+            ),
+        ),
+    )
+
+
+def _wins_row(found: Contests, run: str, *, perfect: bool) -> tuple[Cell, ...]:
+    own = [one if one.a == run else _turned(one) for one in found.contests if run in (one.a, one.b)]
+    losses = sum(one.a_preferred < one.b_preferred for one in own)
+    draws = len(own) - found.wins[run] - losses
+    row: tuple[Cell, ...] = (run, found.wins[run], losses, draws)
+    if not perfect:
+        return row
+    if run == PERFECT:
+        return (*row, None, None, None, None)
+    one = _against(found, run, PERFECT)
+    return (*row, one.share, one.queries, one.p, one.p_bonferroni)
+
+
+def _square(found: Contests) -> Table:
+    rows = [(row, *(_cell(found, column, row) for column in found.runs)) for row in found.runs]
+    rows.append(("wins", *(f"{found.wins[run]:,}" for run in found.runs)))
+    return Table(
+        title="How often the run in the column is preferred to the run in the row, % of n queries",
+        columns=(Column(name="run"), *(Column(name=run) for run in found.runs)),
+        rows=tuple(rows),
+        notes=(
+            (
+                "n, in brackets, counts queries where both show different documents and more "
+                f"people prefer one of them. *: p <= {1 - found.level:.2g}, exact binomial, "
+                f"two-sided, Bonferroni over all {len(found.contests):,} contests."
+            ),
+        ),
+    )
+
+
+def _cell(found: Contests, column: str, row: str) -> Cell:
+    if column == row:
+        return None
+    one = _against(found, column, row)
+    if one.share is None:
+        return None
+    star = "*" if _significant(one, found.level) else ""
+    return f"{100 * one.share:.1f}{star} ({one.queries:,})"
+
+
+def _pairs(found: Contests) -> Table:
+    shown = sorted(
+        found.contests,
+        key=lambda one: (PERFECT not in (one.a, one.b), 2.0 if one.p is None else one.p),
+    )
+    if len(shown) <= _MOST_PAIRS:
+        shown = list(found.contests)
+    left_out = len(found.contests) - min(len(shown), _MOST_PAIRS)
+    names = ("a preferred", "b preferred", "drawn", "same", "unjudged")
+    return Table(
+        title="Each contest",
+        columns=(
+            Column(name="a"),
+            Column(name="b"),
+            *(Column(name=name, form="count") for name in names),
+            *(Column(name=name, form="share", decimals=3) for name in ("share", "low", "high")),
+            *(Column(name=name, form="p") for name in ("p", "Bonferroni", "Holm")),
+        ),
+        rows=tuple(_pair_row(one) for one in shown[:_MOST_PAIRS]),
+        notes=_notes(found, left_out),
+    )
+
+
+def _pair_row(one: Contest) -> tuple[Cell, ...]:
+    counts = (one.a_preferred, one.b_preferred, one.drawn, one.same, one.unjudged)
+    ps = (one.p, one.p_bonferroni, one.p_holm)
+    return (one.a, one.b, *counts, one.share, one.low, one.high, *ps)
+
+
+def _notes(found: Contests, left_out: int) -> tuple[str, ...]:
+    notes = (
+        (
+            "Queries are counted and not votes: several votes on one pair are one observation. "
+            "drawn: as many votes for either; same: both show the same passage; unjudged: the "
+            "pair has no vote, or a run has no answer."
+        ),
+        (
+            f"share: of a, among the queries that decide; low, high: exact {found.level:.0%} "
+            "intervals, each by itself. p: exact binomial, two-sided; Bonferroni and Holm over "
+            f"all {len(found.contests):,} contests."
+        ),
+    )
+    if not left_out:
+        return notes
+    return (
+        *notes,
+        (
+            f"{left_out:,} contests are left out here: those with the largest p, and not against "
+            f"{PERFECT}. --json has all."
+        ),
+    )
+
+
+def _row(one: Contest, at: float, frame: Frame, level: float) -> list[Layer]:
+    if one.share is None or one.low is None or one.high is None:
+        return []
+    told = f"{one.a}: {one.share:.1%} of {one.queries:,} queries"
+    y = frame.place(0, at)[1]
+    mark = "*" if _significant(one, level) else ""
+    return [
+        draw_line([(one.low, at), (one.high, at)], frame, RECORD if mark else MUTED),
+        draw_dots([(one.share, at, told)], frame, "disc" if mark else "circle"),
+        *draw_texts([Label(x=-10, y=y, text=cut(one.a, _NAME), align="right")], INK),
+        *draw_texts([Label(x=450, y=y, text=f"n {one.queries:,}{mark}", align="left")], MUTED),
+    ]

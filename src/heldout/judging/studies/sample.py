@@ -1,0 +1,396 @@
+"""Runs on all queries and on the judged ones, as tables, a picture and JSON.
+
+Shallow-pooling, table 3 and figure 5.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from heldout.answers.table import Cell, Column, Table
+from heldout.charts.axes import score_span, score_ticks
+from heldout.charts.labels import Box, Label, Spot, cut, place_labels
+from heldout.charts.svg import (
+    INK,
+    MUTED,
+    SIZE,
+    Canvas,
+    Frame,
+    Layer,
+    Style,
+    draw_dots,
+    draw_line,
+    draw_texts,
+    join_layers,
+)
+from heldout.errors import InputError, Problem
+from heldout.judging.campaign.judgments import Votes
+from heldout.judging.labels.contests import PERFECT
+from heldout.judging.labels.rescoring import Rescored, ScoredLabels, means_of, score_labels
+from heldout.judging.labels.tau_ranges import Both, TauRange, find_taus
+from heldout.stats.regression import clustered_share
+from heldout.trec.tops import Places
+
+# How often a run orders two passages as people do (shallow-pooling, section 4.1).
+#
+# Of the judged pairs with both passages among a run's first ten documents, the share that the run
+# orders as most votes do. Run L of the study came to 63.07%, the most of all.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderAgreement:
+    """One run and the judged pairs.
+
+    Attributes:
+        pairs: judged pairs with both passages in the run's top, and more votes for one of them.
+        agreed: of those, the pairs that the run orders as judged.
+        queries: how many queries they are of.
+        share: `None` without a pair.
+        low, high: of the share, with queries as what is drawn; `None` for fewer than two queries.
+    """
+
+    pairs: int
+    agreed: int
+    queries: int
+    share: float | None
+    low: float | None
+    high: float | None
+
+
+def fold_places(places: Places, same: Mapping[str, Mapping[str, str]]) -> Places:
+    """Places by the document that stands for a text: the first place where the text is shown.
+
+    Args:
+        places: of a run.
+        same: as `stand_for` gives it.
+    """
+    folded: dict[str, dict[str, int]] = {}
+    for query, found in places.found.items():
+        stands = same.get(query, {})
+        folded[query] = {}
+        for doc, place in sorted(found.items(), key=lambda one: one[1]):
+            folded[query].setdefault(stands.get(doc, doc), place)
+    return Places(found=folded, retrieved=places.retrieved)
+
+
+def order_agreement(
+    places: Places, votes: Votes, *, depth: int = 10, level: float = 0.95
+) -> OrderAgreement:
+    """Compare the order of a run with what people prefer.
+
+    Args:
+        places: of the passages that were judged, by the documents that stand for their texts.
+        votes: those that count.
+        depth: how deep in the run both passages stand at most.
+        level: of the interval.
+
+    Returns:
+        The share, with an interval from the spread of the queries' shares around it: pairs of a
+        query are not independent.
+    """
+    right, queries = [], []
+    for query, found in votes.items():
+        top = {doc: at for doc, at in places.found.get(query, {}).items() if at <= depth}
+        mine = [
+            (top[a] < top[b]) == (cast.first > cast.second)
+            for (a, b), cast in found.items()
+            if a in top and b in top and cast.first != cast.second
+        ]
+        right += mine
+        queries += [query] * len(mine)
+    share = clustered_share(right, queries, level=level)
+    return OrderAgreement(
+        pairs=len(right),
+        agreed=sum(right),
+        queries=share.groups,
+        share=share.value,
+        low=share.low,
+        high=share.high,
+    )
+
+
+# Do the judged queries rank runs as all queries do?
+#
+# Both scores are on the labels there were: the sample is compared with the whole, and not with
+# what people preferred (shallow-pooling, section 4.1, figure 5).
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleScore:
+    """A run's scores.
+
+    Attributes:
+        run: its name.
+        every: mean over all labelled queries.
+        sample: mean over the judged ones.
+    """
+
+    run: str
+    every: float
+    sample: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleScores:
+    """All runs on all queries and on a sample of them.
+
+    Attributes:
+        measure: what is computed.
+        labels: name of the labels.
+        queries: with labels.
+        judged: of these, those in the sample.
+        runs: in the order of their scores on all queries, the best first.
+        taus: between both orders, among all runs and the best ten.
+    """
+
+    measure: str
+    labels: str
+    queries: int
+    judged: int
+    runs: tuple[SampleScore, ...]
+    taus: tuple[TauRange, ...]
+
+
+def score_sample(
+    runs: Mapping[str, Places], wanted: ScoredLabels, sample: Collection[str]
+) -> SampleScores:
+    """Score runs on all labelled queries, and on those of a sample.
+
+    Args:
+        runs: by name; an unanswered query counts 0.
+        wanted: labels and measure.
+        sample: the queries that were judged.
+
+    Raises:
+        InputError: code `no-common-query`: no query of the sample has labels, or none has been
+            left out of it; and those of `score_labels`.
+    """
+    queries = sorted(query for query, grades in wanted.labels.items() if grades)
+    inside = [place for place, query in enumerate(queries) if query in set(sample)]
+    if not 0 < len(inside) < len(queries):
+        raise InputError(
+            Problem(
+                code="no-common-query",
+                path=wanted.name,
+                found=f"{len(inside):,} judged of {len(queries):,} labelled queries",
+                expected="a sample: some of the labelled queries, and not all",
+            )
+        )
+    values = score_labels(runs, wanted, queries=queries)
+    sign = 1.0 if wanted.measure.kind.better == "higher" else -1.0
+    means = Both(before=sign * means_of(values), after=sign * means_of(values[:, inside]))
+    found = [
+        SampleScore(run=run, every=sign * every, sample=sign * part)
+        for run, every, part in zip(runs, means.before.tolist(), means.after.tolist(), strict=True)
+    ]
+    taus = find_taus(tuple(runs), means)
+    return SampleScores(
+        measure=str(wanted.measure),
+        labels=wanted.name,
+        queries=len(queries),
+        judged=len(inside),
+        runs=tuple(sorted(found, key=lambda one: -sign * one.every)),
+        taus=tuple(replace(one, name=one.name.replace("before", "on all")) for one in taus),
+    )
+
+
+_NAME = 22
+
+
+def facts(found: SampleScores) -> tuple[tuple[str, str], ...]:
+    """The answer in a few lines."""
+    return (
+        ("queries", f"{found.judged:,} judged of {found.queries:,} with labels"),
+        *(("tau", f"{_number(one.tau)} among {one.name}, {one.runs:,} runs") for one in found.taus),
+    )
+
+
+def _number(tau: float | None) -> str:
+    return "undefined" if tau is None else f"{tau:.3f}"
+
+
+def run_table(rescored: Rescored, sample: SampleScores | None) -> Table:
+    """Every run: whether it was pooled, its scores on the labels before, and on the new ones.
+
+    Args:
+        rescored: on the judged queries with labels of both kinds.
+        sample: on all labelled queries and on the judged ones; `None` where not known.
+    """
+    known = {} if sample is None else {one.run: one for one in sample.runs}
+    ranks = {run: place for place, run in enumerate(known, 1)}
+    whole: tuple[Column, ...] = ()
+    if sample is not None:
+        whole = (
+            Column(name="rank", form="count"),
+            Column(name="all queries", form="score"),
+            Column(name="judged queries", form="score"),
+        )
+    rows: list[tuple[Cell, ...]] = []
+    for one in sorted(rescored.runs, key=lambda one: ranks.get(one.run, len(ranks) + 1)):
+        own = known.get(one.run)
+        cells: tuple[Cell, ...] = ()
+        if sample is not None:
+            cells = (None,) * 3 if own is None else (ranks[one.run], own.every, own.sample)
+        pooled = "" if one.run == PERFECT else "yes" if one.pooled else "no"
+        rows.append((one.run, pooled, *cells, one.before.value, one.after.value, one.after.rank))
+    on = "" if sample is None else f" all queries: {sample.queries:,}, with {sample.measure}."
+    return Table(
+        title="Runs, and their scores on several sets of labels",
+        columns=(
+            Column(name="run"),
+            Column(name="pooled"),
+            *whole,
+            Column(name="labels before", form="score"),
+            Column(name="preferences", form="score"),
+            Column(name="rank on preferences", form="count"),
+        ),
+        rows=tuple(rows),
+        notes=(
+            (
+                f"labels before: {rescored.measures[0]}; preferences: {rescored.measures[1]}; both "
+                f"on the {rescored.queries:,} judged queries with labels of both kinds.{on}"
+            ),
+        ),
+    )
+
+
+def tau_table(found: SampleScores) -> Table:
+    """Kendall's tau between the orders of runs."""
+    return Table(
+        title=f"Kendall's tau-b between all {found.queries:,} queries and {found.judged:,} of them",
+        columns=(
+            Column(name="among"),
+            Column(name="runs", form="count"),
+            Column(name="tau", form="score", decimals=3),
+            Column(name="discordant", form="count"),
+            Column(name="pairs", form="count"),
+        ),
+        rows=tuple((one.name, one.runs, one.tau, one.discordant, one.pairs) for one in found.taus),
+        notes=(
+            (
+                "The sample is a part of the whole, so the two agree more than two samples of "
+                "different queries would."
+            ),
+        ),
+    )
+
+
+def title(found: SampleScores) -> str:
+    """What the picture shows."""
+    return (
+        f"{found.measure} on {found.labels}: {found.judged:,} judged queries over all "
+        f"{found.queries:,}"
+    )
+
+
+def spec(found: SampleScores) -> dict[str, Any]:
+    """A mark for each run; names where there is room."""
+    x = score_span([one.every for one in found.runs])
+    y = score_span([one.sample for one in found.runs])
+    frame = Frame(
+        canvas=Canvas(width=600, height=360, left=56, right=24, top=44, bottom=48),
+        x=x,
+        y=y,
+        x_ticks=score_ticks(x, most=9),
+        y_ticks=score_ticks(y, most=8),
+    )
+    dots = [
+        (one.every, one.sample, f"{one.run}: {one.every:.4f}, {one.sample:.4f}")
+        for one in found.runs
+    ]
+    width, height = float(frame.canvas.width), float(frame.canvas.height)
+    spots = [
+        Spot(x=at[0], y=at[1], text=cut(one.run, _NAME))
+        for one in found.runs
+        for at in [frame.place(one.every, one.sample)]
+    ]
+    area = Box(left=0, top=0, right=width, bottom=height)
+    axes = [
+        Label(x=-frame.canvas.left, y=-24, text=f"{found.measure}, judged queries", align="left"),
+        Label(x=width, y=height + 36, text=f"{found.measure}, all queries", align="right"),
+    ]
+    layers: list[Layer] = [
+        draw_dots(dots, frame, "disc"),
+        *draw_texts(list(place_labels(spots, [], size=SIZE, area=area)), INK),
+        *draw_texts(axes, MUTED),
+    ]
+    return join_layers(frame, layers)
+
+
+def value(found: SampleScores) -> dict[str, Any]:
+    """For JSON."""
+    return {
+        "measure": found.measure,
+        "labels": found.labels,
+        "queries": found.queries,
+        "judged": found.judged,
+        "runs": [{"run": one.run, "all": one.every, "judged": one.sample} for one in found.runs],
+        "taus": [
+            {
+                "among": one.name,
+                "runs": one.runs,
+                "tau": one.tau,
+                "discordant": one.discordant,
+                "pairs": one.pairs,
+                **({} if one.tau is not None else {"why": "fewer than two different scores"}),
+            }
+            for one in found.taus
+        ],
+    }
+
+
+# Scores with their intervals, in the order of the labels before, as a picture.
+#
+# Shallow-pooling, the lower plots of figure 6.
+
+Which = Literal["before", "after"]
+"""On which labels."""
+
+BOTH: tuple[Which, Which] = ("before", "after")
+"""Either labels."""
+
+_ROW, _SCORE_RANGES_NAME = 22, 26
+
+
+def title_of_score_ranges(found: Rescored, which: Which) -> str:
+    """What the picture shows."""
+    name = found.before if which == "before" else found.after
+    measure = found.measures[which == "after"]
+    return (
+        f"{measure} on {name} with {found.level:.0%} BCa intervals over {found.queries:,} queries; "
+        f"runs in their order on {found.before}"
+    )
+
+
+def spec_of_score_ranges(found: Rescored, which: Which) -> dict[str, Any]:
+    """A row for each run, the best on the labels before first; the perfect run is open."""
+    rows = [(one, one.before if which == "before" else one.after) for one in found.runs]
+    x = score_span([end for _, mean in rows for end in (mean.value, *(mean.bca or ()))])
+    frame = Frame(
+        canvas=Canvas(width=420, height=_ROW * len(rows), left=240, right=110, top=44, bottom=36),
+        x=x,
+        y=(0.0, float(len(rows))),
+        x_ticks=score_ticks(x, most=8),
+        y_ticks=(),
+    )
+    layers: list[Layer] = []
+    for place, (one, mean) in enumerate(rows):
+        at = len(rows) - place - 0.5
+        y = frame.place(x[0], at)[1]
+        if mean.bca is not None:
+            layers.append(draw_line([(end, at) for end in mean.bca], frame, MUTED))
+        told = f"{one.run}: {mean.value:.4f}, rank {mean.rank:,}"
+        style: Style = "circle" if one.run == PERFECT else "disc"
+        right = f"{mean.value:.3f}, rank {mean.rank:,}"
+        layers += [
+            draw_dots([(mean.value, at, told)], frame, style),
+            *draw_texts(
+                [Label(x=-10, y=y, text=cut(one.run, _SCORE_RANGES_NAME), align="right")], INK
+            ),
+            *draw_texts([Label(x=frame.canvas.width + 10, y=y, text=right, align="left")], MUTED),
+        ]
+    name = (
+        f"{found.measures[which == 'after']}, {found.before if which == 'before' else found.after}"
+    )
+    layers += draw_texts([Label(x=0, y=-24, text=name, align="left")], MUTED)
+    return join_layers(frame, layers)

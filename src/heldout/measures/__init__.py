@@ -1,1 +1,0 @@
-"""Effectiveness measures, computed from the judged hits of one pass."""

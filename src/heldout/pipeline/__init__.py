@@ -1,1 +1,0 @@
-"""Strings the steps of a submission together; the only place that does."""

@@ -1,1 +1,0 @@
-"""Ends and proofs: the closing of a board, its archive, and what anybody can check of both."""

@@ -1,1 +1,0 @@
-"""The organisers' side of a submission: received, reviewed, decided, answered, made public."""

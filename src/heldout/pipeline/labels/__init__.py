@@ -1,1 +1,0 @@
-"""Preference labels of a board: their versions, what they change, and how they are kept alive."""

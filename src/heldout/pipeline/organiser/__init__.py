@@ -1,1 +1,0 @@
-"""Where an organiser sits: a board, its vault, its keys and rules, the time."""

@@ -1,1 +1,0 @@
-"""The files that a board scores with: query sets, labels, and what its views name."""

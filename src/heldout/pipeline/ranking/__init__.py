@@ -1,1 +1,0 @@
-"""What a board tells of its ranking beside the scores."""

@@ -1,1 +1,0 @@
-"""From a sealed submission to scores in the vault, and from those to what may be told."""

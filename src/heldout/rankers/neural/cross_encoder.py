@@ -1,0 +1,564 @@
+"""Cross-encoders: query and document read together by one model, which says how relevant.
+
+Two kinds: `bert`, a classifier over the pair, and `monot5`, a T5 that answers in one word.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError, Problem, printable
+from heldout.ids import Digest
+from heldout.rankers.neural.checkpoints import (
+    check_scores,
+    count_labels,
+    digest_tokenizer,
+    digest_weights,
+    find_checkpoint,
+    limit_length,
+    load_checkpoint,
+    load_config,
+)
+from heldout.rankers.neural.devices import (
+    DeviceChoice,
+    DeviceName,
+    Precision,
+    PrecisionChoice,
+    autocast,
+    choose_device,
+    choose_precision,
+    import_neural,
+    map_batches,
+)
+from heldout.rankers.run import TextPair
+
+# What a T5 re-ranker is asked, and the tokens of its answer.
+
+AnswerName = Literal["true", "yes", "sim"]
+"""What a T5 says of a relevant document."""
+
+_TOKENS: dict[AnswerName, tuple[str, str]] = {
+    "true": ("▁false", "▁true"),
+    "yes": ("▁no", "▁yes"),
+    "sim": ("▁não", "▁sim"),
+}
+"""Tokens of not relevant and relevant: of English, multilingual, and Portuguese models."""
+
+_SPLIT_FALSE = ("▁", "▁true")
+"""Where a vocabulary has no token for false, the first token of the word is the blank before it."""
+
+_PUBLISHED: tuple[tuple[str, AnswerName], ...] = (
+    ("unicamp-dl/mt5-3b-mmarco-en-pt", "true"),
+    ("unicamp-dl/mt5-13b-mmarco-100k", "true"),
+    ("unicamp-dl/mt5-", "yes"),
+    ("unicamp-dl/ptt5-", "sim"),
+)
+"""Beginnings of published names, in small letters; the first that fits counts."""
+
+_MULTILINGUAL = frozenset({"mt5", "umt5"})
+_SAVED = "relevance_answers"
+"""Where a configuration keeps the answer, so that a folder does not need the published name."""
+
+_QUESTION = "Relevant:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerTokens:
+    """The two answers of a T5.
+
+    Attributes:
+        name: which answer means relevant.
+        wrong: id of the token that means not relevant.
+        right: id of the token that means relevant.
+    """
+
+    name: AnswerName
+    wrong: int
+    right: int
+
+    def keep_in(self, config: Any) -> None:
+        """Note the answer in a configuration, for whoever loads the folder it is saved in."""
+        setattr(config, _SAVED, self.name)
+
+
+def find_answers(
+    tokenizer: Any, config: Any, model: str, *, asked: Literal["auto"] | AnswerName = "auto"
+) -> AnswerTokens:
+    """The tokens that mean not relevant and relevant.
+
+    Without a word of the caller: what the configuration notes, else the published name, else the
+    type of the model (yes for mT5, true for T5). The path of a folder says nothing.
+
+    Args:
+        tokenizer: that of the model.
+        config: of the model.
+        model: its published name, or a folder.
+        asked: which answer means relevant; `auto` finds out.
+
+    Raises:
+        InputError: code `model-checkpoint`: its vocabulary has no such answers.
+
+    Source: Nogueira et al., Findings of EMNLP 2020, section 3; yes and no: Bonifacio et al.,
+    arXiv:2108.13897, 2021; the others: the table of published models in pygaggle.
+    """
+    known = tokenizer.get_vocab()
+    names = (asked,) if asked != "auto" else _names(config, model)
+    pairs = [(name, _TOKENS[name]) for name in names]
+    if "true" in names:
+        pairs.append(("true", _SPLIT_FALSE))
+    for name, (wrong, right) in pairs:
+        if wrong in known and right in known:
+            return AnswerTokens(name=name, wrong=known[wrong], right=known[right])
+    raise InputError(
+        Problem(
+            code="model-checkpoint",
+            path=printable(model),
+            found="a vocabulary without the tokens of an answer",
+            expected=f"one token for each of {' or '.join(map(_words, names))}",
+            hint="is this a monoT5 or duoT5? answers=true, yes or sim says what it answers",
+        )
+    )
+
+
+def _names(config: Any, model: str) -> tuple[AnswerName, ...]:
+    """Answers to look for, by preference."""
+    saved = getattr(config, _SAVED, None)
+    if saved in _TOKENS:
+        return (saved,)
+    for start, name in _PUBLISHED:
+        if model.lower().startswith(start):
+            return (name,)
+    return ("yes", "true") if config.model_type in _MULTILINGUAL else ("true", "yes")
+
+
+def _words(name: AnswerName) -> str:
+    return " and ".join(token.removeprefix("▁") for token in reversed(_TOKENS[name]))
+
+
+def encode_prompts(tokenizer: Any, prompts: Sequence[Sequence[str]], *, length: int) -> Any:
+    """Prompts as a padded batch: the parts, then the question and the end of the text.
+
+    The question must survive, so the parts are cut and not the end: the first, which is the
+    query, to half of the room, and those behind it to equal shares of the rest.
+
+    Args:
+        tokenizer: that of the model.
+        prompts: the parts of each; all have as many.
+        length: tokens of a prompt, >= 16.
+
+    Returns:
+        `input_ids` and `attention_mask`, as the tokenizer pads them.
+    """
+    tail = [*_ids(tokenizer, [_QUESTION])[0], tokenizer.eos_token_id]
+    count = len(prompts[0])
+    flat = _ids(tokenizer, [part for parts in prompts for part in parts])
+    room = length - len(tail)
+    rows = [_fit(flat[start : start + count], room) + tail for start in range(0, len(flat), count)]
+    return tokenizer.pad({"input_ids": rows}, return_tensors="pt")
+
+
+def _ids(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+    ids: list[list[int]] = tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+    return ids
+
+
+def _fit(parts: Sequence[list[int]], room: int) -> list[int]:
+    """The parts in a row, none longer than its share."""
+    fitted = parts[0][: room // 2] if sum(map(len, parts)) > room else list(parts[0])
+    for left, part in zip(range(len(parts) - 1, 0, -1), parts[1:], strict=True):
+        fitted += part[: (room - len(fitted)) // left]
+    return fitted
+
+
+Kind = Literal["bert", "monot5"]
+
+_T5 = frozenset({"t5", "mt5", "umt5"})
+_HEADS = ("classifier", "lm_head", "score")
+"""What transformers calls the last layer, by model."""
+
+_SHORTEST = 16
+_MOST_LABELS = 2
+"""Logits of a classifier that can be read as one score: relevant, or not relevant and relevant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossEncoderSettings:
+    """Which cross-encoder, and how it is run.
+
+    Attributes:
+        model: a name in `checkpoints`, any other published one, a folder, or `minilm`: the
+            installed all-MiniLM-L6-v2 with a new head, to be trained.
+        kind: `bert` or `monot5`; `auto` looks into the checkpoint.
+        batch: pairs scored at once, >= 1.
+        length: tokens of a pair, >= 16; what is longer is cut, and so is what the model
+            cannot take.
+        device: where it runs; `auto` prefers cuda, then mps.
+        precision: of matrix products; `auto` takes the fastest that the device has.
+        seed: draws the weights that the checkpoint does not have, >= 0.
+        answers: what a T5 says of a relevant document (see `t5_prompts`); `auto` finds out.
+    """
+
+    model: str = "minilm-l6"
+    kind: Literal["auto", "bert", "monot5"] = "auto"
+    batch: int = 32
+    length: int = 512
+    device: DeviceChoice = "auto"
+    precision: PrecisionChoice = "auto"
+    seed: int = 0
+    answers: Literal["auto", "true", "yes", "sim"] = "auto"
+
+    def __post_init__(self) -> None:
+        """Refuse an empty batch, pairs without room, and a negative seed."""
+        if self.batch < 1 or self.length < _SHORTEST or self.seed < 0:
+            message = f"wanted: batch >= 1, length >= {_SHORTEST}, seed >= 0"
+            raise ValueError(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonoT5Settings(CrossEncoderSettings):
+    """Which monoT5, and how it is run."""
+
+    model: str = "monot5"
+    kind: Literal["auto", "bert", "monot5"] = "monot5"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossEncoder:
+    """A loaded cross-encoder.
+
+    Attributes:
+        model: the torch module, on its device.
+        tokenizer: that of the checkpoint.
+        kind: how pairs are written and answers read.
+        device: where it runs.
+        precision: of its matrix products.
+        length: tokens of a pair at most.
+        answers: the tokens that a T5 answers with; None for a classifier.
+        new_weights: names of weights that the checkpoint lacks and the seed drew; where there
+            are any, scores mean nothing before training.
+        settings: what it was loaded with.
+    """
+
+    model: Any
+    tokenizer: Any
+    kind: Kind
+    device: DeviceName
+    precision: Precision
+    length: int
+    answers: AnswerTokens | None
+    new_weights: tuple[str, ...]
+    settings: CrossEncoderSettings
+
+    @property
+    def digest(self) -> Digest:
+        """SHA-256 of the weights as they are now and of what else scores depend on."""
+        text = f"{self.kind} {self.device} {self.precision} {self.length} {self.settings.batch} "
+        text += f"{self.answers} {digest_tokenizer(self.tokenizer)} {digest_weights(self.model)}"
+        return Digest(hashlib.sha256(text.encode()).hexdigest())
+
+    def scores(self, pairs: Sequence[TextPair]) -> Any:
+        """Scores as torch gives them, with gradient where the model trains.
+
+        Args:
+            pairs: at least one; all are computed at once.
+
+        Returns:
+            A float32 tensor of shape (pairs,): the logit of relevant (of two logits, their
+            difference); of monoT5 the log-odds of its right answer against its wrong one, true
+            against false or what else `answers` says.
+
+        Source: Nogueira and Cho, arXiv:1901.04085, 2019; monoT5: Nogueira et al., Findings of
+        EMNLP 2020.
+        """
+        if self.answers is None:
+            return self._bert(pairs)
+        return self._t5([(f"Query: {pair.query}", f"Document: {pair.document}") for pair in pairs])
+
+    def score(self, pairs: Sequence[TextPair]) -> NDArray[np.float64]:
+        """Scores without gradient, in batches of similar length: a `PairScorer`.
+
+        Args:
+            pairs: any number.
+
+        Returns:
+            float64, shape (pairs,), as `scores`, in the order of the pairs.
+
+        Raises:
+            InputError: code `model-scores`: a score is NaN or infinite.
+        """
+        return self._in_batches(self.scores, pairs)
+
+    def score_prompts(self, prompts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+        """Log-odds of the right answer against the wrong one, for whatever a T5 is asked.
+
+        Args:
+            prompts: parts of each, as in `encode_prompts`.
+
+        Returns:
+            float64, shape (prompts,).
+
+        Raises:
+            InputError: code `model-scores`; `model-checkpoint`: it is a classifier.
+        """
+        return self._in_batches(self._t5, prompts)
+
+    def save(self, folder: Path) -> None:
+        """Write weights, configuration and tokenizer, as `load_cross_encoder` reads them.
+
+        Args:
+            folder: made where it is missing; files of the same names are replaced.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
+    def _in_batches(
+        self, compute: Callable[[Sequence[Any]], Any], texts: Sequence[Sequence[str]]
+    ) -> NDArray[np.float64]:
+        """Scores of texts in evaluation mode; the mode of the model is as before afterwards."""
+
+        def compute_rows(rows: Sequence[int]) -> NDArray[np.float32]:
+            values: NDArray[np.float32] = compute([texts[row] for row in rows]).cpu().numpy()
+            return values
+
+        lengths = [sum(map(len, parts)) for parts in texts]
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            values = map_batches(compute_rows, lengths, batch=self.settings.batch)
+        finally:
+            self.model.train(was_training)
+        return check_scores(np.array(values, dtype=np.float64), self.settings.model)
+
+    def _bert(self, pairs: Sequence[TextPair]) -> Any:
+        queries, documents = zip(*pairs, strict=True)
+        inputs = self.tokenizer(
+            list(queries),
+            list(documents),
+            padding=True,
+            truncation=True,
+            max_length=self.length,
+            return_tensors="pt",
+        )
+        with autocast(self.device, self.precision):
+            logits = self.model(**inputs.to(self.device)).logits.float()
+        return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
+
+    def _t5(self, prompts: Sequence[Sequence[str]]) -> Any:
+        """Log-odds of right against wrong as the first token of the answer."""
+        torch = import_neural("torch")
+        if self.answers is None:
+            raise _no_words(self.settings.model)
+        inputs = encode_prompts(self.tokenizer, prompts, length=self.length).to(self.device)
+        start = torch.full((len(prompts), 1), self.model.config.decoder_start_token_id)
+        with autocast(self.device, self.precision):
+            answers = self.model(**inputs, decoder_input_ids=start.to(self.device)).logits
+        logits = answers[:, 0].float()
+        return logits[:, self.answers.right] - logits[:, self.answers.wrong]
+
+
+def load_cross_encoder(settings: CrossEncoderSettings) -> CrossEncoder:
+    """Load a cross-encoder onto its device, in evaluation mode.
+
+    Raises:
+        InputError: code `model-checkpoint`.
+        SetupError: the extra `neural` is not installed, or the device is not there.
+    """
+    device = choose_device(settings.device)
+    return load_checkpoint(settings.model, lambda place: _load(place, settings, device))
+
+
+def _load(place: str, settings: CrossEncoderSettings, device: DeviceName) -> CrossEncoder:
+    transformers = import_neural("transformers")
+    config = load_config(place)
+    kind = _kind(config, settings)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(
+        place, config=config, trust_remote_code=False
+    )
+    answers = _answers(tokenizer, config, kind, settings)
+    model, missing = _load_model(place, config, kind, settings)
+    if answers is not None:
+        answers.keep_in(model.config)
+    return CrossEncoder(
+        model=model.to(device).eval(),
+        tokenizer=tokenizer,
+        kind=kind,
+        device=device,
+        precision=choose_precision(settings.precision, device),
+        length=limit_length(config, tokenizer, settings.length),
+        answers=answers,
+        new_weights=missing,
+        settings=settings,
+    )
+
+
+def _kind(config: Any, settings: CrossEncoderSettings) -> Kind:
+    kind: Kind = "monot5" if config.model_type in _T5 else "bert"
+    if settings.kind in {"auto", kind}:
+        return kind
+    raise _refusal(
+        settings.model,
+        found=f"a model of type {printable(str(config.model_type))}",
+        expected=f"one of kind {settings.kind}",
+    )
+
+
+def _answers(
+    tokenizer: Any, config: Any, kind: Kind, settings: CrossEncoderSettings
+) -> AnswerTokens | None:
+    """What a T5 answers with; a classifier answers nothing."""
+    if kind == "monot5":
+        return find_answers(tokenizer, config, _name(settings.model), asked=settings.answers)
+    if settings.answers == "auto":
+        return None
+    raise _no_words(settings.model)
+
+
+def _name(model: str) -> str:
+    """The published name of a short one; a folder and any other name as they are."""
+    known = find_checkpoint(model)
+    return known.name if known else model
+
+
+def _check_labels(config: Any, model: str) -> None:
+    """Refuse a classifier whose logits are not one score, as those of entailment are not."""
+    if config.num_labels > _MOST_LABELS:
+        raise _refusal(
+            model,
+            found=f"a classifier of {config.num_labels} labels",
+            expected="one of one label, or of two: not relevant and relevant",
+        )
+
+
+def _no_words(model: str) -> InputError:
+    return _refusal(model, found="a classifier", expected="a T5, which answers in words")
+
+
+def _refusal(model: str, *, found: str, expected: str) -> InputError:
+    return InputError(
+        Problem(code="model-checkpoint", path=printable(model), found=found, expected=expected)
+    )
+
+
+def _load_model(
+    place: str, config: Any, kind: Kind, settings: CrossEncoderSettings
+) -> tuple[Any, tuple[str, ...]]:
+    """The model in float32, and the names of weights that were drawn."""
+    torch, transformers = import_neural("torch"), import_neural("transformers")
+    if kind == "monot5":
+        loader = transformers.AutoModelForSeq2SeqLM
+    else:
+        loader = transformers.AutoModelForSequenceClassification
+        config.num_labels = count_labels(place, config)
+        _check_labels(config, settings.model)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        model, report = loader.from_pretrained(
+            place,
+            config=config,
+            dtype=torch.float32,
+            output_loading_info=True,
+            trust_remote_code=False,
+        )
+    for name in _HEADS:
+        if hasattr(model, name):
+            _keep_float32(getattr(model, name), torch)
+    return model, tuple(sorted(report["missing_keys"]))
+
+
+def _keep_float32(head: Any, torch: Any) -> None:
+    """Let the last layer compute in float32: in half precision many scores would be equal."""
+    forward = head.forward
+
+    def exact(features: Any) -> Any:
+        with torch.autocast(features.device.type, enabled=False):
+            return forward(features.float())
+
+    head.forward = exact
+
+
+# duoT5: which of two documents answers the query better, asked for all ordered pairs.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuoT5Settings(MonoT5Settings):
+    """Which duoT5, and how it is run; k documents take k (k - 1) questions, so 10 to 50 of them."""
+
+    model: str = "duot5"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuoT5:
+    """A loaded duoT5.
+
+    Attributes:
+        encoder: the T5 below, which answers.
+    """
+
+    encoder: CrossEncoder
+
+    @property
+    def digest(self) -> Digest:
+        """SHA-256 of the weights and of what else scores depend on."""
+        return Digest(hashlib.sha256(f"duo {self.encoder.digest}".encode()).hexdigest())
+
+    def score(self, pairs: Sequence[TextPair]) -> NDArray[np.float64]:
+        """Scores of documents against the others of the same query in the same call.
+
+        Args:
+            pairs: any number; those of one query are compared with each other, so scores of two
+                calls do not compare.
+
+        Returns:
+            float64, shape (pairs,): the sum, over the other documents of the query, of the
+            probability that this one is the more relevant, asked both ways round: p of this one
+            first and 1 - p of the other first; 0 where there is no other.
+
+        Raises:
+            InputError: code `model-scores`.
+
+        Source: Pradeep, Nogueira and Lin, arXiv:2101.05667, 2021, section 3.3 (SYM-SUM).
+        """
+        queries: dict[str, list[int]] = {}
+        for row, pair in enumerate(pairs):
+            queries.setdefault(pair.query, []).append(row)
+        ordered = [pair for rows in queries.values() for pair in permutations(rows, 2)]
+        sums = np.zeros(len(pairs))
+        preferences = self._preferences(pairs, ordered)
+        for (row, other), preference in zip(ordered, preferences, strict=True):
+            sums[row] += preference
+            sums[other] += 1 - preference
+        return sums
+
+    def _preferences(
+        self, pairs: Sequence[TextPair], ordered: Sequence[tuple[int, int]]
+    ) -> NDArray[np.float64]:
+        """Probability for each ordered pair that its first is the more relevant."""
+        prompts = [
+            (
+                f"Query: {pairs[one].query}",
+                f"Document0: {pairs[one].document}",
+                f"Document1: {pairs[other].document}",
+            )
+            for one, other in ordered
+        ]
+        odds = self.encoder.score_prompts(prompts)
+        return np.asarray(1 / (1 + np.exp(-odds)), dtype=np.float64)
+
+
+def load_duo(settings: DuoT5Settings) -> DuoT5:
+    """Load a duoT5.
+
+    Raises:
+        InputError: code `model-checkpoint`.
+        SetupError: the extra `neural` is not installed, or the device is not there.
+    """
+    return DuoT5(encoder=load_cross_encoder(settings))

@@ -1,0 +1,375 @@
+"""Dense retrieval: documents and queries as single vectors of a sentence encoder."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError, Problem, printable
+from heldout.ids import Digest
+from heldout.rankers.neural.checkpoints import (
+    CHECKPOINTS,
+    MINILM,
+    Checkpoint,
+    check_scores,
+    compare_weights,
+    digest_tokenizer,
+    digest_weights,
+    find_checkpoint,
+    find_file,
+    load_checkpoint,
+    read_tensors,
+    weight_shapes,
+)
+from heldout.rankers.neural.devices import (
+    DeviceChoice,
+    DeviceName,
+    Precision,
+    PrecisionChoice,
+    autocast,
+    choose_device,
+    choose_precision,
+    import_neural,
+    map_batches,
+)
+from heldout.rankers.neural.vectors import Encoding, encode_all
+from heldout.rankers.run import Run, Task, TextPair, rank_scores
+
+# How sentence encoders are published, and what makes each whole.
+#
+# Most say in modules.json how vectors come out of tokens. A folder without it is a bare model,
+# whose tokens are averaged; where its weights hold a layer that an average would leave out, the
+# vectors would be others than those that were trained, so it is refused, unless the layout is
+# known.
+
+_MODULES = "modules.json"
+
+_ANCE = frozenset({"embeddingHead.weight", "embeddingHead.bias", "norm.weight", "norm.bias"})
+_ANCE_LEFT_OVER = ("classifier.",)
+"""ANCE is made from a classifier, whose last layer some copies still have."""
+
+_SHOWN = 3
+
+
+def is_averaged(place: str) -> bool:
+    """Whether a checkpoint does not say how vectors come out of its tokens, nor its weights do."""
+    return _is_bare(place) and not weight_shapes(place).keys() >= _ANCE
+
+
+def _is_bare(place: str) -> bool:
+    return find_file(place, _MODULES) is None
+
+
+def load_sentence_encoder(place: str, device: DeviceName, *, model: str) -> Any:
+    """A model of sentence-transformers with all layers that were trained.
+
+    Args:
+        place: a folder or a published name.
+        device: where it runs.
+        model: its name, for messages.
+
+    Raises:
+        InputError: code `model-layers`: weights of a bare model would be left out or drawn.
+    """
+    library, torch = import_neural("sentence_transformers"), import_neural("torch")
+    # A pooler that the checkpoint lacks is drawn; unused as it is, the digest has it.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        encoder = library.SentenceTransformer(place, device=device, trust_remote_code=False)
+    if not _is_bare(place):
+        return encoder
+    _, report = import_neural("transformers").AutoModel.from_pretrained(
+        place, output_loading_info=True, trust_remote_code=False
+    )
+    left_out, drawn = compare_weights(report)
+    if set(left_out) >= _ANCE:
+        encoder = _add_ance_head(encoder, place, device)
+        left_out = [name for name in left_out if name not in _ANCE]
+        left_out = [name for name in left_out if not name.startswith(_ANCE_LEFT_OVER)]
+    _check_whole(left_out, drawn, model)
+    return encoder
+
+
+def _add_ance_head(encoder: Any, place: str, device: DeviceName) -> Any:
+    """ANCE as castorini published it: the first token, a linear layer, and its norm.
+
+    Source: Xiong et al., ICLR 2021.
+    """
+    library = import_neural("sentence_transformers")
+    modules, torch = import_neural("sentence_transformers.models"), import_neural("torch")
+    weights = read_tensors(place, sorted(_ANCE))
+    size, hidden = weights["embeddingHead.weight"].shape
+    head = modules.Dense(hidden, size, activation_function=torch.nn.Identity())
+    head.linear.load_state_dict(_under(weights, "embeddingHead."))
+    norm = modules.LayerNorm(size)
+    norm.norm.load_state_dict(_under(weights, "norm."))
+    first = modules.Pooling(hidden, pooling_mode="cls")
+    return library.SentenceTransformer(
+        modules=[encoder[0], first, head, norm], device=device, similarity_fn_name="dot"
+    )
+
+
+def _under(weights: dict[str, Any], start: str) -> dict[str, Any]:
+    return {
+        name.removeprefix(start): value for name, value in weights.items() if name.startswith(start)
+    }
+
+
+def _check_whole(left_out: list[str], drawn: list[str], model: str) -> None:
+    if not (left_out or drawn):
+        return
+    what = (
+        f"would leave out {_some(left_out)}" if left_out else f"has no weights for {_some(drawn)}"
+    )
+    raise InputError(
+        Problem(
+            code="model-layers",
+            path=printable(model),
+            found=f"no {_MODULES}, and an average of its tokens {what}",
+            expected="a sentence encoder whose vectors are those that were trained",
+            hint="is there a copy made for sentence-transformers? A classifier re-ranks: "
+            "--method cross-encoder; token vectors: --method colbert",
+        )
+    )
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(printable(name[:60]) for name in names[:_SHOWN])
+    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
+Similarity = Literal["cosine", "dot"]
+Vectors = NDArray[np.float32]
+
+_NOT_KEPT = Encoding()
+
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+"""What checkpoints call the prompt of a document, by preference."""
+
+
+class Encoder(Protocol):
+    """Gives texts vectors whose inner product says how well they fit."""
+
+    @property
+    def digest(self) -> Digest:
+        """SHA-256 of all that the vectors depend on."""
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of queries, shape (texts, dimensions)."""
+
+    def encode_documents(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of documents, shape (texts, dimensions)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DenseSettings:
+    """Which encoder, and how it is run.
+
+    Attributes:
+        model: a name in `checkpoints`, any other published sentence-transformers model, a
+            folder, or `minilm`: the installed all-MiniLM-L6-v2.
+        batch: texts encoded at once, >= 1.
+        like: a name in `checkpoints` whose prefixes and similarity a folder takes over, being a
+            copy of it or trained from it; empty goes by `model`, which a folder's path is not.
+        similarity: `cosine` or `dot`; `auto` is that of the table, else of the checkpoint.
+        query_prefix: set before each query; empty takes that of the table, else of the checkpoint.
+        document_prefix: set before each document; likewise.
+        vectors: folder that keeps the documents' vectors for the next call; empty keeps none.
+        device: where it runs; `auto` prefers cuda, then mps.
+        precision: of matrix products; `auto` takes the fastest that the device has.
+    """
+
+    model: str = MINILM
+    batch: int = 64
+    like: str = ""
+    similarity: Literal["auto", "cosine", "dot"] = "auto"
+    query_prefix: str = ""
+    document_prefix: str = ""
+    vectors: str = ""
+    device: DeviceChoice = "auto"
+    precision: PrecisionChoice = "auto"
+
+    def __post_init__(self) -> None:
+        """Refuse an empty batch, and likeness to what is no sentence encoder of the table."""
+        known = [short for short, row in CHECKPOINTS.items() if row.method == "dense"]
+        row = find_checkpoint(self.like) if self.like else None
+        if self.batch < 1 or (self.like and (row is None or row.method != "dense")):
+            message = f"wanted: batch >= 1, like one of {', '.join(known)}"
+            raise ValueError(message)
+
+    @property
+    def known(self) -> Checkpoint | None:
+        """The row of the table that says what the checkpoint may leave out."""
+        return find_checkpoint(self.like or self.model)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DenseEncoder:
+    """A loaded encoder.
+
+    Attributes:
+        model: of sentence-transformers, on its device.
+        similarity: how vectors are compared; for `cosine` they have length one.
+        query_prompt: set before each query; None leaves it to the checkpoint.
+        document_prompt: set before each document; likewise.
+        device: where it runs.
+        precision: of its matrix products.
+        settings: what it was loaded with.
+    """
+
+    model: Any
+    similarity: Similarity
+    query_prompt: str | None
+    document_prompt: str | None
+    device: DeviceName
+    precision: Precision
+    settings: DenseSettings
+
+    @property
+    def digest(self) -> Digest:
+        """SHA-256 of the weights and of what else vectors depend on."""
+        prompts = (self.query_prompt, self.document_prompt, self.model.default_prompt_name)
+        text = f"{self.similarity} {prompts} {self.model.max_seq_length} "
+        text += f"{self.device} {self.precision} {self.settings.batch} "
+        text += f"{digest_tokenizer(self.model.tokenizer)} {digest_weights(self.model)}"
+        return Digest(hashlib.sha256(text.encode()).hexdigest())
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of queries, shape (texts, dimensions).
+
+        Raises:
+            InputError: code `model-scores`.
+        """
+        return self._encode(texts, self.query_prompt)
+
+    def encode_documents(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of documents, shape (texts, dimensions).
+
+        Raises:
+            InputError: code `model-scores`.
+        """
+        return self._encode(texts, self.document_prompt)
+
+    def score(self, pairs: Sequence[TextPair]) -> NDArray[np.float64]:
+        """Inner products of the vectors of each pair: a `PairScorer`.
+
+        Raises:
+            InputError: code `model-scores`.
+        """
+        queries = list(dict.fromkeys(pair.query for pair in pairs))
+        rows = {query: row for row, query in enumerate(queries)}
+        asked = self.encode_queries(queries)[[rows[pair.query] for pair in pairs]]
+        found = self.encode_documents([pair.document for pair in pairs])
+        products: NDArray[np.float64] = (asked.astype(np.float64) * found).sum(axis=1)
+        return products
+
+    def _encode(self, texts: Sequence[str], prompt: str | None) -> Vectors:
+        def compute(rows: Sequence[int]) -> Vectors:
+            with autocast(self.device, self.precision):
+                vectors: Vectors = self.model.encode(
+                    [texts[row] for row in rows],
+                    prompt=prompt,
+                    batch_size=len(rows),
+                    show_progress_bar=False,
+                )
+            return vectors
+
+        rows = map_batches(compute, [len(text) for text in texts], batch=self.settings.batch)
+        vectors = np.array(rows, dtype=np.float32) if rows else np.zeros((0, 1), np.float32)
+        check_scores(vectors, self.settings.model)
+        if self.similarity == "dot":
+            return vectors
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)
+
+
+def rank_dense(task: Task, encoder: Encoder, encoding: Encoding = _NOT_KEPT) -> Run:
+    """Rank by the inner product of vectors.
+
+    Args:
+        task: what to rank.
+        encoder: gives both sides their vectors.
+        encoding: where the vectors of documents are kept, and who is told of progress.
+
+    Raises:
+        StoreError: the folder cannot be written.
+
+    Source: Reimers and Gurevych, EMNLP 2019.
+    """
+    documents = sorted(task.documents)
+    texts = [task.documents[document] for document in documents]
+
+    def encode(chosen: Sequence[str]) -> Sequence[Vectors]:
+        return [row[np.newaxis] for row in encoder.encode_documents(chosen)]
+
+    found = encode_all(texts, encode, digest=encoder.digest, encoding=encoding)
+    vectors = found.rows.astype(np.float64)
+    asked = encoder.encode_queries(list(task.queries.values())).astype(np.float64)
+    return {
+        query: rank_scores(documents, vectors @ vector, task.depth)
+        for query, vector in zip(task.queries, asked, strict=True)
+    }
+
+
+def load_encoder(settings: DenseSettings) -> DenseEncoder:
+    """Load an encoder onto its device.
+
+    The installed all-MiniLM-L6-v2 fetches nothing; texts are cut at the checkpoint's length.
+
+    Raises:
+        InputError: code `model-checkpoint`.
+        SetupError: the extra `neural` is not installed, or the device is not there.
+    """
+    device = choose_device(settings.device)
+    return load_checkpoint(settings.model, lambda place: _load(place, settings, device))
+
+
+def _load(place: str, settings: DenseSettings, device: DeviceName) -> DenseEncoder:
+    model = load_sentence_encoder(place, device, model=settings.model)
+    known = settings.known
+    query, document = (known.query_prefix, known.document_prefix) if known else ("", "")
+    return DenseEncoder(
+        model=model.float().eval(),
+        similarity=_similarity(model, settings),
+        query_prompt=settings.query_prefix or query or _prompt(model, ("query",)),
+        document_prompt=settings.document_prefix or document or _prompt(model, _DOCUMENT_PROMPTS),
+        device=device,
+        precision=choose_precision(settings.precision, device),
+        settings=settings,
+    )
+
+
+def _prompt(model: Any, names: Sequence[str]) -> str | None:
+    """The first prompt of these names that the checkpoint has."""
+    return next((model.prompts[name] for name in names if name in model.prompts), None)
+
+
+def _similarity(model: Any, settings: DenseSettings) -> Similarity:
+    """As asked, else of the table, else of the checkpoint."""
+    table = settings.known.similarity if settings.known else None
+    name = table or _named_similarity(settings.model) or model.similarity_fn_name
+    name = name if settings.similarity == "auto" else settings.similarity
+    if name in {"cosine", "dot"}:
+        return "dot" if name == "dot" else "cosine"
+    raise InputError(
+        Problem(
+            code="model-checkpoint",
+            path=printable(settings.model),
+            found=f"vectors compared by {printable(str(name))}",
+            expected="cosine or dot",
+            hint="give similarity=cosine or similarity=dot to compare them so all the same",
+        )
+    )
+
+
+def _named_similarity(model: str) -> Similarity | None:
+    """What a published name says, as of `…/multi-qa-mpnet-base-dot-v1`.
+
+    Copies from before sentence-transformers kept the similarity do not say it, and would be
+    taken for cosine. The path of a folder says nothing.
+    """
+    return "dot" if "-dot-" in model and not Path(model).exists() else None

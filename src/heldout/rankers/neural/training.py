@@ -1,0 +1,368 @@
+"""Fine-tuning of a cross-encoder on triples: a query, a relevant text, and one that is not.
+
+The loop is plain: batches in the order of the sequence, AdamW, a learning rate that rises over
+the first steps and then falls, gradients cut at a norm. What it does depends on nothing but the
+model, the triples and the settings, so a training that was killed goes on from its last state
+(`training_state`) to the same weights; bit for bit on the same machine with as many threads.
+
+The pointwise loss of a BERT is the published one. monoT5 was published with cross entropy over the
+whole vocabulary; here it is over the two answers alone, which are all that scores are made of, so
+that nothing pushes other words down.
+
+Sources: Nogueira and Cho 2019 (pointwise loss on BERT); Nogueira et al., EMNLP Findings 2020
+(monoT5).
+"""
+
+import io
+import math
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NamedTuple
+
+from heldout.errors import InputError, Problem, StoreError
+from heldout.ids import Digest
+from heldout.rankers.neural.cross_encoder import CrossEncoder
+from heldout.rankers.neural.devices import import_neural
+from heldout.rankers.run import TextPair
+
+# The state of a training on disk: whole or absent, and of no other training.
+#
+# The file is torch's own form, read without its pickles, so that a state somebody else gave away
+# runs nothing.
+
+
+def write_state(path: Path, state: Mapping[str, Any]) -> None:
+    """Write a state so that a kill leaves the one before or this one, never a part.
+
+    Args:
+        path: its folder is made where it is missing.
+        state: tensors, numbers, text, and dicts and lists of them; has a `digest`.
+
+    Raises:
+        StoreError: it cannot be written; the state before is kept.
+    """
+    torch = import_neural("torch")
+    try:
+        _write(path, lambda file: torch.save(dict(state), file))
+    # What torch raises where a disk is full is a RuntimeError.
+    except (OSError, RuntimeError) as error:
+        raise StoreError(f"{path} cannot be written: {_reason(error)}") from error
+
+
+def _write(path: Path, save: Callable[[BinaryIO], None]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            save(file)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    _sweep(path)
+
+
+def read_state(path: Path, digest: Digest) -> dict[str, Any] | None:
+    """The state that was kept of a training, `None` where there is none.
+
+    Args:
+        path: where `write_state` put it.
+        digest: of the training that wants to go on.
+
+    Raises:
+        StoreError: the file is damaged, or belongs to another training.
+    """
+    torch = import_neural("torch")
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        found = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+        theirs = found["digest"]
+    # What torch raises on a file that is none of its own is nowhere listed.
+    except Exception as error:
+        raise StoreError(
+            f"{path} cannot be read; remove it, and the training begins anew"
+        ) from error
+    if theirs != digest:
+        raise StoreError(
+            f"{path} belongs to another training: its model, triples, settings or version of torch "
+            "are others; remove it to begin anew"
+        )
+    return dict(found)
+
+
+def _reason(error: OSError | RuntimeError) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what a killed writer left beside the state."""
+    for left in path.parent.glob(f".{path.name}.*"):
+        left.unlink(missing_ok=True)
+
+
+DEFAULT_RATES = {"bert": 2e-5, "monot5": 5e-5}
+"""Learning rate by the kind of a cross-encoder, where none is set."""
+
+Progress = Callable[[int, float], None]
+"""Called after each step with how many are done, and the loss of the last."""
+
+
+class TextTriple(NamedTuple):
+    """One sample to train on, in words."""
+
+    query: str
+    positive: str
+    negative: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSettings:
+    """How a cross-encoder is trained.
+
+    Attributes:
+        steps: how often the weights are changed, from 1.
+        batch: triples in a step, from 1. A sequence that is too short begins again.
+        loss: `pointwise` (cross entropy of relevant and not, over both documents) or `pairwise`
+            (cross entropy of which of the two is the positive).
+        learning_rate: the highest, above 0; `None` for that of the model's kind,
+            `DEFAULT_RATES`.
+        warmup: share of the steps in which the rate rises from 0, in [0, 1].
+        schedule: what the rate does then: fall to 0 in a straight line, or stay.
+        clip: longest gradient, above 0.
+        weight_decay: of AdamW, from 0; norms and biases have none.
+        seed: of dropout, from 0.
+    """
+
+    steps: int
+    batch: int = 8
+    loss: Literal["pointwise", "pairwise"] = "pointwise"
+    learning_rate: float | None = None
+    warmup: float = 0.1
+    schedule: Literal["linear", "constant"] = "linear"
+    clip: float = 1.0
+    weight_decay: float = 0.01
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained with."""
+        rate = 1.0 if self.learning_rate is None else self.learning_rate
+        finite = all(map(math.isfinite, (rate, self.clip, self.weight_decay)))
+        sizes = self.steps >= 1 and self.batch >= 1 and self.seed >= 0
+        shares = rate > 0 and 0 <= self.warmup <= 1 and self.clip > 0 and self.weight_decay >= 0
+        if not (finite and sizes and shares):
+            raise ValueError(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """What became of a training.
+
+    Attributes:
+        losses: of each step, in order.
+        resumed_at: how many steps had been done before this call; 0 where it began anew.
+        digest: of what was trained on and how.
+    """
+
+    losses: tuple[float, ...]
+    resumed_at: int
+    digest: Digest
+
+
+def train(
+    encoder: CrossEncoder,
+    triples: Sequence[TextTriple],
+    settings: TrainingSettings,
+    *,
+    state: Path | None = None,
+    every: int = 100,
+    progress: Progress | None = None,
+) -> Trained:
+    """Fine-tune a cross-encoder; its weights are changed in place.
+
+    Args:
+        encoder: with the weights to begin from; it is ready to score afterwards.
+        triples: the sequence, at least one.
+        settings: how.
+        state: where the state of the training is kept, so that it can go on after a kill;
+            `None` for nowhere. A state of the same training that is there is gone on from. It
+            stays there: whoever has stored the result removes it.
+        every: steps between two states, from 1; the last step has one too.
+        progress: called after each step.
+
+    Raises:
+        InputError: code `training-diverged`: a loss is not finite.
+        StoreError: the state is damaged, or of another training.
+        ValueError: no triple, or `every` below 1.
+    """
+    torch = import_neural("torch")
+    if not triples or every < 1:
+        raise ValueError((len(triples), every))
+    digest = training_digest(encoder, triples, settings)
+    devices = [torch.cuda.current_device()] if encoder.device == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(settings.seed)
+        loop = _Loop(encoder, settings)
+        losses = loop.go_on_from(state, digest)
+        resumed_at = len(losses)
+        encoder.model.train()
+        try:
+            for step in range(resumed_at, settings.steps):
+                losses.append(loop.step(step, _batch_at(triples, step, settings.batch)))
+                last = step + 1 == settings.steps
+                if state is not None and (last or (step + 1) % every == 0):
+                    write_state(state, loop.state(digest, losses))
+                if progress is not None:
+                    progress(step + 1, losses[-1])
+        finally:
+            encoder.model.eval()
+    return Trained(losses=tuple(losses), resumed_at=resumed_at, digest=digest)
+
+
+def training_digest(
+    encoder: CrossEncoder, triples: Sequence[TextTriple], settings: TrainingSettings
+) -> Digest:
+    """What a training is: the model, the sequence, the settings and the library's version.
+
+    Args:
+        encoder: with the weights to begin from, on its device.
+        triples: the sequence.
+        settings: of the training.
+    """
+    version = import_neural("torch").__version__
+    found = sha256(repr((version, encoder.digest, asdict(settings))).encode())
+    for triple in triples:
+        found.update(repr(tuple(triple)).encode())
+    return Digest(found.hexdigest())
+
+
+def rate_at(step: int, settings: TrainingSettings) -> float:
+    """The share of the highest learning rate that a step has, in (0, 1].
+
+    Args:
+        step: from 0, below `settings.steps`.
+        settings: of the training.
+    """
+    rising = math.ceil(settings.warmup * settings.steps)
+    if step < rising:
+        return (step + 1) / rising
+    if settings.schedule == "constant":
+        return 1.0
+    return (settings.steps - step) / (settings.steps - rising)
+
+
+def _batch_at(triples: Sequence[TextTriple], step: int, size: int) -> list[TextTriple]:
+    return [triples[(step * size + index) % len(triples)] for index in range(size)]
+
+
+class _Loop:
+    """A model with its optimizer: one step, and all that the next one depends on."""
+
+    def __init__(self, encoder: CrossEncoder, settings: TrainingSettings) -> None:
+        torch = import_neural("torch")
+        self.torch = torch
+        self.encoder = encoder
+        self.settings = settings
+        self.rate = settings.learning_rate or DEFAULT_RATES[encoder.kind]
+        self.optimizer = torch.optim.AdamW(
+            _parameter_groups(encoder.model, settings.weight_decay), lr=self.rate
+        )
+        # Half precision alone has gradients that vanish; elsewhere the scaler does nothing.
+        half = encoder.precision == "float16"
+        self.scaler = torch.amp.GradScaler(encoder.device, enabled=half)
+
+    def step(self, number: int, batch: Sequence[TextTriple]) -> float:
+        """Change the weights once.
+
+        Returns:
+            The loss before the change.
+        """
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate * rate_at(number, self.settings)
+        loss = self._loss(batch)
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise _diverged(value, number + 1)
+        self.optimizer.zero_grad(set_to_none=True)
+        self.scaler.scale(loss).backward()
+        self.scaler.unscale_(self.optimizer)
+        self.torch.nn.utils.clip_grad_norm_(self.encoder.model.parameters(), self.settings.clip)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        return value
+
+    def _loss(self, batch: Sequence[TextTriple]) -> Any:
+        pairs = [TextPair(one.query, one.positive) for one in batch]
+        pairs += [TextPair(one.query, one.negative) for one in batch]
+        positive, negative = self.encoder.scores(pairs).split(len(batch))
+        softplus = self.torch.nn.functional.softplus
+        if self.settings.loss == "pairwise":
+            return softplus(negative - positive).mean()
+        return (softplus(-positive).mean() + softplus(negative).mean()) / 2
+
+    def state(self, digest: Digest, losses: Sequence[float]) -> dict[str, Any]:
+        """All that the rest of the training depends on."""
+        found = {
+            "digest": digest,
+            "losses": list(losses),
+            "model": self.encoder.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scaler": self.scaler.state_dict(),
+            "random": self.torch.get_rng_state(),
+        }
+        if self.encoder.device != "cpu":
+            found["random_device"] = getattr(self.torch, self.encoder.device).get_rng_state()
+        return found
+
+    def go_on_from(self, path: Path | None, digest: Digest) -> list[float]:
+        """Take a state up, where there is one.
+
+        Returns:
+            The losses of the steps that are done; none where the training begins.
+        """
+        found = None if path is None else read_state(path, digest)
+        if found is None:
+            return []
+        self.encoder.model.load_state_dict(found["model"])
+        self.optimizer.load_state_dict(found["optimizer"])
+        self.scaler.load_state_dict(found["scaler"])
+        self.torch.set_rng_state(found["random"])
+        if "random_device" in found:
+            getattr(self.torch, self.encoder.device).set_rng_state(found["random_device"])
+        return list(found["losses"])
+
+
+def _parameter_groups(model: Any, weight_decay: float) -> list[dict[str, Any]]:
+    """Matrices are decayed; norms and biases, which have one dimension, are not."""
+    parameters = [one for one in model.parameters() if one.requires_grad]
+    return [
+        {"params": [one for one in parameters if one.ndim > 1], "weight_decay": weight_decay},
+        {"params": [one for one in parameters if one.ndim <= 1], "weight_decay": 0.0},
+    ]
+
+
+def _diverged(loss: float, step: int) -> InputError:
+    return InputError(
+        Problem(
+            code="training-diverged",
+            path="training",
+            found=f"a loss of {loss} at step {step}",
+            expected="a finite loss",
+            hint="a lower learning rate, or precision float32",
+        )
+    )

@@ -1,0 +1,1 @@
+"""How to rank a collection without labels, and how well it works."""

@@ -1,0 +1,396 @@
+"""Scores, stored once: what scoring a run gave, found again by the digests of all that went in.
+
+A record holds one run seen through one set of judgments: the integers of the scan, so that a
+measure that is asked for later needs no second look at the run, and the scores themselves. Its
+key is the SHA-256 of the run's and of the judgments' bytes, the order of documents, and the code
+that computed it. A run with errors is not stored: it gives no number, and is soon mended.
+
+A record names judged documents' places and grades, which may be secret: folders are 0700, files
+0600, and a record that somebody else could have written is never read. A record that is damaged
+fails its checksum and is as good as absent; writers need no lock: of two at once one wins.
+"""
+
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+import heldout
+from heldout.errors import Problem, SetupError, StoreError
+from heldout.ids import Digest
+from heldout.scoring.evaluate import Evaluation, MeasureScores
+from heldout.scoring.spec import Measure
+from heldout.trec.ranking import Order, Rankings
+from heldout.trec.rows import Form
+from heldout.trec.scans import Facts
+
+# A run that was scored, and what its scores depend on.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """All that a record depends on, but the run.
+
+    Attributes:
+        qrels: SHA-256 of the judgments' bytes.
+        order: the order asked for, `None` for the one that fits the run's columns.
+        code: what computes, as `code_version` gives it.
+    """
+
+    qrels: Digest
+    order: Order | None
+    code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """What scoring a run gave.
+
+    Attributes:
+        digest: SHA-256 of the run's bytes.
+        form: how its lines are laid out.
+        order: the order of its documents.
+        notes: what is odd about it, without the path, which may be another today.
+        counts: code -> how many there are.
+        facts: what is odd without being worth a note.
+        rankings: places and grades of the judged documents.
+        evaluation: its scores, as far as they are known; `None` before it was measured.
+    """
+
+    digest: Digest
+    form: Form | None
+    order: Order
+    notes: tuple[Problem, ...]
+    counts: Mapping[str, int]
+    facts: Facts
+    rankings: Rankings
+    evaluation: Evaluation | None = None
+
+
+CODE = ("trec", "scoring")
+"""The folders whose code decides a score."""
+
+_FOLDER = "scores-1"
+_LIMIT = 256 << 20
+_SUFFIXES = (".py", ".c", ".h", ".so", ".pyd")
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreCache:
+    """A folder of records.
+
+    Attributes:
+        root: the folder; made when something is written.
+        limit: bytes of all records; `prune` removes the oldest when there are more.
+    """
+
+    root: Path
+    limit: int = _LIMIT
+
+    def may_know(self, key: Key, size: int) -> bool:
+        """Whether some run of so many bytes was stored: only then is it worth hashing one."""
+        return self._folder(key, size).is_dir()
+
+    def find(
+        self, key: Key, run: Digest, size: int, measures: Sequence[Measure]
+    ) -> StoredRun | None:
+        """What is stored of a run.
+
+        Args:
+            key: what else it depends on.
+            run: SHA-256 of its bytes.
+            size: how many bytes those are.
+            measures: whose scores to return, as far as they are there, in this order.
+        """
+        path = self._folder(key, size) / run
+        if not (content := _read_own(path)):
+            return None
+
+        record = decode(content, key, run)
+        if record is None:
+            return None
+        with suppress(OSError):
+            os.utime(path)  # so that what is in use is not the oldest
+        return unpack(record, measures)
+
+    def add(self, key: Key, size: int, found: StoredRun) -> bool:
+        """Store scores, beside those that are already there of the same run.
+
+        Returns:
+            Whether that could be written. Nothing else depends on it.
+        """
+        path = self._folder(key, size) / found.digest
+        before = decode(_read_own(path), key, found.digest)
+        try:
+            _write(self.root, path, encode(merge(before, pack(key, found))))
+        except (OSError, StoreError):
+            return False
+        return True
+
+    def prune(self) -> None:
+        """Remove the records used longest ago until all together are within the limit."""
+        total = 0
+        for _, size, path in sorted(_stat_files(self.root / _FOLDER), reverse=True):
+            total += size
+            if total > self.limit:
+                with suppress(OSError):
+                    path.unlink()
+                    path.parent.rmdir()  # once it is empty
+
+    def _folder(self, key: Key, size: int) -> Path:
+        text = "\0".join((key.qrels, key.order or "", key.code))
+        name = hashlib.sha256(text.encode()).hexdigest()
+        return self.root / _FOLDER / name / str(size)
+
+
+def find_cache(environ: Mapping[str, str]) -> ScoreCache | None:
+    """Where scores are stored; `None` for nowhere.
+
+    Args:
+        environ: `HELDOUT_CACHE` is a folder or `off`; without it the folder is `heldout` in
+            `XDG_CACHE_HOME`, or in `.cache` at home.
+    """
+    chosen, shared = environ.get("HELDOUT_CACHE"), environ.get("XDG_CACHE_HOME", "")
+    if chosen:
+        return None if chosen == "off" else ScoreCache(root=Path(chosen).absolute())
+    if Path(shared).is_absolute():
+        return ScoreCache(root=Path(shared) / "heldout")
+    home = environ.get("HOME")
+    return ScoreCache(root=Path(home) / ".cache" / "heldout") if home else None
+
+
+@cache
+def code_version(package: Path = Path(heldout.__file__).parent) -> str:
+    """What computes scores: versions, the machine, and SHA-256 of the code that reads and measures.
+
+    Args:
+        package: folder of the code.
+
+    Raises:
+        SetupError: one of its folders is missing. Without it, stored scores would outlive changes
+            of the code.
+    """
+    code = hashlib.sha256()
+    for room in CODE:
+        if not any((package / room).rglob("*.py")):
+            raise SetupError(f"{package / room} has no code; install heldout again")
+        for path in sorted((package / room).rglob("*")):
+            if path.suffix in _SUFFIXES:
+                data = path.read_bytes()
+                code.update(f"{path.relative_to(package)} {len(data)}\n".encode())
+                code.update(data)
+    python = ".".join(map(str, sys.version_info[:3]))
+    versions = f"heldout {heldout.__version__}, Python {python}, numpy {np.__version__}"
+    return f"{versions}, {os.uname().machine}, {code.hexdigest()}"
+
+
+def digest_file(path: Path) -> Digest:
+    """SHA-256 of a file's bytes.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return Digest(hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def _read_own(path: Path) -> bytes:
+    """A file that nobody but us can have written; nothing if it is not that."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(handle, "rb") as file:
+            status = os.fstat(file.fileno())
+            ours = status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_MAY_WRITE
+            return file.read() if ours and stat.S_ISREG(status.st_mode) else b""
+    except OSError:
+        return b""
+
+
+def _write(root: Path, path: Path, data: bytes) -> None:
+    """Write a record whole.
+
+    Raises:
+        OSError: it cannot be written.
+        StoreError: something that is no file stands in its place.
+    """
+    from heldout.files.durable import write_whole  # noqa: PLC0415 - most calls only read
+
+    root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for folder in (path.parents[2], path.parents[1], path.parent):
+        folder.mkdir(exist_ok=True, mode=0o700)
+    write_whole(path, data, mode=0o600)
+
+
+def _stat_files(folder: Path) -> Iterator[tuple[int, int, Path]]:
+    """Time of last use in ns, size and path of every file, also of those never finished."""
+    for path in folder.glob("*/*/*"):
+        with suppress(OSError):
+            status = path.stat()
+            yield status.st_mtime_ns, status.st_size, path
+
+
+# What a stored score looks like on disk: msgpack, behind a line that says so and a checksum.
+#
+# Apart from the cache, since to load msgspec takes longer than to find that nothing is stored.
+
+_KIND = b"heldout scores 1\n"
+_DIGEST_BYTES = 32
+
+
+class _Scores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`MeasureScores` on disk; arrays are little-endian."""
+
+    mean: float | None
+    why: str
+    n: int
+    without_relevant: int
+    values: bytes
+    defined: bytes
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`StoredRun` on disk, with its key; arrays are little-endian."""
+
+    run: Digest
+    key: Key
+    form: Form | None
+    order: Order
+    notes: tuple[Problem, ...]
+    counts: dict[str, int]
+    facts: Facts
+    queries: tuple[str, ...]
+    starts: bytes
+    positions: bytes
+    grades: bytes
+    retrieved: bytes
+    evaluated: tuple[str, ...]
+    unanswered: int
+    ignored: int
+    scores: dict[str, _Scores]
+
+
+def pack(key: Key, found: StoredRun) -> Record:
+    """A run as it is stored.
+
+    Raises:
+        ValueError: it was not measured, or queries were left out.
+    """
+    evaluation, rankings = found.evaluation, found.rankings
+    if evaluation is None or evaluation.excluded:
+        raise ValueError(found.digest)  # no part of the key says which queries were left out
+    return Record(
+        run=found.digest,
+        key=key,
+        form=found.form,
+        order=found.order,
+        notes=found.notes,
+        counts=dict(found.counts),
+        facts=found.facts,
+        queries=rankings.queries,
+        starts=_bytes(rankings.starts),
+        positions=_bytes(rankings.positions),
+        grades=_bytes(rankings.grades),
+        retrieved=_bytes(rankings.retrieved),
+        evaluated=evaluation.queries,
+        unanswered=evaluation.unanswered,
+        ignored=evaluation.ignored,
+        scores={str(measure): _pack_scores(one) for measure, one in evaluation.scores.items()},
+    )
+
+
+def _pack_scores(scores: MeasureScores) -> _Scores:
+    return _Scores(
+        mean=scores.mean,
+        why=scores.why,
+        n=scores.n,
+        without_relevant=scores.without_relevant,
+        values=scores.values.astype("<f8").tobytes(),
+        defined=scores.defined.tobytes(),
+    )
+
+
+def unpack(record: Record, measures: Sequence[Measure]) -> StoredRun:
+    """A run as it was stored, with the scores on these measures, as far as they are there."""
+    scores = {
+        measure: _unpack_scores(measure, record.scores[str(measure)])
+        for measure in measures
+        if str(measure) in record.scores
+    }
+    return StoredRun(
+        digest=record.run,
+        form=record.form,
+        order=record.order,
+        notes=record.notes,
+        counts=record.counts,
+        facts=record.facts,
+        rankings=Rankings(
+            queries=record.queries,
+            starts=_integers(record.starts),
+            positions=_integers(record.positions),
+            grades=_integers(record.grades),
+            retrieved=_integers(record.retrieved),
+        ),
+        evaluation=Evaluation(
+            queries=record.evaluated,
+            scores=scores,
+            unanswered=record.unanswered,
+            ignored=record.ignored,
+            excluded=0,
+        ),
+    )
+
+
+def _unpack_scores(measure: Measure, stored: _Scores) -> MeasureScores:
+    return MeasureScores(
+        measure=measure,
+        mean=stored.mean,
+        why=stored.why,
+        n=stored.n,
+        without_relevant=stored.without_relevant,
+        values=np.frombuffer(stored.values, dtype="<f8").astype(np.float64),
+        defined=np.frombuffer(stored.defined, dtype=np.bool_).copy(),
+    )
+
+
+def _bytes(numbers: NDArray[np.int64]) -> bytes:
+    return numbers.astype("<i8").tobytes()
+
+
+def _integers(data: bytes) -> NDArray[np.int64]:
+    return np.frombuffer(data, dtype="<i8").astype(np.int64)
+
+
+def encode(record: Record) -> bytes:
+    """The content of its file."""
+    data = msgspec.msgpack.encode(record)
+    return _KIND + hashlib.sha256(data).digest() + data
+
+
+def decode(content: bytes, key: Key, run: Digest) -> Record | None:
+    """The record in a file, if it is whole, ours, and of these."""
+    head = len(_KIND) + _DIGEST_BYTES
+    data = content[head:]
+    if content[:head] != _KIND + hashlib.sha256(data).digest():
+        return None
+    try:
+        record = msgspec.msgpack.decode(data, type=Record)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return record if (record.run, record.key) == (run, key) else None
+
+
+def merge(before: Record | None, record: Record) -> Record:
+    """The record with the scores that were there before as well; where both have one, its own."""
+    if before is None:
+        return record
+    return msgspec.structs.replace(record, scores={**before.scores, **record.scores})

@@ -1,1 +1,0 @@
-"""The public page: frozen data in, bytes out."""

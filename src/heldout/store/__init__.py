@@ -1,1 +1,0 @@
-"""The edges: git, the public repository, the vault, where submissions arrive."""

@@ -1,1 +1,0 @@
-"""How the tables of a campaign came to be, step by step, for Alembic."""

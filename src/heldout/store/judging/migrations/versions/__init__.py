@@ -1,1 +1,0 @@
-"""One module a step; a step that was published is never changed."""

@@ -1,0 +1,1 @@
+"""The annotator's pages, over HTTP."""

@@ -1,0 +1,236 @@
+"""Ids of a collection for passages that are known by their text alone."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import BinaryIO
+
+from heldout.errors import InputError, Problem, plural
+from heldout.ids import DocId
+from heldout.survivorship.annotations import Annotation, Annotations
+from heldout.survivorship.reading.records import LIMITS, id_fault
+from heldout.trec.problems import ProblemLog, show
+from heldout.trec.reading.streams import TextReader, read_lines
+
+# Ids for passages that have none: a digest of the text, however badly it was decoded.
+#
+# MS MARCO QnA names no passages, and its passage collection spells some texts wrongly: UTF-8 that
+# was once read as Latin-1 or Windows-1252 (`Ã©` for `é`). survivorship-bias, section 2, found a
+# unique match for every passage once that was mended.
+
+_DIGITS = 16
+_ROUNDS = 3
+
+
+def _read_as_windows(byte: int) -> str:
+    """The character that a byte becomes, Latin-1 where Windows-1252 has none."""
+    try:
+        return bytes([byte]).decode("cp1252")
+    except UnicodeDecodeError:
+        return chr(byte)
+
+
+_WINDOWS = {_read_as_windows(byte): byte for byte in range(0x80, 0xA0)}
+_NEXT = "[\x80-\xbf" + "".join(re.escape(char) for char in _WINDOWS) + "]"
+_WRONG = re.compile(f"[\xc2-\xdf]{_NEXT}|[\xe0-\xef]{_NEXT}{{2}}|[\xf0-\xf4]{_NEXT}{{3}}")
+
+
+def passage_id(text: str) -> DocId:
+    """The id of a passage: the first 16 hexadecimal digits of the SHA-256 of its text.
+
+    Spellings of one text have one id: wrong encodings are mended, and runs of blanks count as one.
+    """
+    mended = " ".join(mend_encoding(text).split())
+    return DocId(hashlib.sha256(mended.encode(errors="surrogatepass")).hexdigest()[:_DIGITS])
+
+
+def mend_encoding(text: str) -> str:
+    """The text with what is UTF-8 read as Latin-1 or Windows-1252 read as UTF-8.
+
+    Each character is mended by itself, so that right and wrong ones may stand side by side, and
+    what was read wrongly twice is mended twice. A text may be meant as it is written: this is for
+    comparing texts, never for showing them.
+    """
+    for _ in range(_ROUNDS):
+        if text.isascii():
+            return text
+        mended = _WRONG.sub(_mend, text)
+        if mended == text:
+            return text
+        text = mended
+    return text
+
+
+def _mend(match: re.Match[str]) -> str:
+    wrong = match[0]
+    raw = bytes(_WINDOWS.get(char, ord(char)) for char in wrong)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return wrong
+
+
+def seen_documents(annotations: Annotations) -> frozenset[DocId]:
+    """Every document that was shown or selected."""
+    return frozenset(
+        doc for record in annotations.records for doc in (*record.shown, *record.selected)
+    )
+
+
+def missing_texts(annotations: Annotations) -> frozenset[DocId]:
+    """Those of `seen_documents` whose text is not known."""
+    return frozenset(
+        doc
+        for record in annotations.records
+        for doc in (*record.shown, *record.selected)
+        if doc not in record.texts
+    )
+
+
+def read_names(source: BinaryIO, wanted: AbstractSet[DocId], *, path: str) -> Mapping[DocId, DocId]:
+    """Ids that a collection has for passages known by their text alone.
+
+    Args:
+        source: rows of `id<TAB>text`, plain or compressed.
+        wanted: ids by text, of `passage_id`; of several documents with one text the first counts.
+        path: its name for messages.
+
+    Returns:
+        Id by text -> id in the collection, for those that are there.
+
+    Raises:
+        InputError: codes `collection-row`, `collection-id`, `collection-encoding`, and those of
+            `TextReader`.
+    """
+    return match_names(_rows(source, path), wanted)
+
+
+def match_names(
+    documents: Iterable[tuple[DocId, str]], wanted: AbstractSet[DocId]
+) -> Mapping[DocId, DocId]:
+    """The same of documents in hand: each is looked at once, and no text is kept.
+
+    Args:
+        documents: id and text of each.
+        wanted: as for `read_names`.
+    """
+    names: dict[DocId, DocId] = {}
+    for doc, text in documents:
+        by_text = passage_id(text)
+        if by_text in wanted:
+            names.setdefault(by_text, doc)
+    return names
+
+
+def name_passages(
+    annotations: Annotations, names: Mapping[DocId, DocId], *, path: str
+) -> Annotations:
+    """The same with the ids of a collection; passages that it lacks keep theirs, and are told.
+
+    Args:
+        annotations: whose documents are known by their text.
+        names: of `read_names`.
+        path: the collection, for messages.
+
+    Returns:
+        With the note `unmatched-passage` where the collection lacks some.
+
+    Raises:
+        InputError: code `no-common-document`: it has none of them.
+    """
+    seen = seen_documents(annotations)
+    found = plural(len(seen - names.keys()), "passage")
+    expected = "each passage that was shown, with the same words"
+    if not names:
+        raise InputError(
+            Problem(
+                code="no-common-document", path=path, found=f"none of {found}", expected=expected
+            )
+        )
+    unmatched = Problem(
+        code="unmatched-passage",
+        path=path,
+        found=f"{found} missing of {len(seen):,} that were shown",
+        expected=expected,
+        hint="these keep ids made from their texts, and match no label",
+        severity="note",
+    )
+    return replace(
+        annotations,
+        records=tuple(_named(record, names) for record in annotations.records),
+        notes=(*annotations.notes, *([unmatched] if seen - names.keys() else [])),
+    )
+
+
+def keep_known(
+    annotations: Annotations, documents: AbstractSet[DocId], *, path: str
+) -> Annotations:
+    """The same without the selected passages that a collection lacks, which has no text of them.
+
+    What was shown stays, and so do the places of the others.
+
+    Args:
+        annotations: whose documents have the ids of the collection, as far as it has them.
+        documents: ids of the collection.
+        path: the collection, for messages.
+
+    Returns:
+        With the note `selected-not-there` where passages were left out.
+    """
+    records = tuple(
+        replace(
+            record,
+            selected={doc: at for doc, at in record.selected.items() if doc in documents},
+        )
+        for record in annotations.records
+    )
+    before, after = (
+        sum(len(record.selected) for record in found) for found in (annotations.records, records)
+    )
+    lost = Problem(
+        code="selected-not-there",
+        path=path,
+        found=f"{before - after:,} of {plural(before, 'selected passage')} missing",
+        expected="each passage that was selected, with the same words",
+        hint="these labels were left out",
+        severity="note",
+    )
+    return replace(
+        annotations,
+        records=records,
+        notes=(*annotations.notes, *([lost] if before - after else [])),
+    )
+
+
+def _named(record: Annotation, names: Mapping[DocId, DocId]) -> Annotation:
+    return replace(
+        record,
+        shown=tuple(names.get(doc, doc) for doc in record.shown),
+        selected={names.get(doc, doc): place for doc, place in record.selected.items()},
+        texts={names.get(doc, doc): text for doc, text in record.texts.items()},
+    )
+
+
+def _rows(source: BinaryIO, path: str) -> Iterator[tuple[DocId, str]]:
+    log = ProblemLog(LIMITS.problems)
+    with TextReader(source, path=path, limits=LIMITS) as reader:
+        for number, line in read_lines(reader):
+            doc, tab, text = line.rstrip(b"\r").partition(b"\t")
+            try:
+                row = DocId(doc.decode()), text.decode()
+            except UnicodeDecodeError:
+                log.add(_problem("collection-encoding", line, path, number, "UTF-8 text"))
+                continue
+            if not tab:
+                log.add(_problem("collection-row", line, path, number, "id, tab, text"))
+            elif id_fault(row[0]):
+                log.add(_problem("collection-id", doc, path, number, "an id without white space"))
+            else:
+                yield row
+    log.raise_errors()
+
+
+def _problem(code: str, found: bytes, path: str, line: int, expected: str) -> Problem:
+    return Problem(code=code, path=path, line=line, found=show(found), expected=expected)

@@ -1,0 +1,394 @@
+"""Annotations as JSON lines, one query a line, whatever the form of a line is."""
+
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Annotated, BinaryIO, Literal
+
+import msgspec
+
+from heldout.errors import InputError, Problem, plural
+from heldout.ids import DocId, QueryId
+from heldout.survivorship.annotations import Annotation, Annotations
+from heldout.trec.accelerators import Accelerators
+from heldout.trec.problems import ProblemLog, show
+from heldout.trec.reading.archives import even, find_kind, unpack
+from heldout.trec.reading.sources import Received, refusal
+from heldout.trec.reading.streams import Limits, TextReader, read_lines
+
+# What a record of annotations lacks and another file has: types of queries, texts.
+
+
+def kinds_by_query(groups: Mapping[str, frozenset[str]], *, path: str) -> dict[str, str]:
+    """Type of each query, out of the queries of each type as `trec.groups.read_facets` has them.
+
+    Raises:
+        InputError: code `two-types`: a query of several types, the first five of them.
+    """
+    rows = [(query, kind) for kind, queries in groups.items() for query in queries]
+    kinds = dict(rows)
+    twice = [(query, kind, kinds[query]) for query, kind in rows if kinds[query] != kind]
+    if twice:
+        raise InputError(
+            Problem(
+                code="two-types",
+                path=path,
+                found=f"{show(query)} of type {show(one)} and of type {show(other)}",
+                expected="one type for each query",
+            )
+            for query, one, other in sorted(twice)[:5]
+        )
+    return kinds
+
+
+def add_kinds(annotations: Annotations, kinds: Mapping[str, str], *, path: str) -> Annotations:
+    """The same with these types of queries; a query that the file lacks has no type.
+
+    Args:
+        annotations: to be completed.
+        kinds: type by query; takes the place of what the source tells.
+        path: where they were read, for messages.
+
+    Raises:
+        InputError: code `no-common-query`: the file has none of the queries.
+    """
+    if not any(record.query in kinds for record in annotations.records):
+        raise _nothing_common(annotations, path)
+    records = tuple(replace(one, kind=kinds.get(one.query)) for one in annotations.records)
+    return replace(annotations, records=records)
+
+
+def add_texts(
+    annotations: Annotations,
+    *,
+    queries: Mapping[str, str] | None = None,
+    documents: Mapping[str, str] | None = None,
+    path: str,
+) -> Annotations:
+    """The same with texts; those that the source tells stay.
+
+    Args:
+        annotations: to be completed.
+        queries: text by query; `None` where no file was named.
+        documents: text by document; `None` where no file was named.
+        path: where the queries were read, for messages.
+
+    Raises:
+        InputError: code `no-common-query`: the file has none of the queries.
+    """
+    if queries is not None and not any(one.query in queries for one in annotations.records):
+        raise _nothing_common(annotations, path)
+    records = tuple(_fill(one, queries or {}, documents or {}) for one in annotations.records)
+    return replace(annotations, records=records)
+
+
+def keep_queries(annotations: Annotations, queries: AbstractSet[str], *, path: str) -> Annotations:
+    """The annotations of some queries, in their order.
+
+    Args:
+        annotations: of all.
+        queries: those that are kept.
+        path: where they were read, for messages.
+
+    Raises:
+        InputError: code `unknown-query`: some of them were not annotated.
+    """
+    records = tuple(record for record in annotations.records if record.query in queries)
+    if lost := sorted(queries - {record.query for record in records}):
+        some = ", ".join(map(show, lost[:5])) + (", …" if len(lost) > 5 else "")  # noqa: PLR2004 - as many as are told
+        raise InputError(
+            Problem(
+                code="unknown-query",
+                path=path,
+                found=f"{plural(len(lost), 'query', 'queries')} not annotated: {some}",
+                expected=f"queries of {annotations.source}",
+            )
+        )
+    return replace(annotations, records=records)
+
+
+def _fill(
+    record: Annotation, queries: Mapping[str, str], documents: Mapping[str, str]
+) -> Annotation:
+    docs = dict.fromkeys((*record.shown, *record.selected))
+    found = {DocId(doc): documents[doc] for doc in docs if doc in documents}
+    text = queries.get(record.query) if record.text is None else record.text
+    return replace(record, text=text, texts={**found, **record.texts})
+
+
+def _nothing_common(annotations: Annotations, path: str) -> InputError:
+    return InputError(
+        Problem(
+            code="no-common-query",
+            path=path,
+            found="none of the "
+            + plural(len(annotations.records), "query", "queries")
+            + f" of {annotations.source}",
+            expected="queries that were annotated",
+            hint="are the ids of both files those of the same queries?",
+        )
+    )
+
+
+LIMITS = Limits(compressed_bytes=1 << 35, bytes=1 << 37, line_bytes=1 << 26, ratio=1000)
+"""For files of annotations, which are the reader's own: 128 GiB of text, a record of 64 MiB."""
+
+Fault = tuple[str, str, str]
+"""Code, what was found, what is expected."""
+
+
+class RecordLog:
+    """Collects records and what is wrong with them; a query is annotated once.
+
+    Attributes:
+        records: in the order added.
+        problems: of all that were refused.
+    """
+
+    def __init__(self) -> None:
+        self.records: list[Annotation] = []
+        self.problems = ProblemLog(LIMITS.problems)
+        self._queries: set[QueryId] = set()
+
+    def add(self, record: Annotation, *, path: str, line: int | None = None) -> None:
+        """Add a record unless its query was added before, or cannot be an id.
+
+        Args:
+            record: to be added.
+            path: the file, and the field where it has no lines.
+            line: of the file.
+        """
+        fault = id_fault(record.query)
+        if record.query in self._queries:
+            fault = ("repeated-query", f"query {show(record.query)} again", "each query once")
+        self._queries.add(record.query)
+        if fault is None:
+            self.records.append(record)
+        else:
+            self.refuse(fault, path=path, line=line)
+
+    def refuse(self, fault: Fault, *, path: str, line: int | None = None, hint: str = "") -> None:
+        """Add a problem."""
+        code, found, expected = fault
+        self.problems.add(
+            Problem(code=code, path=path, line=line, found=found, expected=expected, hint=hint)
+        )
+
+
+def read_record_lines(
+    source: BinaryIO,
+    *,
+    path: str,
+    make: Callable[[bytes], Annotation | Fault | None],
+    expected: str,
+) -> RecordLog:
+    """Read a file to its end: plain, gzip, bzip2 or zstd; empty lines are skipped.
+
+    Args:
+        source: its bytes.
+        path: its name for messages.
+        make: the record of a line, or what is wrong with it; `None` for a line that has none. May
+            raise what msgspec raises.
+        expected: what a line has, for messages.
+
+    Raises:
+        InputError: code `bad-annotation`: lines that msgspec refuses; `no-query-id`,
+            `repeated-query`, what `make` finds, and those of `TextReader`.
+    """
+    log = RecordLog()
+    with TextReader(source, path=path, limits=LIMITS) as reader:
+        for number, line in read_lines(reader):
+            if not line.strip():
+                continue
+            try:
+                made = make(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                fault = ("bad-annotation", show(line), expected)
+                log.refuse(fault, path=path, line=number, hint=str(error))
+                continue
+            if isinstance(made, Annotation):
+                log.add(made, path=path, line=number)
+            elif made is not None:
+                log.refuse(made, path=path, line=number)
+    log.problems.extend(reader.notes)
+    if not log.records and not log.problems.errors:
+        log.refuse(("empty-file", "no annotation", "at least one"), path=path)
+    log.problems.raise_errors()
+    return log
+
+
+def id_fault(name: str) -> Fault | None:
+    """Why an id cannot stand in qrels; `None` where it can."""
+    if name.isprintable() and name.split() == [name]:
+        return None
+    return "no-query-id", f"id {show(name)}", "an id of visible characters, without blanks"
+
+
+def shown_fault(record: Annotation, *, depth: int, open_ended: bool = False) -> Fault | None:
+    """Why a record contradicts itself; `None` where it does not.
+
+    Args:
+        record: of one query.
+        depth: deepest place of the annotations.
+        open_ended: whether `depth` stands for all places below it too.
+
+    Returns:
+        Code `repeated-document`: shown twice; `not-shown`: selected, and not among those shown;
+        `bad-place`: selected before the first place, below the last, or above where it was shown.
+    """
+    shown = {doc: place for place, doc in enumerate(record.shown, 1)}
+    if len(shown) < len(record.shown):
+        twice = next(doc for at, doc in enumerate(record.shown, 1) if shown[doc] != at)
+        return "repeated-document", f"{show(twice)} twice", "each document shown once"
+    for doc, place in record.selected.items():
+        if shown and doc not in shown:
+            expected = f"one of the {len(shown)} that were shown"
+            return "not-shown", f"{show(doc)} selected", expected
+        at = shown.get(doc, 1)
+        least = min(at, depth) if open_ended else at
+        if not least <= place <= depth:
+            found = f"{show(doc)} selected at place {place}"
+            if at > depth and not open_ended:
+                return "bad-place", f"{found}, shown at {at}", f"a place down to depth {depth}"
+            return "bad-place", found, f"a place from {least} to {depth}"
+    return None
+
+
+# Passages as assessors saw them, one query a line: `query_id`, `query` and ranked `passages`.
+#
+# Each passage has `rank`, `passage_id`, `passage_text` and `msmarco_label`, of which 1 says that
+# the annotators of MS MARCO selected it. This is the form of the relabelled dev queries of a
+# thesis (Tomjg14/Master_Thesis_MSMARCO_Passage_Reranking_BERT), where the order shown is that of
+# BM25.
+
+_EXPECTED = "a JSON object with query_id, query and passages: rank, passage_id, passage_text, "
+_EXPECTED += "msmarco_label 0 or 1"
+
+
+class _Passage(msgspec.Struct, frozen=True, kw_only=True):
+    rank: Annotated[int, msgspec.Meta(ge=1)]
+    passage_id: str
+    passage_text: str
+    msmarco_label: Literal[0, 1]
+
+
+class _Row(msgspec.Struct, frozen=True, kw_only=True):
+    query_id: str
+    query: str
+    passages: list[_Passage]
+
+
+def read_shown_passages(source: BinaryIO, *, path: str, texts: bool = True) -> Annotations:
+    """Read such a file, plain or compressed.
+
+    Args:
+        source: its bytes.
+        path: its name for messages.
+        texts: whether texts are kept.
+
+    Raises:
+        InputError: code `bad-annotation`: a line of another kind; `no-passages`: a query that was
+            shown nothing; `shown-ranks`: ranks other than 1, 2, 3, …; `repeated-document`,
+            `no-document-id`, `no-query-id`, `repeated-query`, and those of `TextReader`.
+    """
+    decode = msgspec.json.Decoder(_Row).decode
+    log = read_record_lines(
+        source, path=path, make=lambda line: _make(decode(line), texts=texts), expected=_EXPECTED
+    )
+    return Annotations(
+        source=path,
+        records=tuple(log.records),
+        depth=max(len(record.shown) for record in log.records),
+        open_ended=False,
+        counts_discarded=True,
+        notes=log.problems.notes(),
+    )
+
+
+def _make(row: _Row, *, texts: bool) -> Annotation | Fault:
+    if not row.passages:
+        found = f"no passage for query {show(row.query_id)}"
+        return "no-passages", found, "what annotators were shown"
+    passages = sorted(row.passages, key=lambda passage: passage.rank)
+    ranks = [passage.rank for passage in passages]
+    if ranks != list(range(1, len(ranks) + 1)):
+        found = f"ranks {', '.join(map(str, ranks[:20]))} for query {show(row.query_id)}"
+        return "shown-ranks", found, f"each of 1 to {len(ranks)} once"
+    for passage in passages:
+        if fault := id_fault(passage.passage_id):
+            return "no-document-id", *fault[1:]
+    record = Annotation(
+        query=QueryId(row.query_id),
+        text=row.query if texts else None,
+        shown=tuple(DocId(passage.passage_id) for passage in passages),
+        selected={
+            DocId(passage.passage_id): passage.rank for passage in passages if passage.msmarco_label
+        },
+        texts={DocId(one.passage_id): one.passage_text for one in passages} if texts else {},
+    )
+    return shown_fault(record, depth=len(ranks)) or record
+
+
+# The text of a file in pieces, unpacked and limited, for forms that have no lines.
+
+_BOM = b"\xef\xbb\xbf"
+
+
+def unpack_pieces(
+    source: BinaryIO, *, path: str, limits: Limits, notes: list[Problem]
+) -> Iterator[bytes]:
+    """The text of a file, plain, gzip, bzip2 or zstd, in pieces of about 1 MiB; none is empty.
+
+    Args:
+        source: its bytes.
+        path: its name for messages.
+        limits: how much is read; of these `compressed_bytes` and `bytes`.
+        notes: gets the note `byte-order-mark` where there is one, which is left out.
+
+    Raises:
+        InputError: codes `truncated-archive`, `damaged-archive`, `trailing-bytes`, `too-large`,
+            `unsupported-archive`.
+    """
+    total = 0
+    for piece in _pieces(source, path, limits):
+        text = piece
+        if not total and piece.startswith(_BOM):
+            text = piece[len(_BOM) :]
+            notes.append(_mark(path))
+        total += len(piece)
+        if total > limits.bytes:
+            raise refusal(
+                "too-large",
+                path,
+                found=f"more than {limits.bytes:,} bytes of text",
+                expected=f"at most {limits.bytes:,} bytes",
+            )
+        if text:
+            yield text
+
+
+def _pieces(source: BinaryIO, path: str, limits: Limits) -> Iterator[bytes]:
+    received = Received(source, path=path, limit=limits.compressed_bytes)
+    head = received.read()
+    kind = find_kind(head, path)
+    if kind is not None:
+        return unpack(head, kind, received, Accelerators())
+    return even(_plain(head, received))
+
+
+def _plain(head: bytes, received: Received) -> Iterator[bytes]:
+    while head:
+        yield head
+        head = received.read()
+
+
+def _mark(path: str) -> Problem:
+    return Problem(
+        code="byte-order-mark",
+        path=path,
+        line=1,
+        found="a UTF-8 byte order mark",
+        expected="text from the first byte on",
+        hint="it was skipped; most tools would make it part of the first id",
+        severity="note",
+    )

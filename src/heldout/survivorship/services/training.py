@@ -1,0 +1,506 @@
+"""A training experiment, cell by cell: train, re-rank every test set, write down what came of it.
+
+Whatever is done already is left alone, so a call after a kill goes on where the last one was, and
+several processes can share a folder.
+"""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError, Problem, StoreError
+from heldout.files.durable import ASIDE, File, Folder
+from heldout.ids import Digest, digest_bytes
+from heldout.rankers.neural.checkpoints import MINILM, find_checkpoint
+from heldout.rankers.neural.cross_encoder import (
+    CrossEncoder,
+    CrossEncoderSettings,
+    load_cross_encoder,
+)
+from heldout.rankers.neural.training import TextTriple, Trained, TrainingSettings, train
+from heldout.rankers.playbook.fine_tuning import CURVE_FILE, LearningCurve
+from heldout.rankers.rerank import rerank, score_best_passage
+from heldout.rankers.run import PairScorer, Run, Task, write_run
+from heldout.scoring.evaluate import Judged, prepare, score
+from heldout.scoring.spec import Measure
+from heldout.survivorship.training.experiment import (
+    Cell,
+    CellRecord,
+    RunRecord,
+    Start,
+    TestSet,
+    cell_digest,
+    input_digest,
+)
+from heldout.survivorship.training.triples import Condition
+from heldout.trec.reading.sources import open_input
+from heldout.trec.runs import scan_run
+
+# What trainings begin from, told apart by its files.
+
+_BLOCK = 1 << 20
+
+
+def find_start(model: CrossEncoderSettings) -> Start:
+    """A model with the digest of its files, where somebody could replace them.
+
+    Args:
+        model: a published name is known by its name; of a folder all files but notes (`.md`)
+            and hidden ones count.
+
+    Raises:
+        StoreError: a file of the folder cannot be read.
+    """
+    folder = Path(model.model)
+    if model.model == MINILM or find_checkpoint(model.model) or not folder.is_dir():
+        return Start(model=model)
+    found = sha256()
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and path.suffix != ".md" and not path.name.startswith("."):
+            found.update(f"{path.name} {_digest(path)}\n".encode())
+    return Start(model=model, files=Digest(found.hexdigest()))
+
+
+def _digest(path: Path) -> str:
+    found = sha256()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                found.update(block)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
+    return found.hexdigest()
+
+
+# The folder of a training experiment: a record of what was asked, and a folder for each cell.
+#
+#     FOLDER/experiment.json            what was asked last
+#     FOLDER/learning-curve.json        the first curve, where one was asked for
+#     FOLDER/first/TEST.run.gz          the run that is re-ranked
+#     FOLDER/cells/CELL/state.pt        a training that is not over
+#     FOLDER/cells/CELL/cell.json       what became of it, and of which runs
+#     FOLDER/cells/CELL/TEST.run.gz     the test set re-ranked
+#     FOLDER/cells/CELL/model/          the trained model, where it is kept
+#
+# Several processes may work on the same folder: each takes a cell that nobody else is at.
+
+
+@dataclass(frozen=True, slots=True)
+class CellFolder:
+    """The files of one cell.
+
+    Attributes:
+        path: its folder.
+    """
+
+    path: Path
+
+    @property
+    def state(self) -> Path:
+        """Where the state of its training is kept."""
+        return self.path / "state.pt"
+
+    @property
+    def model(self) -> Path:
+        """Where the trained model is kept, if it is."""
+        return self.path / "model"
+
+    def run(self, test: str) -> Path:
+        """The run file of a test set."""
+        return self.path / f"{test}.run.gz"
+
+    def record(self) -> CellRecord | None:
+        """What became of it; `None` where it is not trained.
+
+        Raises:
+            StoreError: the record cannot be read.
+        """
+        file = Folder(self.path).file("cell.json")
+        try:
+            data = file.find()
+            return None if data is None else msgspec.json.decode(data, type=CellRecord)
+        except (msgspec.DecodeError, OSError) as error:
+            raise StoreError(f"{file} cannot be read: {error}; remove its folder") from error
+
+    def write_record(self, record: CellRecord) -> None:
+        """Store what became of it.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        data = msgspec.json.format(msgspec.json.encode(record), indent=2)
+        _write_whole(Folder(self.path).file("cell.json"), data + b"\n")
+
+    def write_run(self, test: str, run: Run, record: CellRecord, *, inputs: Digest) -> CellRecord:
+        """Write the run of a test set, then say so in the record.
+
+        Args:
+            test: name of the test set.
+            run: to write.
+            record: of the cell.
+            inputs: what the run was made of, `input_digest`.
+
+        Returns:
+            The record with it.
+        """
+        path = self.run(test)
+        _write_run(run, path, tag=self.path.name)
+        written = RunRecord(file=digest_bytes(path.read_bytes()), inputs=inputs)
+        changed = msgspec.structs.replace(record, runs=record.runs | {test: written})
+        self.write_record(changed)
+        return changed
+
+    def has_run(self, test: str, record: CellRecord, *, inputs: Digest) -> bool:
+        """Whether the run of a test set is done.
+
+        Args:
+            test: name of the test set.
+            record: of the cell.
+            inputs: what the run is to be made of, `input_digest`.
+
+        Raises:
+            StoreError: it was made of something else.
+        """
+        found = record.runs.get(test)
+        if found is not None and found.inputs != inputs:
+            raise StoreError(
+                f"{self.run(test)} was computed with another first run, depth or passage, or other "
+                f"texts; take another folder, or remove {self.path}"
+            )
+        return found is not None
+
+    def check_run(self, test: str, record: CellRecord, *, inputs: Digest) -> Path:
+        """The run file of a test set, as it was written.
+
+        Args:
+            test: name of the test set.
+            record: of the cell.
+            inputs: what the run is to be made of, `input_digest`.
+
+        Raises:
+            StoreError: it is missing or changed, or was made of something else.
+        """
+        known = self.has_run(test, record, inputs=inputs)
+        path = self.run(test)
+        there = known and path.is_file()
+        if not there or digest_bytes(path.read_bytes()) != record.runs[test].file:
+            raise StoreError(f"{path} is not as it was written; remove {self.path}, and call again")
+        return path
+
+    def keep_model(self, save: Callable[[Path], None]) -> None:
+        """Keep the trained model; a folder of this name is whole.
+
+        Args:
+            save: writes the model into a folder.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        aside = Path(tempfile.mkdtemp(dir=self.path, prefix=ASIDE))
+        try:
+            save(aside)
+            aside.chmod(0o755)
+            aside.replace(self.model)
+        # Each library that writes weights has its own exception for a full disk.
+        except Exception as error:
+            raise StoreError(f"{self.model} cannot be written: {error}") from error
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+    @contextmanager
+    def taken(self) -> Iterator[bool]:
+        """Work on the cell, where nobody else does.
+
+        Yields:
+            Whether it is ours; if not, another process is at it.
+        """
+        try:
+            lock = Folder(self.path).lock(".lock")
+            lock.__enter__()
+        except StoreError:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            lock.__exit__(None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFolder:
+    """The folder of an experiment.
+
+    Attributes:
+        root: where it is.
+    """
+
+    root: Path
+
+    def cell(self, name: str) -> CellFolder:
+        """The folder of a cell, which may not be there yet."""
+        return CellFolder(self.root / "cells" / name)
+
+    def first(self, test: str) -> Path:
+        """The run of a test set before re-ranking."""
+        return self.root / "first" / f"{test}.run.gz"
+
+    def write_first(self, test: str, run: Run) -> None:
+        """Keep the run that is re-ranked, for whoever looks later."""
+        _write_run(run, self.first(test), tag="first")
+
+    def describe(self, value: Mapping[str, Any]) -> None:
+        """Write down what was asked."""
+        text = json.dumps(value, indent=2, allow_nan=False) + "\n"
+        _write_whole(Folder(self.root).file("experiment.json"), text.encode())
+
+    def keep_curve(self, curve: LearningCurve) -> None:
+        """Keep a learning curve where `heldout rank` reads it."""
+        data = msgspec.json.format(msgspec.json.encode(curve), indent=2)
+        _write_whole(Folder(self.root).file(CURVE_FILE), data + b"\n")
+
+
+def _write_whole(file: File, data: bytes) -> None:
+    try:
+        file.write_whole(data)
+    except OSError as error:
+        raise StoreError(f"{file} cannot be written: {error.strerror or error}") from error
+
+
+def _write_run(run: Run, path: Path, *, tag: str) -> None:
+    try:
+        write_run(run, path, form="trec", tag=tag)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+Fate = Literal["done", "done before", "elsewhere"]
+"""Of a cell: computed now, computed earlier, or being computed by another process."""
+
+Scores = Mapping[Condition, NDArray[np.float64]]
+"""Of each condition, shape (seeds, queries)."""
+
+_TENTH = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """How the work is watched; none of it changes what comes out.
+
+    Attributes:
+        clock: seconds from any beginning.
+        peak_mib: most memory that this process has had, in MiB.
+        trained: called after each step with the cell, steps done, and the loss of the last.
+        ranked: called after each query with the cell, the test set, queries done, and all.
+        every: steps between two states on disk.
+        keep: whether the trained model stays.
+    """
+
+    clock: Callable[[], float]
+    peak_mib: Callable[[], float]
+    trained: Callable[[Cell, int, float], None]
+    ranked: Callable[[Cell, TestSet, int, int], None]
+    every: int = 100
+    keep: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """A cell with all that its model depends on."""
+
+    cell: Cell
+    triples: Sequence[TextTriple]
+    start: Start
+    training: TrainingSettings
+
+    @property
+    def digest(self) -> Digest:
+        return cell_digest(self.cell, self.triples, self.start, self.training)
+
+
+def compute_cell(
+    folder: TrainingFolder,
+    cell: Cell,
+    triples: Sequence[TextTriple],
+    tests: Sequence[TestSet],
+    *,
+    start: Start,
+    training: TrainingSettings,
+    watch: Watch,
+) -> Fate:
+    """Train a cell's model and re-rank the test sets with it, as far as that is not done.
+
+    Args:
+        folder: of the experiment.
+        cell: what to train.
+        triples: its texts.
+        tests: what to re-rank.
+        start: what to begin from; the cell's seed is put in.
+        training: how; the cell's seed is put in.
+        watch: how it is watched.
+
+    Raises:
+        InputError: as `train` and `rerank`.
+        StoreError: the cell was computed with other triples, settings or weights, a run of
+            something else than this test set, or its files are damaged.
+    """
+    plan = _Plan(
+        cell=cell,
+        triples=triples,
+        start=replace(start, model=replace(start.model, seed=cell.seed)),
+        training=replace(training, seed=cell.seed),
+    )
+    files = folder.cell(cell.name)
+    with files.taken() as ours:
+        if not ours:
+            return "elsewhere"
+        record = files.record()
+        if record is not None and record.digest != plan.digest:
+            raise StoreError(
+                f"{files.path} was trained on other triples, with other settings or from other "
+                "weights; take another folder, or remove it"
+            )
+        made_of = {one.name: input_digest(one) for one in tests}
+        missing = [
+            one
+            for one in tests
+            if record is None or not files.has_run(one.name, record, inputs=made_of[one.name])
+        ]
+        if record is not None and not missing and (files.model.is_dir() or not watch.keep):
+            files.state.unlink(missing_ok=True)
+            return "done before"
+        encoder, record = _trained(plan, files, record, watch)
+        for test in missing:
+            run = _rerank(encoder, plan.cell, test, watch)
+            record = files.write_run(test.name, run, record, inputs=made_of[test.name])
+        if watch.keep and not files.model.is_dir():
+            files.keep_model(encoder.save)
+        files.state.unlink(missing_ok=True)
+    return "done"
+
+
+def score_cells(
+    folder: TrainingFolder,
+    cells: Sequence[Cell],
+    test: TestSet,
+) -> Mapping[Measure, tuple[Scores, NDArray[np.float64]]]:
+    """Measure the run files of cells that are done.
+
+    Args:
+        folder: of the experiment.
+        cells: for each condition the same seeds, in the same order.
+        test: what they re-ranked.
+
+    Returns:
+        For each measure the scores of each condition, and those of the run before re-ranking.
+
+    Raises:
+        InputError: code `undefined-score`: a measure is not defined on each query.
+        StoreError: a run file is not as it was written, or was made of something else.
+    """
+    inputs = input_digest(test)
+    judged = prepare(test.qrels, test.measures)
+    rows: dict[Measure, dict[Condition, list[NDArray[np.float64]]]] = {
+        measure: {} for measure in test.measures
+    }
+    for cell in cells:
+        files = folder.cell(cell.name)
+        record = files.record()
+        if record is None:
+            raise StoreError(f"{files.path} has no result; call again")
+        path = files.check_run(test.name, record, inputs=inputs)
+        for measure, values in _measure(str(path), test, judged).items():
+            rows[measure].setdefault(cell.condition, []).append(values)
+    first = _measure(str(folder.first(test.name)), test, judged)
+    return {
+        measure: ({one: np.stack(values) for one, values in found.items()}, first[measure])
+        for measure, found in rows.items()
+    }
+
+
+def _trained(
+    plan: _Plan, files: CellFolder, record: CellRecord | None, watch: Watch
+) -> tuple[CrossEncoder, CellRecord]:
+    """The cell's model: kept, gone on with, or trained from the beginning."""
+    if record is not None and files.model.is_dir():
+        return load_cross_encoder(replace(plan.start.model, model=str(files.model))), record
+    encoder = load_cross_encoder(plan.start.model)
+    begun = watch.clock()
+    found = train(
+        encoder,
+        plan.triples,
+        plan.training,
+        state=files.state,
+        every=watch.every,
+        progress=lambda step, loss: watch.trained(plan.cell, step, loss),
+    )
+    if record is None:
+        record = _record(plan, encoder, found, watch.clock() - begun, watch.peak_mib())
+        files.write_record(record)
+    return encoder, record
+
+
+def _record(
+    plan: _Plan, encoder: CrossEncoder, found: Trained, seconds: float, peak_mib: float
+) -> CellRecord:
+    selection, steps = plan.cell.selection, plan.training.steps
+    tenth = max(1, steps // _TENTH)
+    return CellRecord(
+        digest=plan.digest,
+        condition=plan.cell.condition.name,
+        seed=plan.cell.seed,
+        triples=len(selection.triples),
+        labels=selection.labels,
+        queries=selection.queries,
+        missing=selection.missing,
+        steps=steps,
+        passes=steps * plan.training.batch / len(plan.triples),
+        first_loss=float(np.mean(found.losses[:tenth])),
+        last_loss=float(np.mean(found.losses[-tenth:])),
+        seconds=seconds,
+        peak_mib=peak_mib,
+        device=encoder.device,
+        precision=encoder.precision,
+    )
+
+
+def _rerank(encoder: CrossEncoder, cell: Cell, test: TestSet, watch: Watch) -> Run:
+    scorer: PairScorer = encoder.score
+    if test.passage is not None:
+        size, stride = test.passage
+        scorer = score_best_passage(encoder.score, size=size, stride=stride)
+    longest = max(map(len, test.first.values()), default=1)
+    task = Task(documents=test.documents, queries=test.queries, depth=max(longest, 1))
+    return rerank(
+        task,
+        test.first,
+        scorer,
+        depth=test.depth,
+        progress=lambda done, total: watch.ranked(cell, test, done, total),
+    )
+
+
+def _measure(path: str, test: TestSet, judged: Judged) -> dict[Measure, NDArray[np.float64]]:
+    with open_input(Path(path)) as source:
+        found = scan_run(source, path=path, order=None, qrels=test.qrels, signature_depth=0)
+    evaluation = score(found.rankings, judged)
+    for measure, values in evaluation.scores.items():
+        if not values.defined.all():
+            raise InputError(
+                Problem(
+                    code="undefined-score",
+                    path=path,
+                    found=f"{measure} is not defined on each query",
+                    expected="a measure that has a value on each query",
+                )
+            )
+    return {measure: values.values for measure, values in evaluation.scores.items()}

@@ -1,0 +1,527 @@
+"""What goes wrong below the pages, told as a page; and the headers that every answer carries.
+
+Nothing of an error's inside reaches the page: it is logged, with its traceback where it is a bug.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, Response
+from itsdangerous import BadData, URLSafeSerializer
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from heldout.errors import SetupError, StoreError
+from heldout.judging.database.database import DatabaseError
+from heldout.web.pages import EndPage, Page, Study, render
+
+# Values that leave the server and come back: signed, so that nobody can change or make one.
+
+_LONGEST = 2_000
+Kind = TypeVar("Kind", bound=msgspec.Struct)
+
+
+class BadTokenError(Exception):
+    """Not signed here, not of this kind, or altered; one error for every cause."""
+
+
+class OldTokenError(Exception):
+    """Signed here, and over."""
+
+
+def sign_value(value: msgspec.Struct, *, key: bytes, purpose: str) -> str:
+    """The value as text for an address or a form.
+
+    Args:
+        value: what is signed; its fields can be read by whoever has the text.
+        key: the secret.
+        purpose: part of what is signed: a value of one purpose is never taken for another's.
+    """
+    return str(_serializer(key, purpose).dumps(msgspec.to_builtins(value)))
+
+
+def read_value(text: str, kind: type[Kind], *, key: bytes, purpose: str) -> Kind:
+    """The value that was signed.
+
+    Args:
+        text: what came back, of any length.
+        kind: of the value.
+        key: the secret.
+        purpose: as when it was signed.
+
+    Raises:
+        BadTokenError: it was not signed with this key for this purpose as such a value.
+    """
+    if len(text) > _LONGEST or not text.isascii():
+        raise BadTokenError
+    try:
+        return msgspec.convert(_serializer(key, purpose).loads(text), kind)
+    except (BadData, msgspec.ValidationError) as error:
+        raise BadTokenError from error
+
+
+def _serializer(key: bytes, purpose: str) -> URLSafeSerializer:
+    return URLSafeSerializer(key, salt=f"heldout.web.{purpose}")
+
+
+_LOG = logging.getLogger("heldout.web")
+RETRY_SECONDS = "5"
+"""After which a page may be asked for again."""
+_MTURK_FRAMES = "https://*.mturk.com"
+_MTURK_FORMS = "https://www.mturk.com https://workersandbox.mturk.com"
+
+
+def content_policy(*, mturk: bool = False) -> str:
+    """The Content-Security-Policy: own files only, in no frame but Mechanical Turk's.
+
+    Args:
+        mturk: whether the page is shown in its frame and handed in to it.
+    """
+    return "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self' data:",
+            "connect-src 'self'",
+            "base-uri 'none'",
+            f"form-action 'self' {_MTURK_FORMS}" if mturk else "form-action 'self'",
+            f"frame-ancestors {_MTURK_FRAMES}" if mturk else "frame-ancestors 'none'",
+        )
+    )
+
+
+_HEADERS = {
+    "Content-Security-Policy": content_policy(),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+"""Of every answer that does not say otherwise. `no-store`: going back shows the present answer."""
+
+
+def respond(page: Page, *, status: int = 200, mturk: bool = False) -> HTMLResponse:
+    """A page as an answer.
+
+    Args:
+        page: what it shows.
+        status: of HTTP.
+        mturk: whether it may be shown in Mechanical Turk's frame.
+    """
+    return HTMLResponse(
+        render(page),
+        status_code=status,
+        headers={"Content-Security-Policy": content_policy(mturk=mturk)},
+    )
+
+
+def add_handlers(app: FastAPI, study: Study, *, mturk: bool = False) -> None:
+    """Tell what goes wrong as pages of this study.
+
+    Args:
+        app: what they are told by.
+        study: what they say of the study.
+        mturk: whether the pages of judges are shown in Mechanical Turk's frame.
+    """
+
+    def tell(request: Request, page: EndPage, status: int) -> Response:
+        return respond(page, status=status, mturk=mturk and _is_judging(request.url.path))
+
+    def missing(request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException) and error.status_code != 404:  # noqa: PLR2004 - HTTP's
+            answer = tell(request, _refused(study), error.status_code)
+            answer.headers.update(error.headers or {})
+            return answer
+        return tell(request, _missing(study), 404)
+
+    def forged(request: Request, _error: Exception) -> Response:
+        return tell(request, _unreadable(study), 403)
+
+    def over(request: Request, _error: Exception) -> Response:
+        return tell(request, _over(study), 410)
+
+    def gone(request: Request, error: Exception) -> Response:
+        if isinstance(error, DatabaseError) and error.code == "unknown-assignment":
+            return tell(request, _missing(study), 404)
+        _LOG.error("%s failed: %s", request.method, error)  # the address is a token
+        answer = tell(request, _unavailable(study), 503)
+        answer.headers["Retry-After"] = RETRY_SECONDS
+        return answer
+
+    app.add_exception_handler(HTTPException, missing)
+    app.add_exception_handler(RequestValidationError, missing)
+    app.add_exception_handler(BadTokenError, forged)
+    app.add_exception_handler(OldTokenError, over)
+    app.add_exception_handler(StoreError, gone)
+
+
+def _is_judging(path: str) -> bool:
+    """Whether an address is one of the judges', and not the organiser's."""
+    return path.startswith(("/j/", "/a/"))
+
+
+def _unavailable(study: Study) -> EndPage:
+    """The database does not answer."""
+    return EndPage(
+        study=study,
+        title="We can't reach our records just now",
+        paragraphs=(
+            "Nothing is lost: every answer that was saved stays saved.",
+            "Please load this page again in a moment.",
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Adds the headers to every answer, answers where a bug left none, and HEAD as GET.
+
+    Attributes:
+        app: what answers.
+        study: of the page that tells of a bug.
+        mturk: whether the pages of judges are shown in Mechanical Turk's frame.
+    """
+
+    app: ASGIApp
+    study: Study
+    mturk: bool = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started, head = False, scope["method"] == "HEAD"
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            elif head:
+                message = {**message, "body": b""}
+            await send(message)
+
+        try:
+            asked = {**scope, "method": "GET"} if head else scope
+            await self.app(asked, receive, send_with_headers)
+        except Exception:
+            _LOG.exception("%s failed", scope["method"])
+            if started:
+                raise
+            mturk = self.mturk and _is_judging(scope["path"])
+            answer = respond(_broken(self.study), status=500, mturk=mturk)
+            await answer(scope, receive, send_with_headers)
+
+
+def _missing(study: Study) -> EndPage:
+    return EndPage(
+        study=study,
+        title="There is no such page",
+        paragraphs=("Please open the study again with the link that you were given.",),
+    )
+
+
+def _unreadable(study: Study) -> EndPage:
+    return EndPage(
+        study=study,
+        title="This address is not complete",
+        paragraphs=(
+            "It is not one that we gave out, or a part of it is missing. Nothing was changed.",
+            "Please open the study again with the link that you were given: you come back to it.",
+        ),
+    )
+
+
+def _over(study: Study) -> EndPage:
+    return EndPage(
+        study=study,
+        title="This address is too old",
+        paragraphs=(
+            "Your answers are kept, and what you have earned stays yours.",
+            "Please open the study again with the link that you were given.",
+        ),
+    )
+
+
+def _refused(study: Study) -> EndPage:
+    return EndPage(
+        study=study,
+        title="That could not be read",
+        paragraphs=("Nothing was changed. Please go back and try again.",),
+    )
+
+
+def _broken(study: Study) -> EndPage:
+    return EndPage(
+        study=study,
+        title="Something went wrong on our side",
+        paragraphs=(
+            "Nothing is lost: every answer that was saved stays saved.",
+            "Please go back and try again; if it happens again, write to us.",
+        ),
+    )
+
+
+# Who may see the organiser's pages: a token opens a session, kept in a signed cookie.
+#
+# The token is long and random, so that it cannot be guessed; whoever tries all the same is slowed
+# down. Judges never come here and get no cookie.
+
+COOKIE = "heldout-organiser"
+"""The session's cookie."""
+
+SESSION = timedelta(hours=12)
+"""How long a session lasts."""
+
+_SHORTEST = 16
+_MOST_FAILURES = 5
+_WINDOW = timedelta(minutes=15)
+_MOST_ADDRESSES = 10_000
+
+
+def check_token(token: str) -> str:
+    """A token that is fit to be one, without blanks around it.
+
+    Raises:
+        SetupError: it is shorter than 16 characters, and could be guessed.
+    """
+    plain = token.strip()
+    if len(plain) < _SHORTEST:
+        raise SetupError(
+            f"the organiser's token has {len(plain)} characters: give at least {_SHORTEST}, or "
+            "none to have one made"
+        )
+    return plain
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """An organiser who signed in.
+
+    Attributes:
+        id: random.
+        expires: seconds since 1970 in UTC.
+        sign_outs: how many sign-outs there had been; another one ends it.
+        token: digest of the token it was opened with; a changed token ends it.
+    """
+
+    id: str
+    expires: Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999)]
+    sign_outs: Annotated[int, msgspec.Meta(ge=0)]
+    token: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSigner:
+    """Opens sessions and knows them again.
+
+    Attributes:
+        key: the campaign's secret.
+        token: what opens a session.
+    """
+
+    key: bytes
+    token: str
+
+    def open(self, given: str, *, sign_outs: int, now: datetime) -> str | None:
+        """The cookie of a new session; `None` where the token is another.
+
+        Args:
+            given: the token that was typed.
+            sign_outs: how many there have been.
+            now: the time.
+        """
+        if not hmac.compare_digest(_digest(given.strip()), _digest(self.token)):
+            return None
+        session = Session(
+            id=secrets.token_urlsafe(18),
+            expires=int((now + SESSION).timestamp()),
+            sign_outs=sign_outs,
+            token=self._mark(),
+        )
+        return str(self._serializer("session").dumps(msgspec.to_builtins(session)))
+
+    def read(self, cookie: str, *, sign_outs: int, now: datetime) -> Session | None:
+        """The session of a cookie; `None` where it is forged, or over."""
+        if len(cookie) > _LONGEST or not cookie.isascii():
+            return None
+        try:
+            session = msgspec.convert(self._serializer("session").loads(cookie), Session)
+        except (BadData, msgspec.ValidationError):
+            return None
+        fits = hmac.compare_digest(session.token, self._mark())
+        alive = now.timestamp() < session.expires and session.sign_outs == sign_outs
+        return session if fits and alive else None
+
+    def form_token(self, session: Session) -> str:
+        """What each form of this session has to send back."""
+        return str(self._serializer("form").dumps(session.id))
+
+    def is_form_token(self, session: Session, text: str) -> bool:
+        """Whether a form was one of this session."""
+        return text.isascii() and hmac.compare_digest(self.form_token(session), text)
+
+    def _mark(self) -> str:
+        return hmac.new(self.key, _digest(self.token), hashlib.sha256).hexdigest()[:32]
+
+    def _serializer(self, purpose: str) -> URLSafeSerializer:
+        return URLSafeSerializer(self.key, salt=f"heldout.web.organiser.{purpose}")
+
+
+@dataclass(slots=True)
+class Attempts:
+    """What each address may do five times in 15 minutes, as one process has seen it.
+
+    Attributes:
+        failures: when it was done, by address.
+    """
+
+    failures: dict[str, list[datetime]] = field(default_factory=dict)
+
+    def wait(self, address: str, *, now: datetime) -> timedelta | None:
+        """How long this address has to wait; `None` where it may try."""
+        recent = [at for at in self.failures.get(address, ()) if now - at < _WINDOW]
+        return None if len(recent) < _MOST_FAILURES else recent[-_MOST_FAILURES] + _WINDOW - now
+
+    def note(self, address: str, *, now: datetime) -> None:
+        """Remember one; of very many addresses the oldest are forgotten."""
+        recent = [at for at in self.failures.pop(address, ()) if now - at < _WINDOW]
+        while len(self.failures) >= _MOST_ADDRESSES:
+            del self.failures[next(iter(self.failures))]
+        self.failures[address] = [*recent, now][-_MOST_FAILURES:]
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+# Connections to the pages: so many, from one address half of them, and none that says nothing.
+#
+# uvicorn waits for a request for ever, takes connections until the process has no handle left, and
+# then logs a line for each that it cannot take. Here each has some seconds for the head of a
+# request, what goes beyond the limits is closed at once, and the log has so many lines a minute.
+
+_BACKLOG = 256
+
+
+class Connection(H11Protocol):
+    """A connection of uvicorn's that ends where it keeps a place and asks nothing.
+
+    Attributes:
+        most: connections of a process.
+        most_of_one: those of one address; a server in front, which is named, is not counted.
+        head_seconds: until the head of a request has come.
+        front: address of the server in front, "" without.
+    """
+
+    most = 400
+    most_of_one = 200
+    head_seconds = 10.0
+    front = ""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take it, or close it where there are too many."""
+        self._late: asyncio.TimerHandle | None = None
+        peer = transport.get_extra_info("peername")
+        host = peer[0] if peer else ""
+        same = sum(one.client is not None and one.client[0] == host for one in self._others())
+        crowded = host != self.front and same >= self.most_of_one
+        super().connection_made(transport)
+        if crowded or len(self.connections) > self.most:
+            transport.abort()
+        else:
+            self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Go on with it."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let go of it."""
+        self._stop_watching()
+        super().connection_lost(exc)
+
+    def _others(self) -> list["Connection"]:
+        return [one for one in self.connections if isinstance(one, Connection)]
+
+    def _waits(self) -> bool:
+        """Whether no request of it is under way."""
+        cycle = getattr(self, "cycle", None)  # None before the first, whatever its type says
+        return cycle is None or cycle.response_complete
+
+    def _watch(self) -> None:
+        if not self._waits():
+            self._stop_watching()
+        elif self._late is None:
+            self._late = self.loop.call_later(self.head_seconds, self._end)
+
+    def _stop_watching(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _end(self) -> None:
+        self._late = None
+        if self._waits():
+            self.transport.abort()
+
+
+class QuietLog(logging.Filter):
+    """Lets so many lines a minute through, and then one that says that there are more."""
+
+    def __init__(self, most: int = 60) -> None:
+        super().__init__()
+        self._most = most
+        self._minute = -1
+        self._count = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a line is written."""
+        minute = int(time.monotonic() // 60)
+        if minute != self._minute:
+            self._minute, self._count = minute, 0
+        self._count += 1
+        if self._count == self._most + 1:
+            record.msg, record.args = "more lines of this minute are left out", ()
+            record.exc_info = None
+        return self._count <= self._most + 1
+
+
+def server_options() -> Mapping[str, Any]:
+    """What every server of heldout's pages gives uvicorn; worker processes get it by pickle."""
+    quiet = {"()": "heldout.web.guard.QuietLog"}
+    lines = {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["quiet"]}
+    return {
+        "http": Connection,
+        "backlog": _BACKLOG,
+        "access_log": False,
+        "server_header": False,
+        "log_config": {
+            "version": 1,
+            "disable_existing_loggers": False,
+            "filters": {"quiet": quiet},
+            "formatters": {"plain": {"format": "%(levelname)s: %(message)s"}},
+            "handlers": {"lines": lines},
+            "loggers": {
+                name: {"handlers": ["lines"], "level": "WARNING", "propagate": False}
+                for name in ("uvicorn", "asyncio")
+            },
+        },
+    }
