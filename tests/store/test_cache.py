@@ -253,10 +253,10 @@ def test_the_code_version_changes_with_any_byte_of_the_code(tmp_path: Path) -> N
     seen = [_version(package)]
     for path, text in [
         ("trec/one.py", "x = 2\n"),
-        ("measures/one.py", "x = 2\n"),
+        ("scoring/one.py", "x = 2\n"),
         ("trec/_scan.c", "int x;"),
         ("trec/_scan.abi3.so", "built"),
-        ("measures/two.py", ""),
+        ("scoring/two.py", ""),
     ]:
         (package / path).write_text(text, encoding="utf-8")
         seen.append(_version(package))
