@@ -14,10 +14,10 @@ from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.labels.contests import PERFECT, Contests, find_cycles, hold_contests
 from heldout.judging.labels.labels import count_pairings, make_labels, play
 from heldout.judging.labels.rescoring import ScoredLabels, grade, perfect_places, score_labels
-from heldout.judging.labels.tau_ranges import Both, find_taus
 from heldout.judging.studies.categories import Split, count_category, count_preferences
 from heldout.scoring.spec import parse_measure
 from heldout.stats.rank_correlation import kendall
+from heldout.stats.tau_ranges import Both, find_taus
 
 COLUMNS = (PERFECT, *"ABCDEFGHIJL")
 
@@ -143,6 +143,7 @@ def test_tau_of_table_3_is_told_over_all_the_best_ten_the_pooled_and_with_perfec
         (*runs, PERFECT),
         Both(before=before, after=after),
         pooled=frozenset("ABCDEFGHIJL"),
+        apart=PERFECT,
     )
     told = {one.name: (one.runs, round(one.tau or 0, 2)) for one in found}
     assert told == {

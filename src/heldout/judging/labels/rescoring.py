@@ -22,13 +22,13 @@ from heldout.judging.campaign.judgments import PairVotes, Votes
 from heldout.judging.campaign.pools import Pool
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import Find, label_pool, make_labels, play
-from heldout.judging.labels.tau_ranges import Both, Noise, TauRange, find_taus, noise_of, tails
 from heldout.scoring.evaluate import prepare, score
 from heldout.scoring.spec import Measure
 from heldout.stats.rank_correlation import kendall
 from heldout.stats.resampling import DIGITS, bca_interval
 from heldout.stats.results import Ask
 from heldout.stats.student import compare_mean
+from heldout.stats.tau_ranges import Both, Noise, TauRange, find_taus, noise_of, tails
 from heldout.trec.tops import Places, see_through
 
 # What labels would be had the judges judged again: judgments drawn anew, and labels made of them.
@@ -403,6 +403,7 @@ def rescore(
             scores.runs,
             Both(before=means_of(scores.before), after=means_of(scores.after)),
             pooled=pooled,
+            apart=PERFECT,
         ),
         noise=_find_noise(scores),
         level=level,

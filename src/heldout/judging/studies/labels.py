@@ -27,9 +27,9 @@ from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import Pairings
 from heldout.judging.labels.rescoring import LeftOut, Rescored, RunMean, RunRescored, SpreadLabels
 from heldout.judging.labels.strengths import PASSAGE_PRIOR
-from heldout.judging.labels.tau_ranges import TauRange
 from heldout.judging.labels.versions import Made
 from heldout.judging.studies.sample import OrderAgreement
+from heldout.stats.tau_ranges import TauRange
 
 # Scores of runs on preference labels over those on the labels there were, as a picture.
 #

@@ -27,8 +27,8 @@ from heldout.errors import InputError, Problem
 from heldout.judging.campaign.judgments import Votes
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.rescoring import Rescored, ScoredLabels, means_of, score_labels
-from heldout.judging.labels.tau_ranges import Both, TauRange, find_taus
 from heldout.stats.regression import clustered_share
+from heldout.stats.tau_ranges import Both, TauRange, find_taus
 from heldout.trec.tops import Places
 
 # How often a run orders two passages as people do (shallow-pooling, section 4.1).
@@ -183,7 +183,7 @@ def score_sample(
         SampleScore(run=run, every=sign * every, sample=sign * part)
         for run, every, part in zip(runs, means.before.tolist(), means.after.tolist(), strict=True)
     ]
-    taus = find_taus(tuple(runs), means)
+    taus = find_taus(tuple(runs), means, apart=PERFECT)
     return SampleScores(
         measure=str(wanted.measure),
         labels=wanted.name,

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.judging.labels.contests import PERFECT
 from heldout.stats.rank_correlation import kendall
 
 Floats = NDArray[np.float64]
@@ -78,18 +77,20 @@ def find_taus(
     means: Both,
     *,
     pooled: AbstractSet[str] = frozenset(),
+    apart: str = "",
 ) -> tuple[TauRange, ...]:
-    """Tau among all runs, the best ten before, the pooled ones, and with the perfect run.
+    """Tau among all runs, the best ten before, the pooled ones, and with one that stands apart.
 
     Args:
-        runs: their names; `PERFECT` is told apart.
+        runs: their names.
         means: of each run.
         pooled: runs whose first documents were in the pools.
+        apart: a run in no range but one of its own: the perfect run of a comparison of labels.
 
     Returns:
         One for each range that is not that of all runs again.
     """
-    places = [place for place, run in enumerate(runs) if run != PERFECT]
+    places = [place for place, run in enumerate(runs) if run != apart]
     ranges = {"all": places}
     if len(places) > _TOP:
         best = sorted(places, key=lambda place: -means.before[place])[:_TOP]
@@ -98,7 +99,7 @@ def find_taus(
     if 0 < len(inside) < len(places):
         ranges["pooled"] = inside
     if len(places) < len(runs):
-        ranges[f"all and {PERFECT}"] = list(range(len(runs)))
+        ranges[f"all and {apart}"] = list(range(len(runs)))
     return tuple(_tell(name, some, means) for name, some in ranges.items())
 
 
