@@ -1,7 +1,7 @@
 """What is ranked: documents, queries, and the few relevant documents that are known.
 
 Also the split of queries into a development set, whose labels everybody sees, and an
-evaluation set, whose labels are held out.
+evaluation set, whose labels are held out; and the texts of a few documents out of a large table.
 """
 
 from collections.abc import Collection as CollectionOfAbc
@@ -160,8 +160,6 @@ def _incidence(texts: tuple[str, ...]) -> csr_array:
     ones = np.ones(len(cells), dtype=np.int64)
     return csr_array((ones, (rows, places)), shape=(len(texts), max(len(columns), 1)))
 
-
-# The texts of a few documents out of a large table, line by line, so that only these are kept.
 
 _LONGEST = 64 << 20
 _MOST = 1 << 37

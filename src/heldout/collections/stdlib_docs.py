@@ -2,7 +2,8 @@
 
 A document is a docstring without its first paragraph, a query is that first paragraph, and
 the one known relevant document is the rest of the same docstring. A docstring of a single
-paragraph is a document that answers no query.
+paragraph is a document that answers no query. Source is read with `ast` and never imported or run;
+modules without source are imported in a process of their own (`extension_docstrings`).
 """
 
 import ast
@@ -22,8 +23,6 @@ from pathlib import Path
 from heldout.collections.collection import Collection
 from heldout.errors import SetupError
 from heldout.ids import DocId, QueryId
-
-# Docstrings of Python source, read with `ast`: the source is never imported or run.
 
 _Owner = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 # Only statements and their clauses can hold a definition; expressions need no visit.

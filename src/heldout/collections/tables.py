@@ -1,9 +1,12 @@
-"""A collection as a folder: `documents.tsv`, `queries.tsv` and perhaps labels.
+"""A collection as a folder: `documents.tsv`, `queries.tsv` and perhaps labels, or BEIR's format.
 
 The tables have two columns, id and text, divided by a tab, one row per line, no header; the
 queries are read as any query file is (`trec.queries`). Labels, `qrels.txt`, `qrels.tsv` or `qrels`,
-have the four columns of TREC qrels. A folder in BEIR's form is read as well (`beir`), and so are
-files packed as `.gz`, `.bz2` or `.zst`.
+have the four columns of TREC qrels. Files may be packed as `.gz`, `.bz2` or `.zst`.
+
+BEIR gives JSON lines, and qrels of three columns: `corpus.jsonl` has `{"_id", "title", "text"}` in
+each line, `queries.jsonl` `{"_id", "text"}`, and `qrels/test.tsv` the columns query, document and
+grade below a heading. Source: Thakur et al., NeurIPS Datasets and Benchmarks 2021.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,12 +23,6 @@ from heldout.trec.queries import format_queries, parse_queries
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import Limits, TextReader
 from heldout.trec.text import parse_integer
-
-# The form in which BEIR gives its collections: JSON lines, and qrels of three columns.
-#
-# `corpus.jsonl` has `{"_id", "title", "text"}` in each line, `queries.jsonl` `{"_id", "text"}`,
-# and `qrels/test.tsv` the columns query, document and grade below a heading. Source: Thakur et
-# al., NeurIPS Datasets and Benchmarks 2021.
 
 _MOST_PROBLEMS = 20
 _HEADING = ("query-id", "corpus-id", "score")
@@ -145,8 +142,6 @@ _BEIR_EXPECTED = {
 def _beir_problem(code: str, path: str, *, found: str, line: int | None = None) -> Problem:
     return Problem(code=code, path=path, line=line, found=found, expected=_BEIR_EXPECTED[code])
 
-
-# Files of a collection: found by their names, unpacked, and read as text.
 
 PACKED = ("", ".gz", ".bz2", ".zst")
 """What may follow a file's name: packed files are unpacked as they are read."""

@@ -4,6 +4,8 @@ Everything that can be wrong with a sealed submission is one `TrustError` with o
 that was computed from a run file leaves `open_runs` before the whole container was verified:
 decryption ended cleanly, every run came exactly once, the tarball ended, and the digests
 are those in the metadata.
+
+A message to the organisers alone is sealed under a key of its own, in the board's format.
 """
 
 import contextlib
@@ -277,8 +279,6 @@ def _consume(member: Member, consume: Callable[[str, BinaryIO], T]) -> T:
 def _opened(member: Member, value: T) -> OpenedRun[T]:
     return OpenedRun(member=member.name, size=member.size, digest=member.digest, value=value)
 
-
-# A few words for the organisers alone: sealed under a key of their own, in the board's form.
 
 _LIMIT = 1 << 14
 

@@ -1,4 +1,11 @@
-"""The values that both forms of envelope share: names, keys, bindings, limits."""
+"""Keys: the names, bindings and limits that both formats share, and signing keys.
+
+Signing keys are Ed25519, a team's in its own clone, an organiser's in their own vault. Only what
+needs the private key is here. Whoever verifies has the public one, in `board.log.signers`, so that
+no page is ever made near a private key.
+
+Source: RFC 8032, section 5.1.
+"""
 
 import re
 from collections.abc import Generator, Mapping
@@ -83,13 +90,6 @@ def read_fully(source: BinaryIO, size: int) -> bytes:
         size -= len(part)
     return b"".join(parts)
 
-
-# Signing keys: Ed25519, a team's in its own clone, an organiser's in their own vault.
-#
-# Only what needs the private key is here. Whoever verifies has the public one, in
-# `board.log.signers`, so that no page is ever made near a private key.
-#
-# Source: RFC 8032, section 5.1.
 
 _KEY_TEXT = re.compile(rb"HELDOUT-(?:TEAM|ORGANISER)-KEY-1 ([0-9a-f]{64})\n")
 

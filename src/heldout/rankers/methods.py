@@ -1,4 +1,9 @@
-"""The methods of `heldout rank`, in one explicit table."""
+"""The methods of `heldout rank`, in one explicit table, and the one that is taken by default.
+
+The default has nothing to tune, train or fetch: two fixed choices, by what is installed. Both were
+at least as good as BM25 on each of the collections of docs/playbook.md and better on some;
+`benchmarks/playbook.py` makes that table.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -327,11 +332,6 @@ METHODS: dict[str, Method] = {
 }
 """Every method of `heldout rank` by name."""
 
-
-# The ranker that `heldout rank` takes where none is named: nothing to tune, train or fetch.
-#
-# Two fixed choices, by what is installed. Both were at least as good as BM25 on each of the
-# collections of docs/playbook.md and better on some; `benchmarks/playbook.py` makes that table.
 
 _DEPTH = 100
 """Least documents of each run that are added: a shallow run is the top of a deep one."""

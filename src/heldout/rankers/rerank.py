@@ -1,4 +1,8 @@
-"""Re-ranking: the first documents of a run scored anew by a model that reads query and document."""
+"""Re-ranking: the first documents of a run scored again by a model that reads query and document.
+
+Long documents are read in sliding passages: a document is as good as its best passage (MaxP).
+Scores of a run that is being made lie query by query on disk: a killed run goes on.
+"""
 
 import hashlib
 import os
@@ -13,8 +17,6 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.ids import Digest, QueryId
 from heldout.rankers.run import Hit, PairScorer, Run, Task, TextPair, rank_scores
-
-# Scores of a run that is being made, query by query on disk: a killed run goes on.
 
 
 class _Head(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,9 +158,6 @@ def _append(path: Path, line: bytes) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-# Long documents in sliding passages: a document is as good as its best passage (MaxP).
 
 
 def split_passages(text: str, *, size: int, stride: int) -> list[str]:

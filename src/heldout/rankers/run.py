@@ -1,4 +1,8 @@
-"""What a ranker is given and what it returns, in the order of `trec.ranking`."""
+"""Runs that rankers make: tasks and hits in the order of `trec.ranking`, run files, fusion.
+
+A run file is written in the MS MARCO or the TREC format, plain or compressed, and read whole as a
+first stage for a re-ranker to go on with. Several runs of the same queries can become one.
+"""
 
 import bz2
 import gzip
@@ -19,8 +23,6 @@ from heldout.trec.ranking import order_by_rank, order_by_score, sort_keys
 from heldout.trec.reading.streams import OWN_FILES, TextReader
 from heldout.trec.runs import scan_run
 from heldout.trec.text import check_line
-
-# Pairs of a query and a document as text, and what scores them.
 
 
 class TextPair(NamedTuple):
@@ -122,9 +124,6 @@ def best_hits(scores: Mapping[DocId, float], depth: int) -> list[Hit]:
     return rank_scores(tuple(scores), np.fromiter(scores.values(), np.float64), depth)
 
 
-# Run files as a first stage: read whole, for a re-ranker to go on with.
-
-
 def read_run(source: BinaryIO, *, path: str) -> Run:
     """Read a run, every document of every query.
 
@@ -172,9 +171,6 @@ def _order_ranks(rows: list[list[bytes]]) -> list[Hit]:
     ranks = np.array([int(tokens[2]) for tokens in rows], dtype=np.int64)
     order = order_by_rank(ranks).tolist()
     return [Hit(DocId(rows[row][1].decode()), -float(ranks[row])) for row in order]
-
-
-# Fusion: several runs of the same queries become one.
 
 
 def fuse_reciprocal(runs: Sequence[Run], *, depth: int, k: float) -> Run:
@@ -225,8 +221,6 @@ def _fuse(runs: Sequence[Run], depth: int, shares: Callable[[Sequence[Hit]], lis
         fused[query] = best_hits(scores, depth)
     return fused
 
-
-# Runs as files: the MS MARCO form and the TREC form, plain or compressed.
 
 RunForm = Literal["msmarco", "trec"]
 

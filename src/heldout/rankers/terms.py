@@ -1,4 +1,8 @@
-"""Counts of terms as sparse matrices, and the scoring of all queries against them."""
+"""Ranking by terms: from text to terms, their counts as sparse matrices, and models over them.
+
+Terms are words, the parts of identifiers, stems, and character n-grams. The models are query
+likelihood (a document is as good as its word model explains the query) and TF-IDF with the cosine.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +17,6 @@ from scipy.sparse import csr_array, diags_array
 from heldout.errors import SetupError
 from heldout.ids import DocId, QueryId
 from heldout.rankers.run import Hit, Run, Task, rank_scores
-
-# From text to terms: words, the parts of identifiers, stems, and character n-grams.
 
 Tokeniser = Callable[[str], list[str]]
 
@@ -231,8 +233,6 @@ def rank_products(
     return run
 
 
-# Query likelihood: a document is as good as its word model explains the query.
-
 _MOST = 1_000_000.0
 
 
@@ -303,9 +303,6 @@ def _collection_model(counts: csr_array) -> NDArray[np.float64]:
 
 def _lengths(counts: csr_array) -> NDArray[np.float64]:
     return np.asarray(counts.sum(axis=1), dtype=np.float64)
-
-
-# TF-IDF with the cosine, over words or over character n-grams.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

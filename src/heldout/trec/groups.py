@@ -1,10 +1,11 @@
-"""Groups that a measure of fairness or a view asks for: of documents, of queries, one of queries.
+"""Groups that a measure of fairness or a view asks for, and candidates of a re-ranking run.
 
-Three small files, with tabs between columns:
+Small files, with tabs between columns:
 
 - document groups: `document<TAB>group`, or a weight as third column;
 - facets: `query<TAB>group`;
-- a list of queries: one id in each line.
+- a list of queries: one id in each line;
+- official candidates: per query the documents that may be ordered.
 """
 
 import re
@@ -20,8 +21,6 @@ from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
 from heldout.trec.scanning.plain import hash_documents
 from heldout.trec.text import check_line
-
-# Official candidates: per query the documents that a re-ranking run may order.
 
 _TOP1000 = 4
 _DOCUMENT_COLUMN = {2: 1, 3: 1, 6: 2}

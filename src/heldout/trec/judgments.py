@@ -1,7 +1,9 @@
-"""Labels of several judges in one file: query, judge, document, grade; four columns.
+"""Labels of several judges: preferences between two items, and grades with the judge's name.
 
-It is the form of qrels, with a name in the column that qrels leave empty: one line for each label
-that each judge gave.
+Preferences have four columns between blanks: query, item A, item B, the preferred one. Items are
+documents, or systems where people judged whole result lists. Grades of several judges have the
+columns of qrels, with the judge's name in the column that qrels leave empty: one line for each
+label that each judge gave.
 """
 
 from collections.abc import Mapping
@@ -12,10 +14,6 @@ from heldout.errors import Problem
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
 from heldout.trec.text import check_line, parse_integer
-
-# Preference judgments: query, item A, item B, the preferred one; four columns between blanks.
-#
-# Items are documents, or systems where people judged whole result lists.
 
 _COLUMNS = 4
 

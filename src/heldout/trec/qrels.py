@@ -1,9 +1,13 @@
 """Judgments: query, iteration, document, grade; one format for TREC and MS MARCO.
 
 The second column is ignored (`0`, `Q0`, or a judging round as in TREC-COVID), but for `pseudo`:
-such a label was made by a system, and whoever reads it is told. Grades are whole numbers and stay
-as they are: 0 is a judgment and not relevance, negative grades are kept. A file whose grades are
+such a label was made by a system, and whoever reads it is warned. Grades are whole numbers and stay
+as they are: 0 is a judgment and not relevance, negative grades remain. A file whose grades are
 all 0 beside numbers in the second column has the two swapped, and is refused.
+
+A scan sees a run through one set of judgments. To see it through many in one pass (`JointGrades`),
+each judged document gets a code that stands for its grades in all of them; afterwards codes become
+the grades of one again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,12 +32,6 @@ from heldout.trec.text import (
     names_query,
     parse_integer,
 )
-
-# Several labels of the same queries, seen in one pass over a run.
-#
-# A scan sees a run through one set of judgments. To see it through many, each judged document gets
-# a code that stands for its grades in all of them; afterwards codes become the grades of one
-# again.
 
 _UNJUDGED = np.iinfo(np.int64).min
 

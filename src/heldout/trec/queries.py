@@ -1,4 +1,7 @@
-"""Queries and topics: `id<TAB>text`, or TREC topics in their two dialects."""
+"""Queries and topics: `id<TAB>text`, or TREC topics in two dialects.
+
+The dialects are XML `<topic number="1">`, and `<top>` as in the first TRECs.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -11,8 +14,6 @@ from heldout.ids import Digest
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader
 from heldout.trec.text import check_line, names_query
-
-# TREC topics in two dialects: XML `<topic number="1">`, and `<top>` as in the first TRECs.
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)(?:\s[^<>]*)?>", re.ASCII)
 _LABELS = {

@@ -1,4 +1,4 @@
-"""A run's text as rows: its form, its columns, and the bytes that no row may hold."""
+"""A run's text as rows: its format, its columns, and what may be wrong with one query's rows."""
 
 import re
 from collections import Counter
@@ -204,8 +204,6 @@ def _columns_hint(tokens: Sequence[bytes], form: Form) -> str:
         return "ids and run tags have no spaces"
     return f"or {_LAYOUT['msmarco']}, as for MS MARCO, in every line"
 
-
-# What may be wrong with one query's rows: repeated documents, ranks, scores.
 
 _SCORES_DECIDE = "the rank column is not used: scores decide"
 _RANKS_DECIDE = "the score column is not used: ranks decide"

@@ -1,9 +1,11 @@
 """One pass over a run file: every problem with its line, and integers for the measures.
 
-A scanner finds queries and judged documents in the text; of the run itself nothing is kept but
+A scanner finds queries and judged documents in the text; of the run itself nothing remains but
 the places of judged documents and a signature. What a scanner marks as odd is looked at here
 again, and decided by code that all scanners share. A query's lines may stand apart in the file:
-then it is read again, all rows are gathered, and the same answer comes out.
+then it is read again, all rows are gathered in bounded memory, and the same answer comes out. Rows
+that do not fit go to a temporary database of SQLite, which nobody else can open and which is gone
+when it is closed.
 """
 
 from array import array
@@ -47,11 +49,6 @@ from heldout.trec.text import is_clean
 if TYPE_CHECKING:
     import sqlite3
 
-
-# Rows of a query that stand apart in a file, brought together in bounded memory.
-#
-# What does not fit goes to a temporary database of SQLite, which nobody else can open and which is
-# gone when it is closed.
 
 _IN_MEMORY = 1 << 22
 _CACHE_KIB = 4096

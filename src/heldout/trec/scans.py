@@ -1,4 +1,4 @@
-"""What a run must be like, and what one pass over it found."""
+"""What a run must be like, what one pass collects, and how deep it answers which queries."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -151,8 +151,6 @@ class Scan:
             raise InputError(p for p in self.problems if p.severity == "error")
         return self.answers
 
-
-# Which queries a run answers, and how deep, against what is expected of it.
 
 _MANY = 2  # fewer queries say nothing of a whole set
 
@@ -321,8 +319,6 @@ class Coverage:
         )
         return True
 
-
-# What accumulates over the queries of a run.
 
 _NONE = np.empty(0, dtype=np.int64)
 _USUAL = QueryFacts(first_rank=1, tied=0, tied_top=0, displaced_top=0, repeated_ranks=0)

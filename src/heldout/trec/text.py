@@ -1,4 +1,9 @@
-"""What a line of text may hold, the same for runs, qrels and queries."""
+"""Lines of text, the same for runs, qrels and queries: which characters, numbers and headings.
+
+Numbers are read strictly: what other tools read differently is not a number here. Python's `int`
+and `float` also take `1_000`, digits of other scripts and blanks, C's `atof` takes `0x10` and reads
+`12abc` as 12. A file that means the same to everybody has none of these.
+"""
 
 import re
 from collections.abc import Sequence
@@ -9,8 +14,6 @@ from numpy.typing import NDArray
 
 from heldout.errors import Problem
 from heldout.trec.problems import show
-
-# Lines that name columns, where a row is expected: the usual first lines of other tools' files.
 
 LEFT_OUT = "the line names columns: take it out"
 """What to do about such a line."""
@@ -29,11 +32,6 @@ def names_query(cell: str | bytes) -> bool:
     text = cell.decode(errors="replace") if isinstance(cell, bytes) else cell
     return "".join(filter(str.isalnum, text.casefold())) in _NAMES
 
-
-# Numbers in text, read strictly: what other tools read differently is not a number here.
-#
-# Python's `int` and `float` also take `1_000`, digits of other scripts and blanks, C's `atof`
-# takes `0x10` and reads `12abc` as 12. A file that means the same to everybody has none of these.
 
 BadScore = Literal["score-nan", "score-infinite", "score-not-a-number"]
 

@@ -1,6 +1,11 @@
-"""The first documents of each query of a run, by id: what pools are made of.
+"""The first documents of each query of a run, and where a run lists certain documents.
 
-The scan decides what comes first; it keeps hashes. A second reading finds the ids they belong to.
+`tops` are by id: what pools are made of. The scan decides what comes first; it keeps hashes, and a
+second reading finds the ids they belong to. Orders break ties by id, as measures need it; whoever
+compares rankings wants documents of equal scores together (`tied_tops`).
+
+`Places` are all that any labels of certain documents can see of a run. A run read once can be
+scored on labels that are made later, as long as these are among the documents that were looked for.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -21,11 +26,6 @@ from heldout.trec.runs import scan_run
 from heldout.trec.scanning.plain import hash_documents
 from heldout.trec.scans import Signature
 from heldout.trec.text import check_line, is_regular
-
-# Where a run lists certain documents: all that any labels of them can see of it.
-#
-# A run read once can be scored on labels that are made later, as long as these are among the
-# documents that were looked for.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,10 +107,6 @@ def _see(places: Mapping[str, int], grades: Mapping[str, int], retrieved: int) -
         retrieved=retrieved,
     )
 
-
-# The first documents of each query of a run, those with equal scores together.
-#
-# An order breaks ties by id, as measures need it; whoever compares rankings wants to know of them.
 
 TiedTops = Mapping[str, tuple[tuple[str, ...], ...]]
 """Query -> groups of documents with equal scores, the best first, ids sorted within a group."""

@@ -1,8 +1,9 @@
 """Published checkpoints by short name, and the loading of any checkpoint without surprises.
 
 A checkpoint is a short name of the table, a name under which somebody published it, or a folder.
-A short name goes before a folder of that name in the folder where one stands: `./monot5`.
-Code that lies beside weights is never run, and pickled weights are read as tensors only.
+A short name goes before a folder of that name in the folder where one stands: `./monot5`. Weights
+lie in one file or in several with an index, as safetensors or pickled. Code that lies beside
+weights is never run, and pickled weights are read as tensors only.
 """
 
 import hashlib
@@ -20,11 +21,6 @@ from numpy.typing import NDArray
 from heldout.errors import HeldoutError, InputError, Problem, printable
 from heldout.ids import Digest
 from heldout.rankers.neural.devices import import_neural
-
-# The files of a checkpoint, before any class of a library reads them.
-#
-# A checkpoint is a folder or a published name. Weights lie in one file or in several with an
-# index, as safetensors or pickled; pickled ones are read as tensors only.
 
 _PRETRAINING = (
     "cls.",

@@ -1,6 +1,7 @@
-"""Cross-encoders: query and document read together by one model, which says how relevant.
+"""Cross-encoders: query and documents read together by one model, which says how relevant.
 
-Two kinds: `bert`, a classifier over the pair, and `monot5`, a T5 that answers in one word.
+Three kinds: `bert`, a classifier over the pair; `monot5`, a T5 that answers in one word; and duoT5,
+asked of all ordered pairs of documents which of the two answers the query better.
 """
 
 import hashlib
@@ -37,8 +38,6 @@ from heldout.rankers.neural.devices import (
     map_batches,
 )
 from heldout.rankers.run import TextPair
-
-# What a T5 re-ranker is asked, and the tokens of its answer.
 
 AnswerName = Literal["true", "yes", "sim"]
 """What a T5 says of a relevant document."""
@@ -483,9 +482,6 @@ def _keep_float32(head: Any, torch: Any) -> None:
             return forward(features.float())
 
     head.forward = exact
-
-
-# duoT5: which of two documents answers the query better, asked for all ordered pairs.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,10 @@
-"""Dense retrieval: documents and queries as single vectors of a sentence encoder."""
+"""Dense retrieval: documents and queries as single vectors of a sentence encoder.
+
+Most encoders say in modules.json how vectors come out of tokens. A folder without it is a bare
+model, whose tokens are averaged; where its weights hold a layer that an average would leave out,
+the vectors would be others than those that were trained, so it is refused, unless the layout is
+known.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -38,13 +44,6 @@ from heldout.rankers.neural.devices import (
 )
 from heldout.rankers.neural.vectors import Encoding, encode_all
 from heldout.rankers.run import Run, Task, TextPair, rank_scores
-
-# How sentence encoders are published, and what makes each whole.
-#
-# Most say in modules.json how vectors come out of tokens. A folder without it is a bare model,
-# whose tokens are averaged; where its weights hold a layer that an average would leave out, the
-# vectors would be others than those that were trained, so it is refused, unless the layout is
-# known.
 
 _MODULES = "modules.json"
 

@@ -1,6 +1,9 @@
 """Late interaction (ColBERT): a vector per token, and for each of the query's its best partner.
 
-How checkpoints lie is in `colbert_layouts`.
+ColBERTs are published in two layouts, with a linear layer over token vectors: that of ColBERT
+itself (`linear.weight` beside the weights of the encoder, settings in `artifact.metadata`) and that
+of PyLate (a folder per linear layer named by `modules.json`, settings in
+`config_sentence_transformers.json`).
 """
 
 import hashlib
@@ -39,12 +42,6 @@ from heldout.rankers.neural.devices import (
 )
 from heldout.rankers.neural.vectors import Encoding, Vectors, encode_all
 from heldout.rankers.run import Run, Task, TextPair, rank_scores
-
-# How ColBERTs are published: the linear layer over token vectors, and how texts are framed.
-#
-# Two layouts: that of ColBERT itself (`linear.weight` beside the weights of the encoder, settings
-# in `artifact.metadata`) and that of PyLate (a folder per linear layer named by `modules.json`,
-# settings in `config_sentence_transformers.json`).
 
 SHORTEST = 8
 """Tokens that a text has room for at least."""

@@ -3,7 +3,9 @@
 The loop is plain: batches in the order of the sequence, AdamW, a learning rate that rises over
 the first steps and then falls, gradients cut at a norm. What it does depends on nothing but the
 model, the triples and the settings, so a training that was killed goes on from its last state
-(`training_state`) to the same weights; bit for bit on the same machine with as many threads.
+to the same weights; bit for bit on the same machine with as many threads. The state on disk is
+whole or absent, in torch's own format, and read without its pickles, so that a state somebody else
+gave away runs nothing.
 
 The pointwise loss of a BERT is the published one. monoT5 was published with cross entropy over the
 whole vocabulary; here it is over the two answers alone, which are all that scores are made of, so
@@ -28,11 +30,6 @@ from heldout.ids import Digest
 from heldout.rankers.neural.cross_encoder import CrossEncoder
 from heldout.rankers.neural.devices import import_neural
 from heldout.rankers.run import TextPair
-
-# The state of a training on disk: whole or absent, and of no other training.
-#
-# The file is torch's own form, read without its pickles, so that a state somebody else gave away
-# runs nothing.
 
 
 def write_state(path: Path, state: Mapping[str, Any]) -> None:

@@ -4,6 +4,10 @@ A new collection has few labels or none, so a difference of means says little: w
 which gains the labels rule out and which they cannot see. Two intervals are taken, since neither
 is right for every small sample, and a verdict needs both. Source: msmarco-benchmarking-2021,
 section 6, asks for such a playbook; the rules are ours.
+
+Labels that annotators chose from one system's top results leave out what that system missed
+(survivorship-bias-2022), and any comparison on them favours it. A run's own ranks of the labels
+are a hint of that: no relevant document stands where nobody looked.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,12 +29,6 @@ from heldout.stats.power import detectable_difference, queries_needed
 from heldout.stats.resampling import mean_interval
 from heldout.stats.tests import run_test
 from heldout.trec.ranking import JudgedRanking
-
-# Labels beside a collection and a run: do they fit, and where do the relevant documents stand?
-#
-# Labels that annotators chose from one system's top results leave out what that system missed
-# (survivorship-bias-2022), and any comparison on them favours it. A run's own places of the labels
-# are a hint of that: no relevant document stands where nobody looked.
 
 Labels = Mapping[QueryId, Mapping[DocId, int]]
 """Grade by query and document."""

@@ -1,11 +1,21 @@
 """Archives: gzip, bzip2 and zstd as text in even pieces, or a refusal that says why.
 
-An archive is told by its content, never by its name. It is one or more members of one kind and
-nothing else: cut short, damaged or followed by anything, it is refused. Archives of other kinds
-are refused by name, also where they stand in one of these.
+An archive is recognised by its content, never by its name. It is one or more members of one kind
+and nothing else: cut short, damaged or followed by anything, it is refused. Archives of other kinds
+are refused by name, also where they stand in one of these. zstd is read one frame at a time, in
+pieces of bounded size; frames without text are skipped.
 
 Accelerators decide nothing. Whatever one of them finds odd, the archive is read again with the
 standard library, which skips what was given out already and says what is wrong, if anything is.
+
+bzip2 is read by lbzip2, which uses all cores, in a child process that is fed by a thread. lbzip2
+silently leaves out whatever follows the last member (2.5, measured), which we refuse. So one more
+member is fed after the last byte of the file, with a secret in it: the secret ends the output if
+and only if all before it was members, each whole. rapidgzip (0.16.1), the other fast decoder, stays
+out: it leaves out trailing bytes as well, but reads the file by itself, so nothing can be fed after
+them; it does not compare the checksum of a whole member, so that blocks may be missing; it writes
+its warnings to our stderr; and with two threads it takes 27 MB of this process, which has 64 MB for
+everything.
 """
 
 import bz2
@@ -28,17 +38,6 @@ from heldout.errors import InputError, SetupError
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.problems import show
 from heldout.trec.reading.sources import Received, refusal
-
-# bzip2 by lbzip2, which uses all cores, in a child process that is fed by a thread.
-#
-# lbzip2 silently leaves out whatever follows the last member (2.5, measured), which we refuse. So
-# one more member is fed after the last byte of the file, with a secret in it: the secret ends the
-# output if and only if all before it was members, each whole.
-#
-# rapidgzip (0.16.1), the other fast decoder, stays out: it leaves out trailing bytes as well, but
-# reads the file by itself, so nothing can be fed after them; it does not compare the checksum of a
-# whole member, so that blocks may be missing; it writes its warnings to our stderr; and with two
-# threads it takes 27 MB of this process, which has 64 MB for everything.
 
 _SECRET = 32
 _READ = 1 << 20
@@ -134,8 +133,6 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
         fcntl.fcntl(pipe, _F_SETPIPE_SZ, _READ)
     return pipe
 
-
-# How archives begin: those that are read, and those that are only named.
 
 MAGIC_BYTES: Final = 10
 """As many bytes tell each kind that is read."""
@@ -524,8 +521,6 @@ def _fed(member: Decoder, data: bytes, kind: Kind, path: str) -> Iterator[bytes]
             hint="copy or compress the file again",
         ) from error
 
-
-# zstd: one frame at a time, in pieces of bounded size; those without text are skipped.
 
 _WINDOW = 1 << 27
 _BLOCK = 1 << 17

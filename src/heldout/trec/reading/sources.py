@@ -14,12 +14,6 @@ from typing import BinaryIO, Protocol
 from heldout.errors import InputError, Problem
 from heldout.ids import Digest
 
-# The C library's allocator, told to keep what is freed.
-#
-# Text passes through in pieces of 1 MiB, each freed soon after it was made. By default glibc gives
-# some of them back to the kernel, which fills them with zeros when they are asked for again: for a
-# run of full size a tenth to a fifth of the time.
-
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8  # malloc.h
 _KEPT = 1 << 24
 

@@ -1,8 +1,8 @@
 """Text out of received bytes: unpacked, limited, checked, in blocks of whole lines.
 
-A stream is read once, forwards, so it may come out of a decrypting pipe. Nothing is trusted:
-sizes, ratios and line lengths are limited, and what comes out does not depend on how the bytes
-arrived or on who unpacked them.
+A stream is read once, forwards, so it may come out of a decrypting pipe; a thread reads ahead.
+Nothing is trusted: sizes, ratios and line lengths are limited, and what comes out does not depend
+on how the bytes arrived or on who unpacked them.
 """
 
 from collections.abc import Generator, Iterator
@@ -20,8 +20,6 @@ from heldout.ids import Digest
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.reading.archives import Kind, even, find_kind, unpack
 from heldout.trec.reading.sources import Readable, Received, refusal
-
-# Reading ahead: an iterator runs in a thread of its own while its items are used.
 
 T = TypeVar("T")
 

@@ -1,4 +1,14 @@
-"""The scanner that all others are held to: plain Python, nothing answered at once."""
+"""The scanner that all others are held to, what a scanner returns, and the hash of ids.
+
+A scanner cuts text into segments: neighbouring rows of one query, with any lines between or
+behind them that are no rows. What is regular it answers at once. What is odd it only marks; what
+that means is decided elsewhere, by code that all scanners share. The plain scanner answers nothing
+at once.
+
+The hash has 64 bits and is the same on every machine and in every scanner. It separates ids for
+comparing runs later and protects against nobody: two ids with one hash can be made. The compiled
+scanner computes the same in `_scan_core.h`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,11 +16,6 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-# A 64-bit hash of ids, the same on every machine and in every scanner.
-#
-# It tells ids apart for comparing runs later and is no protection against anybody: who wants two
-# ids with one hash can make them. The compiled scanner computes the same in `_scan_core.h`.
 
 _WORD = 8
 _SHORT = 64
@@ -58,12 +63,6 @@ def _hash_filled(documents: Sequence[bytes], lengths: NDArray[np.uint64]) -> NDA
     finished: NDArray[np.uint64] = hashes ^ (hashes >> np.uint64(33))
     return finished
 
-
-# What a scanner says of a text: where queries stand in it, and integers.
-#
-# A scanner cuts text into segments: neighbouring rows of one query, with any lines between or
-# behind them that are no rows. What is regular it answers at once. What is odd it only marks; what
-# that means is decided elsewhere, by code that all scanners share.
 
 BROKEN: Final = 1
 """Something that only reading line by line can tell: the segment's other integers mean nothing."""
