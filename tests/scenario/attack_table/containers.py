@@ -16,7 +16,7 @@ def attacks() -> Iterator[Attack]:
         ("a run that unpacks a thousandfold", "test_a_bomb_is_refused_by_its_ratio"),
     ):
         yield streams.one(name, test, tries="to fill memory", becomes="refused as `archive-bomb`")
-    yield Group(family=FAMILY, module="store/test_store_zipped.py").one(
+    yield Group(family=FAMILY, module="files/test_store_zipped.py").one(
         "a board's archive of many small members that unpack a thousandfold",
         "test_a_hostile_zip",
         tries="to fill a disk from 75 MB",
@@ -37,7 +37,7 @@ def attacks() -> Iterator[Attack]:
         becomes="refused; no byte is written to a disk",
         prefix="a tarball: ",
     )
-    zipped = Group(family=FAMILY, module="store/test_store_zipped.py")
+    zipped = Group(family=FAMILY, module="files/test_store_zipped.py")
     yield from zipped.cases(
         "test_a_hostile_zip",
         "a zip bomb",

@@ -31,8 +31,8 @@ def attacks() -> Iterator[Attack]:
         tries="to stop a publication",
         becomes="the event stands, the page follows",
     )
-    hostile = Group(family=FAMILY, module="store/test_forge_hostile.py")
-    passing = Group(family=FAMILY, module="store/test_forge_passing.py")
+    hostile = Group(family=FAMILY, module="board/test_forge_hostile.py")
+    passing = Group(family=FAMILY, module="board/test_forge_passing.py")
     yield from hostile.cases(
         "test_nonsense_is_refused_in_one_line",
         "a page of HTML",

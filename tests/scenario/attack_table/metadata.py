@@ -84,7 +84,7 @@ def attacks() -> Iterator[Attack]:
 
 
 def _words() -> Iterator[Attack]:
-    comment = Group(family=FAMILY, module="store/test_forge_comment.py")
+    comment = Group(family=FAMILY, module="board/test_forge_comment.py")
     yield comment.one(
         "Markdown in a comment",
         "test_nobodys_text_is_anything_but_code",
@@ -97,14 +97,14 @@ def _words() -> Iterator[Attack]:
         tries="to merge or close by `/merge`",
         becomes="no line begins with it",
     )
-    pages = Group(family=FAMILY, module="site/test_site_hostile.py")
+    pages = Group(family=FAMILY, module="board/test_site_hostile.py")
     yield pages.one(
         "any text on the page of an entry",
         "test_no_text_changes_the_page_of_an_entry",
         tries="to become an element",
         becomes="the page has the elements of a harmless one",
     )
-    yield Group(family=FAMILY, module="preferences/test_csv_cells.py").one(
+    yield Group(family=FAMILY, module="judging/test_csv_cells.py").one(
         "any text in the CSV",
         "test_no_part_of_a_cell_starts_a_formula",
         tries="to be computed by a spreadsheet",

@@ -35,7 +35,7 @@ def attacks() -> Iterator[Attack]:
         tries="to read that query's label from the outcomes of neighbours",
         becomes="what is published is the same, whichever the label is",
     )
-    yield Group(family=FAMILY, module="pipeline/test_measuring.py").one(
+    yield Group(family=FAMILY, module="board/test_measuring.py").one(
         "one exchanged query, over several events and beside third entries",
         "test_a_probe_s_outcomes_are_the_same_whichever_the_label_is",
         tries="to read that query's label from differences and sums of counts",

@@ -156,7 +156,7 @@ def _registration_requests() -> Iterator[Attack]:
             tries="to pass for a registration in a pull request",
             becomes=f"refused as `{code}`, on the forge too",
         )
-    yield Group(family=FAMILY, module="store/test_forge_registrations.py").one(
+    yield Group(family=FAMILY, module="board/test_forge_registrations.py").one(
         "a registration whose request was closed",
         "test_an_open_registration_is_taken_in_and_answered_once_and_a_closed_one_is_not",
         tries="to be taken in though the request was withdrawn",

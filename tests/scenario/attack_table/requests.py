@@ -303,19 +303,19 @@ def _bombs(branches: Group) -> Iterator[Attack]:
 
 
 def _around_requests() -> Iterator[Attack]:
-    yield Group(family=FAMILY, module="store/test_forge_hostile.py").one(
+    yield Group(family=FAMILY, module="board/test_forge_hostile.py").one(
         "a title with shell characters and escapes",
         "test_a_title_with_shell_characters_and_escapes_is_text",
         tries="to be run, or obeyed by a terminal",
         becomes="text, escaped and cut",
     )
-    yield Group(family=FAMILY, module="store/test_forge_workflows.py").one(
+    yield Group(family=FAMILY, module="board/test_forge_workflows.py").one(
         "a title for the workflow's shell",
         "test_no_text_of_the_request_gets_into_a_shell",
         tries="to be run where the form is checked",
         becomes="no text of a request is in a workflow's commands",
     )
-    fetch = Group(family=FAMILY, module="store/test_forge_fetch.py")
+    fetch = Group(family=FAMILY, module="board/test_forge_fetch.py")
     yield fetch.one(
         "a reply that is a link elsewhere",
         "test_a_reply_that_is_a_link_elsewhere_leaves_its_target_alone",
@@ -328,7 +328,7 @@ def _around_requests() -> Iterator[Attack]:
         tries="to have a file written elsewhere",
         becomes="refused",
     )
-    yield Group(family=FAMILY, module="store/test_forge_fetch.py").one(
+    yield Group(family=FAMILY, module="board/test_forge_fetch.py").one(
         "a copy of somebody's request",
         "test_a_copied_request_comes_after_its_original_and_both_are_answered",
         tries="to take the answer away from the request that it copies",

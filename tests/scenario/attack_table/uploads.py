@@ -10,7 +10,7 @@ FAMILY = "Uploads and connections"
 
 
 def attacks() -> Iterator[Attack]:
-    folder = Group(family=FAMILY, module="store/test_uploads.py")
+    folder = Group(family=FAMILY, module="board/test_uploads.py")
     pages = Group(family=FAMILY, module="web/test_upload_pages.py")
     lines = Group(family=FAMILY, module="web/test_connections.py")
     inbox = Group(family=FAMILY, module="scenario/test_hostile_branches.py")

@@ -18,7 +18,7 @@ from chromium import AXE, SCREENS
 pytestmark = pytest.mark.browser
 browser = chromium.browser
 
-SAMPLES = Path(__file__).parents[1] / "site" / "sample_boards.py"
+SAMPLES = Path(__file__).with_name("sample_boards.py")
 PAPER = {"light": "rgb(252, 252, 250)", "dark": "rgb(21, 24, 27)"}
 PAGES = ("busy", "empty", "one", "hostile", "crowded", "trusted", "announced")
 

@@ -1,6 +1,6 @@
 """Boards of our own invention for the tests of the page, and a script that renders them.
 
-`python tests/site/sample_boards.py OUT` writes each board as OUT/NAME/leaderboard/.
+`python tests/board/sample_boards.py OUT` writes each board as OUT/NAME/leaderboard/.
 """
 
 import hashlib
