@@ -26,7 +26,7 @@ from sample_boards import (
 )
 
 from heldout.board.log.events import parse_time
-from heldout.board.site.feed import FEED, format_feed
+from heldout.board.site.exports import FEED, format_feed
 from heldout.board.site.render import render_board
 from heldout.board.standings.standings import Row, Standings
 

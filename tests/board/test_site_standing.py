@@ -22,10 +22,9 @@ from sample_boards import (
 from heldout.board.log.measured import Figures, Measured, Ranges
 from heldout.board.rules.spec import Policy, QuerySet, Registration, Runs, View
 from heldout.board.site.figures import make_figures
-from heldout.board.site.pages import make_board_page
+from heldout.board.site.pages import make_board_page, say_standing
 from heldout.board.site.rows import make_columns, make_row, public_rows
 from heldout.board.site.rules import list_downloads, list_rules, list_steps
-from heldout.board.site.sentences import say_standing
 from heldout.board.site.words import plain
 from heldout.board.standings.standings import Row, Standings
 

@@ -29,8 +29,7 @@ from heldout.board.scores.session import (
 )
 from heldout.board.scores.trusting import measure_due
 from heldout.board.site.render import render_board
-from heldout.board.site.rules import BoardFacts, SetFacts
-from heldout.board.site.trust import list_trust
+from heldout.board.site.rules import BoardFacts, SetFacts, list_trust
 from heldout.board.standings.seasons import current_standings, list_seasons
 from heldout.board.standings.standings import Standings, project
 from heldout.board.store.git import AS_IT_IS, ATTRIBUTES, Author

@@ -9,6 +9,7 @@ from decimal import Decimal
 from heldout.board.log.events import format_time
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.site.columns import COLUMNS, Column, full_text
+from heldout.board.site.confidence import OutcomeRow, figures_file, list_neighbours
 from heldout.board.site.pages import Frame, make_frame
 from heldout.board.site.rows import (
     ANONYMOUS,
@@ -20,7 +21,6 @@ from heldout.board.site.rows import (
     public_rows,
 )
 from heldout.board.site.rules import BoardFacts
-from heldout.board.site.trust import OutcomeRow, figures_file, list_neighbours
 from heldout.board.site.words import clean, count, safe_link
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words

@@ -1,22 +1,59 @@
-"""The standings as CSV and JSON: the rows of the page, for programs and spreadsheets."""
+"""The standings for programs: CSV, JSON, and the board's news as an Atom feed (RFC 4287).
+
+All of it follows from the rows of the page, so it says nothing that the page does not say, and of
+an embargoed entry no more than the table does.
+"""
 
 import csv
 import io
-from datetime import UTC, datetime
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import msgspec
 
+from heldout.board.log.events import format_time
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.site.columns import COLUMNS, ENTRY, RESULT, STATED
-from heldout.board.site.finals import final_cells, final_json
-from heldout.board.site.rows import ViewColumn, make_columns, public_rows, released
-from heldout.board.site.words import clean
-from heldout.board.standings.standings import Row, Standings
+from heldout.board.site.rows import (
+    TableRow,
+    ViewColumn,
+    make_columns,
+    make_row,
+    name_entry,
+    public_row,
+    public_rows,
+    released,
+)
+from heldout.board.site.rules import BoardFacts
+from heldout.board.site.words import clean, count, safe_link
+from heldout.board.standings.standings import Row, Standings, best_so_far
 from heldout.files.csv import defuse
 
 _SCHEMA = 1
 """Of leaderboard.json, and of the files of seasons and views, which have the same shape."""
+
+FEED = "feed.xml"
+"""Its file in `leaderboard/`."""
+
+_ATOM = "http://www.w3.org/2005/Atom"
+_MOST = 100
+
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "heldout")
+
+_WORDS = {
+    "entry": "New entry",
+    "best": "New best",
+    "baseline": "New baseline",
+    "reveal": "Revealed",
+    "correction": "Corrected",
+    "view": "Scored on a new view",
+    "scores": "Scores published",
+    "final": "Winner of the final",
+}
 
 
 def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
@@ -26,7 +63,7 @@ def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
     of a final its scores are the last column.
     """
     views = make_columns(spec)
-    final = final_cells(standings)
+    final = _final_cells(standings)
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\r\n")
     head = [
@@ -65,7 +102,7 @@ def format_json(standings: Standings, spec: BoardSpec) -> bytes:
             _json_row(row, views, over=_is_over(row, spec, standings.as_of))
             for row in public_rows(standings)
         ],
-        **final_json(standings, spec),
+        **_final_json(standings, spec),
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
@@ -116,3 +153,208 @@ def _why_no_score(row: Row, view: ViewColumn, *, over: bool) -> str:
     nothing = view.primary or not row.scores  # before the day on which all scores are published
     withheld = row.not_above.get(view.key, "") or (row.unranked if nothing else "")
     return withheld or ("the old board gave none" if row.imported else "not scored on this view")
+
+
+def _final_cells(standings: Standings) -> Mapping[str, str]:
+    """Finalist -> score on the final view; empty before the opening."""
+    opened = None if standings.final is None else standings.final.opened
+    return {} if opened is None else opened.scores
+
+
+def _final_json(standings: Standings, spec: BoardSpec) -> dict[str, Any]:
+    """The key `final` of leaderboard.json, where finalists are named; else nothing."""
+    final, view = standings.final, spec.finalists_view
+    if final is None or view is None:
+        return {}
+    opened = final.opened
+    told: dict[str, Any] = {
+        "view": view.name,
+        "measure": view.measure,
+        "finalists": list(final.finalists),
+    }
+    if opened is not None:
+        told |= {
+            "opened": format_time(opened.at),
+            "scores": {n: msgspec.Raw(text.encode()) for n, text in opened.scores.items()},
+            "queries": opened.queries,
+            "best": opened.best,
+            "clearly_below": list(opened.below),
+            "winner": opened.winner,
+            "luck": msgspec.Raw(opened.luck.encode()) if opened.luck else None,
+        }
+    return {"final": told}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Item:
+    """One piece of news.
+
+    Attributes:
+        when: the moment that it is news of, UTC.
+        about: what happened, said the same in every feed that ever holds it; its id comes of it.
+        kind: a key of `_WORDS`, as the feed's category.
+        row: the entry; the best of them where it is news of several.
+        why: the organisers' reason, or "".
+        entries: how many entries it is news of together; 1 for one of its own.
+        final: the entry's score on the final view, where it is news of that; else "".
+    """
+
+    when: datetime
+    about: str
+    kind: str
+    row: TableRow
+    why: str = ""
+    entries: int = 1
+    final: str = ""
+
+    @property
+    def title(self) -> str:
+        """One line: what happened, to what, at which score."""
+        named = name_entry(self.row).text
+        score = self.final or self.row.primary.text
+        told = f"{named}, {score}" if score else named
+        if self.kind == "scores":
+            return f"{_WORDS[self.kind]}: {count(self.entries, 'entry', 'entries')}, best {told}"
+        return f"{_WORDS[self.kind]}: {told}"
+
+    @property
+    def summary(self) -> str:
+        """The rest in plain words."""
+        row = self.row
+        score = row.primary
+        standing = f"{score.column.title} {score.text}" if score.text else row.unranked
+        standing += f" ± {score.spread}, {row.seeds}" if score.spread else ""
+        if self.kind == "scores":
+            return f"The last day is over, and all scores are shown; the best is {row.id}"
+        said = (self.why, standing, row.type, f"submitted on {row.day_words}", f"id {row.id}")
+        return "; ".join(filter(None, said))
+
+
+def format_feed(
+    boards: Sequence[tuple[Standings, BoardSpec]], spec: BoardSpec, facts: BoardFacts
+) -> bytes:
+    """The newest hundred pieces of news as an Atom document, the latest first.
+
+    Ids are UUIDs of the board's name, the entry and what happened, so they outlive a change of
+    the address (RFC 4287, section 4.2.6).
+
+    Args:
+        boards: each season's standings with its rules, the latest first; one pair for a board
+            without seasons.
+        spec: the rules of the board.
+        facts: its addresses; without a home, links are relative to the feed.
+
+    Returns:
+        XML in UTF-8, dated by its newest item: it stays as it is until something happens.
+    """
+    items = {item.about: item for pair in reversed(boards) for item in _items(*pair)}
+    newest = sorted(items.values(), key=lambda i: (i.when, i.about), reverse=True)[:_MOST]
+    home = safe_link(facts.home).rstrip("/")
+    base = f"{home}/" if home else ""
+    root = _feed_head(spec, base, updated=newest[0].when if newest else _midnight(spec.opens))
+    for item in newest:
+        _add_item(root, item, base, board=spec.name)
+    ET.indent(root)
+    text: bytes = ET.tostring(root, "utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _items(standings: Standings, spec: BoardSpec) -> Iterator[_Item]:
+    rows, columns = public_rows(standings), make_columns(spec)
+    ranked = [row for row in rows if not row.unranked]
+    records = best_so_far(ranked, columns[0].key, bar=spec.baselines.bar)
+    best = {row.id for row in records if spec.kind == "sequential"}
+    for row in rows:
+        line = make_row(row, columns)
+        kind = "baseline" if row.baseline else "best" if row.id in best else "entry"
+        yield _Item(when=row.published, about=f"published {row.id}", kind=kind, row=line)
+        if _was_revealed(row):
+            moment = _midnight(row.embargo_until or row.published.date())
+            yield _Item(when=moment, about=f"revealed {row.id}", kind="reveal", row=line)
+        for number, (when, why) in enumerate(row.errata, 1):
+            about = f"corrected {row.id} {number}"
+            kind = "view" if when in row.added else "correction"
+            yield _Item(when=when, about=about, kind=kind, row=line, why=clean(why))
+    yield from _scores_told(ranked, columns, standings.as_of.date(), spec)
+    yield from _finals(standings, columns)
+
+
+def _finals(standings: Standings, columns: tuple[ViewColumn, ...]) -> Iterator[_Item]:
+    """Each opening of a final; of a second one the reason says why."""
+    lines = {row.id: make_row(public_row(row), columns) for row in standings.finalists}
+    openings = () if standings.final is None else standings.final.openings
+    for number, one in enumerate(openings, 1):
+        yield _Item(
+            when=one.at,
+            about=f"final {number}",
+            kind="final",
+            row=lines[one.winner],
+            why=clean(one.why),
+            final=one.scores[one.winner],
+        )
+
+
+def _scores_told(
+    ranked: Sequence[Row], columns: tuple[ViewColumn, ...], today: date, spec: BoardSpec
+) -> Iterator[_Item]:
+    """On a one-shot board, the moment from which all scores are shown."""
+    if spec.kind != "one-shot" or spec.closes is None or today <= spec.closes:
+        return
+    waited = [row for row in ranked if not row.baseline and row.published.date() <= spec.closes]
+    if waited:
+        yield _Item(
+            when=_midnight(spec.closes + timedelta(1)),
+            about="scores told",
+            kind="scores",
+            row=make_row(waited[0], columns),
+            entries=len(waited),
+        )
+
+
+def _was_revealed(row: Row) -> bool:
+    """Whether an embargo was still on when the entry was published, and is over."""
+    until = row.embargo_until
+    return not row.embargoed and until is not None and until > row.published.date()
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _feed_head(spec: BoardSpec, base: str, *, updated: datetime) -> ET.Element:
+    root = ET.Element("feed", xmlns=_ATOM)
+    _add(root, "id", _id(spec.name, "feed"))
+    _add(root, "title", clean(spec.title))
+    _add(root, "subtitle", clean(spec.task))
+    _add(root, "updated", format_time(updated))
+    _add(_add(root, "author"), "name", clean(spec.title))
+    _add(root, "link", rel="alternate", type="text/html", href=f"{base}index.html")
+    if base:
+        _add(root, "link", rel="self", type="application/atom+xml", href=f"{base}{FEED}")
+    return root
+
+
+def _add_item(root: ET.Element, item: _Item, base: str, *, board: str) -> None:
+    entry = _add(root, "entry")
+    _add(entry, "id", _id(board, item.about))
+    _add(entry, "title", item.title)
+    _add(entry, "updated", format_time(item.when))
+    _add(entry, "published", format_time(item.when))
+    whole = item.kind == "scores"  # news of the board and of no one team
+    who = item.row.identity
+    if who is not None and who.team and not whole:
+        _add(_add(entry, "author"), "name", who.team)
+    _add(entry, "category", term=item.kind)
+    page = f"{base}index.html" if whole else f"{base}entries/{item.row.page}"
+    _add(entry, "link", rel="alternate", type="text/html", href=page)
+    _add(entry, "summary", item.summary)
+
+
+def _add(parent: ET.Element, name: str, text: str = "", **attributes: str) -> ET.Element:
+    child = ET.SubElement(parent, name, attributes)
+    child.text = text or None
+    return child
+
+
+def _id(board: str, about: str) -> str:
+    return uuid.uuid5(_NAMESPACE, f"{board} {about}").urn

@@ -7,8 +7,7 @@ from decimal import Decimal
 from statistics import median
 
 from heldout.board.site.columns import COLUMNS, Column
-from heldout.board.site.rows import TableRow, ViewColumn, make_row, stars_of
-from heldout.board.site.sentences import name_entry
+from heldout.board.site.rows import TableRow, ViewColumn, make_row, name_entry, stars_of
 from heldout.board.site.words import Part, Phrase, count, join_names, phrase
 from heldout.board.standings.standings import Row, Standings, best_so_far
 from heldout.charts.plot import Names, Point, cost_spec, progress_spec, scatter_spec

@@ -231,7 +231,6 @@ _ENVIRONMENT = Environment(
     auto_reload=False,
 )
 
-
 ADDRESS = "/upload"
 """Where files are sent."""
 

@@ -1,4 +1,7 @@
-"""Pages to bytes: the same standings, rules and facts give the same files, byte for byte."""
+"""Pages to bytes: the same standings, rules and facts give the same files, byte for byte.
+
+The page of all seasons is made here: a table for each season, and all entries together.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -9,10 +12,14 @@ from typing import Any
 from urllib.parse import quote
 
 from heldout.board.rules.spec import BoardSpec, Season
+from heldout.board.site.confidence import (
+    RankingTrust,
+    figures_file,
+    format_figures,
+    make_ranking_trust,
+)
 from heldout.board.site.entries import EntryPage, make_entry_pages
-from heldout.board.site.exports import format_csv, format_json
-from heldout.board.site.feed import FEED, format_feed
-from heldout.board.site.listings import render_listings
+from heldout.board.site.exports import FEED, format_csv, format_feed, format_json
 from heldout.board.site.pages import BoardPage, Frame, make_board_page, make_frame
 from heldout.board.site.rows import (
     TableRow,
@@ -24,14 +31,18 @@ from heldout.board.site.rows import (
     public_rows,
 )
 from heldout.board.site.rules import BoardFacts
-from heldout.board.site.trust import RankingTrust, figures_file, format_figures, make_ranking_trust
+from heldout.board.site.sections import listing_files, rules_of
 from heldout.board.site.words import clean, count, file_stem, tie
-from heldout.board.standings.seasons import OverallRow, SeasonStandings, rank_overall
+from heldout.board.standings.seasons import (
+    OverallRow,
+    SeasonStandings,
+    listing_views,
+    rank_listed,
+    rank_overall,
+)
 from heldout.board.standings.standings import Standings
 from heldout.charts.axes import day_words
 from heldout.charts.svg import need
-
-# The page of all seasons: a table for each, and all entries together.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +211,7 @@ def render_board(
         "index.html": _render(environment, make_board_page(standings, here, facts)),
         "leaderboard.csv": format_csv(standings, here),
         "leaderboard.json": format_json(standings, here),
-        **render_listings(standings, here),
+        **_render_listings(standings, here),
         **_figures_file(standings),
         **_render_entries(environment, standings, here, facts),
     }
@@ -258,3 +269,14 @@ def _render(environment: Any, page: BoardPage | EntryPage | SeasonsPage) -> byte
 def _read(folder: str, name: str) -> bytes:
     room = "heldout.answers" if name == "heldout.css" else "heldout.board.site"
     return resources.files(room).joinpath(folder, name).read_bytes()
+
+
+def _render_listings(standings: Standings, spec: BoardSpec) -> dict[str, bytes]:
+    """CSV and JSON of each, below `leaderboard/`."""
+    files = {}
+    for view in listing_views(spec):
+        own, rules = rank_listed(standings, view), rules_of(spec, view)
+        table, document = listing_files(view)
+        files[table] = format_csv(own, rules)
+        files[document] = format_json(own, rules)
+    return files

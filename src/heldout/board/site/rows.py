@@ -1,4 +1,4 @@
-"""Rows of the table: what of a standings row may be shown, as words."""
+"""Rows of the table: a row of the standings in words, with its marks."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from heldout.board.log.measured import Measured
 from heldout.board.rules.parts import say_part
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.site.columns import STATED, Cell, make_cell
-from heldout.board.site.words import clean, count, file_stem, safe_link
+from heldout.board.site.words import Part, clean, count, file_stem, name, safe_link
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words
 from heldout.charts.labels import cut
@@ -23,8 +23,12 @@ ANONYMOUS = "Anonymous"
 """What an entry is called while an embargo hides who sent it."""
 
 _PIECE = re.compile(r"[(]?[^(,]+,?|[(,]")
+
 _MOST = 120  # characters of a name in a table or a sentence
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?", re.ASCII)
+
+STARS: Mapping[bool | None, str] = {True: "significant", False: "noise", None: ""}
+"""Whether a record was significant when it came -> its star."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -349,12 +353,6 @@ def _embargo(row: Row) -> Embargo | None:
     )
 
 
-# Stars, bars of ranges and the end of the lead group, on the rows of the table.
-
-STARS: Mapping[bool | None, str] = {True: "significant", False: "noise", None: ""}
-"""Whether a record was significant when it came -> its star."""
-
-
 def add_marks(rows: Sequence[TableRow], standings: Standings) -> tuple[TableRow, ...]:
     """The rows of the table with stars, bars of ranges and the end of the lead group.
 
@@ -396,3 +394,11 @@ def _find_lead_end(ranked: Sequence[TableRow]) -> str:
     leads = [row.span is not None and row.span[0] == 1 for row in ranked]
     size = leads.index(False) if False in leads else len(leads)
     return ranked[size - 1].id if 1 < size < len(ranked) and not any(leads[size:]) else ""
+
+
+def name_entry(row: TableRow) -> Part:
+    """An entry as a sentence calls it: its system, or that it is anonymous."""
+    href = f"entries/{row.page}"
+    if row.embargo is not None:
+        return Part(text="an anonymous entry", href=href)
+    return name(row.system, href)

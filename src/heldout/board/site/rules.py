@@ -1,20 +1,69 @@
-"""The rules of a board in words: from its board.toml, and nothing that is not there."""
+"""The rules of a board in words, how to take part, its files, and its audit trail.
 
-from collections.abc import Mapping, Sequence
+The audit trail is what the public log has of commitments, keys and finals: whoever has stored the
+first digest can hold the archive against it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
+from heldout.board.log.events import Entry
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec, Example, QuerySet
 from heldout.board.rules.template import draft_command
-from heldout.board.site.finals import say_final
 from heldout.board.site.rows import make_columns
-from heldout.board.site.trust import TrustLine
+from heldout.board.site.sections import say_final
 from heldout.board.site.words import clean, count, join_names, name, plain
 from heldout.charts.axes import day_words
 from heldout.ids import Digest
 
-# What a page says of a board that neither its standings nor its rules hold.
+_ORDERS = {
+    "msmarco": "Documents are ordered by the rank column; scores are not asked for.",
+    "trec": (
+        "Documents are ordered as trec_eval 10 does: by score as float64, ties by document id "
+        "descending. The rank column is ignored."
+    ),
+    "trec9": (
+        "Documents are ordered as trec_eval 9 does: by score as float32, ties by document id "
+        "descending. The rank column is ignored."
+    ),
+}
+
+_OPENED = {
+    "never": "Runs stay sealed for ever.",
+    "with-consent": (
+        "The runs of a team are opened too where its metadata say open_runs: true, which can be "
+        "changed until then."
+    ),
+    "always": "So are the runs of every entry: its metadata have to say open_runs: true.",
+}
+
+_MOST_NAMES = 5
+_TELLING = frozenset(("published", "baseline"))
+
+_SCORING = frozenset(("corrected", "reviewed"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustLine:
+    """One event that others can check the organisers by.
+
+    Attributes:
+        when: its time, `2026-11-20T17:10:00Z`.
+        when_words: its day, in words.
+        says: what happened.
+        why: the organisers' reason, in their words, or "".
+        digest: what was committed to, as a salted digest, or "".
+        event: its number in the public log.
+    """
+
+    when: str
+    when_words: str
+    says: str
+    why: str
+    digest: str
+    event: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,29 +130,6 @@ class Step:
     command: str
     does: str
     file: Download | None = None
-
-
-_ORDERS = {
-    "msmarco": "Documents are ordered by the rank column; scores are not asked for.",
-    "trec": (
-        "Documents are ordered as trec_eval 10 does: by score as float64, ties by document id "
-        "descending. The rank column is ignored."
-    ),
-    "trec9": (
-        "Documents are ordered as trec_eval 9 does: by score as float32, ties by document id "
-        "descending. The rank column is ignored."
-    ),
-}
-
-
-_OPENED = {
-    "never": "Runs stay sealed for ever.",
-    "with-consent": (
-        "The runs of a team are opened too where its metadata say open_runs: true, which can be "
-        "changed until then."
-    ),
-    "always": "So are the runs of every entry: its metadata have to say open_runs: true.",
-}
 
 
 def list_rules(
@@ -373,4 +399,79 @@ def _say_trophies(spec: BoardSpec) -> str:
     return (
         "A trophy marks an entry that scored above everything submitted before it. Baselines of "
         "the organisers have no rank and no trophy."
+    )
+
+
+def list_trust(entries: Iterable[Entry]) -> tuple[TrustLine, ...]:
+    """Every such event of a public log, in order; an old board's record has none but its keys."""
+    entries = tuple(entries)
+    imported = any(entry.event.kind == "imported-board" for entry in entries)
+    shown = (e for e in entries if not (imported and "labels" in e.event.sealed))
+    return tuple(
+        _trust_line(entry, f"{says}{_say_left_behind(entries, entry)}")
+        for entry in shown
+        if (says := _say_event(entry))
+    )
+
+
+def _say_event(entry: Entry) -> str:
+    kind = entry.event.kind
+    if kind == "closed-board":
+        return "Closed for good: the archive opens labels, scores by query and the log"
+    if kind == "named-finalists":
+        return f"Named {count(len(entry.event.public['finalists']), 'finalist')}"
+    if kind == "opened-final":
+        return "Opened the final: the finalists' scores, once, and who wins"
+    if kind == "rekeyed":
+        return f"Keys of the organisers changed ({_say_keys(entry)})"
+    if "labels" not in entry.event.sealed:
+        return ""
+    again = "" if kind == "opened-board" else "again "
+    return f"Committed {again}to everything held out that decides a score"
+
+
+def _say_left_behind(entries: Sequence[Entry], commitment: Entry) -> str:
+    """The entries that were not scored anew since, where others were: two sets of labels."""
+    if "labels" not in commitment.event.sealed:
+        return ""
+    told = _list_scored(entries[: commitment.event.seq], _TELLING)
+    since = _list_scored(entries[commitment.event.seq :], _SCORING)
+    left = [name for name in told if name not in since]
+    if not left or len(left) == len(told):
+        return ""
+    more = len(left) - _MOST_NAMES
+    names = ", ".join(map(clean, left[:_MOST_NAMES])) + (f" and {more} more" if more > 0 else "")
+    return (
+        f"; {count(len(told) - len(left), 'earlier score')} computed again since, but not those of "
+        f"{names}"
+    )
+
+
+def _list_scored(entries: Iterable[Entry], kinds: frozenset[str]) -> list[str]:
+    names = (e.event.submission for e in entries if e.event.kind in kinds)
+    return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def _say_keys(entry: Entry) -> str:
+    parts = [
+        f"{count(len(entry.event.public[field]), 'key')} {word}"
+        for field, word in (("added", "added"), ("removed", "dropped"))
+        if _is_list(entry.event.public.get(field))
+    ]
+    return ", ".join(parts) or "old ones destroyed"
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and len(value) > 0
+
+
+def _trust_line(entry: Entry, says: str) -> TrustLine:
+    why = entry.event.public.get("why")
+    return TrustLine(
+        when=entry.event.at,
+        when_words=day_words(entry.time),
+        says=says,
+        why=clean(why) if isinstance(why, str) else "",
+        digest=entry.event.sealed.get("labels", ""),
+        event=entry.event.seq,
     )

@@ -1,0 +1,613 @@
+"""The section "Confidence": what an event `measured` says of the ranking, and what comes when.
+
+Ranges of ranks, ranks on other queries, records, drift, neighbours and groups of queries, in words
+and in tables. Everything follows from the public log.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+
+import msgspec
+
+from heldout.board.log.measured import (
+    Drift,
+    FacetRanks,
+    Facets,
+    Figures,
+    LeftOut,
+    Measured,
+    Outcome,
+    Step,
+    end_bin,
+)
+from heldout.board.rules.spec import BoardSpec, TrustPart, due_day, say_after
+from heldout.board.site.rows import (
+    STARS,
+    TableRow,
+    name_entry,
+    say_range,
+)
+from heldout.board.site.words import Part, Phrase, clean, count, join_names, phrase
+from heldout.board.standings.standings import Standings, best_so_far, read_pairs
+from heldout.charts.axes import day_words
+
+_PARTS: Mapping[TrustPart, str] = {
+    "ranges": "ranges of ranks",
+    "stability": "how often each rank occurs on resampled queries",
+    "progress": "which records were significant when they came",
+    "drift": "official against dev scores over time",
+    "outcomes": "how many queries neighbours in the ranking answer alone",
+    "facets": "ranks on each kind of query",
+}
+
+_WHY = "They are held back because they reveal something about the hidden labels."
+
+_LEFT_OUT: Mapping[LeftOut, str] = {
+    "near": " (nearly the same as others)",
+    "incomplete": " (no score for each query)",
+    "withheld": " (an embargo withholds why)",
+}
+
+_MOST_NAMED = 4
+_PARTS_UNDEFINED = "No {part}: {why}."
+
+_SCHEMA = 1
+"""Of trust.json."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A rank that an entry had in some resamplings: its column from 0, and the share."""
+
+    column: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankRow:
+    """A compared entry.
+
+    Attributes:
+        entry: its name.
+        ranks: its range in words, "" without ranges.
+        low, high: of the range, from 1; 0 without ranges.
+        cells: of the heat map; none without stability.
+        says: the most frequent rank, in words.
+    """
+
+    entry: Part
+    ranks: str
+    low: int
+    high: int
+    cells: tuple[Cell, ...]
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRow:
+    """A record: the entry, and what its significance is in words."""
+
+    entry: Part
+    star: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeRow:
+    """Two neighbours: queries by who finds a relevant document.
+
+    Attributes:
+        a, b: their names; `a` stood above.
+        a_alone, b_alone: numbers of queries in words.
+        bars: where each begins and how wide it is, in queries, with its colour: at least so many of
+            `a` alone, perhaps, and the same of `b` from the other end.
+        both, neither: exact numbers in events of old, `None` since.
+        queries: how many there are.
+        verdict: in words.
+    """
+
+    a: Part
+    b: Part
+    a_alone: str
+    b_alone: str
+    bars: tuple[tuple[int, int, str], ...]
+    both: int | None
+    neither: int | None
+    queries: int
+    verdict: Phrase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FacetRow:
+    """An entry on a facet: its rank there, and the range of it in words."""
+
+    rank: int
+    ranks: str
+    entry: Part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FacetTable:
+    """The standings on a facet.
+
+    Attributes:
+        facet: its name, cleaned; after that of its view where several views have some.
+        queries: how many, in words.
+        rows: compared entries, the best first.
+    """
+
+    facet: str
+    queries: str
+    rows: tuple[FacetRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingTrust:
+    """All of the section.
+
+    Attributes:
+        coming: what is not told yet and when it will be.
+        as_of: day of what is told, in words; "" where nothing is.
+        compared: how many entries.
+        says: who may lead, as a sentence.
+        of: how many ranks there are.
+        ranks: compared entries by score.
+        has_ranges, has_shares: whether the rows have them.
+        steps: the records.
+        drift: in a sentence, "" without it.
+        outcomes: of neighbours.
+        facets: standings on each kind of query.
+        apart: pairs that are nearly the same, so not compared.
+        notes: tests, corrections and families.
+        left_out: entries that are not compared, with the reason.
+        data: the file of all that is told.
+    """
+
+    coming: tuple[str, ...]
+    as_of: str = ""
+    compared: int = 0
+    says: Phrase = ()
+    of: int = 0
+    ranks: tuple[RankRow, ...] = ()
+    has_ranges: bool = False
+    has_shares: bool = False
+    steps: tuple[StepRow, ...] = ()
+    drift: str = ""
+    outcomes: tuple[OutcomeRow, ...] = ()
+    facets: tuple[FacetTable, ...] = ()
+    apart: tuple[Phrase, ...] = ()
+    notes: tuple[str, ...] = ()
+    left_out: tuple[Phrase, ...] = ()
+    data: str = ""
+
+
+def make_ranking_trust(
+    standings: Standings, rows: Sequence[TableRow], spec: BoardSpec, *, closed: datetime | None
+) -> RankingTrust | None:
+    """The section; `None` on a board that tells nothing but scores.
+
+    Args:
+        standings: of the board or season.
+        rows: of the table, best first.
+        spec: its rules.
+        closed: when the board was closed for good.
+    """
+    measured = standings.measured
+    if measured is None and spec.trust is None:
+        return None
+    coming = say_coming(standings, spec, closed)
+    if measured is None:
+        return RankingTrust(coming=coming)
+    figures, known = measured.figures, {row.id: row for row in rows}
+    return RankingTrust(
+        coming=coming,
+        as_of=day_words(measured.at),
+        compared=len(measured.entries),
+        says=say_lead(measured, known),
+        of=sum(row.rank is not None for row in rows),
+        ranks=_rank_rows(measured, rows),
+        has_ranges=figures.ranges is not None,
+        has_shares=figures.stability is not None,
+        steps=_step_rows(measured, known, _list_records(standings, spec)),
+        drift=say_drift(figures.drift),
+        outcomes=tuple(_outcome_rows(measured, known)),
+        facets=make_facet_tables(measured, known),
+        apart=tuple(say_apart(measured, known)),
+        notes=tuple(list_notes(measured)),
+        left_out=tuple(say_left_out(measured, known)),
+        data=figures_file(standings),
+    )
+
+
+def list_neighbours(
+    standings: Standings, entry: str, rows: Mapping[str, TableRow]
+) -> Sequence[OutcomeRow]:
+    """The outcomes of an entry against those that stand beside it.
+
+    Args:
+        standings: of the board or season.
+        entry: its id.
+        rows: id -> row of the table.
+    """
+    if standings.measured is None:
+        return ()
+    return _outcome_rows(standings.measured, rows, entry=entry)
+
+
+def figures_file(standings: Standings) -> str:
+    """Where all that was told lies in `leaderboard/`; each season has a file of its own."""
+    return f"trust-{standings.season}.json" if standings.season else "trust.json"
+
+
+def format_figures(standings: Standings) -> bytes | None:
+    """What was told, as JSON; `None` where nothing was."""
+    one = standings.measured
+    if one is None:
+        return None
+    document = {
+        "schema": _SCHEMA,
+        "event": one.event,
+        "view": one.view,
+        "season": one.season,
+        "due": one.due,
+        "seed": one.seed,
+        "entries": one.entries,
+        "left_out": one.left_out,
+        "figures": one.figures,
+    }
+    return (
+        msgspec.json.format(msgspec.json.encode(document, order="deterministic"), indent=1) + b"\n"
+    )
+
+
+def _rank_rows(measured: Measured, rows: Sequence[TableRow]) -> tuple[RankRow, ...]:
+    """The compared entries, with the ranges and the ranks of the table.
+
+    Shares are of ranks among the compared entries. An entry that was not compared keeps its rank in
+    the table, and the others share the ranks that are left.
+    """
+    ranges, stability = measured.figures.ranges, measured.figures.stability
+    if ranges is None and stability is None:
+        return ()
+    place = {name: at for at, name in enumerate(measured.entries)}
+    shown = [row for row in rows if row.id in place]
+    ranks = [row.rank for row in shown if row.rank is not None]
+    if len(ranks) < len(place):  # one that was compared has no rank any more
+        ranks = list(range(1, len(place) + 1))
+    made = []
+    for row in shown:
+        shares = () if stability is None else stability.shares[place[row.id]]
+        best = max(range(len(shares)), key=shares.__getitem__, default=0)
+        low, high, _ = row.span or (0, 0, 0)
+        made.append(
+            RankRow(
+                entry=name_entry(row),
+                ranks=row.ranks,
+                low=low,
+                high=high,
+                cells=tuple(Cell(column=ranks[n] - 1, share=s) for n, s in enumerate(shares) if s),
+                says=f"rank {ranks[best]} in {shares[best]:.0%}" if shares else "",
+            )
+        )
+    return tuple(made)
+
+
+def _list_records(standings: Standings, spec: BoardSpec) -> tuple[str, ...]:
+    """Ids of the line of records, as the chart of progress draws it.
+
+    None on a one-shot board, whose scores are all shown at once.
+    """
+    if spec.kind == "one-shot":
+        return ()
+    ranked = [row for row in standings.rows if row.baseline or row.rank is not None]
+    return tuple(row.id for row in best_so_far(ranked, spec.primary, bar=spec.baselines.bar))
+
+
+def _step_rows(
+    measured: Measured, known: Mapping[str, TableRow], records: Sequence[str]
+) -> tuple[StepRow, ...]:
+    if measured.figures.progress is None:
+        return ()
+    steps = {step.entry: step for step in measured.figures.progress}
+    before = dict(pairwise(step.entry for step in measured.figures.progress))
+    pairs = {frozenset(pair) for pair in measured.figures.alike or ()}
+    like = {later for one, later in before.items() if frozenset((one, later)) in pairs}
+    return tuple(
+        StepRow(
+            entry=name_entry(known[name]),
+            star=STARS[steps[name].significant] if name in steps else "",
+            says=_say_step(steps.get(name), like=name in like),
+        )
+        for name in records
+        if name in known
+    )
+
+
+def _say_step(step: Step | None, *, like: bool) -> str:
+    if step is None:
+        return "not compared"
+    if like:
+        return "nearly the same as the best before it, so not compared with it"
+    if step.significant is None:
+        return "nothing before it to compare with"
+    worth = "significantly better than" if step.significant else "within noise of"
+    family = count(step.family, "hypothesis", "hypotheses")
+    return f"{worth} the best before it, t test, Holm over {family}"
+
+
+def _outcome_rows(
+    measured: Measured, known: Mapping[str, TableRow], *, entry: str = ""
+) -> list[OutcomeRow]:
+    """The pairs, or those of one entry."""
+    return [
+        OutcomeRow(
+            a=name_entry(known[pair.a]),
+            b=name_entry(known[pair.b]),
+            a_alone=_say_bin(pair.a_alone, measured.figures),
+            b_alone=_say_bin(pair.b_alone, measured.figures),
+            bars=_draw_bars(pair, measured.figures),
+            both=pair.both,
+            neither=pair.neither,
+            queries=measured.figures.queries,
+            verdict=say_verdict(pair, known),
+        )
+        for pair in measured.figures.outcomes or ()
+        if pair.a in known and pair.b in known and entry in ("", pair.a, pair.b)
+    ]
+
+
+def _say_bin(start: int, figures: Figures) -> str:
+    """A count in words; events of old have exact ones."""
+    if not figures.step:
+        return f"{start:,}"
+    end = end_bin(start, figures.queries, figures.step)
+    return f"{start:,} to {end:,}" if start else f"at most {end:,}"
+
+
+def _draw_bars(pair: Outcome, figures: Figures) -> tuple[tuple[int, int, str], ...]:
+    """The bars of two neighbours: `a` from the left and `b` from the right."""
+    if not figures.step:
+        both = pair.both or 0
+        return (
+            (0, pair.a_alone, "a"),
+            (pair.a_alone, both, "both"),
+            (pair.a_alone + both, pair.b_alone, "b"),
+        )
+    n, a, b = figures.queries, pair.a_alone, pair.b_alone
+    more = end_bin(a, n, figures.step) - a, end_bin(b, n, figures.step) - b
+    return (
+        (0, a, "a"),
+        (a, more[0], "a-perhaps"),
+        (n - b - more[1], more[1], "b-perhaps"),
+        (n - b, b, "b"),
+    )
+
+
+def make_facet_tables(measured: Measured, known: Mapping[str, TableRow]) -> tuple[FacetTable, ...]:
+    """A table for each facet of which something is told.
+
+    Args:
+        measured: what was told.
+        known: id -> row of the table, the best first.
+    """
+    facets = measured.figures.facets
+    told = () if facets is None else facets.told
+    several = len({one.of for one in told}) > 1
+    return tuple(_facet_table(one, measured, known, several=several) for one in told)
+
+
+def _facet_table(
+    one: FacetRanks, measured: Measured, known: Mapping[str, TableRow], *, several: bool
+) -> FacetTable:
+    place = {name: at for at, name in enumerate(measured.entries)}
+    shown = sorted(
+        (one.rank[place[name]], at, name) for at, name in enumerate(known) if name in place
+    )
+    return FacetTable(
+        facet=clean(f"{one.of}: {one.facet}" if several else one.facet),
+        queries=count(one.queries, "query", "queries"),
+        rows=tuple(
+            FacetRow(
+                rank=rank,
+                ranks=say_range(one.low[place[name]], one.high[place[name]]),
+                entry=name_entry(known[name]),
+            )
+            for rank, _, name in shown
+        ),
+    )
+
+
+def note_facets(facets: Facets | None) -> list[str]:
+    """The test, its correction and its family, and what is withheld with the reason."""
+    notes = []
+    if facets is not None and facets.told:
+        told = len(facets.told)
+        notes.append(
+            f"Kinds of queries: ranges as above, on the queries of each of {count(told, 'kind')}. "
+            f"All ranges of all kinds hold together in {facets.level:.0%} of samples of queries: "
+            f"max-t over {2 * facets.pairs:,} hypotheses on each ({facets.flips:,} flips drawn), "
+            f"Bonferroni over the kinds. Two entries whose scores differ for fewer than 10 queries "
+            "of a kind are not compared on it. That an entry ranks higher on one kind than on "
+            "another is no evidence that it is better there: read the ranges."
+        )
+    if facets is not None and facets.withheld:
+        names = ", ".join(map(clean, facets.withheld))
+        notes.append(
+            f"Withheld, for they have fewer than {facets.least} queries: {names}. A rank on few "
+            "queries would say much of each of their labels."
+        )
+    return notes
+
+
+def say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) -> tuple[str, ...]:
+    """What is not told yet and when it will be.
+
+    Args:
+        standings: of the board or season.
+        spec: its rules.
+        closed: when the board was closed for good.
+    """
+    trust, measured = spec.trust, standings.measured
+    if trust is None or not trust.show:
+        return ()
+    covered = frozenset[str]() if measured is None else measured.covered
+    wait = [r for r in standings.rows if r.rank is not None and r.id not in covered]
+    last, today = spec.last_day_of(standings.season), standings.as_of.date()
+    end = None if closed is None else closed.date()
+    days = [due_day(trust, r.published.date(), last=last, closed=end) for r in wait]
+    past = sorted(day for day in days if day is not None and day <= today)
+    when = say_after(trust, today, last=last)
+    if measured is None:
+        parts = _join([_PARTS[part] for part in trust.show])
+        said = [f"{parts[:1].upper()}{parts[1:]} appear here {when}. {_WHY}"]
+    else:
+        newer = count(len(wait), "newer entry is", "newer entries are")
+        said = [f"{newer} not compared yet. They will be {when}."] if wait else []
+        if len(wait) == 1:
+            said = [f"{newer} not compared yet. It will be {when}."]
+    if len(past) + len(covered) > 1 and past:
+        said.append(
+            f"Due since {day_words(past[0])}: they appear when the organisers rebuild the page."
+        )
+    return tuple(said)
+
+
+def _join(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def say_lead(measured: Measured, known: Mapping[str, TableRow]) -> Phrase:
+    """Who may be the first, by the ranges; empty without them."""
+    ranges = measured.figures.ranges
+    if ranges is None:
+        return ()
+    ids = measured.entries
+    lows, highs = (dict(zip(ids, ends, strict=True)) for ends in (ranges.low, ranges.high))
+    group = [row for row in known.values() if lows.get(row.id) == 1]
+    like = read_pairs(measured.figures.alike or (), [row.id for row in group])
+    if len(group) == len(ids):
+        return phrase("No compared entry is significantly better than another.")
+    if len(group) > _MOST_NAMED:
+        return phrase(
+            f"For {len(group)} of {len(ids)} compared entries, no other is significantly better."
+        )
+    names = join_names(map(name_entry, group))
+    if len(group) == 1 and highs[group[0].id] == 1:
+        return phrase(names, " is significantly better than every other compared entry.")
+    if len(group) == 1 or any(like.values()):
+        any_of = "any of " * (len(group) > 1)
+        return phrase(f"No compared entry is significantly better than {any_of}", names, ".")
+    return phrase(names, " are statistically tied for first place.")
+
+
+def say_drift(drift: Drift | None) -> str:
+    """Official against dev scores, "" where not told."""
+    if drift is None:
+        return ""
+    verdict = "no verdict" if drift.verdict == "undefined" else drift.verdict
+    if drift.ratio is None or drift.gap is None:
+        return f"Drift: {verdict}; {drift.why}."
+    trend = ""
+    if drift.per_year is not None:
+        trend = f" The difference changes by {drift.per_year:+.3f} a year"
+        if drift.low is not None and drift.high is not None:
+            trend += f" (95% interval {drift.low:+g} to {drift.high:+g})"
+        trend += "."
+    why = drift.why
+    if drift.verdict == "no drift" and drift.low is not None:
+        gap = f"the gap between official and {drift.dev} scores"
+        why = f"{gap} shows no significant trend (95% confidence)"
+    said = (
+        f"The median ratio of official to {drift.dev} scores is {drift.ratio:.3f}, the median "
+        f"difference {drift.gap:+.3f}.{trend} {verdict.capitalize()}: {why}."
+    )
+    return said.replace(" -", " \u2212")
+
+
+def say_verdict(pair: Outcome, known: Mapping[str, TableRow]) -> Phrase:
+    """Which of two neighbours is the better, if one is."""
+    if not pair.better:
+        return phrase("No verdict: neither is shown to be the better one.")
+    better = known[pair.a if pair.better == "A" else pair.b]
+    how = (
+        "finds more and ranks it higher"
+        if pair.verdict == "strict"
+        else "is better and does no harm"
+    )
+    return phrase(name_entry(better), f" {how}.")
+
+
+def list_notes(measured: Measured) -> list[str]:
+    """Tests, corrections and families of what is told, and why a part is not."""
+    figures, n = measured.figures, len(measured.entries)
+    notes = []
+    if figures.ranges is not None:
+        one = figures.ranges
+        notes.append(
+            f"Ranges: from 1 + entries significantly better to {n} − entries significantly worse. "
+            f"All hold together in {one.level:.0%} of samples of queries: paired sign flips "
+            f"({one.flips:,} drawn), max-t over one family of {2 * one.pairs:,} hypotheses, "
+            f"{count(one.pairs, 'pair')} in both directions. Each entry that was not compared "
+            "may stand anywhere, so it makes every range wider by one rank at its end."
+        )
+    if figures.stability is not None:
+        notes.append(
+            f"Shares: {figures.stability.trials:,} resamplings of "
+            f"{count(figures.queries, 'query', 'queries')}; of equal means the earlier entry ranks "
+            "higher. An entry that was not compared keeps its rank. Shares describe, and are no "
+            "statement of confidence: for that read the ranges."
+        )
+    if figures.outcomes:
+        notes.append(
+            f"Outcomes: within the first {figures.k} documents; exact binomial test, and "
+            f"signed-rank of search length where both find one; Holm over one family of "
+            f"{2 * len(figures.outcomes):,} hypotheses, {count(len(figures.outcomes), 'pair')} of "
+            "neighbours."
+        )
+        if figures.step:
+            notes.append(
+                f"Counts of queries are ranges of {figures.step:,} queries, because an exact count "
+                "can reveal a hidden label. An entry that finds nearly the same queries as an "
+                "earlier one (fewer than 10 differ) has the earlier one's counts, and the two get "
+                "no verdict about each other."
+            )
+    if figures.alike:
+        notes.append(
+            "Entries that are nearly the same: each is compared with all others, and not with its "
+            "like, because their difference would reveal the labels of a few queries. In the "
+            "shares the two keep the order of their scores, and no range separates them."
+        )
+    notes += note_facets(figures.facets)
+    notes += [
+        _PARTS_UNDEFINED.format(part=words, why=figures.why[part])
+        for part, words in _PARTS.items()
+        if part in figures.why
+    ]
+    return notes
+
+
+def say_left_out(measured: Measured, known: Mapping[str, TableRow]) -> list[Phrase]:
+    """The entries that are not compared, each with its reason."""
+    return [
+        phrase(name_entry(known[name]), _say_left_out(why, measured))
+        for name, why in measured.left_out.items()
+        if name in known
+    ]
+
+
+def _say_left_out(why: LeftOut, measured: Measured) -> str:
+    """The reason in brackets; events of old compared the earlier of near entries."""
+    if why == "near" and measured.figures.alike is None:
+        return " (nearly the same as an earlier entry)"
+    return _LEFT_OUT[why]
+
+
+def say_apart(measured: Measured, known: Mapping[str, TableRow]) -> list[Phrase]:
+    """The pairs that are nearly the same, and so not compared with each other."""
+    return [
+        phrase(name_entry(known[one]), " and ", name_entry(known[other]))
+        for one, other in measured.figures.alike or ()
+        if one in known and other in known
+    ]
