@@ -1,9 +1,11 @@
-"""What each kind of event has to say: its fields and their types, checked before a log is read.
+"""What each kind of event has to say, and after what it may come, checked before a log is read.
 
 The chain of a log shows that nobody changed it, not that what it says makes sense: whoever writes
-an event also writes its hash. So every field that is known here is held against this table once,
-and what reads a log afterwards can rely on it. Fields that the table does not name are left alone,
-and a sealed field is there, though nobody can say what it holds.
+an event also writes its hash. So every field that is known here is checked against one table, and
+every event against what its entry was before: a score of what was never received, or of what was
+refused, can be chained as well as any other. What reads a log afterwards can rely on both. Fields
+that the table does not name are left alone, and a sealed field is there, though nobody can say what
+it holds.
 """
 
 from collections.abc import Mapping
@@ -22,12 +24,19 @@ from heldout.board.log.registration import Registrant, SubmissionSignature
 from heldout.errors import StoreError, quote
 
 _Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
 _Score = Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]{1,12}(\.[0-9]{1,12})?\Z")]
+
 _Luck = Annotated[str, msgspec.Meta(pattern=r"^([0-9]{1,12}\.[0-9]{1,12})?\Z")]
+
 _Team = Annotated[str, msgspec.Meta(pattern=r"^team-[0-9a-f]{16}\Z")]
+
 _Digests = dict[str, _Digest]
+
 _Scores = dict[str, _Score]
+
 _Counts = dict[str, Annotated[int, msgspec.Meta(ge=0)]]
+
 _Names = tuple[str, ...]
 
 
@@ -364,11 +373,6 @@ def _check_type(wanted: Any, value: object, place: str) -> None:
         raise StoreError(f"{place}: {quote(str(error))}") from None
 
 
-# After what each kind of event may come: a log in an order that cannot be is no board's log.
-#
-# The chain shows that nobody moved an event, not that it could happen: a score of what was never
-# received, or of what was refused, can be chained as well as any other.
-
 State = Literal[
     "new",
     "received",
@@ -386,8 +390,11 @@ State = Literal[
 A published one may also be `proposed`, under new metadata that wait, and `embargoed`."""
 
 _PENDING: frozenset[State] = frozenset(("received", "reviewed", "asked"))
+
 _SHOWN: frozenset[State] = frozenset(("published", "baseline"))
+
 _PUBLISHED: frozenset[State] = frozenset(("published",))
+
 _NEW: frozenset[State] = frozenset(("new",))
 
 FOLLOWS: Mapping[str, AbstractSet[State]] = {

@@ -5,8 +5,14 @@ as salted digests (`sealed`). The vault's line adds every value and salt (`opene
 line of the same event adds only those that may be known today. So `events.jsonl` and `log.jsonl`
 carry the same hashes, and a value that is revealed later can be checked against its old digest.
 
-Hashes are taken of the event's bytes as written, never of a re-serialisation. Where the board names
-signers (`signers`), both copies of an event have the same signature of its hash.
+Hashes are taken of the event's bytes as written, never of a re-serialisation. The events
+`opened-board` and `rekeyed` name the signers. From the first of them on, each event has a signature
+of its hash by one who was a signer before it: so a signer is let in, or dropped, by a signer. The
+hash fixes the event's number and, by the hash of the event before, all that came before it: a
+signature counts for no other event, and for no other board. It stands beside the event and is no
+part of the chain, so what is sealed can be opened later without a new one.
+
+Source: RFC 8032 (Ed25519); the message begins with its purpose, so that it passes for no other.
 """
 
 import hashlib
@@ -23,18 +29,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from heldout.errors import StoreError, quote
 from heldout.ids import SALT, Digest, commitment, seal_digest
 
-# Who may log events: the organisers' public keys in the log, and their signatures of its events.
-#
-# The events `opened-board` and `rekeyed` name the signers. From the first of them on, each event
-# has a signature of one who was a signer before it: so a signer is let in, or dropped, by a
-# signer. What is signed is the event's hash, which fixes its number and, by the hash of the event
-# before, all that came before it: a signature counts for no other event, and for no other board.
-# It stands beside the event and is no part of the chain, so what is sealed can be opened later
-# without a new one.
-#
-# Source: RFC 8032 (Ed25519); the message begins with its purpose, so that it passes for no other.
-
 Hex64 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
 Hex128 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{128}\Z")]
 
 LONGEST_SIGNER = 64
@@ -47,6 +43,7 @@ SIGNER_KINDS = ("opened-board", "rekeyed")
 """The kinds of events that can name signers."""
 
 _PURPOSE = b"heldout event\n"
+
 _REMEMBERED = 1 << 16
 _Named = Annotated[dict[str, Hex64], msgspec.Meta(min_length=1)]
 

@@ -1,8 +1,13 @@
 """What the log says: events folded into the submissions of a board.
 
 The same fold serves the organiser, whose log has every field opened, and anybody with the public
-log, where sealed fields are simply not known. Policy, standings and pipeline read this and never
-events.
+log, where sealed fields are simply not known. Policy, standings and services read this and never
+events. Beside it: what a team changed in its metadata, revision by revision; the names that are one
+team's; and which of several copies of a log is the newest, for remotes can be behind, as forks are.
+
+A team is known by its name. Where an organiser approves another name for a published entry, the old
+name and the new one are of one team from then on, with all entries under either. A name that
+somebody only writes joins nothing.
 """
 
 import tomllib
@@ -22,168 +27,7 @@ from heldout.board.log.registration import Agreement, Team, fold_team, read_agre
 from heldout.board.log.submission import Submission, apply_event
 from heldout.errors import StoreError
 
-# What a team changed in its metadata, revision by revision.
-
-_KINDS = frozenset({"reviewed", "updated", "withdrawn", "published", "amended"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amendment:
-    """One field that is not what it was.
-
-    Attributes:
-        at: time of the event that brought it.
-        field: its name in the log.
-        before: what it said; "" for nothing.
-        after: what it says from then on.
-    """
-
-    at: datetime
-    field: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastProposal:
-    """Metadata that a published entry's team asked for and that are not in force.
-
-    Attributes:
-        at: time of the request, or of the refusal.
-        files: name of each sealed file that it brought -> SHA-256.
-        state: whether an organiser is still to decide, or has refused it.
-        why: the reason of the refusal; "" while it waits.
-    """
-
-    at: datetime
-    files: Mapping[str, str]
-    state: Literal["waits", "declined"]
-    why: str = ""
-
-
-def last_proposal(entries: Iterable[Entry], submission: str) -> LastProposal | None:
-    """What became of a team's last request, `None` where nothing waits and nothing was refused.
-
-    Args:
-        entries: a log, the public one too.
-        submission: its id.
-    """
-    found: LastProposal | None = None
-    for entry in entries:
-        if entry.event.submission != submission:
-            continue
-        if entry.event.kind == "proposed":
-            found = LastProposal(at=entry.time, files=entry.get("files"), state="waits")
-        elif entry.event.kind == "declined" and found is not None:
-            found = replace(found, at=entry.time, state="declined", why=str(entry.get("why")))
-        elif entry.event.kind in ("amended", "updated"):
-            found = None
-    return found
-
-
-def list_amendments(entries: Iterable[Entry], submission: str) -> tuple[Amendment, ...]:
-    """Every change of a submission's metadata, in order.
-
-    Args:
-        entries: a log; by the public one only what is revealed is seen.
-        submission: its id.
-    """
-    return tuple(_changes(entries, submission))
-
-
-def list_proposed(submission: Submission) -> tuple[Amendment, ...]:
-    """What a published entry's team asks to change, and an organiser has not decided on."""
-    proposal, now = submission.proposal, submission.identity
-    if proposal is None or proposal.identity is None or now is None:
-        return ()
-    before, after = (_flatten(msgspec.to_builtins(one)) for one in (now, proposal.identity))
-    return tuple(
-        Amendment(
-            at=proposal.at, field=name, before=before.get(name, ""), after=after.get(name, "")
-        )
-        for name in {**before, **after}
-        if before.get(name, "") != after.get(name, "")
-    )
-
-
-def _changes(entries: Iterable[Entry], submission: str) -> Iterator[Amendment]:
-    known: dict[str, str] = {}
-    for entry in entries:
-        if entry.event.submission != submission or entry.event.kind not in _KINDS:
-            continue
-        said = _said(entry)
-        gone = {name: "" for name in known if name.startswith("efficiency.")} if said else {}
-        for key, after in {**gone, **said}.items():
-            if known and known.get(key, "") != after:
-                yield Amendment(at=entry.time, field=key, before=known.get(key, ""), after=after)
-        known |= {**gone, **said}
-
-
-def _said(entry: Entry) -> dict[str, str]:
-    """The metadata that an event brings, as text."""
-    said = _flatten(entry.get("identity") or {})
-    for name in ("type", "embargo_until"):
-        if name in entry.opened or name in entry.event.public:
-            said[name] = _text(entry.get(name))
-    return said
-
-
-def _flatten(identity: Mapping[str, Any]) -> dict[str, str]:
-    fields = dict(identity)
-    costs = fields.pop("efficiency", None) or {}
-    fields |= {f"efficiency.{name}": value for name, value in costs.items()}
-    return {name: _text(value) for name, value in fields.items()}
-
-
-def _text(value: object) -> str:
-    """As the metadata file has it, without quotes; "" for nothing."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else str(value)
-
-
-# Which of several copies of one public log is the newest: remotes can be behind, as forks are.
-
-
-def goes_on(earlier: Sequence[Entry], later: Sequence[Entry]) -> bool:
-    """Whether a verified log is another one with events added, at least one."""
-    if len(later) <= len(earlier):
-        return False
-    return not earlier or later[len(earlier) - 1].hash == earlier[-1].hash
-
-
-def newest_copy(here: Sequence[Entry], remotes: Iterable[Sequence[Entry]]) -> Sequence[Entry]:
-    """The log to go by.
-
-    Args:
-        here: the copy of the clone that one works in.
-        remotes: those of its remotes.
-
-    Returns:
-        The longest of the remotes' copies, or the one here where it goes on from that. Of two that
-        are no longer one history the remotes' counts: others see it, too.
-    """
-    published = max(remotes, key=len, default=())
-    return here if goes_on(published, here) else published
-
-
-def check_continues(earlier: Sequence[Entry], later: Sequence[Entry]) -> Iterator[str]:
-    """Tell where a log is not an earlier copy of it with events added.
-
-    Args:
-        earlier: a copy from before.
-        later: the log of today.
-    """
-    for before, now in zip(earlier, later, strict=False):
-        number = before.event.seq
-        if before.hash != now.hash:
-            yield f"event {number} is another one than in the earlier copy: history was rewritten"
-            return
-        if hidden := before.opened.keys() - now.opened.keys():
-            yield f"event {number} showed {', '.join(sorted(hidden))} before, and hides it now"
-    if len(later) < len(earlier):
-        yield f"the last {len(earlier) - len(later)} events of the earlier copy were cut off"
-
+_WITH_METADATA = frozenset({"reviewed", "updated", "withdrawn", "published", "amended"})
 
 _KEYS_ARE_FIXED = 2
 """The first schema in which `changed-rules` leaves the recipients as they are."""
@@ -436,11 +280,119 @@ def _sealed_again(
             yield name, replace(submissions[name], sealed_again=digest)
 
 
-# Names that are one team's: those that an approved new name of a published entry joins.
-#
-# A team is known by its name. Where an organiser approves another name for an entry of it, the old
-# name and the new one are of one team from then on, with all entries under either. A name that
-# somebody only writes joins nothing.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amendment:
+    """One field that is not what it was.
+
+    Attributes:
+        at: time of the event that brought it.
+        field: its name in the log.
+        before: what it said; "" for nothing.
+        after: what it says from then on.
+    """
+
+    at: datetime
+    field: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastProposal:
+    """Metadata that a published entry's team asked for and that are not in force.
+
+    Attributes:
+        at: time of the request, or of the refusal.
+        files: name of each sealed file that it brought -> SHA-256.
+        state: whether an organiser is still to decide, or has refused it.
+        why: the reason of the refusal; "" while it waits.
+    """
+
+    at: datetime
+    files: Mapping[str, str]
+    state: Literal["waits", "declined"]
+    why: str = ""
+
+
+def last_proposal(entries: Iterable[Entry], submission: str) -> LastProposal | None:
+    """What became of a team's last request, `None` where nothing waits and nothing was refused.
+
+    Args:
+        entries: a log, the public one too.
+        submission: its id.
+    """
+    found: LastProposal | None = None
+    for entry in entries:
+        if entry.event.submission != submission:
+            continue
+        if entry.event.kind == "proposed":
+            found = LastProposal(at=entry.time, files=entry.get("files"), state="waits")
+        elif entry.event.kind == "declined" and found is not None:
+            found = replace(found, at=entry.time, state="declined", why=str(entry.get("why")))
+        elif entry.event.kind in ("amended", "updated"):
+            found = None
+    return found
+
+
+def list_amendments(entries: Iterable[Entry], submission: str) -> tuple[Amendment, ...]:
+    """Every change of a submission's metadata, in order.
+
+    Args:
+        entries: a log; by the public one only what is revealed is seen.
+        submission: its id.
+    """
+    return tuple(_changes(entries, submission))
+
+
+def list_proposed(submission: Submission) -> tuple[Amendment, ...]:
+    """What a published entry's team asks to change, and an organiser has not decided on."""
+    proposal, now = submission.proposal, submission.identity
+    if proposal is None or proposal.identity is None or now is None:
+        return ()
+    before, after = (_flatten(msgspec.to_builtins(one)) for one in (now, proposal.identity))
+    return tuple(
+        Amendment(
+            at=proposal.at, field=name, before=before.get(name, ""), after=after.get(name, "")
+        )
+        for name in {**before, **after}
+        if before.get(name, "") != after.get(name, "")
+    )
+
+
+def _changes(entries: Iterable[Entry], submission: str) -> Iterator[Amendment]:
+    known: dict[str, str] = {}
+    for entry in entries:
+        if entry.event.submission != submission or entry.event.kind not in _WITH_METADATA:
+            continue
+        said = _said(entry)
+        gone = {name: "" for name in known if name.startswith("efficiency.")} if said else {}
+        for key, after in {**gone, **said}.items():
+            if known and known.get(key, "") != after:
+                yield Amendment(at=entry.time, field=key, before=known.get(key, ""), after=after)
+        known |= {**gone, **said}
+
+
+def _said(entry: Entry) -> dict[str, str]:
+    """The metadata that an event brings, as text."""
+    said = _flatten(entry.get("identity") or {})
+    for name in ("type", "embargo_until"):
+        if name in entry.opened or name in entry.event.public:
+            said[name] = _text(entry.get(name))
+    return said
+
+
+def _flatten(identity: Mapping[str, Any]) -> dict[str, str]:
+    fields = dict(identity)
+    costs = fields.pop("efficiency", None) or {}
+    fields |= {f"efficiency.{name}": value for name, value in costs.items()}
+    return {name: _text(value) for name, value in fields.items()}
+
+
+def _text(value: object) -> str:
+    """As the metadata file has it, without quotes; "" for nothing."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
 
 
 def list_renamed(history: History) -> tuple[Submission, ...]:
@@ -487,3 +439,43 @@ def hides_tie(
     return not theirs.isdisjoint(names_of(renamed, teams)) and theirs.isdisjoint(
         names_of(open_ones, teams)
     )
+
+
+def goes_on(earlier: Sequence[Entry], later: Sequence[Entry]) -> bool:
+    """Whether a verified log is another one with events added, at least one."""
+    if len(later) <= len(earlier):
+        return False
+    return not earlier or later[len(earlier) - 1].hash == earlier[-1].hash
+
+
+def newest_copy(here: Sequence[Entry], remotes: Iterable[Sequence[Entry]]) -> Sequence[Entry]:
+    """The log to go by.
+
+    Args:
+        here: the copy of the clone that one works in.
+        remotes: those of its remotes.
+
+    Returns:
+        The longest of the remotes' copies, or the one here where it goes on from that. Of two that
+        are no longer one history the remotes' counts: others see it, too.
+    """
+    published = max(remotes, key=len, default=())
+    return here if goes_on(published, here) else published
+
+
+def check_continues(earlier: Sequence[Entry], later: Sequence[Entry]) -> Iterator[str]:
+    """Tell where a log is not an earlier copy of it with events added.
+
+    Args:
+        earlier: a copy from before.
+        later: the log of today.
+    """
+    for before, now in zip(earlier, later, strict=False):
+        number = before.event.seq
+        if before.hash != now.hash:
+            yield f"event {number} is another one than in the earlier copy: history was rewritten"
+            return
+        if hidden := before.opened.keys() - now.opened.keys():
+            yield f"event {number} showed {', '.join(sorted(hidden))} before, and hides it now"
+    if len(later) < len(earlier):
+        yield f"the last {len(earlier) - len(later)} events of the earlier copy were cut off"

@@ -1,4 +1,8 @@
-"""What an event told of a ranking, as the page shows it."""
+"""What a board publishes of its ranking beside the scores: the fields of an event `measured`.
+
+Small and rounded, for each digit can carry something about labels that nobody else has. Ranges,
+shares and counts say nothing of a system that was left out.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -10,17 +14,14 @@ import msgspec
 
 from heldout.errors import quote
 
-# What a board tells of its ranking beside the scores: the fields of an event `measured`.
-#
-# Small and rounded, for each digit can carry something about labels that nobody else has. Ranges,
-# shares and counts say nothing of a system that was left out.
-
 LeftOut = Literal["near", "incomplete", "withheld"]
 """Why an entry is not compared: nearly the same as all it could be compared with (in events without
 `Figures.alike`, as an earlier one); no score for each query; not said while an embargo holds."""
 
 _Whole = Annotated[int, msgspec.Meta(ge=0)]
+
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
 _Level = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 

@@ -1,4 +1,4 @@
-"""What a team signs: its registration, with the agreement, and each of its submissions.
+"""What a team signs, and what the log says of teams: registrations, agreements, signatures.
 
 A registration's statement is public. It binds the team's key to this board, to the agreement's
 text and to the private fields, of which it shows a salted digest alone. A submission's signature
@@ -20,10 +20,12 @@ from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.ids import Digest, commitment, digest_bytes
 
 _PURPOSE = b"heldout registration\n"
-_SUBMISSION_PURPOSE = b"heldout submission\n"
-_HANDLE_DIGITS = 16
 
+_SUBMISSION_PURPOSE = b"heldout submission\n"
+
+_HANDLE_DIGITS = 16
 Hex32 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}\Z")]
+
 LONGEST_NAME = 200
 """Most characters of a name in a registration."""
 
@@ -208,9 +210,6 @@ def split_signature(data: bytes) -> tuple[bytes, SubmissionSignature | None]:
         return data, None
     digest = str(digest_bytes(metadata))
     return metadata, msgspec.structs.replace(found.signature, metadata=digest)
-
-
-# What the log says of registered teams and of the agreement: events folded.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Standings of every season, and of all seasons together.
+"""Standings of every season, of all seasons together, and of a view that lists only some entries.
 
 Scores of two seasons are means over different queries, so they are never compared as they are. What
 can be compared is how far an entry is ahead of the organisers' best baseline of its season: a
@@ -96,9 +96,6 @@ def rank_overall(seasons: Sequence[SeasonStandings]) -> tuple[OverallRow, ...]:
         OverallRow(rank=rank, margin=margin, season=season, row=row)
         for rank, (margin, season, row) in enumerate(found, 1)
     )
-
-
-# Standings by a view that lists only some entries, next to those of the board.
 
 
 def listing_views(spec: BoardSpec) -> tuple[View, ...]:

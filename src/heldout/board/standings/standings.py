@@ -1,4 +1,13 @@
-"""The rows of the leaderboard on a given day: a pure function of log, rules and now."""
+"""The rows of the leaderboard on a given day: a pure function of log, rules and now.
+
+Three things stand beside the rows. Ranges of ranks come from the event that measured them: what was
+not compared may stand above or below anybody, so it widens the ranges of all others by one rank.
+Small data: whether an entry states few enough training pairs to be listed in a view, so that
+systems that learn from many do not crowd out the others (fostering-coopetition, section 5).
+Comparable entries: counts between two entries that differ in one query give that query's label away,
+so two that are nearly the same are never compared with each other, and each is compared with all
+others.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -25,248 +34,18 @@ from heldout.board.rules.release import RuleName, say_withheld
 from heldout.board.rules.spec import BoardSpec, Season, Trust, View, due_day, say_after
 from heldout.errors import InputError, Problem
 
-# Which entries of a board may be compared with which: with all but those that they are near to.
-#
-# Counts between two entries that differ in one query give that query's label away, so two that are
-# nearly the same are never compared with each other. Each is compared with all others.
-
 FEWEST_DIFFERENT = 10
 """Fewest queries with different scores between two entries that are compared, and fewest of which
 one alone finds a relevant document between two whose outcomes are."""
 
 _BINS = 50
-
-
-def count_step(queries: int) -> int:
-    """How many queries one step of a published count is worth: a fiftieth, and at least ten.
-
-    Two entries that differ in fewer found queries than `FEWEST_DIFFERENT` then have one count.
-    """
-    return max(FEWEST_DIFFERENT, -(-queries // _BINS))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparable:
-    """Entries that may be compared.
-
-    Attributes:
-        entries: ids in the order they came; each may be compared with some other.
-        alike: id -> those of them that it is nearly the same as, for all entries, both ways.
-        left_out: id of every other -> why.
-    """
-
-    entries: tuple[str, ...]
-    alike: Mapping[str, frozenset[str]]
-    left_out: Mapping[str, LeftOut]
-
-    @property
-    def pairs(self) -> tuple[tuple[str, str], ...]:
-        """The pairs that are not compared, the earlier entry first."""
-        place = {name: at for at, name in enumerate(self.entries)}
-        return tuple(
-            (one, other)
-            for one in self.entries
-            for other in sorted(self.alike[one], key=place.__getitem__)
-            if place[one] < place[other]
-        )
-
-
-def choose_comparable(
-    entries: Sequence[str],
-    alike: Mapping[str, AbstractSet[str]],
-    hidden: AbstractSet[str] = frozenset(),
-) -> Comparable:
-    """Choose the entries that are compared.
-
-    An entry behind an embargo that is near to another one waits until the embargo is over: the
-    pair that is left out would say who it is.
-
-    Args:
-        entries: ids in the order they came.
-        alike: id -> ids of others that it is nearly the same as; read both ways.
-        hidden: those behind an embargo.
-    """
-    every = read_pairs(((one, other) for one, others in alike.items() for other in others), entries)
-    withheld = {name for name in entries if name in hidden and every[name]}
-    shown = [name for name in entries if name not in withheld]
-    near = {name for name in shown if len(every[name] - withheld) == len(shown) - 1}
-    kept = tuple(name for name in shown if name not in near)
-    left_out: dict[str, LeftOut] = {
-        name: "withheld" if name in withheld else "near"
-        for name in entries
-        if name in withheld or name in near
-    }
-    return Comparable(
-        entries=kept,
-        alike={name: every[name] & frozenset(kept) for name in kept},
-        left_out=left_out,
-    )
-
-
-def read_pairs(
-    pairs: Iterable[tuple[str, str]], entries: Iterable[str]
-) -> Mapping[str, frozenset[str]]:
-    """Id -> those that it is paired with, both ways, for all of some entries.
-
-    Args:
-        pairs: of ids; those with an id that is not among the entries are ignored.
-        entries: ids.
-    """
-    found: dict[str, set[str]] = {name: set() for name in entries}
-    for one, other in pairs:
-        if one != other and one in found and other in found:
-            found[one].add(other)
-            found[other].add(one)
-    return {name: frozenset(others) for name, others in found.items()}
-
-
-# Ranges of ranks of the leaderboard's rows, out of what an event told of some of its entries.
-#
-# What was not compared cannot be told apart: it may stand above or below anybody. So every entry
-# that was not compared widens the ranges of all others at their end by one rank.
-
 _NEAR_OF_OLD = "nearly the same as an earlier entry, so not compared"
+
 _LEFT_OUT: Mapping[LeftOut, str] = {
     "near": "nearly the same as others, so not compared",
     "incomplete": "no score for each query, so not compared",
     "withheld": "not compared; an embargo withholds why",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankRange:
-    """The ranks that an entry may have.
-
-    Attributes:
-        low, high: first and last; `None` where not told.
-        why: the reason then, else "".
-    """
-
-    low: int | None = None
-    high: int | None = None
-    why: str = ""
-
-
-def find_measured(
-    measured: Sequence[Measured], *, season: str, view: str, now: datetime
-) -> Measured | None:
-    """The latest that may be shown at a moment; `None` where there is none.
-
-    Args:
-        measured: in order.
-        season: whose entries, "" for a board without seasons.
-        view: what ranks them.
-        now: the moment, UTC.
-    """
-    return next(
-        (
-            one
-            for one in reversed(measured)
-            if (one.season, one.view) == (season, view) and one.due <= now.date()
-        ),
-        None,
-    )
-
-
-def is_stale(measured: Measured, corrected: Mapping[str, datetime]) -> bool:
-    """Whether a compared entry was corrected since.
-
-    Args:
-        measured: what was told.
-        corrected: id -> latest correction, of entries that had one.
-    """
-    return any(corrected.get(name, measured.at) > measured.at for name in measured.covered)
-
-
-def list_ranges(
-    measured: Measured | None,
-    ranked: Mapping[str, date],
-    trust: Trust | None,
-    *,
-    last: date | None,
-    closed: date | None,
-) -> Mapping[str, RankRange]:
-    """The range of every entry that has a rank now, or why it has none.
-
-    Args:
-        measured: what was told, if anything was.
-        ranked: id -> day of publication, of those that have a rank.
-        trust: the rule of today, if there is one.
-        last: last day of the board or season, `None` where there is none yet.
-        closed: when the board was closed for good, `None` before.
-    """
-    known = {} if measured is None else _widen(measured, ranked)
-    return {
-        name: known.get(name)
-        or RankRange(why=_say_why(name, day, measured, trust, last=last, closed=closed))
-        for name, day in ranked.items()
-    }
-
-
-def _widen(measured: Measured, ranked: Mapping[str, date]) -> Mapping[str, RankRange]:
-    ranges, entries = measured.figures.ranges, measured.entries
-    if ranges is None or not set(entries) <= ranked.keys():
-        return {}
-    more = len(ranked) - len(entries)
-    return {
-        name: RankRange(low=low, high=high + more)
-        for name, low, high in zip(entries, ranges.low, ranges.high, strict=True)
-    }
-
-
-def _say_why(
-    name: str,
-    published: date,
-    measured: Measured | None,
-    trust: Trust | None,
-    *,
-    last: date | None,
-    closed: date | None,
-) -> str:
-    if measured is not None and name in measured.left_out:
-        why = measured.left_out[name]
-        # Events of old say it in their own words, so that their leaderboard.json stays as it is.
-        old = why == "near" and measured.figures.alike is None
-        return _NEAR_OF_OLD if old else _LEFT_OUT[why]
-    if measured is not None and name in measured.entries:
-        return measured.figures.why.get("ranges", "rank ranges were not computed")
-    if trust is None or "ranges" not in trust.show:
-        return "this board tells no rank ranges"
-    day = due_day(trust, published, last=last, closed=closed)
-    when = say_after(trust, published, last=last) if day is None else f"from {day} on"
-    return f"published {when}"
-
-
-# Small data: whether an entry states few enough training pairs to be listed in a view.
-#
-# Nobody checks what is stated. A view for systems that learn from few examples keeps those that
-# learn from many from crowding them out, as far as teams say which they are. Source:
-# fostering-coopetition, section 5.
-
-
-def list_reasons(views: Iterable[View], identity: Identity | None) -> Mapping[str, str]:
-    """Why an entry is not listed in some views: view -> reason, of no other view.
-
-    Args:
-        views: those without `training_at_most` list every entry.
-        identity: what its team says of it; `None` while an embargo hides that.
-    """
-    reasons = {
-        view.name: _say_reason(view.training_at_most, identity)
-        for view in views
-        if view.training_at_most is not None
-    }
-    return {name: reason for name, reason in reasons.items() if reason}
-
-
-def _say_reason(most: int, identity: Identity | None) -> str:
-    if identity is None:
-        return "training pairs withheld by an embargo"
-    pairs = None if identity.efficiency is None else identity.efficiency.training_pairs
-    if pairs is None:
-        return "training pairs not stated"
-    return f"{pairs:,} training pairs, more than {most:,}" if pairs > most else ""
-
 
 POST_HOC = "post hoc"
 """How the reason begins why an entry after the deadline of a one-shot board has no rank."""
@@ -701,3 +480,214 @@ def _median_days(history: History) -> float | None:
     if not days:
         return None
     return days[middle] if len(days) % 2 else (days[middle - 1] + days[middle]) / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankRange:
+    """The ranks that an entry may have.
+
+    Attributes:
+        low, high: first and last; `None` where not told.
+        why: the reason then, else "".
+    """
+
+    low: int | None = None
+    high: int | None = None
+    why: str = ""
+
+
+def find_measured(
+    measured: Sequence[Measured], *, season: str, view: str, now: datetime
+) -> Measured | None:
+    """The latest that may be shown at a moment; `None` where there is none.
+
+    Args:
+        measured: in order.
+        season: whose entries, "" for a board without seasons.
+        view: what ranks them.
+        now: the moment, UTC.
+    """
+    return next(
+        (
+            one
+            for one in reversed(measured)
+            if (one.season, one.view) == (season, view) and one.due <= now.date()
+        ),
+        None,
+    )
+
+
+def is_stale(measured: Measured, corrected: Mapping[str, datetime]) -> bool:
+    """Whether a compared entry was corrected since.
+
+    Args:
+        measured: what was told.
+        corrected: id -> latest correction, of entries that had one.
+    """
+    return any(corrected.get(name, measured.at) > measured.at for name in measured.covered)
+
+
+def list_ranges(
+    measured: Measured | None,
+    ranked: Mapping[str, date],
+    trust: Trust | None,
+    *,
+    last: date | None,
+    closed: date | None,
+) -> Mapping[str, RankRange]:
+    """The range of every entry that has a rank now, or why it has none.
+
+    Args:
+        measured: what was told, if anything was.
+        ranked: id -> day of publication, of those that have a rank.
+        trust: the rule of today, if there is one.
+        last: last day of the board or season, `None` where there is none yet.
+        closed: when the board was closed for good, `None` before.
+    """
+    known = {} if measured is None else _widen(measured, ranked)
+    return {
+        name: known.get(name)
+        or RankRange(why=_say_why(name, day, measured, trust, last=last, closed=closed))
+        for name, day in ranked.items()
+    }
+
+
+def _widen(measured: Measured, ranked: Mapping[str, date]) -> Mapping[str, RankRange]:
+    ranges, entries = measured.figures.ranges, measured.entries
+    if ranges is None or not set(entries) <= ranked.keys():
+        return {}
+    more = len(ranked) - len(entries)
+    return {
+        name: RankRange(low=low, high=high + more)
+        for name, low, high in zip(entries, ranges.low, ranges.high, strict=True)
+    }
+
+
+def _say_why(
+    name: str,
+    published: date,
+    measured: Measured | None,
+    trust: Trust | None,
+    *,
+    last: date | None,
+    closed: date | None,
+) -> str:
+    if measured is not None and name in measured.left_out:
+        why = measured.left_out[name]
+        # Events of old say it in their own words, so that their leaderboard.json stays as it is.
+        old = why == "near" and measured.figures.alike is None
+        return _NEAR_OF_OLD if old else _LEFT_OUT[why]
+    if measured is not None and name in measured.entries:
+        return measured.figures.why.get("ranges", "rank ranges were not computed")
+    if trust is None or "ranges" not in trust.show:
+        return "this board tells no rank ranges"
+    day = due_day(trust, published, last=last, closed=closed)
+    when = say_after(trust, published, last=last) if day is None else f"from {day} on"
+    return f"published {when}"
+
+
+def list_reasons(views: Iterable[View], identity: Identity | None) -> Mapping[str, str]:
+    """Why an entry is not listed in some views: view -> reason, of no other view.
+
+    Args:
+        views: those without `training_at_most` list every entry.
+        identity: what its team says of it; `None` while an embargo hides that.
+    """
+    reasons = {
+        view.name: _say_reason(view.training_at_most, identity)
+        for view in views
+        if view.training_at_most is not None
+    }
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _say_reason(most: int, identity: Identity | None) -> str:
+    if identity is None:
+        return "training pairs withheld by an embargo"
+    pairs = None if identity.efficiency is None else identity.efficiency.training_pairs
+    if pairs is None:
+        return "training pairs not stated"
+    return f"{pairs:,} training pairs, more than {most:,}" if pairs > most else ""
+
+
+def count_step(queries: int) -> int:
+    """How many queries one step of a published count is worth: a fiftieth, and at least ten.
+
+    Two entries that differ in fewer found queries than `FEWEST_DIFFERENT` then have one count.
+    """
+    return max(FEWEST_DIFFERENT, -(-queries // _BINS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparable:
+    """Entries that may be compared.
+
+    Attributes:
+        entries: ids in the order they came; each may be compared with some other.
+        alike: id -> those of them that it is nearly the same as, for all entries, both ways.
+        left_out: id of every other -> why.
+    """
+
+    entries: tuple[str, ...]
+    alike: Mapping[str, frozenset[str]]
+    left_out: Mapping[str, LeftOut]
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The pairs that are not compared, the earlier entry first."""
+        place = {name: at for at, name in enumerate(self.entries)}
+        return tuple(
+            (one, other)
+            for one in self.entries
+            for other in sorted(self.alike[one], key=place.__getitem__)
+            if place[one] < place[other]
+        )
+
+
+def choose_comparable(
+    entries: Sequence[str],
+    alike: Mapping[str, AbstractSet[str]],
+    hidden: AbstractSet[str] = frozenset(),
+) -> Comparable:
+    """Choose the entries that are compared.
+
+    An entry behind an embargo that is near to another one waits until the embargo is over: the
+    pair that is left out would say who it is.
+
+    Args:
+        entries: ids in the order they came.
+        alike: id -> ids of others that it is nearly the same as; read both ways.
+        hidden: those behind an embargo.
+    """
+    every = read_pairs(((one, other) for one, others in alike.items() for other in others), entries)
+    withheld = {name for name in entries if name in hidden and every[name]}
+    shown = [name for name in entries if name not in withheld]
+    near = {name for name in shown if len(every[name] - withheld) == len(shown) - 1}
+    kept = tuple(name for name in shown if name not in near)
+    left_out: dict[str, LeftOut] = {
+        name: "withheld" if name in withheld else "near"
+        for name in entries
+        if name in withheld or name in near
+    }
+    return Comparable(
+        entries=kept,
+        alike={name: every[name] & frozenset(kept) for name in kept},
+        left_out=left_out,
+    )
+
+
+def read_pairs(
+    pairs: Iterable[tuple[str, str]], entries: Iterable[str]
+) -> Mapping[str, frozenset[str]]:
+    """Id -> those that it is paired with, both ways, for all of some entries.
+
+    Args:
+        pairs: of ids; those with an id that is not among the entries are ignored.
+        entries: ids.
+    """
+    found: dict[str, set[str]] = {name: set() for name in entries}
+    for one, other in pairs:
+        if one != other and one in found and other in found:
+            found[one].add(other)
+            found[other].add(one)
+    return {name: frozenset(others) for name, others in found.items()}
