@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from heldout.errors import StoreError
 from heldout.files.durable import ASIDE, Folder, write_whole
-from heldout.files.durable import write_output as write_run_file
 from heldout.files.zipped import write_zip
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.labels.versions import read_version, read_versions
@@ -49,19 +48,16 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
-@pytest.mark.parametrize("write", [write_whole, write_run_file])
-def test_only_a_file_is_replaced_and_a_refusal_names_it(
-    tmp_path: Path, write: Callable[[Path, bytes], object]
-) -> None:
+def test_only_a_file_is_replaced_and_a_refusal_names_it(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     for name in ("folder", "pipe"):
         with pytest.raises(StoreError, match=f"{name} is no file"):
-            write(tmp_path / name, b"new")
+            write_whole(tmp_path / name, b"new")
     assert (tmp_path / "pipe").is_fifo()
     (tmp_path / "plain").write_bytes(b"")
     with pytest.raises((FileExistsError, NotADirectoryError)) as caught:
-        write(tmp_path / "plain" / "x", b"new")
+        write_whole(tmp_path / "plain" / "x", b"new")
     assert caught.value.filename == str(tmp_path / "plain" / "x")
     assert str(caught.value).endswith("plain/x'")
 

@@ -28,7 +28,6 @@ import os
 import secrets
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -37,47 +36,6 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal
 
 from heldout.errors import StoreError, quote
-
-# Files that are whole or absent.
-
-
-def write_output(path: Path, content: bytes) -> None:
-    """Write a file aside, wait until it is on disk, and rename it.
-
-    Args:
-        path: replaced where it exists; its folder is made where it is missing.
-        content: all of it.
-
-    Raises:
-        StoreError: a device, pipe or folder has this name: a rename would put a file in its place.
-        OSError: it cannot be written; one of this name that was there is kept. `filename` is
-            `path`, not that of the file aside.
-    """
-    # A link is replaced itself: what it points to is left alone, whatever it is.
-    if path.exists() and not (path.is_file() or path.is_symlink()):
-        raise StoreError(f"{path} is no file: give another name")
-    try:
-        _write_aside(path, content)
-    except OSError as error:
-        if error.errno is None:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def _write_aside(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
 
 ASIDE = ".writing-"
 """What the names of files begin with that are being written."""
@@ -205,7 +163,7 @@ class Folder:
         if found is not None and found.st_size == len(data) and self.read(name) == data:
             return False
         with self._at(name, make=True) as (handle, last):
-            _files_write_aside(handle, last, data, mode)
+            _write_aside(handle, last, data, mode)
         return True
 
     def create(self, name: str, *, mode: int = 0o644) -> BinaryIO:
@@ -271,6 +229,10 @@ class Folder:
         """Wait until the names in a folder are on disk."""
         with self._in(name) as handle:
             os.fsync(handle)
+
+    def free_bytes(self) -> int:
+        """Bytes that its disk has free."""
+        return shutil.disk_usage(self.root).free
 
     def sweep(self, *names: str) -> None:
         """Remove what killed writers left aside in these folders; the caller holds their lock."""
@@ -405,8 +367,10 @@ class File:
         Raises:
             FileNotFoundError: it is missing.
         """
-        with self.open() as file:
-            return os.fstat(file.fileno()).st_size
+        found = self.folder.stat(self.path)
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
+        return found.st_size
 
     def open(self, _mode: Literal["rb"] = "rb") -> BinaryIO:
         """As `Folder.open`; the mode is there for what takes a `Path` too."""
@@ -462,7 +426,7 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _files_write_aside(handle, path.name, data, mode)
+            _write_aside(handle, path.name, data, mode)
         finally:
             os.close(handle)
     except OSError as error:
@@ -470,7 +434,7 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
     return True
 
 
-def _files_write_aside(handle: int, name: str, data: bytes, mode: int) -> None:
+def _write_aside(handle: int, name: str, data: bytes, mode: int) -> None:
     aside = f"{ASIDE}{secrets.token_hex(8)}"
     opened = os.open(aside, _NEW, 0o600, dir_fd=handle)
     try:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
-from heldout.files.durable import write_output
+from heldout.files.durable import write_whole
 from heldout.ids import Digest, DocId, QueryId
 from heldout.trec.ranking import order_by_rank, order_by_score, sort_keys
 from heldout.trec.reading.streams import OWN_FILES, TextReader
@@ -273,4 +273,4 @@ def write_run(run: Run, path: Path, *, form: RunForm, tag: str) -> None:
     """
     content = format_run(run, form=form, tag=tag)
     pack = _PACKERS.get(path.suffix)
-    write_output(path, pack(content) if pack else content)
+    write_whole(path, pack(content) if pack else content)

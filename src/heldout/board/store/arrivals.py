@@ -20,7 +20,7 @@ from heldout.board.store.uploads import DELIVERY
 from heldout.envelope.bundle import file_names
 from heldout.envelope.keys import METADATA_LIMIT, Form
 from heldout.errors import InputError, Problem, StoreError, quote
-from heldout.files.durable import File, Folder, write_whole
+from heldout.files.durable import File, Folder
 from heldout.ids import SubmissionId, digest_bytes, parse_submission_id
 
 ARRIVALS = ("registrations", "submissions")
@@ -106,7 +106,7 @@ def find_in_git(
     refused = {ref: source for ref in unread or {} if (source := _source(ref)) is not None}
     yield from (_unread(source, (unread or {})[ref]) for ref, source in refused.items())
     tips = arrival_tips(git, _source, only=only)
-    brought = {} if taken is None else recall(git.path_of(_MEMORY))
+    brought = {} if taken is None else recall(git, _MEMORY)
     new = [(ref, source, tip) for ref, source, tip in tips if not _is_in(brought.get(tip), taken)]
     seen: set[tuple[str, bool]] = set()
     clean = {tip: brought[tip] for _, _, tip in tips if tip in brought}
@@ -120,7 +120,7 @@ def find_in_git(
             seen.add(mark)
             yield arrival
     if taken is not None and clean != brought:
-        write_whole(git.path_of(_MEMORY), json.dumps(clean, indent=0).encode())
+        git.remember(_MEMORY, json.dumps(clean, indent=0).encode())
 
 
 def _is_in(brought: str | None, taken: Container[Taken] | None) -> bool:
@@ -130,11 +130,11 @@ def _is_in(brought: str | None, taken: Container[Taken] | None) -> bool:
     return (submission, fingerprint) in taken
 
 
-def recall(memory: Path) -> dict[str, str]:
+def recall(git: Git, name: str) -> dict[str, str]:
     """What is remembered of commits, by commit; a file that cannot be read remembers nothing."""
     try:
-        told = json.loads(memory.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        told = json.loads(git.remembered(name) or b"{}")
+    except (ValueError, RecursionError):
         return {}
     return {str(k): str(v) for k, v in told.items()} if isinstance(told, dict) else {}
 

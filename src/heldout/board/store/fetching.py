@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from heldout.board.store.arrivals import recall
 from heldout.board.store.git import Bounds, Git, TooMuchError
 from heldout.errors import StoreError
-from heldout.files.durable import write_whole
 
 BRANCHES = ("submission", "registration")
 """What the branches of arrivals begin with."""
@@ -119,8 +118,7 @@ def _bring(
     new = {ref: tip for ref, tip in wanted.items() if here.get(ref) != tip[1]}
     if not new:
         return Fetched()
-    memory = git.path_of(_MEMORY)
-    known = recall(memory)
+    known = recall(git, _MEMORY)
     refused = {ref: known[one] for ref, (_, one) in new.items() if one in known}
     failed: dict[str, str] = {}
     rest = [(ref, tip) for ref, tip in new.items() if tip[1] not in known]
@@ -132,7 +130,7 @@ def _bring(
     fresh = {new[ref][1]: why for ref, why in refused.items() if new[ref][1] not in known}
     if fresh:
         kept = list({**known, **fresh}.items())[-_MOST_REMEMBERED:]
-        write_whole(memory, json.dumps(dict(kept), indent=0).encode())
+        git.remember(_MEMORY, json.dumps(dict(kept), indent=0).encode())
     return Fetched(refused=refused, failed=failed)
 
 

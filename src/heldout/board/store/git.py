@@ -307,7 +307,7 @@ class Git:
 
         Refs made meanwhile are the repository's own: make none.
         """
-        objects = self.path_of("objects").absolute()
+        objects = self._path_of("objects").absolute()
         # git itself removes what is named so and was left behind.
         with TemporaryDirectory(dir=objects, prefix="tmp_objdir-heldout-") as aside:
             settings = {
@@ -707,7 +707,7 @@ class Git:
 
     def keep_bytes(self) -> None:
         """Let no attribute change a file on its way into this repository or out of it."""
-        write_whole(self.path_of("info/attributes"), _BYTE_FOR_BYTE)
+        self.remember("info/attributes", _BYTE_FOR_BYTE)
 
     def _put(self, files: Mapping[str, bytes], *, env: Mapping[str, str] | None = None) -> None:
         """Put contents into an index, whatever the working tree has."""
@@ -721,8 +721,19 @@ class Git:
         with TemporaryDirectory(prefix="heldout-index-") as folder:
             yield {"GIT_INDEX_FILE": str(Path(folder) / "index")}
 
-    def path_of(self, name: str) -> Path:
-        """Where a file lies that git stores beside its own, for all working trees."""
+    def remembered(self, name: str) -> bytes | None:
+        """What is stored under a name beside git's own files; `None` for nothing."""
+        try:
+            return self._path_of(name).read_bytes()
+        except OSError:
+            return None
+
+    def remember(self, name: str, data: bytes) -> None:
+        """Store something beside git's own files: no commit has it, and no clone gets it."""
+        write_whole(self._path_of(name), data)
+
+    def _path_of(self, name: str) -> Path:
+        """Where a file lies beside git's own, for all working trees."""
         if (storage := self._storage()) is None:
             raise StoreError(f"{self.root} is not a git repository")
         return storage / name

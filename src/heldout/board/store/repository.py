@@ -97,19 +97,25 @@ class _Pinned(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A board on disk, by its folder."""
+    """A board, by its folder.
+
+    Attributes:
+        root: the folder.
+        stored: its files and its git, where they are not in that folder but in memory.
+    """
 
     root: Path
+    stored: tuple[Folder, Git] | None = None
 
     @property
     def files(self) -> Folder:
         """The board's files, of which none is reached by a symlink."""
-        return Folder(self.root)
+        return Folder(self.root) if self.stored is None else self.stored[0]
 
     @property
     def git(self) -> Git:
         """The board as a git repository."""
-        return Git(self.root)
+        return Git(self.root) if self.stored is None else self.stored[1]
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -21,11 +21,10 @@ it is followed (`store.files.Folder`): a pull could bring one.
 
 import re
 import secrets
-import shutil
 import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -59,6 +58,7 @@ from heldout.board.store.sharing import (
     IGNORED,
     KEPT,
     SHARED_FOLDERS,
+    Sharing,
     find_sharing,
     kept_path,
     unneeded_runs,
@@ -97,20 +97,27 @@ class OwnSigner:
 
 @dataclass(frozen=True, slots=True)
 class Vault:
-    """A vault on disk, by its folder.
+    """A vault, by its folder.
 
     Attributes:
         root: the folder.
         read_only: whether everything that would write, lock or fetch raises `RuntimeError`.
+        stored: its files, where they are not in that folder but in memory; nobody shares it then.
     """
 
     root: Path
     read_only: bool = False
+    stored: Folder | None = None
 
     @property
     def files(self) -> Folder:
         """The vault's files, of which none is reached by a symlink."""
-        return Folder(self.root, read_only=self.read_only)
+        stored = Folder(self.root) if self.stored is None else self.stored
+        return replace(stored, read_only=self.read_only)
+
+    def _sharing(self) -> Sharing | None:
+        """How several organisers share it; `None` where one alone has it."""
+        return find_sharing(self.root) if self.stored is None else None
 
     @staticmethod
     def create(root: Path, *, board: Path) -> "Vault":
@@ -189,12 +196,12 @@ class Vault:
         """
         with self.files.lock("lock"):
             self.files.sweep("", *_FOLDERS)
-            sharing = find_sharing(self.root)
+            sharing = self._sharing()
             yield () if sharing is None else sharing.synchronise()
 
     def is_shared(self) -> bool:
         """Whether several organisers share it, by a git remote."""
-        return find_sharing(self.root) is not None
+        return self._sharing() is not None
 
     def identities(self) -> tuple[str, ...]:
         """The private keys, as text.
@@ -365,7 +372,7 @@ class Vault:
         """
         found = (self.files.stat(f"sealed/{name}") for name in self.files.names("sealed"))
         used = sum(one.st_size for one in found if one is not None)
-        free = shutil.disk_usage(self.root).free
+        free = self.files.free_bytes()
         if used + size <= _MOST_SEALED and free - size >= _FREE:
             return
         raise InputError(
@@ -462,7 +469,7 @@ class Vault:
             raise RuntimeError(f"{self.root} is opened to be read alone")
         log = self.files.read_lines(EVENTS)
         entries = _read_log(log)
-        sharing = find_sharing(self.root)
+        sharing = self._sharing()
         if sharing is not None and entries:
             _check_clocks(entries[-1], now)
         entry = self.make_entry(draft, now=now)

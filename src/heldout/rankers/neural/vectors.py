@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import StoreError
-from heldout.files.durable import write_output
+from heldout.files.durable import write_whole
 from heldout.ids import Digest
 
 EncodeTexts = Callable[[Sequence[str]], Sequence[NDArray[np.float32]]]
@@ -155,6 +155,6 @@ def _write(path: Path, vectors: Vectors) -> None:
     content = io.BytesIO()
     np.savez(content, rows=vectors.rows, starts=vectors.starts)
     try:
-        write_output(path, content.getvalue())
+        write_whole(path, content.getvalue())
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
