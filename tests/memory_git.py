@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NoReturn
 
-from memory_folder import MemoryFolder
-
 from heldout.board.store.git import Author, Change, Git
 from heldout.errors import StoreError
+from memory_folder import MemoryFolder
 
 _TREE = "040000"
 _NOTHING = "0" * 40

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from memory_git import MemoryGit
 
 from heldout.board.store import arrivals
 from heldout.board.store.arrivals import (
@@ -16,6 +15,7 @@ from heldout.board.store.arrivals import (
     fingerprints,
 )
 from heldout.errors import StoreError
+from memory_git import MemoryGit
 
 ID = "20261102-honest"
 FILES = tuple(

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from memory_folder import MemoryFolder
-from memory_git import MemoryGit
 
 from heldout.board.store.git import Author, Change, Git
 from heldout.errors import StoreError
 from heldout.files.durable import Folder
+from memory_folder import MemoryFolder
+from memory_git import MemoryGit
 
 AT = datetime(2026, 11, 2, 10, tzinfo=UTC)
 SOMEONE = Author(name="Someone", email="someone@here")

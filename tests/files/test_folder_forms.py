@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from memory_folder import MemoryFolder
 
 from heldout.errors import StoreError
 from heldout.files.durable import ASIDE, Folder
+from memory_folder import MemoryFolder
 
 
 @pytest.fixture(params=["disk", "memory"])
