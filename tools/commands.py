@@ -9,9 +9,17 @@ import click
 
 from heldout.cli.analysing import COMMANDS as ANALYSE_COMMANDS
 from heldout.cli.analysing import analyse
-from heldout.cli.preferring import PREFER_COMMANDS, prefer
-from heldout.cli.program import BOARD_COMMANDS, COMMANDS, Command, board, main
-from heldout.cli.surviving import SURVIVE_COMMANDS, survive
+from heldout.cli.program import (
+    BOARD_COMMANDS,
+    COMMANDS,
+    PREFER_COMMANDS,
+    SURVIVE_COMMANDS,
+    Command,
+    board,
+    main,
+    prefer,
+    survive,
+)
 
 HEAD = """# Commands
 

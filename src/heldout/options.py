@@ -32,6 +32,7 @@ class Opt:
             flag is on by default, `("--no-cache",)` switches it off.
         least, most: bounds that are allowed themselves.
         above, below: bounds that are not.
+        choices: the texts that are allowed, where they are no `Literal`.
         metavar: what stands for the value in the help, such as `FILE` or `SECONDS`.
         path: what a `Path` may be, where something is there already.
         exists: whether a `Path` has to be there.
@@ -46,6 +47,7 @@ class Opt:
     most: float | None = None
     above: float | None = None
     below: float | None = None
+    choices: tuple[str, ...] = ()
     metavar: str | None = None
     path: Literal["any", "file", "folder"] = "any"
     exists: bool = False
@@ -132,7 +134,7 @@ def option_of(field: str, hint: Any, default: object = MISSING) -> Declared | Ne
         hint, values = get_args(hint)[0], 1 if many else len(get_args(hint))
         if get_origin(hint) is tuple:
             hint, values = get_args(hint)[0], len(get_args(hint))
-    kind = get_args(hint) if get_origin(hint) is Literal else hint
+    kind = get_args(hint) if get_origin(hint) is Literal else opt.choices or hint
     return Declared(field, opt, kind, many, values, default)
 
 
@@ -159,6 +161,9 @@ Jobs = Annotated[
     Opt("Number of parallel processes [up to one per core, where it pays].", least=1, metavar="N"),
 ]
 """`--jobs`; its default is `None`."""
+
+Json = Annotated[bool, Opt("One JSON document.", names=("--json",))]
+"""`--json`; its default is `False`."""
 
 
 class OptionError(ValueError):

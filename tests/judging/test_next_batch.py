@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.cli.preferring import prefer
+from heldout.cli.program import prefer
 from heldout.judging.campaign.drawing import list_pairs
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment

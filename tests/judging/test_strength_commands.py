@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from heldout.cli.preferring import prefer
+from heldout.cli.program import prefer
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment, format_judgments
 from heldout.judging.campaign.pools import Candidate, Pool

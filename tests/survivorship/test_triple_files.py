@@ -199,10 +199,10 @@ def test_a_depth_that_leaves_nothing_writes_nothing(
 
 
 def test_triples_are_made_of_labels_and_a_run(tmp_path: Path, call: Callable[..., Result]) -> None:
-    options = ("--from-run", str(tmp_path / "shown.run"), "--negatives", "2", "--pack", "none")
+    options = ("--from-run", str(tmp_path / "shown.run"), "--negatives", "2")
     found = call(*options, "--json")
     assert found.exit_code == 0, found.stderr
-    made = [one.triple for one in parse((tmp_path / "out" / "all.tsv").read_bytes())]
+    made = [one.triple for one in parse((tmp_path / "out" / "all.tsv.gz").read_bytes())]
     assert len(made) == 6
     assert {one.query for one in made} == {"q1", "q2", "q3"}
     again = call(*options, "--json")
@@ -227,9 +227,9 @@ def test_a_run_of_which_few_documents_are_drawn_needs_no_selected_one_among_them
     path = tmp_path / "other.run"
     above = "".join(f"q{query} Q0 n{query} 1 99 x\n" for query in (1, 2, 3))
     path.write_text(above + _SHOWN)
-    found = call("--from-run", str(path), "--negatives-from", "1", "--pack", "none", "-r", "5")
+    found = call("--from-run", str(path), "--negatives-from", "1", "-r", "5")
     assert found.exit_code == 0, found.stderr
-    made = [one.triple for one in parse((tmp_path / "out" / "all.tsv").read_bytes())]
+    made = [one.triple for one in parse((tmp_path / "out" / "all.tsv.gz").read_bytes())]
     assert sorted(one.negative for one in made) == ["n1", "n2", "n3"]
 
 

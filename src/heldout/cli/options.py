@@ -106,7 +106,7 @@ def _refuse_repeated(command: click.Command, context: click.Context, args: list[
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
 
-_TIMES = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"]
+_FIRST_YEAR, _LAST_YEAR = 2000, 2200
 
 
 class DecimalRange(click.FloatRange):
@@ -122,14 +122,22 @@ class DecimalRange(click.FloatRange):
         return number
 
 
-class _UtcTime(click.DateTime):
-    """A day, or a time of a day, in UTC."""
+class _Time(click.ParamType[datetime]):
+    """A day or a time of a day, in UTC unless it says another offset; whole seconds."""
+
+    name = "time"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
-        time: datetime = super().convert(value, param, ctx)
-        return time.replace(tzinfo=UTC)
+        try:
+            time = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is no time like 2026-11-20T17:10:00Z", param, ctx)
+        if not _FIRST_YEAR <= time.year <= _LAST_YEAR:
+            self.fail(f"{value!r} is not between {_FIRST_YEAR} and {_LAST_YEAR}", param, ctx)
+        utc = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+        return utc.replace(microsecond=0)
 
 
 def with_options(command: Function) -> Function:
@@ -243,7 +251,7 @@ def _type(option: Declared) -> click.ParamType[Any]:
             file_okay=opt.path != "folder",
             dir_okay=opt.path != "file",
         )
-    return _UtcTime(_TIMES) if kind is datetime else click.types.convert_type(kind)
+    return _Time() if kind is datetime else click.types.convert_type(kind)
 
 
 def _checked(option: Declared) -> Callable[[click.Context, click.Parameter, Any], Any]:

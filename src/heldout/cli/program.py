@@ -41,8 +41,8 @@ COMMANDS: Mapping[str, Command] = {
     "compare": Command("comparison:compare", "files", "Is one run better than another?"),
     "analyse": Command("analysing:analyse", "files", "Can a ranking be believed?"),
     "rank": Command("ranking:rank", "files", "Make a run."),
-    "prefer": Command("preferring:prefer", "labels", "Preference judging, for better labels."),
-    "survive": Command("surviving:survive", "labels", "Who was left out by shallow labels?"),
+    "prefer": Command("program:prefer", "labels", "Preference judging, for better labels."),
+    "survive": Command("program:survive", "labels", "Who was left out by shallow labels?"),
     "serve": Command("serving:serve", "labels", "The judging pages of a campaign."),
     "register": Command("board.registering:register", "participant", "Register a team, once."),
     "draft": Command("board.drafting:draft", "participant", "A dated id, its folder, metadata."),
@@ -90,6 +90,94 @@ BOARD_COMMANDS: Mapping[str, Command] = {
     ),
 }
 """The commands of `heldout board`."""
+
+_CAMPAIGN = "commands, in the order of a campaign"
+
+PREFER_COMMANDS: Mapping[str, Command] = {
+    "pool": Command(
+        "judging.campaign:pool",
+        _CAMPAIGN,
+        "Begin a campaign: the tops of runs and the known answers.",
+    ),
+    "price": Command("judging.campaign:price", _CAMPAIGN, "What judging the pools costs."),
+    "tasks": Command(
+        "judging.campaign:tasks",
+        _CAMPAIGN,
+        "Draw tasks from the pools: pairs, tests, order and sides.",
+    ),
+    "links": Command("judging.exchange:links", _CAMPAIGN, "A link of their own for each judge."),
+    "export": Command(
+        "judging.exchange:export",
+        _CAMPAIGN,
+        "Judgments, tasks and payments in the forms that platforms take.",
+    ),
+    "import": Command(
+        "judging.exchange:import_",
+        _CAMPAIGN,
+        "A platform's results as judgments, and its approvals.",
+    ),
+    "judge": Command(
+        "judging.labels:judge",
+        _CAMPAIGN,
+        "Ask a language model as one more judge, and compare it with people.",
+    ),
+    "contests": Command(
+        "judging.studies:contests", _CAMPAIGN, "Whose first documents do people prefer?"
+    ),
+    "strengths": Command(
+        "judging.studies:strengths", _CAMPAIGN, "How much more is one run preferred than another?"
+    ),
+    "bias": Command(
+        "judging.studies:bias", _CAMPAIGN, "What do judges do beside judging: sides, length, care?"
+    ),
+    "labels": Command(
+        "judging.labels:labels", _CAMPAIGN, "Labels from preferences, and every run scored again."
+    ),
+    "report": Command(
+        "judging.labels:report", _CAMPAIGN, "The tables and figures of the study, of a campaign."
+    ),
+    "maintain": Command(
+        "judging.campaign:maintain",
+        _CAMPAIGN,
+        "Keep a board's preference labels alive as new runs come.",
+    ),
+    "simulate": Command(
+        "judging.studies:simulate",
+        _CAMPAIGN,
+        "What each way of judging finds, and for how many judgments.",
+    ),
+}
+"""The commands of `heldout prefer`."""
+
+SURVIVE_COMMANDS: Mapping[str, Command] = {
+    "depths": Command(
+        "survivorship.studies:depths", "commands", "Scores on the labels of a shallower annotation."
+    ),
+    "types": Command(
+        "survivorship.studies:types", "commands", "Which types of queries were discarded?"
+    ),
+    "triage": Command(
+        "survivorship.discarded:triage",
+        "commands",
+        "Why was a query discarded? Pages that ask, and the counts.",
+    ),
+    "answerable": Command(
+        "survivorship.discarded:answerable",
+        "commands",
+        "Could other systems have answered the discarded queries?",
+    ),
+    "triples": Command(
+        "survivorship.studies:triples",
+        "commands",
+        "Training triples that a shallower annotation would have left.",
+    ),
+    "train": Command(
+        "survivorship.studies:train",
+        "commands",
+        "Re-rankers trained on them, compared; learning curves.",
+    ),
+}
+"""The commands of `heldout survive`."""
 
 _SETTINGS = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}
 _EPILOG = "Documentation: docs/commands.md. Start with: heldout demo"
@@ -162,6 +250,14 @@ class _Board(_Lazy):
     table = BOARD_COMMANDS
 
 
+class _Prefer(_Lazy):
+    table = PREFER_COMMANDS
+
+
+class _Survive(_Lazy):
+    table = SURVIVE_COMMANDS
+
+
 @click.group(cls=_Program, epilog=_EPILOG, context_settings=_SETTINGS)
 @click.version_option(heldout.__version__, prog_name="heldout")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
@@ -177,4 +273,29 @@ def board() -> None:
     Example:
       heldout board new kb --vault ../kb-vault --dev dev.tsv dev.qrels \\
       --eval eval.tsv eval.qrels -m RR@10
+    """
+
+
+@click.group(cls=_Prefer)
+def prefer() -> None:
+    """Preference judging: from shallow pools to better labels.
+
+    A campaign is a directory of your own; `heldout serve` shows its pages to judges.
+
+    \b
+    Example:
+      heldout prefer pool runs/*.gz --qrels dev.qrels --queries dev.tsv \\
+      --documents documents.tsv --sample 500 --out campaign
+    """
+
+
+@click.group(cls=_Survive)
+def survive() -> None:
+    """Who was left out when annotators saw only the top of one system.
+
+    An annotation is a record of what annotators were shown, in order, and what they selected.
+
+    \b
+    Example:
+      heldout survive depths --annotations depth-qrels/ --runs 'runs/*.gz' -m RR@10
     """

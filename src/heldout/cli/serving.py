@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from heldout.cli.context import reports_disk
-from heldout.cli.judging.campaign import campaign_argument
+from heldout.cli.options import add_option
 from heldout.cli.printing import messages, print_facts
 from heldout.envelope.bundle import file_names
 from heldout.envelope.keys import Form
 from heldout.errors import SetupError, StoreError, plural, quote
 from heldout.ids import SubmissionId
+from heldout.judging.services.prices import CampaignPath
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -119,7 +120,7 @@ _GRACE_SECONDS = 10
 
 
 @click.command
-@campaign_argument
+@add_option("campaign", CampaignPath, Path())
 @click.option(
     "--database",
     "url",

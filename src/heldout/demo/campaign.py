@@ -29,23 +29,20 @@ from heldout.collections.collection import QuerySplit
 from heldout.demo.page_judge import Decide, Ending, PageJudge, Question
 from heldout.errors import SetupError
 from heldout.ids import digest_bytes
-from heldout.judging.campaign.drawing import draw_tasks, list_pairs, propose_tests
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import count_votes, counted
-from heldout.judging.campaign.pools import Pool, PoolSizes, build_pools, sample_pools, sizes
+from heldout.judging.campaign.pools import Pool, PoolSizes, sizes
 from heldout.judging.campaign.rows import Task
 from heldout.judging.campaign.settings import Price, price
 from heldout.judging.labels.contests import Contests, first_documents, hold_contests, stand_for
 from heldout.judging.labels.labels import PreferenceLabels, make_labels
 from heldout.judging.labels.maintenance import LeadRule
 from heldout.judging.platforms.links import personal_link
-from heldout.judging.services.label_versions import (
-    Change,
-    compare_version,
-    publish_labels,
-    score_versions,
-)
-from heldout.judging.services.maintaining import Campaign, make_record
+from heldout.judging.services.label_versions import Change, compare_version, score_versions
+from heldout.judging.services.pools import Pooled, PoolOptions, begin_campaign
+from heldout.judging.services.rounds import RoundOptions, read_campaign
+from heldout.judging.services.rounds import publish_version as publish_labels
+from heldout.judging.services.tasks import draw_next
 from heldout.judging.studies.simulation import SimulatedJudge
 from heldout.trec.tops import Tops, read_tops
 
@@ -115,18 +112,20 @@ def play_campaign(
     """
     tops = _read_tops(folder / "runs")
     known = _answers(split)
-    pools = build_pools(
-        tops,
-        known,
-        queries={str(query): text for query, text in split.dev.queries.items()},
-        documents={str(doc): text for doc, text in split.dev.documents.items()},
-    )
-    rng = np.random.Generator(np.random.PCG64(seed))
     folder_of = CampaignFolder(folder / "campaign")
-    chosen = _prepare(folder_of, pools, rng)
+    queries = {str(query): text for query, text in split.dev.queries.items()}
+    chosen = begin_campaign(
+        folder_of,
+        Pooled(tops=tops, known=known, queries=queries),
+        PoolOptions(sample=QUERIES, seed=seed),
+        name="Docstrings of the standard library",
+        documents={str(doc): text for doc, text in split.dev.documents.items()},
+        tests=_TESTS,
+    ).pools
+    drawn = draw_next(folder_of, method=None, seed=seed)
     found, cost = sizes(chosen), price(sizes(chosen).pairs, folder_of.settings())
     say("pools", f"{found.pairs:,} pairs of passages for {found.queries} of the dev queries")
-    good = _make_minds(chosen, folder_of.tasks(), rng)
+    good = _make_minds(chosen, drawn.tasks, np.random.Generator(np.random.PCG64([seed, 1])))
     endings = _judge(folder_of, good, seed, now - timedelta(hours=1), say)
     judged = folder_of.judgments()
     votes = counted(judged)
@@ -161,18 +160,9 @@ def publish_version(desk: Desk, folder: Path) -> tuple[Change | None, Standings]
     Returns:
         What the version changed in the ranking, and the standings.
     """
-    files = CampaignFolder(folder)
-    campaign = Campaign(
-        settings=files.settings(),
-        pools=files.pools(),
-        challengers=files.challengers(),
-        tests=files.tests(),
-        tasks=files.tasks(),
-        judgments=files.judgments(),
-    )
-    rule = LeadRule()
-    labels, record = make_record(campaign, "dev", rule)
-    version = publish_labels(desk, labels, record, measure=None, public=True)
+    campaign = read_campaign(CampaignFolder(folder))
+    options = RoundOptions(public=True)
+    version = publish_labels(desk, campaign, "dev", LeadRule(), options)
     score_versions(desk, why="scored on labels that made-up judges preferred")
     standings = rebuild(desk).standings
     return None if version is None else compare_version(desk, version), standings
@@ -189,19 +179,6 @@ def _read_tops(folder: Path) -> Mapping[str, Tops]:
         text = BytesIO(bz2.decompress(file.read_bytes()))
         tops[file.parent.name] = read_tops(text, path=str(file), depth=1)
     return tops
-
-
-def _prepare(
-    folder: CampaignFolder, pools: Sequence[Pool], rng: np.random.Generator
-) -> tuple[Pool, ...]:
-    """Write the campaign's directory; its pools."""
-    chosen = sample_pools(pools, count=QUERIES, rng=rng)
-    tests = propose_tests(chosen, count=_TESTS, rng=rng)
-    folder.begin("Docstrings of the standard library")
-    folder.write_tests(tests)
-    folder.write_pools(chosen)
-    folder.write_tasks(draw_tasks(list_pairs(chosen), tests, folder.settings(), rng=rng))
-    return chosen
 
 
 def _make_minds(

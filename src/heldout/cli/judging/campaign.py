@@ -1,356 +1,233 @@
-"""What the commands of a campaign share: its directory, and how sizes and prices are told."""
+"""`heldout prefer pool`, `price`, `tasks` and `maintain`: a campaign from its pools on."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import click
+import msgspec
 
-from heldout.errors import InputError, Problem, StoreError, plural
+from heldout.cli.context import Place, at_board
+from heldout.cli.options import with_options
+from heldout.cli.printing import (
+    TERMINAL,
+    answers,
+    print_facts,
+    print_json,
+    reports_errors,
+)
+from heldout.errors import plural
 from heldout.judging.campaign.files import CampaignFolder
-from heldout.judging.campaign.judgments import (
-    Judgment,
-    counted,
-    format_time,
-    parse_judgments,
-    pool_judged,
+from heldout.judging.campaign.pools import Pool, sizes
+from heldout.judging.campaign.rows import Task
+from heldout.judging.campaign.settings import price as price_of
+from heldout.judging.labels.choosing import Method
+from heldout.judging.services import rounds
+from heldout.judging.services.pools import (
+    PoolOptions,
+    PoolSource,
+    begin_campaign,
+    load_pooled,
+    read_documents,
+    refuse_pools,
 )
-from heldout.judging.campaign.pools import Pool, PoolSizes
-from heldout.judging.campaign.settings import Price, Settings, format_money, hourly_pay, tell_hourly
-from heldout.judging.labels.contests import PERFECT
-from heldout.judging.labels.versions import Rules
-from heldout.options import Opt
-from heldout.progress import SILENT, Progress
-from heldout.scoring.run_files import RunOrder, RunPatterns, name_runs, read_each
-from heldout.trec.qrels import read_qrels
-from heldout.trec.reading.sources import open_input
-from heldout.trec.tops import Tops
-
-if TYPE_CHECKING:
-    from heldout.judging.database.database import Database
-
-
-campaign_argument = click.argument(
-    "campaign", default=".", type=click.Path(file_okay=False, path_type=Path), metavar="[CAMPAIGN]"
+from heldout.judging.services.prices import (
+    CampaignPath,
+    price_facts,
+    price_value,
+    size_facts,
+    size_value,
 )
-"""The campaign's directory, by default the current one."""
-
-_BAR = 40
-
-
-def size_facts(found: PoolSizes) -> list[tuple[str, str]]:
-    """Sizes of pools in lines, with a histogram."""
-    if found.mean is None:
-        return [("pools", "none")]
-    most = max(found.histogram.values())
-    facts = [
-        ("pools", plural(found.queries, "query", "queries")),
-        ("passages", f"mean {found.mean:.2f}, median {found.median:g}"),
-        ("single", f"{found.single:,} with one passage: nothing to judge"),
-        ("pairs", f"{found.pairs:,}"),
-    ]
-    return facts + [
-        (f"size {size}", f"{'█' * max(1, round(count * _BAR / most))} {count:,}")
-        for size, count in found.histogram.items()
-    ]
+from heldout.judging.services.tasks import draw_next
+from heldout.options import Json, Opt, Seed
 
 
-def size_value(found: PoolSizes) -> dict[str, object]:
-    """Sizes of pools as JSON."""
-    return {
-        "queries": found.queries,
-        "mean": found.mean,
-        "median": found.median,
-        "single": found.single,
-        "pairs": found.pairs,
-        "histogram": {str(size): count for size, count in found.histogram.items()},
-    }
-
-
-def price_facts(found: Price, settings: Settings) -> list[tuple[str, str]]:
-    """A price in lines, and what an hour pays where the settings tell."""
-    hourly = [("an hour", tell_hourly(settings))]
-    return [
-        ("judgments", _tell_judgments(found)),
-        ("tasks", f"{found.tasks:,}"),
-        ("rewards", format_money(found.rewards, found.currency)),
-        ("fees", format_money(found.fees, found.currency)),
-        ("price", f"{format_money(found.total, found.currency)}, repeated tasks not counted"),
-        *(hourly if settings.minutes or settings.minimum_hourly else ()),
-    ]
-
-
-def price_value(found: Price, settings: Settings) -> dict[str, object]:
-    """A price as JSON; money in hundredths of the currency."""
-    hourly = hourly_pay(settings)
-    return {
-        "pairs": found.pairs,
-        "judgments": found.judgments,
-        "tasks": found.tasks,
-        "rewards": found.rewards,
-        "fees": found.fees,
-        "total": found.total,
-        "currency": found.currency,
-        "hourly": None if hourly is None else hourly.amount,
-        "hourly_too_low": None if hourly is None else hourly.too_low,
-    }
-
-
-def _tell_judgments(found: Price) -> str:
-    pairs = plural(found.pairs, "pair")
-    if not found.pairs or found.judgments % found.pairs:
-        return f"{found.judgments:,} on {pairs}"
-    return f"{found.judgments:,}: {pairs} by {plural(found.judgments // found.pairs, 'judge')} each"
-
-
-# The database of a campaign, as the commands that need it open it.
-
-database_option = click.option(
-    "--database",
-    "url",
-    envvar="DATABASE_URL",
-    metavar="URL",
-    help="sqlite:///FILE or postgresql://… [campaign.sqlite, or DATABASE_URL].",
-)
-"""`--database`, which gives `url`."""
-
-
-@contextmanager
-def opened_database(folder: CampaignFolder, url: str | None) -> "Iterator[Database]":
-    """The campaign's database, closed afterwards.
-
-    Args:
-        folder: the campaign.
-        url: of another database than the one in it.
-
-    Raises:
-        StoreError: there is none.
-        DatabaseError: see `Fault`.
-    """
-    from heldout.judging.database.database import (  # noqa: PLC0415 - needs the extra
-        open_database,
-        sqlite_url,
-    )
-
-    if url is None and not folder.database.is_file():
-        raise StoreError(f"{folder.database} is missing; `heldout serve` makes it")
-    database = open_database(url or sqlite_url(folder.database.absolute()))
-    try:
-        yield database
-    finally:
-        database.close()
-
-
-# Where judgments, runs and known answers come from: a campaign, or files alone.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedSource:
-    """Which judgments, runs and labels are read."""
-
-    campaign: Annotated[Path | None, Opt(argument=True, path="folder", metavar="[CAMPAIGN]")] = None
-    judgments: Annotated[
-        Path | None,
-        Opt(
-            "Judgments instead of a campaign: JSON lines, or query, passage, passage, the "
-            "preferred one.",
-            metavar="FILE",
-            path="file",
-        ),
-    ] = None
-    runs: RunPatterns = ()
-    qrels: Annotated[
-        str | None, Opt("Labels there are; a perfect run shows them.", metavar="Q")
-    ] = None
-    order: RunOrder = None
-    until: Annotated[
-        datetime | None, Opt("Last time (UTC) of answers that are used.", metavar="TIME")
-    ] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """Judgments and what they are of.
-
-    Attributes:
-        folder: the campaign; `None` where there is none.
-        pools: its pools, or those made of the judgments.
-        judgments: all that were recorded; of a campaign those of passages that it has.
-        rules: which of them count, and how labels are made of them.
-        labels: grades by query and document, in the order of their file; `None` without a file.
-        known: query -> relevant documents, the known answer first; of the labels, or else of the
-            pools.
-    """
-
-    folder: CampaignFolder | None
-    pools: tuple[Pool, ...]
-    judgments: tuple[Judgment, ...]
-    rules: Rules
-    labels: Mapping[str, Mapping[str, int]] | None
-    known: Mapping[str, Sequence[str]]
-
-
-def load_judged(
-    source: JudgedSource,
+@click.command
+@with_options
+@reports_errors
+def pool(
     *,
-    tops: Mapping[str, Tops] | None = None,
-    labels: Mapping[str, Mapping[str, int]] | None = None,
-    progress: Progress = SILENT,
-) -> Judged:
-    """Judgments and what they are of; judgments of what the campaign lacks are left out.
+    source: PoolSource,
+    options: PoolOptions,
+    out: Annotated[
+        Path, Opt("Directory of the campaign; it has no pools yet.", path="folder")
+    ] = Path("campaign"),
+    as_json: Json = False,
+) -> None:
+    """Begin a campaign: pool the tops of runs and the known answer of each query.
 
-    Args:
-        source: which.
-        tops: first documents of runs; without a campaign they say whose passages were judged.
-        labels: the labels there are, where no file has them.
-        progress: is told how many judgments are left out.
+    Passages with the same text are pooled once. Writes campaign.toml (look at it: what judges are
+    paid and agree to), pool.jsonl, and tests.jsonl: known answers against passages of other
+    queries that share no word with them. Read the tests before people are judged by them.
 
-    Raises:
-        InputError: a file has errors, or code `no-judgments`: there is none.
-        StoreError: the campaign has no settings or pools.
+    With --board the published runs of a board are pooled, which its vault opens.
+
+    \b
+    Examples:
+      heldout prefer pool runs/*.gz --qrels dev.qrels --queries dev.tsv \\
+      --documents documents.tsv --sample 500 --out campaign
+      heldout prefer pool --board kb --vault kb-vault --documents documents.tsv
     """
-    campaign = source.campaign or (None if source.judgments else Path())
-    folder = None if campaign is None else CampaignFolder(campaign)
-    settings = Settings(name="") if folder is None else folder.settings()
-    judgments = _read_judgments(source, folder)
-    if source.qrels is not None:
-        labels = _read_labels(source.qrels)
-    answers = {} if labels is None else known_answers(labels)
-    if folder is None:
-        pools = pool_judged(judgments, known=answers, tops=tops)
+    folder = CampaignFolder(out)
+    refuse_pools(folder)
+    depth = max(options.depth, 2) if options.split else options.depth
+    pooled = load_pooled(source, depth=depth, now=datetime.now(UTC), progress=TERMINAL)
+    texts = None if options.documents is None else read_documents(options.documents)
+    begun = begin_campaign(folder, pooled, options, name=out.resolve().name, documents=texts)
+    found, settings = sizes(begun.pools), folder.settings()
+    cost = price_of(found.pairs, settings)
+    if as_json:
+        print_json(
+            {
+                "campaign": str(folder.path),
+                "sizes": size_value(found),
+                "price": price_value(cost, settings),
+                "tests": begun.tests,
+            }
+        )
+        return
+    proposed = f"{begun.tests} proposed in tests.jsonl: read them before people do"
+    facts = [
+        *size_facts(found),
+        *price_facts(cost, settings),
+        ("tests", proposed if begun.tests else _why_no_tests(begun.pools)),
+        ("campaign", f"{folder.path}; set pay and consent in campaign.toml"),
+    ]
+    print_facts(answers(), facts)
+
+
+def _why_no_tests(pools: Sequence[Pool]) -> str:
+    if not any(one.text for each in pools for one in each.candidates):
+        return "none: without --documents write your own"
+    if not any(each.known for each in pools):
+        return "none: no query has a known answer; write your own"
+    return "none: every other passage shares a word with the query or its answer; write your own"
+
+
+@click.command
+@with_options
+@reports_errors
+def price(
+    *,
+    campaign: CampaignPath = Path(),
+    pairs: Annotated[
+        int | None, Opt("Number of pairs [those of the pools].", least=1, metavar="N")
+    ] = None,
+    judges: Annotated[
+        int | None, Opt("Number of judges of a pair [that of campaign.toml].", least=1, metavar="N")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """What judging the pools of a campaign costs: tasks x (reward + fee), tasks rounded up.
+
+    Rewards, fees and the size of tasks are those of campaign.toml. Repeated tasks, after a failed
+    test or where somebody stopped, come on top.
+
+    \b
+    Example:
+      heldout prefer price campaign
+    """
+    folder = CampaignFolder(campaign)
+    settings = folder.settings()
+    if judges is not None:
+        settings = msgspec.structs.replace(settings, judges=judges)
+    found = sizes(folder.pools())
+    if pairs is not None:
+        found = replace(found, pairs=pairs)
+    cost = price_of(found.pairs, settings)
+    if as_json:
+        print_json({"sizes": size_value(found), "price": price_value(cost, settings)})
     else:
-        pools = folder.pools()
-        judgments = _within(judgments, (*pools, *folder.challengers()), source, progress)
-    return Judged(
-        folder=folder,
-        pools=pools,
-        judgments=judgments,
-        rules=Rules(
-            algorithm="sequential" if settings.mode == "sequential" else "tournament",
-            exclusion=settings.exclusion,
-            failures=settings.failures,
-            until=None if source.until is None else format_time(source.until),
+        print_facts(answers(), [*size_facts(found), *price_facts(cost, settings)])
+
+
+@click.command
+@with_options
+@reports_errors
+def tasks(
+    *,
+    campaign: CampaignPath = Path(),
+    method: Annotated[
+        Method | None,
+        Opt(
+            "Way to choose pairs in mode sequential; pruning and thompson are for large pools "
+            "[duels]."
         ),
-        labels=labels,
-        known=answers or {one.query: (one.known.doc,) for one in pools if one.known is not None},
-    )
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Draw the next tasks and add them to tasks.jsonl; tasks that are there stay as they are.
 
+    In mode paper, tasks for all pairs until each is in as many as campaign.toml has judges; who
+    raises the number gets the rest as another batch. In mode sequential, for the pairs that the
+    judgments so far make worth asking; export the answers first, and call it again until nothing
+    is left to ask. Each task has the pairs and tests that campaign.toml asks for, in an
+    order and on sides drawn for it alone; the same seed draws the same tasks.
 
-def count_valid(judged: Judged) -> tuple[Judgment, ...]:
-    """The judgments that count.
-
-    Raises:
-        InputError: code `no-judgments`: none does.
+    \b
+    Example:
+      heldout prefer tasks campaign --seed 1
     """
-    rules = judged.rules
-    valid = counted(
-        judged.judgments, exclusion=rules.exclusion, failures=rules.failures, until=rules.until
-    )
-    if not valid:
-        by_then = f" up to {rules.until}" if rules.until else ""
-        raise InputError(
-            Problem(
-                code="no-judgments",
-                path="judgments",
-                found=f"{plural(len(judged.judgments), 'judgment')}, of which none counts{by_then}",
-                expected="at least one that counts",
-                hint="tests, answers without a preference, unfinished tasks and tasks with failed "
-                "tests do not count",
-            )
-        )
-    return valid
+    found = draw_next(CampaignFolder(campaign), method=method, seed=seed)
+    drawn, cost = found.tasks, found.price
+    if as_json:
+        batch = drawn[0].batch if drawn else None
+        cost_value = price_value(cost, found.settings)
+        print_json({"batch": batch, "tasks": len(drawn), "price": cost_value})
+        return
+    earlier = len(found.earlier)
+    before = f"{plural(earlier, 'task')} were there" if earlier else "none were there"
+    facts = [("drawn", f"{_name_batches(drawn)}; {before}")]
+    if found.settings.mode == "sequential":
+        facts.append(("next", _next(found.waiting, drawn)))
+    elif not drawn:
+        facts.append(("next", "nothing: each pair is in as many tasks as it has judges"))
+    print_facts(answers(), [*facts, *price_facts(cost, found.settings)])
 
 
-def known_answers(labels: Mapping[str, Mapping[str, int]]) -> Mapping[str, Sequence[str]]:
-    """Relevant documents, the best grade first; of equal grades in the order of the file."""
-    return {
-        query: sorted((doc for doc, grade in grades.items() if grade > 0), key=lambda d: -grades[d])
-        for query, grades in labels.items()
-    }
+def _name_batches(drawn: Sequence[Task]) -> str:
+    batches = sorted({task.batch for task in drawn})
+    if not batches:
+        return "nothing"
+    last = f" to {batches[-1]}" if len(batches) > 1 else ""
+    return f"{plural(len(drawn), 'task')} as batch {batches[0]}{last}"
 
 
-def name_judged_runs(patterns: Sequence[str]) -> Mapping[str, str]:
-    """As `name_runs`, for commands that show a perfect run beside those named.
+def _next(waiting: int, drawn: Sequence[Task]) -> str:
+    if drawn:
+        return "collect and export the answers, then draw again"
+    if waiting:
+        return f"{plural(waiting, 'pair')} in tasks still wait for answers"
+    return "nothing: every query has its best passage"
 
-    Raises:
-        InputError: as `find_runs`; code `repeated-system`: a run has the name of the perfect one.
+
+@click.command
+@with_options
+@at_board
+@reports_errors
+def maintain(
+    *, campaign: CampaignPath = Path(), options: rounds.RoundOptions, place: Place
+) -> None:
+    """Keep a board's preference labels alive: challenges, new versions, what these changed.
+
+    The first documents of published runs that nobody has judged challenge the best known answers.
+    Tasks are drawn for the judgments that are missing. A challenger that leads takes the answer's
+    place: the more challengers a query has met, the larger the lead, so that equally good ones
+    replace its first answer in no more than --budget of queries. --publish-labels makes a version
+    of the labels, which is a view of the board, and scores every published run on it. A version is
+    never edited.
+
+    \b
+    Examples:
+      heldout prefer maintain campaign --documents documents.tsv
+      heldout prefer maintain campaign --publish-labels
     """
-    named = name_runs(patterns)
-    if PERFECT in named:
-        raise InputError(
-            Problem(
-                code="repeated-system",
-                path=named[PERFECT],
-                found=f"a run called {PERFECT}",
-                expected="another name: so is the run that always shows the known answer",
-                hint="rename the file",
-            )
-        )
-    return named
-
-
-def read_first(
-    source: JudgedSource, *, depth: int = 1, progress: Progress = SILENT
-) -> Mapping[str, Tops]:
-    """The first documents of each run; none where no run was named.
-
-    Raises:
-        InputError: a run has errors.
-    """
-    paths = name_judged_runs(source.runs) if source.runs else {}
-    return read_each(paths, depth=depth, order=source.order, progress=progress)
-
-
-def _read_judgments(source: JudgedSource, folder: CampaignFolder | None) -> tuple[Judgment, ...]:
-    if source.judgments is not None:
-        with open_input(source.judgments) as file:
-            found = parse_judgments(file.read(), path=str(source.judgments))
+    with place.desk(page=options.publish) as desk:
+        found = rounds.maintain(desk, CampaignFolder(campaign), options, progress=TERMINAL)
+    if place.as_json:
+        print_json(rounds.round_value(found))
     else:
-        found = () if folder is None else folder.judgments()
-    if not found:
-        raise _no_judgments(source, "no judgment")
-    return found
-
-
-def _no_judgments(source: JudgedSource, found: str) -> InputError:
-    return InputError(
-        Problem(
-            code="no-judgments",
-            path=str(source.judgments or source.campaign or Path()),
-            found=found,
-            expected="at least one",
-            hint="`heldout prefer export` writes those of the judging pages",
-        )
-    )
-
-
-def _within(
-    judgments: Sequence[Judgment],
-    pools: Sequence[Pool],
-    source: JudgedSource,
-    progress: Progress,
-) -> tuple[Judgment, ...]:
-    """Judgments of what the pools have, and tests; the number of others is reported."""
-    held: defaultdict[str, set[str]] = defaultdict(set)
-    for pool in pools:
-        for passage in pool.candidates:
-            held[pool.query] |= {passage.doc, *passage.same}
-    kept = tuple(
-        one
-        for one in judgments
-        if one.answer is not None or {one.left, one.right} <= held[one.query]
-    )
-    if left_out := len(judgments) - len(kept):
-        progress.note("left out", f"{plural(left_out, 'judgment')} of passages that no pool has")
-    if not kept:
-        raise _no_judgments(source, f"no judgment of a pool among {len(judgments):,}")
-    return kept
-
-
-def _read_labels(path: str) -> Mapping[str, Mapping[str, int]]:
-    with open_input(Path(path)) as file:
-        return read_qrels(file, path=path).judgments
+        print_facts(answers(), rounds.round_facts(found))

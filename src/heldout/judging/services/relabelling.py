@@ -7,7 +7,6 @@ from typing import Annotated
 
 from numpy.random import PCG64, Generator
 
-from heldout.cli.judging.campaign import Judged, JudgedSource, name_judged_runs
 from heldout.files.executors import open_executor
 from heldout.judging.labels.contests import PERFECT, stand_for
 from heldout.judging.labels.labels import Pairings, count_pairings
@@ -23,6 +22,7 @@ from heldout.judging.labels.rescoring import (
     rescore,
     spread_labels,
 )
+from heldout.judging.labels.source import Judged, JudgedSource, name_judged_runs
 from heldout.judging.labels.versions import Made, find_by
 from heldout.judging.studies.labels import Relabelled
 from heldout.judging.studies.sample import fold_places, order_agreement

@@ -1,20 +1,17 @@
-"""`heldout survive depths`: scores on the labels of a shallower annotation."""
+"""Scores of runs on the labels of a shallower annotation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-import click
 from numpy.random import PCG64, Generator
 
 from heldout.answers.answer import Answer
-from heldout.cli.context import reports_disk
-from heldout.cli.options import with_options
-from heldout.cli.printing import TERMINAL, Output, messages, print_answer, print_facts, progress
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import QueryId
-from heldout.options import Level, Opt, Seed
+from heldout.options import Level, Opt, OptionError, Seed
+from heldout.progress import SILENT, Progress
 from heldout.rankers.run import Hit, write_run
 from heldout.scoring.run_files import RunOrder, name_runs
 from heldout.scoring.spec import parse_measure
@@ -25,12 +22,6 @@ from heldout.survivorship.depths.scores import SHOWN, shown_documents
 from heldout.survivorship.depths.study import DepthQuestion, study_depths
 from heldout.survivorship.depths.tests import Family
 from heldout.survivorship.depths.words import facts, tables, value
-from heldout.survivorship.discarded.query_types import compare_types, count_types
-from heldout.survivorship.discarded.query_types import facts as query_types_facts
-from heldout.survivorship.discarded.query_types import spec as query_type_chart_spec
-from heldout.survivorship.discarded.query_types import tables as query_types_tables
-from heldout.survivorship.discarded.query_types import title as query_type_chart_title
-from heldout.survivorship.discarded.query_types import value as query_types_value
 from heldout.survivorship.reading.common_documents import no_common_document
 from heldout.survivorship.reading.source import AnnotationSource, keep_inputs, read_source
 from heldout.trec.ranking import Order
@@ -57,8 +48,8 @@ def _family(given: str) -> Family:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What the command is asked beside its annotations."""
+class DepthOptions:
+    """Which runs are scored at which depths, and how depths are compared."""
 
     runs: Annotated[
         tuple[str, ...],
@@ -108,72 +99,70 @@ class _Asked:
     seed: Seed = 0
 
 
-@click.command
-@with_options
-@reports_disk
-def depths(*, source: AnnotationSource, asked: _Asked, output: Output) -> None:
+def score_depths(
+    source: AnnotationSource, options: DepthOptions, *, progress: Progress = SILENT
+) -> Answer:
     """Score runs on the labels that a shallower annotation would have left.
 
-    At depth k only what annotators selected among the first k documents is a label; a query
-    without one drops out. Each depth is compared with all labels by the unpaired t test of the
-    study, and its queries with those that have a label only deeper, which is the test that fits.
+    Args:
+        source: annotations.
+        options: runs and depths; the order shown is written where they ask for it.
+        progress: counts the runs.
 
-    \b
-    Examples:
-      heldout survive depths --annotations depth-qrels/ --runs 'runs/*.gz' -m RR@10
-      heldout survive depths --shown bm25.run.gz --qrels dev.qrels --runs 'runs/*.gz'
+    Raises:
+        OptionError: a file would be written over what is read.
+        InputError: a file has errors; codes `depth-beyond-list`, `no-common-query`,
+            `no-common-document`.
     """
-    if asked.write_shown is not None:
-        _check_target(source, asked, asked.write_shown)
-    annotations = read_source(source, progress=TERMINAL)
-    if asked.write_shown is not None:
-        _write_shown(annotations, asked.write_shown)
-    question = _question(annotations, asked)
-    runs = _read_runs(annotations, asked)
-    study = study_depths(annotations, runs, question, Generator(PCG64(asked.seed)))
-    print_answer(
-        Answer(
-            facts=facts(study),
-            tables=tables(study),
-            value=value(study) | {"seed": asked.seed},
-            chart=lambda: spec(study),
-            title=title(study),
-        ),
-        output,
+    if options.write_shown is not None:
+        _check_target(source, options, options.write_shown)
+    annotations = read_source(source, progress=progress)
+    if options.write_shown is not None:
+        _write_shown(annotations, options.write_shown)
+        progress.note("wrote", str(options.write_shown))
+    question = _question(annotations, options)
+    runs = _read_runs(annotations, options, progress)
+    study = study_depths(annotations, runs, question, Generator(PCG64(options.seed)))
+    return Answer(
+        facts=facts(study),
+        tables=tables(study),
+        value=value(study) | {"seed": options.seed},
+        chart=lambda: spec(study),
+        title=title(study),
     )
 
 
-def _check_target(source: AnnotationSource, asked: _Asked, target: Path) -> None:
+def _check_target(source: AnnotationSource, options: DepthOptions, target: Path) -> None:
     """Refuse to write the order shown over what is read, or what else is written."""
-    runs = [] if not asked.runs else [Path(path) for path in name_runs(asked.runs).values()]
+    runs = [] if not options.runs else [Path(path) for path in name_runs(options.runs).values()]
     keep_inputs(target, "--write-shown", (*source.inputs(), *runs))
     if source.save is not None and target.resolve() == source.save.resolve():
-        raise click.UsageError("--save and --write-shown name the same file")
+        raise OptionError("--save and --write-shown name the same file")
 
 
-def _question(annotations: Annotations, asked: _Asked) -> DepthQuestion:
+def _question(annotations: Annotations, options: DepthOptions) -> DepthQuestion:
     last = annotations.depth
     most = FARTHEST * last
-    if asked.to and not last < asked.to <= most:
+    if options.to and not last < options.to <= most:
         raise InputError(
             Problem(
                 code="depth-beyond-list",
                 path="--to",
-                found=f"depth {asked.to:,}",
+                found=f"depth {options.to:,}",
                 expected=f"a depth beyond the last, {last}, and at most {FARTHEST} times as deep, "
                 f"{most:,}; or 0 for no extrapolation",
             )
         )
-    to = 2 * last if asked.to is None else asked.to
+    to = 2 * last if options.to is None else options.to
     return DepthQuestion(
-        measure=parse_measure(asked.measure, path="--measure"),
-        depths=asked.depth,
-        first_only=asked.first_only,
-        family=_family(asked.family),
-        variances=asked.variances,
+        measure=parse_measure(options.measure, path="--measure"),
+        depths=options.depth,
+        first_only=options.first_only,
+        family=_family(options.family),
+        variances=options.variances,
         to=_steps(last, to) if to else (),
-        level=asked.level,
-        trials=asked.trials,
+        level=options.level,
+        trials=options.trials,
     )
 
 
@@ -182,19 +171,21 @@ def _steps(last: int, to: int) -> tuple[int, ...]:
     return tuple(sorted({last + (to - last + 1) // 2, to}))
 
 
-def _read_runs(annotations: Annotations, asked: _Asked) -> Mapping[str, Places] | None:
-    if not asked.runs:
+def _read_runs(
+    annotations: Annotations, options: DepthOptions, progress: Progress
+) -> Mapping[str, Places] | None:
+    if not options.runs:
         return None
     wanted: Mapping[str, Sequence[str]] = {
         one.query: tuple(one.selected) for one in annotations.records if one.selected
     }
-    paths = name_runs(asked.runs)
+    paths = name_runs(options.runs)
     runs: dict[str, Places] = {}
-    with progress("reading runs", len(paths)) as done:
+    with progress.steps("reading runs", len(paths)) as done:
         for name, path in paths.items():
-            runs[name] = _read_run(path, wanted, asked.order)
+            runs[name] = _read_run(path, wanted, options.order)
             if wanted and not any(runs[name].found.values()):
-                _check_ids(annotations, path, asked.order)
+                _check_ids(annotations, path, options.order)
             done()
     return runs
 
@@ -233,34 +224,3 @@ def _write_shown(annotations: Annotations, path: Path) -> None:
         for query, docs in shown_documents(annotations).items()
     }
     write_run(run, path, form="trec", tag=SHOWN)
-    print_facts(messages(), [("wrote", str(path))])
-
-
-# `heldout survive types`: which types of queries were discarded?
-
-
-@click.command
-@with_options
-@reports_disk
-def types(*, source: AnnotationSource, level: Level = 0.95, output: Output) -> None:
-    """Tell which types of queries annotators could not answer, and left out.
-
-    Each type has its share with an interval and is compared with all other queries; all types
-    together have a chi-squared test and Cramer's V.
-
-    \b
-    Examples:
-      heldout survive types --annotations dev_v2.1.json.gz
-      heldout survive types --annotations depth-qrels/ --types categories.tsv
-    """
-    found = compare_types(count_types(read_source(source, progress=TERMINAL)), level=level)
-    print_answer(
-        Answer(
-            facts=query_types_facts(found),
-            tables=query_types_tables(found),
-            value=query_types_value(found),
-            chart=lambda: query_type_chart_spec(found),
-            title=query_type_chart_title(found),
-        ),
-        output,
-    )

@@ -1,6 +1,7 @@
-"""`heldout survive answerable`: could other systems have answered the discarded queries?"""
+"""`heldout survive triage` and `answerable`: people look at discarded queries."""
 
 import os
+import re
 import secrets
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -23,9 +24,10 @@ from heldout.cli.printing import (
 )
 from heldout.cli.printing import answers as answers_console
 from heldout.cli.serving import check_port
-from heldout.errors import SetupError, plural, printable
-from heldout.options import Level, Opt
-from heldout.survivorship.discarded import answerable as report
+from heldout.errors import SetupError, plural, printable, quote
+from heldout.options import Level, Opt, Seed
+from heldout.survivorship.discarded import answerable as reach_report
+from heldout.survivorship.discarded import triage as triage_report
 from heldout.survivorship.discarded.answerable import (
     FirstRanks,
     compare_reach,
@@ -36,8 +38,9 @@ from heldout.survivorship.discarded.answerable import (
 )
 from heldout.survivorship.discarded.folder import QuestionFolder
 from heldout.survivorship.discarded.judging import judge_agreement, judged_passages
-from heldout.survivorship.discarded.questions import ANSWERABLE, note_long_passages
-from heldout.survivorship.reading.source import AnnotationSource
+from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE, note_long_passages
+from heldout.survivorship.discarded.triage import count_labels, draw_discarded, triage_agreement
+from heldout.survivorship.reading.source import AnnotationSource, read_source
 from heldout.survivorship.services.discarded import PoolOptions, pool_discarded
 from heldout.survivorship.services.discarded_labels import (
     LabelOptions,
@@ -45,8 +48,6 @@ from heldout.survivorship.services.discarded_labels import (
     write_discarded_labels,
 )
 from heldout.trec.reading.sources import open_input
-
-# Serving a folder of questions to annotators.
 
 _TOKEN = "HELDOUT_ANNOTATOR_TOKEN"  # noqa: S105 - the variable's name
 _GRACE_SECONDS = 10
@@ -74,11 +75,11 @@ def serve_questions(folder: QuestionFolder, pages: ServeOptions) -> None:
         import uvicorn  # noqa: PLC0415 - only for this
 
         from heldout.judging.pages.app import utc_now  # noqa: PLC0415 - the same
-        from heldout.survivorship.pages.annotating import Annotating, make_annotating_app  # noqa: PLC0415 - the same
-        from heldout.web.guard import (  # noqa: PLC0415 - needs the extra
-            check_token,
-            server_options,
+        from heldout.survivorship.pages.annotating import (  # noqa: PLC0415 - the same
+            Annotating,
+            make_annotating_app,
         )
+        from heldout.web.guard import check_token, server_options  # noqa: PLC0415 - the same
     except ModuleNotFoundError as error:
         raise SetupError(
             f"the pages need {error.name}, which is not installed; pip install 'heldout[web]'"
@@ -103,6 +104,134 @@ def serve_questions(folder: QuestionFolder, pages: ServeOptions) -> None:
         port=pages.port,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         **server_options(),
+    )
+
+
+_SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_TOTAL = "all"
+_SOURCE = {one.name for one in fields(AnnotationSource)}
+_SERVE = {one.name for one in fields(ServeOptions)}
+
+
+def _check_split(name: str) -> None:
+    """Refuse a name that nobody reads well in a table, or that is that of the total."""
+    if name and (not _SPLIT.fullmatch(name) or name.casefold() == _TOTAL):
+        raise ValueError(
+            f"{quote(name)}: up to 64 letters, digits, dots, hyphens or underscores, and not "
+            f"{_TOTAL!r}, which is all splits together"
+        )
+
+
+@click.command
+@with_options
+@reports_disk
+def triage(
+    *,
+    folder: Annotated[Path, Opt(argument=True, path="folder")],
+    source: AnnotationSource,
+    sample: Annotated[int, Opt("Number of discarded queries to draw.", least=1)] = 100,
+    split: Annotated[
+        str, Opt("Name of their split, such as dev or train.", metavar="NAME", check=_check_split)
+    ] = "",
+    seed: Seed = 0,
+    pages: ServeOptions,
+    level: Level = 0.95,
+    output: TableOutput,
+) -> None:
+    """Why were queries discarded? Draw some, let people look, count what they say.
+
+    With --annotations, or --shown and --qrels, discarded queries are drawn into FOLDER; called
+    again, more of them, of the same --split or another. With --serve people see each query with
+    what was shown, and give one of four labels: no_ans, partial_ans, wrong_lab, ill_form. Otherwise
+    what they said is counted, by split and with intervals, and how far they agree.
+
+    \b
+    Examples:
+      heldout survive triage triage --annotations dev.json.gz --split dev --sample 100
+      heldout survive triage triage --serve
+      heldout survive triage triage
+    """
+    place = QuestionFolder(folder, TRIAGE)
+    drawing = source.named
+    _check_triage(drawing=drawing, serving=pages.serve)
+    if drawing:
+        _draw(place, source, sample=sample, split=split, seed=seed, output=output)
+    if pages.serve:
+        serve_questions(place, pages)
+    elif not drawing:
+        _report(place, seed=seed, level=level, output=output)
+
+
+def _check_triage(*, drawing: bool, serving: bool) -> None:
+    """Refuse options that would be left aside.
+
+    Raises:
+        click.UsageError: an option does not belong to what is done.
+    """
+    allowed = {"folder", "seed", *(_SERVE if serving else ())}
+    if drawing:
+        allowed |= {*_SOURCE, "sample", "split", "as_json"}
+        refuse_other_options(allowed, why="queries are drawn, and counted by a call of its own")
+    elif serving:
+        refuse_other_options(allowed - {"seed"}, why="pages are served")
+    else:
+        allowed |= {"level", "as_json", "markdown", "latex"}
+        refuse_other_options(allowed, why="answers are counted; --annotations would draw queries")
+
+
+def _draw(
+    folder: QuestionFolder,
+    source: AnnotationSource,
+    *,
+    sample: int,
+    split: str,
+    seed: int,
+    output: TableOutput,
+) -> None:
+    annotations = read_source(source, texts=True, progress=TERMINAL)
+    before = folder.questions() if folder.exists() else ()
+    drawn = draw_discarded(
+        annotations,
+        count=sample,
+        rng=np.random.default_rng(seed),
+        split=split,
+        known={one.query for one in before if one.split == split},
+    )
+    total = folder.add(drawn)
+    print_problems(messages(), note_long_passages(drawn, path=str(folder.place)))
+    if output.as_json:
+        print_json(
+            {
+                "folder": str(folder.path),
+                "drawn": len(drawn),
+                "discarded": annotations.discarded,
+                "split": split,
+                "seed": seed,
+                "questions": len(total),
+            }
+        )
+        return
+    of = f"of {annotations.discarded:,} discarded" if annotations.discarded else ""
+    facts = [
+        ("drawn", f"{plural(len(drawn), 'query', 'queries')} {of}, seed {seed}"),
+        ("folder", f"{folder.place}: {plural(len(total), 'question')}"),
+        ("next", f"heldout survive triage {folder.path} --serve"),
+    ]
+    print_facts(answers_console(), facts)
+
+
+def _report(folder: QuestionFolder, *, seed: int, level: float, output: TableOutput) -> None:
+    questions = folder.questions()
+    given = folder.answers()
+    found = count_labels(questions, given, level=level)
+    agreement = triage_agreement(given, np.random.default_rng(seed), level=level)
+    print_answer(
+        Answer(
+            facts=triage_report.facts(found, agreement),
+            tables=triage_report.tables(found, agreement, level=level),
+            value=triage_report.value(found, agreement, level=level),
+        ),
+        output,
     )
 
 
@@ -150,11 +279,11 @@ def answerable(
     """
     if (folder is None) == (ranks is None):
         raise click.UsageError("which judgments? a FOLDER, or --ranks FILE")
-    _check_given(ranks, pool, labels, pages)
+    _check_answerable(ranks, pool, labels, pages)
     if folder is None:
         with open_input(ranks or Path()) as file:
             table = read_first_ranks(file, path=str(ranks))
-        note = report.unseen_note(pool.depth, deepest_rank(table), path=printable(str(ranks)))
+        note = reach_report.unseen_note(pool.depth, deepest_rank(table), path=printable(str(ranks)))
         print_answer(_answer(table, depth=pool.depth, level=level, note=note), output)
         return
     place = QuestionFolder(folder, ANSWERABLE)
@@ -166,7 +295,7 @@ def answerable(
         _count(place, source, labels, seed=pool.seed, level=level, output=output)
 
 
-def _check_given(
+def _check_answerable(
     ranks: Path | None, pool: PoolOptions, labels: LabelOptions, pages: ServeOptions
 ) -> None:
     """Refuse options that would be left aside, before anything is read.
@@ -240,8 +369,8 @@ def _count(
     judging = judge_agreement(questions, given, np.random.default_rng(seed), level=level)
     ranks = first_ranks(judged, folder.tops())
     found = _answer(ranks, depth=folder.pool().depth, level=level)
-    facts = (*report.judging_facts(judging), *found.facts)
-    value = {**found.value, "judging": report.judging_value(judging)}
+    facts = (*reach_report.judging_facts(judging), *found.facts)
+    value = {**found.value, "judging": reach_report.judging_value(judging)}
     print_answer(replace(found, facts=facts, value=value), output)
 
 
@@ -249,7 +378,7 @@ def _answer(ranks: FirstRanks, *, depth: int, level: float, note: str = "") -> A
     found = reach(ranks, depth=depth, also=_ALSO, level=level)
     pairs = compare_reach(ranks, depth=depth, also=_ALSO)
     return Answer(
-        facts=report.facts(found, pairs, note=note),
-        tables=report.tables(found, pairs, level=level, note=note),
-        value=report.value(found, pairs, level=level, note=note),
+        facts=reach_report.facts(found, pairs, note=note),
+        tables=reach_report.tables(found, pairs, level=level, note=note),
+        value=reach_report.value(found, pairs, level=level, note=note),
     )

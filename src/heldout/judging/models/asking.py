@@ -1,24 +1,18 @@
-"""`heldout prefer judge`: a language model as one more judge, and how it does against people."""
+"""A language model as one more judge: what it is asked, and how it does against people."""
 
-import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import click
 import numpy as np
 
 from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table
-from heldout.cli.context import reports_disk
-from heldout.cli.judging.campaign import campaign_argument
-from heldout.cli.options import DecimalRange, level_option, one_argument
-from heldout.cli.printing import Output, output_options, print_answer, progress, seed_option
 from heldout.errors import InputError, Problem
 from heldout.judging.campaign.drawing import Pair, list_pairs
 from heldout.judging.campaign.files import CampaignFolder
@@ -53,123 +47,109 @@ from heldout.judging.models.judges import (
     plan_calls,
     rows_of,
 )
+from heldout.options import Level, Opt, OptionError, Seed
+from heldout.progress import SILENT, Progress
 
 _LONGEST_PROMPT = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Endpoint:
-    """How a model is called.
+class EndpointOptions:
+    """How a model is called."""
 
-    Attributes:
-        endpoint: root of the interface; `None`: nobody is asked.
-        key_env: the variable with the key.
-        concurrency: calls at once.
-        limit: most pairs.
-        probabilities: ask for them.
-        max_tokens: longest answer.
-        timeout: seconds for one try.
-    """
-
-    endpoint: str | None
-    key_env: str | None
-    concurrency: int
-    limit: int | None
-    probabilities: bool
-    max_tokens: int
-    timeout: float
+    endpoint: Annotated[
+        str | None, Opt("OpenAI-compatible interface, such as https://HOST/v1.", metavar="URL")
+    ] = None
+    key_env: Annotated[
+        str | None, Opt("Environment variable that holds the key.", metavar="VAR")
+    ] = None
+    concurrency: Annotated[int, Opt("Number of calls at once.", least=1, most=64)] = 4
+    limit: Annotated[int | None, Opt("Most pairs, at random [all].", least=1, metavar="N")] = None
+    probabilities: Annotated[
+        bool, Opt("Probabilities of the answer's first token, asked for too.")
+    ] = False
+    max_tokens: Annotated[int, Opt("Longest answer, in tokens.", least=1, most=100_000)] = 1024
+    timeout: Annotated[float, Opt("Seconds for one try.", least=1, most=3600)] = 120.0
 
 
-_endpoint_options = one_argument(
-    "called",
-    _Endpoint,
-    click.option("--endpoint", metavar="URL", help="OpenAI-compatible, as https://HOST/v1."),
-    click.option("--key-env", metavar="VAR", help="Environment variable that holds the key."),
-    click.option("--concurrency", type=click.IntRange(1, 64), default=4, show_default=True),
-    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Most pairs, at random."),
-    click.option(
-        "--probabilities", is_flag=True, help="Ask for those of the answer's first token."
-    ),
-    click.option("--max-tokens", type=click.IntRange(1, 100_000), default=1024, show_default=True),
-    click.option(
-        "--timeout",
-        type=DecimalRange(1, 3600),
-        default=120.0,
-        show_default=True,
-        help="Seconds for one try.",
-    ),
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeOptions:
+    """What a model is asked, and what is reported of its answers."""
+
+    model: Annotated[str, Opt("Name of the model at the endpoint.", metavar="NAME")]
+    prompt: Annotated[
+        Path | None,
+        Opt("Instruction for the model [our own text].", metavar="FILE", path="file", exists=True),
+    ] = None
+    called: EndpointOptions = field(default_factory=EndpointOptions)
+    calibrate: Annotated[bool, Opt("Comparison with people's votes.")] = False
+    following: Annotated[
+        int | None,
+        Opt(
+            "Number of pairs to name that people should see next: fewest votes, then those the "
+            "model is least sure of.",
+            names=("--next",),
+            least=1,
+            metavar="N",
+        ),
+    ] = None
+    seed: Seed = 0
+    level: Level = 0.95
+
+    def __post_init__(self) -> None:
+        if not self.model.strip():
+            raise OptionError("--model is empty")
+        if self.called.endpoint is None and not self.calibrate and self.following is None:
+            raise OptionError("what for? --endpoint URL, --calibrate or --next N")
 
 
-@click.command
-@campaign_argument
-@click.option("--model", required=True, metavar="NAME", help="As the endpoint calls it.")
-@click.option(
-    "--prompt",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    metavar="FILE",
-    help="What the model is told, instead of our own text.",
-)
-@_endpoint_options
-@click.option("--calibrate", "calibrates", is_flag=True, help="Compare with people's votes.")
-@click.option(
-    "--next",
-    "following",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Name the next pairs for people: fewest votes, then those it is least sure of.",
-)
-@seed_option
-@level_option
-@output_options
-@reports_disk
-def judge(
+def judge_by_model(
+    folder: CampaignFolder,
+    options: JudgeOptions,
     *,
-    campaign: Path,
-    model: str,
-    prompt: Path | None,
-    called: _Endpoint,
-    calibrates: bool,
-    following: int | None,
-    seed: int,
-    level: float,
-    output: Output,
-) -> None:
-    """Ask a language model about the pairs of a campaign, each in both orders.
+    variables: Mapping[str, str],
+    progress: Progress = SILENT,
+) -> Answer:
+    """Ask a model what it was not asked yet, and report on its answers.
 
-    Where its two answers differ it has no preference. Answers and failures are rows of
-    model-judgments.jsonl, which only grows; nothing that was answered is asked again. The file is
-    not read by what makes labels: a model can say which pairs people should see next, and be
-    compared with them.
+    Args:
+        folder: the campaign; answers and failures are added to model-judgments.jsonl.
+        options: what is asked and reported.
+        variables: of the environment, for the key.
+        progress: counts the calls.
 
-    With --calibrate it is asked about pairs that people judged, at random and each lead of votes by
-    its share, 300 of them unless --limit says otherwise; else about all pairs. Without --endpoint
-    nobody is asked.
-
-    \b
-    Examples:
-      heldout prefer judge campaign --endpoint https://models.example/v1 --model m \\
-      --key-env MODEL_KEY --calibrate
-      heldout prefer judge campaign --model m --next 50
+    Raises:
+        InputError: code `bad-prompt`; a file has errors.
+        StoreError: the campaign has no settings or pools.
+        SetupError: no key.
     """
-    if called.endpoint is None and not calibrates and following is None:
-        raise click.UsageError("what for? --endpoint URL, --calibrate or --next N")
-    folder = CampaignFolder(campaign)
-    judge = ModelJudge(model=_name(model), instruction=_instruction(prompt), seed=seed)
+    called, rng = options.called, _rng(options.seed)
+    judge = ModelJudge(
+        model=options.model, instruction=_instruction(options.prompt), seed=options.seed
+    )
     pools, votes = folder.pools(), _votes(folder)
     new = 0
     if called.endpoint is not None:
-        pairs = _pairs(pools, votes, called.limit, judged=calibrates, rng=_rng(seed))
-        new = _ask(folder, judge, called, pairs=pairs, pools=pools)
-    rows = rows_of(read_rows(campaign), judge)
+        pairs = _pairs(pools, votes, called.limit, judged=options.calibrate, rng=rng)
+        new = _ask(
+            folder,
+            judge,
+            called,
+            pairs=pairs,
+            pools=pools,
+            variables=variables,
+            progress=progress,
+        )
+    rows = rows_of(read_rows(folder.path), judge)
     answer = _answer_rows(judge, rows, new)
     verdicts = reach_verdicts(rows)
-    if calibrates:
-        found = calibrate(verdicts, votes, pools=pools, rng=_rng(seed), level=level)
+    if options.calibrate:
+        rng, level = _rng(options.seed), options.level
+        found = calibrate(verdicts, votes, pools=pools, rng=rng, level=level)
         _add_calibration(answer, found, estimate_win_rates(pools, votes, verdicts, level=level))
-    if following is not None:
-        _add_next(answer, _queue(pools, votes, verdicts)[:following], votes)
-    print_answer(Answer(facts=answer.facts, tables=answer.tables, value=answer.value), output)
+    if options.following is not None:
+        _add_next(answer, _queue(pools, votes, verdicts)[: options.following], votes)
+    return Answer(facts=answer.facts, tables=answer.tables, value=answer.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,12 +163,6 @@ class _Answer:
 
 def _rng(seed: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(seed))
-
-
-def _name(model: str) -> str:
-    if not model.strip():
-        raise click.UsageError("--model is empty")
-    return model
 
 
 def _instruction(prompt: Path | None) -> str:
@@ -241,21 +215,23 @@ def _pairs(
 def _ask(
     folder: CampaignFolder,
     judge: ModelJudge,
-    called: _Endpoint,
+    called: EndpointOptions,
     *,
     pairs: Sequence[Pair],
     pools: Sequence[Pool],
+    variables: Mapping[str, str],
+    progress: Progress,
 ) -> int:
     """Ask what was not answered yet, and give how many calls that were."""
     url = completions_url(called.endpoint or "")
-    key = read_key(os.environ, called.key_env)
+    key = read_key(variables, called.key_env)
     calls = plan_calls(pairs, pools, judge, done=read_rows(folder.path))
     if not calls:
         return 0
     with (
         open_rows(folder.path) as record,
         new_client(seconds=called.timeout, connections=called.concurrency) as http,
-        progress("asking", len(calls)) as done,
+        progress.steps("asking", len(calls)) as done,
     ):
         client = ModelClient(
             client=http,
@@ -278,14 +254,14 @@ def _ask(
 
 
 def _answer_rows(judge: ModelJudge, rows: Sequence[ModelJudgment], new: int) -> _Answer:
-    told = {"model": judge.model, "prompt": judge.prompt, "seed": judge.seed}
+    judged_by = {"model": judge.model, "prompt": judge.prompt, "seed": judge.seed}
     return _Answer(
         facts=[
             ("judge", f"{judge.model}, prompt {judge.prompt[:12]}, seed {judge.seed}"),
             *calibration_report.asked_facts(rows, new=new),
         ],
         tables=[],
-        value={"judge": told, **calibration_report.asked_value(rows, new=new)},
+        value={"judge": judged_by, **calibration_report.asked_value(rows, new=new)},
     )
 
 

@@ -1,0 +1,236 @@
+"""Where judgments, runs and known answers come from: a campaign, or files alone."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+from heldout.errors import InputError, Problem, plural
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.judgments import (
+    Judgment,
+    counted,
+    format_time,
+    parse_judgments,
+    pool_judged,
+)
+from heldout.judging.campaign.pools import Pool
+from heldout.judging.campaign.settings import Settings
+from heldout.judging.labels.contests import PERFECT
+from heldout.judging.labels.versions import Rules
+from heldout.options import Opt
+from heldout.progress import SILENT, Progress
+from heldout.scoring.run_files import RunOrder, RunPatterns, name_runs, read_each
+from heldout.trec.qrels import read_qrels
+from heldout.trec.reading.sources import open_input
+from heldout.trec.tops import Tops
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSource:
+    """Which judgments, runs and labels are read."""
+
+    campaign: Annotated[Path | None, Opt(argument=True, path="folder", metavar="[CAMPAIGN]")] = None
+    judgments: Annotated[
+        Path | None,
+        Opt(
+            "Judgments instead of a campaign: JSON lines, or query, passage, passage, the "
+            "preferred one.",
+            metavar="FILE",
+            path="file",
+        ),
+    ] = None
+    runs: RunPatterns = ()
+    qrels: Annotated[
+        str | None, Opt("Labels there are; a perfect run shows them.", metavar="Q")
+    ] = None
+    order: RunOrder = None
+    until: Annotated[
+        datetime | None, Opt("Last time (UTC) of answers that are used.", metavar="TIME")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Judgments and what they are of.
+
+    Attributes:
+        folder: the campaign; `None` where there is none.
+        pools: its pools, or those made of the judgments.
+        judgments: all that were recorded; of a campaign those of passages that it has.
+        rules: which of them count, and how labels are made of them.
+        labels: grades by query and document, in the order of their file; `None` without a file.
+        known: query -> relevant documents, the known answer first; of the labels, or else of the
+            pools.
+    """
+
+    folder: CampaignFolder | None
+    pools: tuple[Pool, ...]
+    judgments: tuple[Judgment, ...]
+    rules: Rules
+    labels: Mapping[str, Mapping[str, int]] | None
+    known: Mapping[str, Sequence[str]]
+
+
+def load_judged(
+    source: JudgedSource,
+    *,
+    tops: Mapping[str, Tops] | None = None,
+    labels: Mapping[str, Mapping[str, int]] | None = None,
+    progress: Progress = SILENT,
+) -> Judged:
+    """Judgments and what they are of; judgments of what the campaign lacks are left out.
+
+    Args:
+        source: which.
+        tops: first documents of runs; without a campaign they say whose passages were judged.
+        labels: the labels there are, where no file has them.
+        progress: is told how many judgments are left out.
+
+    Raises:
+        InputError: a file has errors, or code `no-judgments`: there is none.
+        StoreError: the campaign has no settings or pools.
+    """
+    campaign = source.campaign or (None if source.judgments else Path())
+    folder = None if campaign is None else CampaignFolder(campaign)
+    settings = Settings(name="") if folder is None else folder.settings()
+    judgments = _read_judgments(source, folder)
+    if source.qrels is not None:
+        labels = _read_labels(source.qrels)
+    answers = {} if labels is None else known_answers(labels)
+    if folder is None:
+        pools = pool_judged(judgments, known=answers, tops=tops)
+    else:
+        pools = folder.pools()
+        judgments = _within(judgments, (*pools, *folder.challengers()), source, progress)
+    return Judged(
+        folder=folder,
+        pools=pools,
+        judgments=judgments,
+        rules=Rules(
+            algorithm="sequential" if settings.mode == "sequential" else "tournament",
+            exclusion=settings.exclusion,
+            failures=settings.failures,
+            until=None if source.until is None else format_time(source.until),
+        ),
+        labels=labels,
+        known=answers or {one.query: (one.known.doc,) for one in pools if one.known is not None},
+    )
+
+
+def count_valid(judged: Judged) -> tuple[Judgment, ...]:
+    """The judgments that count.
+
+    Raises:
+        InputError: code `no-judgments`: none does.
+    """
+    rules = judged.rules
+    valid = counted(
+        judged.judgments, exclusion=rules.exclusion, failures=rules.failures, until=rules.until
+    )
+    if not valid:
+        by_then = f" up to {rules.until}" if rules.until else ""
+        raise InputError(
+            Problem(
+                code="no-judgments",
+                path="judgments",
+                found=f"{plural(len(judged.judgments), 'judgment')}, of which none counts{by_then}",
+                expected="at least one that counts",
+                hint="tests, answers without a preference, unfinished tasks and tasks with failed "
+                "tests do not count",
+            )
+        )
+    return valid
+
+
+def known_answers(labels: Mapping[str, Mapping[str, int]]) -> Mapping[str, Sequence[str]]:
+    """Relevant documents, the best grade first; of equal grades in the order of the file."""
+    return {
+        query: sorted((doc for doc, grade in grades.items() if grade > 0), key=lambda d: -grades[d])
+        for query, grades in labels.items()
+    }
+
+
+def name_judged_runs(patterns: Sequence[str]) -> Mapping[str, str]:
+    """As `name_runs`, for commands that show a perfect run beside those named.
+
+    Raises:
+        InputError: as `find_runs`; code `repeated-system`: a run has the name of the perfect one.
+    """
+    named = name_runs(patterns)
+    if PERFECT in named:
+        raise InputError(
+            Problem(
+                code="repeated-system",
+                path=named[PERFECT],
+                found=f"a run called {PERFECT}",
+                expected="another name: so is the run that always shows the known answer",
+                hint="rename the file",
+            )
+        )
+    return named
+
+
+def read_first(
+    source: JudgedSource, *, depth: int = 1, progress: Progress = SILENT
+) -> Mapping[str, Tops]:
+    """The first documents of each run; none where no run was named.
+
+    Raises:
+        InputError: a run has errors.
+    """
+    paths = name_judged_runs(source.runs) if source.runs else {}
+    return read_each(paths, depth=depth, order=source.order, progress=progress)
+
+
+def _read_judgments(source: JudgedSource, folder: CampaignFolder | None) -> tuple[Judgment, ...]:
+    if source.judgments is not None:
+        with open_input(source.judgments) as file:
+            found = parse_judgments(file.read(), path=str(source.judgments))
+    else:
+        found = () if folder is None else folder.judgments()
+    if not found:
+        raise _no_judgments(source, "no judgment")
+    return found
+
+
+def _no_judgments(source: JudgedSource, found: str) -> InputError:
+    return InputError(
+        Problem(
+            code="no-judgments",
+            path=str(source.judgments or source.campaign or Path()),
+            found=found,
+            expected="at least one",
+            hint="`heldout prefer export` writes those of the judging pages",
+        )
+    )
+
+
+def _within(
+    judgments: Sequence[Judgment],
+    pools: Sequence[Pool],
+    source: JudgedSource,
+    progress: Progress,
+) -> tuple[Judgment, ...]:
+    """Judgments of what the pools have, and tests; the number of others is reported."""
+    held: defaultdict[str, set[str]] = defaultdict(set)
+    for pool in pools:
+        for passage in pool.candidates:
+            held[pool.query] |= {passage.doc, *passage.same}
+    kept = tuple(
+        one
+        for one in judgments
+        if one.answer is not None or {one.left, one.right} <= held[one.query]
+    )
+    if left_out := len(judgments) - len(kept):
+        progress.note("left out", f"{plural(left_out, 'judgment')} of passages that no pool has")
+    if not kept:
+        raise _no_judgments(source, f"no judgment of a pool among {len(judgments):,}")
+    return kept
+
+
+def _read_labels(path: str) -> Mapping[str, Mapping[str, int]]:
+    with open_input(Path(path)) as file:
+        return read_qrels(file, path=path).judgments

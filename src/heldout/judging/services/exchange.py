@@ -1,0 +1,273 @@
+"""Judgments, tasks and payments in the formats of platforms, and their results as judgments.
+
+Each function gives what it did as lines of a name and a sentence.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from heldout.errors import InputError, Problem, StoreError, plural
+from heldout.files.csv import defuse, format_csv
+from heldout.files.durable import write_whole
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.judgments import format_judgments, merge_judgments
+from heldout.judging.campaign.payments import Payment, format_payments, totals
+from heldout.judging.campaign.pools import gather_texts
+from heldout.judging.campaign.settings import Settings, format_money
+from heldout.judging.platforms.links import (
+    personal_link,
+    prolific_files,
+    repeat_tasks,
+    unjudged_tasks,
+)
+from heldout.judging.platforms.mturk import (
+    Taken,
+    WorkerResult,
+    format_review,
+    hit_files,
+    read_results,
+    take_results,
+)
+from heldout.judging.services.databases import opened_database
+from heldout.trec.problems import show
+
+Facts = list[tuple[str, str]]
+
+_PRIVATE = 0o600
+_KEY = "workers.key"
+_KEY_BYTES = 32
+
+
+def write_judgments(folder: CampaignFolder, out: Path | None, url: str | None) -> Facts:
+    """Bring judgments.jsonl up to date, or write all judgments to a file; what was written."""
+    from heldout.judging.database.overviews import judgments  # noqa: PLC0415 - needs the extra
+
+    with opened_database(folder, url) as database:
+        found = judgments(database)
+    if out is not None:
+        write_whole(out, format_judgments(found), mode=_PRIVATE)
+        return [("written", f"{plural(len(found), 'judgment')} to {out}")]
+    before = folder.judgments()
+    merged = merge_judgments(before, found)
+    folder.write_judgments(merged)
+    new, place = len(merged) - len(before), folder.path / "judgments.jsonl"
+    return [("written", f"{plural(len(merged), 'judgment')} to {place}, {new:,} of them new")]
+
+
+def write_payments(folder: CampaignFolder, out: Path | None, url: str | None) -> Facts:
+    """Write the list of all payments, made and due; what was written."""
+    payments, currency = _read_payments(folder, url)
+    place = out or folder.path / "payments.csv"
+    write_whole(place, format_payments(payments), mode=_PRIVATE)
+    found = totals(payments)
+    return [
+        ("due", format_money(found.due, currency)),
+        ("paid", format_money(found.paid, currency)),
+        ("written", str(place)),
+    ]
+
+
+def write_bonuses(folder: CampaignFolder, out: Path | None, url: str | None) -> Facts:
+    """Write what Prolific needs for each study: approvals, returns, bonuses."""
+    payments, currency = _read_payments(folder, url)
+    studies, left_out = prolific_files(payments)
+    place, facts = out or folder.path / "prolific", []
+    for one in studies:
+        write_whole(place / f"{one.study}-approve.txt", one.approve, mode=_PRIVATE)
+        write_whole(place / f"{one.study}-return.txt", one.returns, mode=_PRIVATE)
+        write_whole(place / f"{one.study}-bonus.csv", one.bonuses, mode=_PRIVATE)
+        approve, returns = (found.count(b"\n") for found in (one.approve, one.returns))
+        base, bonus = (format_money(sum_, currency) for sum_ in (one.base, one.bonus))
+        words = f"approve {approve:,} ({base}), ask {returns:,} for a return, bonuses of {bonus}"
+        facts.append(("study", f"{one.study}: {words}"))
+    if left_out:
+        amount = format_money(totals(left_out).due, currency)
+        words = f"{amount} in {plural(len(left_out), 'payment')} without an id of Prolific's"
+        words += ": see --form payments"
+        facts.append(("left out", words))
+    facts.append(("written", str(place) if studies else "nothing"))
+    facts.append(("note", "a bonus is paid again whenever it is pasted: mark payments as paid"))
+    return facts
+
+
+def _read_payments(folder: CampaignFolder, url: str | None) -> tuple[tuple[Payment, ...], str]:
+    from heldout.judging.database.campaigns import read_campaign  # noqa: PLC0415 - needs the extra
+    from heldout.judging.database.organiser import list_payments  # noqa: PLC0415 - the same
+
+    with opened_database(folder, url) as database:
+        currency = read_campaign(database).settings.currency
+        return list_payments(database, currency=currency), currency
+
+
+def write_tasks(
+    folder: CampaignFolder, out: Path | None, *, batch: int | None, seed: int | None
+) -> Facts:
+    """Write tasks for Mechanical Turk; with a seed, first those that have to be done again."""
+    settings, tasks, judged = folder.settings(), folder.tasks(), folder.judgments()
+    facts: Facts = []
+    if seed is not None:
+        newest = max((task.batch for task in tasks), default=0)
+        rng = np.random.Generator(np.random.PCG64([seed, newest]))
+        copies = repeat_tasks(tasks, judged, settings, rng)
+        facts.append(("drawn", f"{plural(len(copies), 'task')} again"))
+        if copies:
+            tasks = (*tasks, *copies)
+            folder.write_tasks(tasks)
+    number = batch or max((task.batch for task in tasks), default=0)
+    wanted = unjudged_tasks((task for task in tasks if task.batch == number), judged)
+    place = out or folder.path / "mturk"
+    for files in hit_files(
+        wanted, gather_texts((*folder.pools(), *folder.challengers())), settings
+    ):
+        name = f"batch{number}-{files.items}"
+        write_whole(place / f"{name}.csv", files.rows, mode=_PRIVATE)
+        write_whole(place / f"{name}.html", files.template, mode=_PRIVATE)
+        words = f"{plural(files.tasks, 'task')} of {files.items} questions: {name}.csv, {name}.html"
+        facts.append(("project", words))
+    facts.append(("written", str(place) if wanted else f"nothing: batch {number} is judged"))
+    return facts
+
+
+def import_results(folder: CampaignFolder, file: Path, review: Path | None) -> Facts:
+    """Take results of Mechanical Turk into judgments.jsonl, and write the approvals.
+
+    Args:
+        folder: the campaign.
+        file: what the platform gives out.
+        review: for the approvals; `None` for the file's name with `-reviewed`.
+
+    Raises:
+        InputError: the file has errors, or is of another campaign.
+        StoreError: workers.key is no key.
+    """
+    settings, earlier = folder.settings(), folder.judgments()
+    results = read_results(
+        file.read_bytes(),
+        path=str(file),
+        tasks={task.task: task for task in folder.tasks()},
+        texts=gather_texts((*folder.pools(), *folder.challengers())),
+        pseudonym=_pseudonyms(folder),
+    )
+    taken = take_results(results, earlier, settings)
+    folder.write_judgments(merge_judgments(earlier, taken.judgments))
+    review = review or file.with_name(f"{file.stem}-reviewed.csv")
+    write_whole(review, format_review(results, settings), mode=_PRIVATE)
+    return _taken_facts(taken, results, settings, file, review)
+
+
+def write_links(
+    folder: CampaignFolder, root: str, names: Sequence[str], out: Path | None, url: str | None
+) -> Facts:
+    """Write a personal link for each judge, signed with the campaign's key.
+
+    Args:
+        folder: the campaign.
+        root: address of the pages.
+        names: ids by which people are paid.
+        out: CSV file of ids and links; `None` for links.csv of the campaign.
+        url: of another database than the campaign's.
+
+    Raises:
+        StoreError: the campaign has no database.
+    """
+    from heldout.judging.database.campaigns import read_campaign  # noqa: PLC0415 - needs the extra
+
+    with opened_database(folder, url) as database:
+        found = read_campaign(database)
+    place = out or folder.path / "links.csv"
+    rows = (
+        [defuse(name), personal_link(root, found.code, key=found.key, worker=name)]
+        for name in names
+    )
+    write_whole(place, format_csv(("worker", "link"), rows), mode=_PRIVATE)
+    facts = [("written", f"{plural(len(names), 'link')} to {place}")]
+    if not found.settings.signed:
+        words = 'links without a signature are let in too: links = "personal" in campaign.toml'
+        facts.append(("note", words))
+    return facts
+
+
+def read_ids(path: Path) -> list[str]:
+    """Ids, one a line; those that stand there twice once.
+
+    Raises:
+        InputError: code `worker-id`: one cannot be seen whole or is too long, or there is none.
+    """
+    from heldout.judging.database.sittings import LONGEST_WORKER  # noqa: PLC0415 - needs the extra
+
+    text = path.read_text("utf-8-sig", errors="replace")
+    names, problems = dict[str, int](), []
+    for number, line in enumerate(text.splitlines(), 1):
+        name = line.strip()
+        if len(name) > LONGEST_WORKER or not name.isprintable():
+            problems.append(
+                Problem(
+                    code="worker-id",
+                    path=str(path),
+                    line=number,
+                    found=show(name),
+                    expected=f"an id of at most {LONGEST_WORKER} visible characters",
+                )
+            )
+        elif name:
+            names[name] = number
+    if problems or not names:
+        raise InputError(problems or [_no_id(path)])
+    return list(names)
+
+
+def _no_id(path: Path) -> Problem:
+    return Problem(code="worker-id", path=str(path), found="no id", expected="one a line")
+
+
+def _taken_facts(
+    taken: Taken, results: tuple[WorkerResult, ...], settings: Settings, file: Path, review: Path
+) -> list[tuple[str, str]]:
+    """What there is to say; who is barred is written."""
+    failed = sum(one.failed >= settings.failures for one in taken.results)
+    new = f"{plural(len(taken.results), 'task')}, {plural(len(taken.judgments), 'judgment')}"
+    facts = [("taken in", new)]
+    if taken.there:
+        facts.append(("before", f"{plural(taken.there, 'task')} taken in already"))
+    if failed:
+        facts.append(("failed", f"{plural(failed, 'task')}: kept, and not counted"))
+    open_ends = sum(not one.complete for one in taken.results)
+    if open_ends:
+        facts.append(("partial", f"{plural(open_ends, 'task')} without every answer: not counted"))
+    if taken.repeated:
+        words = (
+            f"{plural(len(taken.repeated), 'task')} left out: the worker had judged a pair before"
+        )
+        facts.append(("repeated", words))
+    if taken.surplus:
+        words = (
+            f"{plural(len(taken.surplus), 'task')} left out: judged by somebody else, and counted"
+        )
+        facts.append(("surplus", words))
+    barred = sorted({one.worker for one in results if one.failed >= settings.failures})
+    if barred:
+        place = file.with_name(f"{file.stem}-barred.txt")
+        write_whole(place, "".join(f"{worker}\n" for worker in barred).encode(), mode=_PRIVATE)
+        facts.append(("barred", f"{plural(len(barred), 'worker')}: {place}"))
+    facts.append(("review", str(review)))
+    return facts
+
+
+def _pseudonyms(folder: CampaignFolder) -> Callable[[str], str]:
+    """Names that nobody knows without the campaign's key, the same for the same worker."""
+    place = folder.path / _KEY
+    if not place.is_file():
+        write_whole(place, secrets.token_hex(_KEY_BYTES).encode() + b"\n", mode=_PRIVATE)
+    key = place.read_bytes().strip()
+    if len(key) != 2 * _KEY_BYTES:
+        raise StoreError(f"{place} is no key; restore it, or workers would have other names")
+
+    def name(worker: str) -> str:
+        return hmac.new(key, worker.encode(), hashlib.sha256).hexdigest()[:16]
+
+    return name

@@ -1,0 +1,79 @@
+"""Sizes of pools and what judging them costs, in words and as JSON."""
+
+from pathlib import Path
+from typing import Annotated
+
+from heldout.errors import plural
+from heldout.judging.campaign.pools import PoolSizes
+from heldout.judging.campaign.settings import Price, Settings, format_money, hourly_pay, tell_hourly
+from heldout.options import Opt
+
+CampaignPath = Annotated[Path, Opt(argument=True, path="folder", metavar="[CAMPAIGN]")]
+"""Directory of a campaign; its default is the current one, `Path()`."""
+
+_BAR = 40
+
+
+def size_facts(found: PoolSizes) -> list[tuple[str, str]]:
+    """Sizes of pools in lines, with a histogram."""
+    if found.mean is None:
+        return [("pools", "none")]
+    most = max(found.histogram.values())
+    facts = [
+        ("pools", plural(found.queries, "query", "queries")),
+        ("passages", f"mean {found.mean:.2f}, median {found.median:g}"),
+        ("single", f"{found.single:,} with one passage: nothing to judge"),
+        ("pairs", f"{found.pairs:,}"),
+    ]
+    return facts + [
+        (f"size {size}", f"{'█' * max(1, round(count * _BAR / most))} {count:,}")
+        for size, count in found.histogram.items()
+    ]
+
+
+def size_value(found: PoolSizes) -> dict[str, object]:
+    """Sizes of pools as JSON."""
+    return {
+        "queries": found.queries,
+        "mean": found.mean,
+        "median": found.median,
+        "single": found.single,
+        "pairs": found.pairs,
+        "histogram": {str(size): count for size, count in found.histogram.items()},
+    }
+
+
+def price_facts(found: Price, settings: Settings) -> list[tuple[str, str]]:
+    """A price in lines, and what an hour pays where the settings say."""
+    hourly = [("an hour", tell_hourly(settings))]
+    return [
+        ("judgments", _judgments(found)),
+        ("tasks", f"{found.tasks:,}"),
+        ("rewards", format_money(found.rewards, found.currency)),
+        ("fees", format_money(found.fees, found.currency)),
+        ("price", f"{format_money(found.total, found.currency)}, repeated tasks not counted"),
+        *(hourly if settings.minutes or settings.minimum_hourly else ()),
+    ]
+
+
+def price_value(found: Price, settings: Settings) -> dict[str, object]:
+    """A price as JSON; money in hundredths of the currency."""
+    hourly = hourly_pay(settings)
+    return {
+        "pairs": found.pairs,
+        "judgments": found.judgments,
+        "tasks": found.tasks,
+        "rewards": found.rewards,
+        "fees": found.fees,
+        "total": found.total,
+        "currency": found.currency,
+        "hourly": None if hourly is None else hourly.amount,
+        "hourly_too_low": None if hourly is None else hourly.too_low,
+    }
+
+
+def _judgments(found: Price) -> str:
+    pairs = plural(found.pairs, "pair")
+    if not found.pairs or found.judgments % found.pairs:
+        return f"{found.judgments:,} on {pairs}"
+    return f"{found.judgments:,}: {pairs} by {plural(found.judgments // found.pairs, 'judge')} each"

@@ -1,0 +1,426 @@
+"""One round of maintenance: challengers, tasks, a new version of a board's preference labels."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Annotated
+
+from heldout.board.organiser.rebuild import catch_up
+from heldout.board.scores.published import check_set, list_published
+from heldout.board.scores.session import Desk
+from heldout.errors import plural
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.judgments import format_time
+from heldout.judging.campaign.rows import Task
+from heldout.judging.campaign.settings import Mode, Money, format_money
+from heldout.judging.labels.maintenance import (
+    BUDGET,
+    CAP,
+    LEAD,
+    Challenge,
+    LeadRule,
+    Replacement,
+    chance_of_lead,
+)
+from heldout.judging.labels.versions import Algorithm
+from heldout.judging.services.label_versions import (
+    BoardLabels,
+    Change,
+    compare_version,
+    list_versions,
+    publish_labels,
+    score_versions,
+)
+from heldout.judging.services.maintaining import (
+    Campaign,
+    check_judged,
+    count_unseen,
+    draw_challenges,
+    find_challengers,
+    is_made_again,
+    label,
+    make_record,
+    weigh_challenges,
+)
+from heldout.judging.services.pools import read_documents
+from heldout.options import Opt, Seed
+from heldout.progress import SILENT, Progress
+
+_MANY = 10
+_MODES: Mapping[Mode, Algorithm] = {"paper": "tournament", "sequential": "sequential"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundOptions:
+    """What a round does."""
+
+    query_set: Annotated[
+        str | None,
+        Opt("Query set of the pools [the set that ranks].", names=("--set",), metavar="NAME"),
+    ] = None
+    documents: Annotated[
+        str | None, Opt("Texts of the documents: id, tab, text [ids alone].", metavar="FILE")
+    ] = None
+    lead: Annotated[
+        int | None,
+        Opt(
+            f"Number of votes that a challenger leads by at least [as before, or {LEAD}].",
+            least=1,
+            metavar="N",
+        ),
+    ] = None
+    cap: Annotated[
+        int | None,
+        Opt(f"Most votes on a challenge [as before, or {CAP}].", least=1, metavar="N"),
+    ] = None
+    budget: Annotated[
+        float | None,
+        Opt(
+            "Chance that equally good challengers ever replace a query's first answer; 0 for no "
+            f"control [as before, or {BUDGET}].",
+            least=0,
+            below=1,
+            metavar="P",
+        ),
+    ] = None
+    algorithm: Annotated[
+        Algorithm | None,
+        Opt(
+            "Way to find the best of a pool before any challenge [as campaign.toml has it].",
+            names=("--mode",),
+        ),
+    ] = None
+    seed: Seed = 0
+    publish: Annotated[
+        bool, Opt("The next version of the labels, published.", names=("--publish-labels",))
+    ] = False
+    public: Annotated[bool, Opt("Scores on that version in public [a reserve].")] = False
+    measure: Annotated[
+        str | None,
+        Opt("Measure of its view [as before].", names=("-m", "--measure"), metavar="MEASURE"),
+    ] = None
+    until: Annotated[
+        datetime | None, Opt("Last time (UTC) of answers that are used.", metavar="TIME")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedVersion:
+    """A version of the labels, with what it changed.
+
+    Attributes:
+        labels: the version.
+        same: whether the campaign's files of today give its labels.
+        change: what it changed; `None` where there is nothing to compare it with.
+    """
+
+    labels: BoardLabels
+    same: bool
+    change: Change | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What a call found and did.
+
+    Attributes:
+        query_set: the set.
+        rule: when an answer is exchanged.
+        challengers: first documents that the pools lack.
+        waiting: those that were not looked at, for want of texts.
+        challenges: each against the best known answers.
+        drawn: new tasks.
+        price: of these, in hundredths of the currency.
+        currency: ISO 4217.
+        replaced: best known answers, by the judgments of today.
+        published: the version that was made, `None` where none was.
+        scored: ids of what was scored on the labels of today.
+        versions: all that there are.
+    """
+
+    query_set: str
+    rule: LeadRule
+    challengers: int
+    waiting: int
+    challenges: tuple[Challenge, ...]
+    drawn: tuple[Task, ...]
+    price: Money
+    currency: str
+    replaced: tuple[Replacement, ...]
+    published: str | None
+    scored: tuple[str, ...]
+    versions: tuple[ListedVersion, ...]
+
+
+def maintain(
+    desk: Desk, folder: CampaignFolder, options: RoundOptions, *, progress: Progress = SILENT
+) -> Round:
+    """Look for challengers, draw tasks for them, and publish a version where that is asked for.
+
+    Args:
+        desk: of the board's organiser; its lock is held.
+        folder: the campaign.
+        options: what is done.
+        progress: counts runs.
+
+    Raises:
+        InputError: a file has errors, code `unknown-set` or `no-judgments`.
+        StoreError, TrustError: as of the board's runs.
+    """
+    texts = None if options.documents is None else read_documents(options.documents)
+    spec = desk.spec()
+    name = options.query_set or spec.view(spec.on(desk.now.date()).primary).set
+    check_set(spec, name)
+    held = read_campaign(folder)
+    rule = _choose_rule(desk, held, name, options)
+    held = _take_challengers(desk, folder, held, name, texts, progress=progress)
+    challenges = weigh_challenges(held, rule)
+    drawn = draw_challenges(held, challenges, seed=options.seed)
+    if drawn:
+        folder.write_tasks([*held.tasks, *drawn])
+    published = publish_version(desk, held, name, rule, options) if options.publish else None
+    scored = score_new(desk, name, progress=progress)
+    catch_up(desk, news=published is not None or bool(scored))
+    return Round(
+        query_set=name,
+        rule=rule,
+        challengers=sum(len(row.candidates) for row in held.challengers),
+        waiting=count_unseen(desk, name, held),
+        challenges=challenges,
+        drawn=drawn,
+        price=len(drawn) * (held.settings.reward + held.settings.fee),
+        currency=held.settings.currency,
+        replaced=label(held, rule).replaced,
+        published=None if published is None else published.name,
+        scored=scored,
+        versions=tuple(
+            ListedVersion(
+                labels=one, same=is_made_again(held, one), change=compare_version(desk, one)
+            )
+            for one in list_versions(desk).get(name, ())
+        ),
+    )
+
+
+def read_campaign(folder: CampaignFolder) -> Campaign:
+    """A campaign as its files have it."""
+    return Campaign(
+        settings=folder.settings(),
+        pools=folder.pools(),
+        challengers=folder.challengers(),
+        tests=folder.tests(),
+        tasks=folder.tasks(),
+        judgments=folder.judgments(),
+    )
+
+
+def publish_version(
+    desk: Desk, held: Campaign, query_set: str, rule: LeadRule, options: RoundOptions
+) -> BoardLabels | None:
+    """Make a version of the labels; `None` where it would be the one before.
+
+    Raises:
+        InputError: code `no-judgments`.
+    """
+    until = None if options.until is None else format_time(options.until)
+    check_judged(held, until=until)
+    labels, record = make_record(held, query_set, rule, until=until)
+    return publish_labels(desk, labels, record, measure=options.measure, public=options.public)
+
+
+def score_new(desk: Desk, query_set: str, *, progress: Progress = SILENT) -> tuple[str, ...]:
+    """Score what is not scored on all versions; the ids of these entries."""
+    versions = list_versions(desk).get(query_set, ())
+    if not versions:
+        return ()
+    with progress.steps("scoring", len(list_published(desk))) as done:
+        reason = f"scored on preference labels {versions[-1].name}"
+        return tuple(decision.id for decision in score_versions(desk, why=reason, done=done))
+
+
+def _choose_rule(desk: Desk, held: Campaign, query_set: str, options: RoundOptions) -> LeadRule:
+    """The rule that was asked for; what was not is as in the version before."""
+    before = list_versions(desk).get(query_set, ())
+    record = before[-1].record if before else None
+    lead = options.lead or (LEAD if record is None else record.lead)
+    cap = options.cap or (CAP if record is None else record.cap)
+    budget = BUDGET if record is None else record.budget
+    return LeadRule(
+        lead=lead,
+        cap=cap if options.cap else max(lead, cap),
+        algorithm=options.algorithm or _MODES[held.settings.mode],
+        budget=budget if options.budget is None else options.budget,
+    )
+
+
+def _take_challengers(
+    desk: Desk,
+    folder: CampaignFolder,
+    held: Campaign,
+    query_set: str,
+    documents: Mapping[str, str] | None,
+    *,
+    progress: Progress,
+) -> Campaign:
+    """The campaign with what is new; where it has texts nothing enters without one."""
+    if documents is None and any(one.text for pool in held.pools for one in pool.candidates):
+        return held
+    with progress.steps("opening runs", len(list_published(desk))) as done:
+        found = find_challengers(desk, query_set, held, documents=documents, done=done)
+    if found != held.challengers:
+        folder.write_challengers(found)
+    return replace(held, challengers=found)
+
+
+def round_facts(found: Round) -> list[tuple[str, str]]:
+    """The same in lines of `name      what there is to say`."""
+    return [*_facts(found), *_version_facts(found.versions)]
+
+
+def _facts(found: Round) -> list[tuple[str, str]]:
+    counts = {state: _count(found.challenges, state) for state in ("open", "won", "stays")}
+    asked = sum(item.answer is None for task in found.drawn for item in task.items)
+    price = format_money(found.price, found.currency)
+    waiting = sum(one.drawn for one in found.challenges)
+    told = plural(len(found.challenges), "pair")
+    unread = plural(found.waiting, "first document")
+    facts = [("waiting", f"{unread} to look at: --documents has their texts")]
+    facts = facts if found.waiting else []
+    facts += [
+        ("unjudged", f"{plural(found.challengers, 'first document')} that the pools lack"),
+        (
+            "compared",
+            f"{told}: {counts['open']:,} open, {counts['won']:,} won, {counts['stays']:,} lost",
+        ),
+        (
+            "drawn",
+            f"{plural(len(found.drawn), 'task')} of {plural(asked, 'judgment')}: {price}",
+        ),
+    ]
+    if waiting:
+        facts.append(("", f"{plural(waiting, 'judgment')} drawn before have not come yet"))
+    rule = found.rule
+    told = f"{plural(len(found.replaced), 'best known answer')} by a lead of {rule.needed(1)}"
+    more = " or more" if rule.budget else ""
+    facts.append(("replaced", f"{told}{more}, within {plural(rule.cap, 'vote')}"))
+    facts.append(("errors", _errors(rule)))
+    if found.published is not None:
+        facts.append(("published", f"{found.published}; {plural(len(found.scored), 'run')} scored"))
+    elif found.scored:
+        facts.append(("scored", f"{plural(len(found.scored), 'run')} on the labels of today"))
+    return facts
+
+
+def _errors(rule: LeadRule) -> str:
+    """How often equally good challengers replace an answer."""
+    if rule.budget:
+        return (
+            "challengers as good as a query's first answer ever replace it in at most "
+            f"{rule.budget:.0%} of queries, however many come"
+        )
+    one = chance_of_lead(rule.lead, rule.cap)
+    return (
+        f"a challenger as good as the answer replaces it {one:.1%} of the time; after {_MANY} of "
+        f"them the first answer is left in {(1 - one) ** _MANY:.1%}: --budget limits this"
+    )
+
+
+def _version_facts(versions: Sequence[ListedVersion]) -> list[tuple[str, str]]:
+    facts = []
+    for one in versions:
+        record = one.labels.record
+        told = f"{one.labels.name}: {plural(len(record.replaced), 'answer')} replaced"
+        told += f", judgments up to {record.until}" if record.until else ""
+        facts.append(("version", told))
+        if not one.same:
+            facts.append(("", "the campaign's files of today give other labels"))
+        if one.change is not None:
+            facts += _change_facts(one.change)
+    return facts
+
+
+def _change_facts(change: Change) -> list[tuple[str, str]]:
+    size = f"{plural(change.entries, 'run')}, {plural(change.queries, 'query', 'queries')}"
+    taus = "; ".join(
+        f"{one.name} {'undefined' if one.tau is None else f'{one.tau:.2f}'}" for one in change.taus
+    )
+    told = f"; Kendall's tau: {taus}" if taus else ""
+    facts = [("", f"against {change.before}: {size}{told}")]
+    facts += [("", f"{move.id}: rank {move.before} -> {move.after}") for move in change.moves]
+    return facts
+
+
+def _count(challenges: Sequence[Challenge], outcome: str) -> int:
+    return sum(one.outcome == outcome for one in challenges)
+
+
+def round_value(found: Round) -> dict[str, object]:
+    """The same as JSON; money in hundredths of the currency."""
+    return {
+        "set": found.query_set,
+        "lead": found.rule.lead,
+        "cap": found.rule.cap,
+        "budget": found.rule.budget,
+        "error_of_one": chance_of_lead(found.rule.needed(1), found.rule.cap),
+        "challengers": found.challengers,
+        "waiting": found.waiting,
+        "challenges": [
+            {
+                "query": one.query,
+                "challenger": one.challenger,
+                "incumbent": one.incumbent,
+                "ahead": one.ahead,
+                "behind": one.behind,
+                "answers": one.answers,
+                "outcome": one.outcome,
+                "lead": one.lead,
+            }
+            for one in found.challenges
+        ],
+        "tasks": len(found.drawn),
+        "price": found.price,
+        "currency": found.currency,
+        "replaced": [_replacement(one) for one in found.replaced],
+        "published": found.published,
+        "scored": list(found.scored),
+        "versions": [_version_value(one) for one in found.versions],
+    }
+
+
+def _replacement(one: Replacement) -> dict[str, object]:
+    return {"query": one.query, "before": list(one.before), "after": one.after, "at": one.at}
+
+
+def _version_value(one: ListedVersion) -> dict[str, object]:
+    record, change = one.labels.record, one.change
+    return {
+        "name": one.labels.name,
+        "version": record.version,
+        "parent": record.parent or None,
+        "public": one.labels.view.public,
+        "measure": one.labels.view.measure,
+        "until": record.until or None,
+        "sha256": one.labels.digest,
+        "replaced": [_replacement(each) for each in record.replaced],
+        "same": one.same,
+        "change": None if change is None else _change_value(change),
+    }
+
+
+def _change_value(change: Change) -> dict[str, object]:
+    return {
+        "before": change.before,
+        "entries": change.entries,
+        "queries": change.queries,
+        "taus": [
+            {
+                "name": one.name,
+                "runs": one.runs,
+                "tau": one.tau,
+                "discordant": one.discordant,
+                "pairs": one.pairs,
+            }
+            for one in change.taus
+        ],
+        "moves": [{"id": m.id, "before": m.before, "after": m.after} for m in change.moves],
+    }

@@ -1,0 +1,101 @@
+"""The next tasks of a campaign: drawn from its pools, written behind those that are there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from heldout.judging.campaign.drawing import list_pairs
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.rows import Task
+from heldout.judging.campaign.settings import Price, Settings
+from heldout.judging.labels.choosing import (
+    Method,
+    count_answers,
+    count_planned,
+    draw_batch,
+    missing_votes,
+    plan_batch,
+)
+from heldout.judging.platforms.links import first_tasks
+from heldout.options import OptionError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """Tasks that were drawn.
+
+    Attributes:
+        settings: of the campaign.
+        earlier: those that were there.
+        tasks: the new ones.
+        waiting: in mode sequential, pairs in earlier tasks that still wait for answers; 0 where
+            tasks were drawn.
+    """
+
+    settings: Settings
+    earlier: tuple[Task, ...]
+    tasks: tuple[Task, ...]
+    waiting: int
+
+    @property
+    def price(self) -> Price:
+        """Of the new tasks."""
+        planned = count_planned(self.tasks)
+        return Price(
+            pairs=len(planned),
+            judgments=sum(planned.values()),
+            tasks=len(self.tasks),
+            rewards=len(self.tasks) * self.settings.reward,
+            fees=len(self.tasks) * self.settings.fee,
+            currency=self.settings.currency,
+        )
+
+
+def draw_next(folder: CampaignFolder, *, method: Method | None, seed: int) -> Drawn:
+    """Draw the next tasks of a campaign and write them.
+
+    Args:
+        folder: the campaign.
+        method: in mode sequential, how pairs are chosen; `None` for duels.
+        seed: one seed always draws the same tasks.
+
+    Raises:
+        OptionError: a method in another mode.
+        StoreError: the campaign has no settings or pools.
+    """
+    settings, earlier = folder.settings(), folder.tasks()
+    if method and settings.mode != "sequential":
+        raise OptionError('--method needs mode = "sequential" in campaign.toml')
+    drawn = _draw(folder, settings, earlier, method=method or "duels", seed=seed)
+    if drawn:
+        folder.write_tasks([*earlier, *drawn])
+    waiting = 0
+    if settings.mode == "sequential" and not drawn:
+        given = count_answers(folder.judgments(), settings)
+        waiting = sum(count > given.get(pair, 0) for pair, count in count_planned(earlier).items())
+    return Drawn(settings=settings, earlier=earlier, tasks=drawn, waiting=waiting)
+
+
+def _draw(
+    folder: CampaignFolder,
+    settings: Settings,
+    earlier: Sequence[Task],
+    *,
+    method: Method,
+    seed: int,
+) -> tuple[Task, ...]:
+    batch = max((task.batch for task in earlier), default=0) + 1
+    if settings.mode == "sequential":
+        wanted = plan_batch(
+            folder.pools(),
+            folder.judgments(),
+            settings,
+            planned=count_planned(earlier),
+            rng=np.random.Generator(np.random.PCG64([seed, batch, 1])),
+            method=method,
+        )
+    else:
+        planned = count_planned(first_tasks(earlier))
+        wanted = missing_votes(list_pairs(folder.pools()), settings.judges, planned=planned)
+    return draw_batch(wanted, folder.tests(), settings, seed=seed, batch=batch)
