@@ -9,10 +9,9 @@ import numpy as np
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
+from validity import Measured, format_measured  # noqa: E402 - the folder of scripts is no package
 from validity_rows import ROWS, Row  # noqa: E402 - the same
 from validity_scores import simulate  # noqa: E402 - the same
-
-from validity import Measured, format_measured  # noqa: E402 - the folder of scripts is no package
 
 
 def test_it_runs_and_prints_every_row() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from heldout.board.policy.table import Finding
+from heldout.board.policy.checks import Finding
 from heldout.board.rules.release import NOT_CLEAR, UNTOLD
 from heldout.board.store.forges.comments import Comment, ScoreLine, format_comment
 from heldout.errors import Problem

@@ -10,8 +10,8 @@ from heldout.board.log.history import list_renamed, names_of
 from heldout.board.log.manifest import Manifest, team_key
 from heldout.board.log.submission import Submission
 from heldout.board.policy.case import Case
-from heldout.board.policy.checks import quota_state
-from heldout.board.policy.table import NAME_RULES, Finding, judge
+from heldout.board.policy.checks import Finding, judge, quota_state
+from heldout.board.rules.policy_rules import NAME_RULES
 from heldout.board.rules.release import best_released
 from heldout.board.standings.standings import project
 from heldout.ids import SubmissionId

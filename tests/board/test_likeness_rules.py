@@ -7,8 +7,8 @@ import pytest
 from boardlog import BoardLog, make_manifest, make_spec
 
 from heldout.board.policy.case import Case
+from heldout.board.policy.checks import judge
 from heldout.board.policy.ensembles import find_likeness
-from heldout.board.policy.table import judge
 from heldout.ids import SubmissionId
 from heldout.trec.scans import Signature
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
 from heldout.board.policy.case import Case, Distance
-from heldout.board.policy.checks import check_far_below, paired_distance
-from heldout.board.policy.table import RULES, judge
+from heldout.board.policy.checks import check_far_below, judge, paired_distance
+from heldout.board.rules.policy_rules import RULES
 from heldout.board.rules.release import ReleaseRule, RuleName
 from heldout.ids import SubmissionId
 

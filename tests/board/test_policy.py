@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from heldout.board.log.history import History, read_history
 from heldout.board.log.manifest import Manifest
 from heldout.board.policy.case import Case
-from heldout.board.policy.checks import add_months, quota_state
-from heldout.board.policy.table import RULES, Finding, judge
+from heldout.board.policy.checks import Finding, add_months, judge, quota_state
+from heldout.board.rules.policy_rules import RULES
 from heldout.board.rules.spec import BoardSpec, Policy
 from heldout.errors import Problem
 from heldout.ids import SubmissionId

@@ -5,8 +5,8 @@ from datetime import date
 import pytest
 from boardlog import RULES
 
-from heldout.board.policy.table import RULES as POLICY
-from heldout.board.rules.spec import RULE_NAMES
+from heldout.board.policy.checks import CHECKS
+from heldout.board.rules.policy_rules import RULES as POLICY
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError, Problem
 
@@ -295,10 +295,10 @@ def test_the_path_is_named() -> None:
 
 
 def test_every_rule_can_be_switched_off_by_name() -> None:
-    assert tuple(POLICY) == RULE_NAMES
-    off = ", ".join(f'"{name}"' for name in RULE_NAMES)
+    assert list(CHECKS) == list(POLICY)
+    off = ", ".join(f'"{name}"' for name in tuple(POLICY))
     spec = parse_spec(RULES.replace("off = []", f"off = [{off}]").encode())
-    assert spec.policy.off == RULE_NAMES
+    assert spec.policy.off == tuple(POLICY)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from heldout.board.log.events import KINDS
-from heldout.board.policy.table import RULES
+from heldout.board.rules.policy_rules import RULES
 from heldout.board.rules.release import ReleaseRule
 from heldout.board.rules.spec import (
     Archive,

@@ -12,7 +12,7 @@ import pytest
 from town import Town, found_town, git
 
 from heldout.board.organiser.answer import answer
-from heldout.board.policy.table import Finding
+from heldout.board.policy.checks import Finding
 from heldout.board.scores.session import Desk
 from heldout.board.store.arrivals import Arrival
 from heldout.board.store.forges.local import FolderForge

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from heldout.board.log.events import Entry
-from heldout.board.policy.table import Finding
+from heldout.board.policy.checks import Finding
 from heldout.board.rules.parts import say_part
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.session import Desk

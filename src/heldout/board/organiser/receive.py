@@ -12,8 +12,9 @@ from heldout.board.log.registration import SubmissionSignature, split_signature
 from heldout.board.log.submission import Submission
 from heldout.board.policy.amending import refuse_changed_terms, refuse_closed_runs
 from heldout.board.policy.case import Case
+from heldout.board.policy.checks import judge
 from heldout.board.policy.registered import is_signed
-from heldout.board.policy.table import METADATA_RULES, judge
+from heldout.board.rules.policy_rules import METADATA_RULES
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.score import check_id, open_manifest, open_own_key, signature_field
 from heldout.board.scores.session import Desk

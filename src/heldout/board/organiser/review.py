@@ -7,9 +7,9 @@ from heldout.board.log.history import Amendment, list_amendments, list_proposed
 from heldout.board.log.manifest import Manifest, identity_fields
 from heldout.board.log.submission import Submission
 from heldout.board.policy.case import Case
-from heldout.board.policy.checks import QuotaState, quota_state
+from heldout.board.policy.checks import Finding, QuotaState, judge, quota_state
 from heldout.board.policy.similarity import compare_seeds
-from heldout.board.policy.table import NAME_RULES, Finding, judge
+from heldout.board.rules.policy_rules import NAME_RULES
 from heldout.board.scores.compared import compare_runs, list_distances, list_others, signatures_of
 from heldout.board.scores.kept import ScoreFile, read_kept
 from heldout.board.scores.rescoring import (

@@ -21,10 +21,9 @@ from heldout.board.participant.draft import (
 from heldout.board.participant.team import with_own_registration
 from heldout.board.policy.amending import refuse_closed
 from heldout.board.policy.case import Case
-from heldout.board.policy.checks import QuotaState, quota_state
+from heldout.board.policy.checks import Finding, QuotaState, judge, quota_state
 from heldout.board.policy.identity import list_entrants
 from heldout.board.policy.similarity import SeedFault, compare_seeds
-from heldout.board.policy.table import Finding, judge
 from heldout.board.rules.changes import (
     Difference,
     list_changed_keys,

@@ -1,12 +1,21 @@
-"""Checks of the policy that look at a submission, its dates, and how many its team has made.
+"""The checks of the policy, one for each rule: pure functions that yield the evidence.
 
-Each yields the evidence of a violation, a sentence each, and nothing where all is well.
+A check sees the board, its history, the manifest, what the scan said of the runs, and the times
+(`Case`). It yields a sentence for each violation, and nothing where all is well. A person decides.
+To add a rule: write its check here, with a row in `CHECKS`, and a row in
+`heldout.board.rules.policy_rules.RULES`.
+
+Three checks need a word. The quota is a window that slides by the second (Lin et al. 2022, section
+3.3, Frequency of Submission). Some checks compare a submission with all others, and its seeds with
+each other. A run that is far below every baseline is reported though its score is published:
+whoever begins low on purpose sees every rise from there (docs/redteam.md, sandbagging), and runs
+spoilt on most queries ask for single labels. A weak system may be as low: a person asks.
 """
 
 import calendar
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -25,15 +34,12 @@ from heldout.board.policy.identity import (
     some_ids,
     tie_evidence,
 )
-from heldout.board.policy.registered import is_signed
+from heldout.board.policy.registered import check_registered, is_signed
 from heldout.board.policy.similarity import Neighbour, Verdict, say_fault
+from heldout.board.rules.policy_rules import RULES, FindingSeverity
 from heldout.board.rules.spec import BoardSpec
 from heldout.errors import quote
 from heldout.ids import submission_date
-
-# Checks of the policy that compare: a submission with all others, and its seeds with each other.
-#
-# Each yields the evidence, a sentence each, and nothing where there is none.
 
 _SAID = 5
 """Runs like the new one that are told with all figures; the others by their ids."""
@@ -132,13 +138,6 @@ def check_seeds(*, copied: bool) -> Callable[[Case], Iterator[str]]:
     return lambda case: (say_fault(f) for f in case.seeds if f.copied == copied)
 
 
-# A run that is far below every baseline, though its score would be told.
-#
-# Whoever begins low on purpose is told every rise from there, under a Ladder too (docs/redteam.md,
-# sandbagging), and runs that are spoilt on most queries ask for single labels. A weak system may
-# be as low: a person asks.
-
-
 def paired_distance(
     run: Mapping[str, float | None], baseline: Mapping[str, float | None], *, better: str
 ) -> float | None:
@@ -193,11 +192,6 @@ def _was_told(case: Case) -> bool:
         and not names.isdisjoint(map(team_key, submission.teams))
         for submission in case.history.submissions.values()
     )
-
-
-# How many submissions a team may make: a window that slides by the second.
-#
-# Source: fostering-coopetition, section 3.3, Frequency of Submission.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -495,3 +489,70 @@ def check_runs(case: Case) -> Iterator[str]:
         errors = [p for p in problems if p.severity == "error" and p.code != "not-a-candidate"]
         if errors:
             yield f"{name}: {errors[0]}" + (f" (and {len(errors) - 1} more)" * (len(errors) > 1))
+
+
+CHECKS: Mapping[str, Callable[[Case], Iterator[str]]] = {
+    "board-open": check_open,
+    "post-hoc": check_post_hoc,
+    "id-date": check_id_date,
+    "team-named": check_team,
+    "team-registered": check_registered,
+    "mixed-scripts": check_scripts,
+    "look-alike": check_look_alikes,
+    "several-names": check_ties("paper", "code", "institution"),
+    "shared-key": check_ties("key"),
+    "name-taken": check_ties("name"),
+    "renamed-entry": check_renamed,
+    "telling-id": check_id_words,
+    "institution-named": check_institution,
+    "description": check_description,
+    "type-known": check_type,
+    "training-data": check_training_data,
+    "open-runs": check_open_runs,
+    "embargo": check_embargo,
+    "quota": check_quota,
+    "unproven-quota": check_unproven_quota,
+    "candidates": check_candidates,
+    "runs": check_runs,
+    "copied-seeds": check_seeds(copied=True),
+    "unlike-seeds": check_seeds(copied=False),
+    "same-run": check_alike("identical", own=True),
+    "others-run": check_alike("identical", own=False),
+    "small-change": check_alike("variant", own=True),
+    "near-others": check_alike("variant", own=False),
+    "ensemble": check_ensemble,
+    "far-below": check_far_below,
+}
+"""The check of each rule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a rule says of a submission.
+
+    Attributes:
+        rule: name of the rule, a key of `RULES`.
+        severity: as the rule has it.
+        evidence: what was found, in a sentence.
+        public: as the rule has it.
+    """
+
+    rule: str
+    severity: FindingSeverity
+    evidence: str
+    public: bool = True
+
+
+def judge(case: Case, *, only: Collection[str] | None = None) -> tuple[Finding, ...]:
+    """Apply every rule that the board has not switched off, in the order of the table.
+
+    Args:
+        case: what they look at.
+        only: names of the rules to apply; `None` for all.
+    """
+    return tuple(
+        Finding(rule=name, severity=rule.severity, evidence=evidence, public=rule.public)
+        for name, rule in RULES.items()
+        if name not in case.spec.policy.off and (only is None or name in only)
+        for evidence in CHECKS[name](case)
+    )

@@ -7,6 +7,8 @@ non-negative least squares. Half of a sample of queries fits, the other half jud
 judged is what the run is scored on: how well the fusion's top 10 agrees with the run's own.
 docs/detection.md shows what is found. Sources: fostering-coopetition, sections 2.2 and 3.3;
 Lawson & Hanson, "Solving Least Squares Problems", 1974 (the regression).
+
+What earlier runs are like a new one: the evidence that the policy shows.
 """
 
 import hashlib
@@ -346,9 +348,6 @@ def _regress(
     present = (target > 0) | parts.any(axis=1)
     weights, _ = nnls(parts[present], target[present])
     return weights, parts @ weights
-
-
-# What earlier runs are like a new one: the evidence that the policy shows.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,10 @@ Every function says what is the case, never who is guilty: groups of one organis
 of their own, and a person may be in several (fostering-coopetition, section 3.3). What is found
 is for the organisers. A participant sees what public entries alone give: even "it resembles the
 name of an entry under embargo" would let anybody try names until one answers.
+
+Links to papers and code, brought to one form so that the same work is seen to be the same.
+
+Whether a public id or text gives away who sent a submission, though an embargo hides that.
 """
 
 import re
@@ -33,8 +37,6 @@ from heldout.board.policy.names import (
 )
 from heldout.errors import quote
 from heldout.ids import Digest, SubmissionId, digest_bytes
-
-# Links to papers and code, brought to one form so that the same work is seen to be the same.
 
 _ARXIV = re.compile(r"/(?:abs|pdf|html)/([a-z-]+/\d{7}|\d{4}\.\d{4,5})(?:v\d+)?", re.ASCII)
 _DOI = re.compile(r"10\.\d{4,9}/[^\s?#]+", re.ASCII)
@@ -69,8 +71,6 @@ def link_key(link: str) -> str:
         return "/".join((host, *parse_qs(parts.query).get("id", [])))
     return f"{host}{path}{'?' + parts.query if parts.query else ''}" if path else ""
 
-
-# Whether a public id or text gives away who sent a submission, though an embargo hides that.
 
 _SHORTEST = 3
 _BEGINNING = 4

@@ -1,8 +1,10 @@
 """Names of teams and institutions: those that name nobody, and those that resemble another.
 
-A name is compared with others by what it looks like (`skeleton`), never by who may be behind it.
-Thresholds were set on the team names of the MS MARCO boards, TREC-COVID and TREC Deep Learning;
-tests/board/test_names.py lists every pair of them that is reported.
+A name is compared with others by what it looks like, never by who may be behind it: spelling
+folded, confusable characters merged, scripts compared (`skeleton`). Thresholds were set on the team
+names of the MS MARCO boards, TREC-COVID and TREC Deep Learning; tests/board/test_names.py lists
+every pair of them that is reported. Sources: Unicode Technical Standard #39, section 4 (confusable
+detection) and section 5 (mixed scripts); the tables are those of Unicode 15.1.
 """
 
 import unicodedata
@@ -14,11 +16,6 @@ from typing import Literal
 from rapidfuzz.distance import OSA
 
 from heldout.board.log.manifest import team_key
-
-# What a name looks like: spelling folded, confusable characters merged, scripts told apart.
-#
-# Sources: Unicode Technical Standard #39, section 4 (confusable detection) and section 5 (mixed
-# scripts). The tables are those of Unicode 15.1 as confusable_homoglyphs ships them.
 
 # The marks of Latin, Greek and Cyrillic. Vowel signs of other scripts are no accents.
 _ACCENTS = {

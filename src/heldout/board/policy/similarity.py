@@ -6,6 +6,8 @@ decides what is called a variant, and the first 100 documents are told beside it
 shows both on real runs, and where the threshold comes from. Sources: fostering-coopetition,
 sections 2.2 and 3.3 (2); Webber, Moffat & Zobel, "A similarity measure for indefinite rankings",
 ACM TOIS 28(4), 2010.
+
+Whether runs that are given as seeds of one system can be: alike, and none a copy of another.
 """
 
 from collections.abc import Iterable, Mapping
@@ -348,9 +350,6 @@ def _weigh(depth: int, p: float) -> NDArray[np.float64]:
     for rank in range(1, depth + 1):
         weights[rank, rank:] = sums[rank:] - sums[rank - 1] + tails[rank:]
     return weights
-
-
-# Whether runs that are given as seeds of one system can be: alike, and none a copy of another.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,17 @@
-"""How two board.toml differ, and what a later one may not change.
+"""What a change of board.toml may change, and what stays fixed.
 
 Fixed are what released scores mean, what ranks them, days that are over, and the organisers' keys.
-
 A score keeps the name of its view for ever. If the view could become another one, old numbers would
 stand under a name that says something else, and no audit could tell.
+
+Held-out files: every file `labels/STEM.SUFFIX` counts whose stem a board names: a query set, or the
+labels of a view. In a commitment `eval` stands for `labels/eval.qrels`, as boards have had it from
+the start, and any other file for itself: `eval.exclude`. `eval.key` is the secret key of a query
+set, 32 random bytes. It is committed to as labels are, and never changes: who could choose another
+one, once runs are known, would choose what is published.
+
+Labels that were made later: a view that names labels of its own asks nothing new of a run, so an
+earlier entry is scored again on them. All other rules hold for what came after them.
 """
 
 import re
@@ -355,16 +363,6 @@ def _say(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-# What a vault holds out and scores depend on: labels, masks, groups, as a commitment names them.
-#
-# Every file `labels/STEM.SUFFIX` counts whose stem a board names: a query set, or the labels of a
-# view. In a commitment `eval` stands for `labels/eval.qrels`, as boards have had it from the
-# start, and any other file for itself: `eval.exclude`.
-#
-# `eval.key` is the secret key of a query set: 32 random bytes. It is committed to as labels are,
-# and never changes: who could choose another one, once runs are known, would choose what is
-# published.
-
 _FILE = re.compile(r"([A-Za-z0-9_-]{1,32})\.([a-z]{1,16})", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}(\.[a-z]{1,16})?", re.ASCII)
 _DIGEST = re.compile("[0-9a-f]{64}", re.ASCII)
@@ -488,12 +486,6 @@ def is_commitment(value: Any) -> bool:
         and _DIGEST.fullmatch(digest)
         for name, digest in value.items()
     )
-
-
-# Views on labels that were made later: an entry of before is scored again on them.
-#
-# All other rules hold for what came after them. A view that names labels of its own is different:
-# it asks nothing new of a run, and labels that grow are made for the runs that are there.
 
 
 def add_label_views(

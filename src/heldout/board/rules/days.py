@@ -1,7 +1,11 @@
-"""Until which day a board keeps scores to itself: what the rules said, day by day.
+"""The days of a board: how long scores stay sealed, and whose runs may be opened at the end.
 
 Rules can be changed, and what was shown is known. So a day that is over cannot be moved, whatever
 later rules say, and nothing that was opened once is sealed again.
+
+A run is its team's. The rules say beforehand whether runs can be opened at all, the team's word
+is in its sealed metadata and can be changed until the closing, and the stricter of the rules
+holds: those of the day of submission, under which the team agreed, and those at the end.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -16,12 +20,6 @@ from heldout.board.log.measured import Measured
 from heldout.board.log.submission import Submission
 from heldout.board.rules.spec import BoardSpec, OpenRuns, due_day
 from heldout.board.rules.spec_file import parse_spec
-
-# Whose runs may be opened when a board ends: what its rules say, and what the team says.
-#
-# A run is its team's. The rules say beforehand whether runs can be opened at all, the team's word
-# is in its sealed metadata and can be changed until the closing, and the stricter of the rules
-# holds: those of the day of submission, under which the team agreed, and those at the end.
 
 _STRICTEST_FIRST: tuple[OpenRuns, ...] = ("never", "with-consent", "always")
 
@@ -178,9 +176,6 @@ def _has_entries(history: History, moment: datetime) -> bool:
     """Whether an entry had been published before a moment."""
     times = (s.published for s in history.submissions.values() if not s.baseline)
     return any(time is not None and time < moment for time in times)
-
-
-# What was published before the day that the rules of the time allow: figures, and a final.
 
 
 def list_early(history: History) -> Iterator[str]:

@@ -1,4 +1,11 @@
-"""What a board is: the tables of board.toml as values."""
+"""What a board is: the tables of board.toml as values.
+
+Nothing here asks a network or looks at a disk. Two tables need a word. `[forge]` says where
+submissions are opened; without it the board's address decides. `[trust]` says from when on more of
+a ranking is published than its scores: ranges of ranks, shares and counts carry bits about held-out
+labels, and counts between two runs that differ in one query give that query's label away
+(`heldout.board.standings.standings` says whom an entry is compared with).
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,10 +18,6 @@ import msgspec
 from heldout.board.rules.release import ReleaseRule
 from heldout.scoring.fairness import Summary
 from heldout.trec.ranking import Order
-
-# Where a board's submissions are opened: `[forge]` of board.toml, or what its address tells.
-#
-# Pure: nothing here asks a network or looks at a disk.
 
 ForgeKind = Literal["github", "gitlab", "forgejo", "folder", "git"]
 
@@ -127,12 +130,6 @@ def _is_root(url: str) -> bool:
     return bool(host and tidy and bare and (parts.scheme == "https" or plain))
 
 
-# When a board may tell more of its ranking than the scores.
-#
-# Ranges of ranks, shares and counts carry bits about held-out labels: counts between two runs that
-# differ in one query give away that query's label. So nothing is told before the day that
-# `[trust]` in board.toml names; whom an entry is compared with is in `board.comparable`.
-
 TrustPart = Literal["ranges", "stability", "progress", "drift", "outcomes", "facets"]
 """What a page may tell of a ranking beside its scores."""
 
@@ -229,41 +226,6 @@ def say_after(trust: Trust, today: date, *, last: date | None) -> str:
     if trust.after == "closing" or last is None:
         return "once the board is closed"
     return f"from {last + timedelta(1):%d %b %Y} on"
-
-
-RULE_NAMES = (
-    "board-open",
-    "post-hoc",
-    "id-date",
-    "team-named",
-    "team-registered",
-    "mixed-scripts",
-    "look-alike",
-    "several-names",
-    "shared-key",
-    "name-taken",
-    "renamed-entry",
-    "telling-id",
-    "institution-named",
-    "description",
-    "type-known",
-    "training-data",
-    "open-runs",
-    "embargo",
-    "quota",
-    "unproven-quota",
-    "candidates",
-    "runs",
-    "copied-seeds",
-    "unlike-seeds",
-    "same-run",
-    "others-run",
-    "small-change",
-    "near-others",
-    "ensemble",
-    "far-below",
-)
-"""The rules that a board may switch off: the keys of `policy.RULES`, which imports this module."""
 
 
 Kind = Literal["sequential", "one-shot"]
@@ -426,7 +388,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         quota_days: length of the rolling window.
         embargo_months: longest embargo, counted from the day of submission.
         id_days: how far the date in an id may be from the day of submission.
-        off: names of rules that this board does not apply, of `RULE_NAMES`.
+        off: names of rules that this board does not apply, keys of `RULES`.
     """
 
     quota: int = 2

@@ -1,4 +1,8 @@
-"""board.toml, read into a `BoardSpec`; a wrong one gets an error with its line."""
+"""board.toml, read into a `BoardSpec`; a wrong one gets an error with its line.
+
+First the keys and the kinds of values of each table are checked, all at once; then the keys of each
+view (fairness, small data, a part of a set, noise); then what the values say together.
+"""
 
 import math
 import re
@@ -19,13 +23,12 @@ from msgspec import inspect
 from heldout.board.log.history import MOST_BYTES, MOST_DOTS
 from heldout.board.log.manifest import is_link
 from heldout.board.rules.final_view import MOST_FINALISTS
+from heldout.board.rules.policy_rules import RULES
 from heldout.board.rules.release import check_rule
-from heldout.board.rules.spec import RULE_NAMES, BoardSpec, Season, View, check_forge, check_trust
+from heldout.board.rules.spec import BoardSpec, Season, View, check_forge, check_trust
 from heldout.errors import InputError, Problem, quote
 from heldout.scoring.measures import Kind
 from heldout.scoring.spec import Measure, parse_measure
-
-# What is wrong with a table of board.toml: its keys and the kinds of its values, all at once.
 
 Mistake = tuple[str, str, str, str]
 """Key path as `views[1].set`, what was found there, what is expected, a hint or nothing."""
@@ -127,8 +130,6 @@ def _words(key: str, kind: inspect.Type) -> str:
     plain = _SIMPLE.get(type(kind))
     return f"a table [{key}]" if plain is None else plain[1]
 
-
-# What may be wrong with the keys of a view: of fairness, small data, a part of a set, or noise.
 
 Wrong = tuple[str, object, str, str]  # key path, value, expected, hint
 
@@ -305,8 +306,6 @@ def _check_beside_split(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong
             hint = f"it would publish scores on the deciding part of {name}: or set public = false"
             yield (f"{key}.set", view.set, f"a set with other queries than {name}", hint)
 
-
-# What may be wrong with a board.toml whose keys and kinds of values are right.
 
 _NAME = r"[A-Za-z0-9_-]{1,32}"
 # No blank, quote or dollar sign: it stands in the shell of a workflow.
@@ -539,8 +538,8 @@ def _check_numbers(spec: BoardSpec) -> Iterator[Wrong]:
         hint = "scores of a one-shot board are told once, so there is nothing to climb"
         yield ("release.rule", spec.release.rule, "rounded", hint)
     for name in spec.policy.off:
-        if name not in RULE_NAMES:
-            yield ("policy.off", name, "one of " + ", ".join(RULE_NAMES), "docs/policy.md")
+        if name not in RULES:
+            yield ("policy.off", name, "one of " + ", ".join(RULES), "docs/policy.md")
 
 
 _LONGEST_LINE = 3_000  # no number in it has more digits than Python turns into text

@@ -1,4 +1,7 @@
-"""The files that a new board begins with, as text."""
+"""The files that a new board begins with, as text; also the workflow that its forge runs.
+
+The workflow runs on every pull request and looks at the form only.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +14,6 @@ import msgspec
 
 from heldout.board.rules.spec import BoardSpec, EnvelopeForm, Example, ForgeKind, ForgeSpec
 from heldout.trec.ranking import Order
-
-# The workflow that a forge runs on every pull request of a board: it looks at the form only.
 
 WORKFLOW_PATHS: Mapping[ForgeKind, str] = {
     "github": ".github/workflows/submission.yml",

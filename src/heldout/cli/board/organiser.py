@@ -32,7 +32,7 @@ from heldout.board.organiser.rebuild import Rebuilt, catch_up, rebuild_public
 from heldout.board.organiser.rebuild import rebuild as rebuild_board
 from heldout.board.organiser.review import Review, review_all, show_score
 from heldout.board.organiser.review import review as review_submission
-from heldout.board.policy.table import Finding
+from heldout.board.policy.checks import Finding
 from heldout.board.rules.release import release_score
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.kept import RunReport

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from heldout.board.log.manifest import is_link
-from heldout.board.policy.table import Finding
+from heldout.board.policy.checks import Finding
 from heldout.board.rules.release import NOT_CLEAR, UNTOLD
 from heldout.errors import Problem, printable
 
