@@ -109,7 +109,7 @@ def test_a_withheld_score_is_said_in_words(released: str) -> None:
 
 
 def test_a_score_with_noise_says_so_and_may_lie_below_0() -> None:
-    part = "with noise (ranks nobody)"
+    part = "with noise (for information only)"
     line = ScoreLine(view="check", measure="RR@10", released="-0.041", queries=9, part=part)
     told = Comment(kind="published", submission=ID, at=AT, decimals=3, scores=[line])
     assert f"- `check`, `RR@10`, {part}: **-0.041** (n = 9)" in format_comment(told)

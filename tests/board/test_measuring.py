@@ -230,12 +230,12 @@ def test_facets_are_told_with_ranges_of_their_own_and_small_ones_are_withheld() 
     assert any(a > 1 for one in found.told for a in one.low)
 
 
-def test_no_figure_looks_at_a_view_that_ranks_nobody() -> None:
+def test_no_figure_looks_at_a_view_for_information() -> None:
     plain = board()
     views = dict(plain.views)
     for name in ("feedback", "check"):
         rows = {s: np.zeros(QUERIES) for s in plain.views["eval"].means}
-        views[name] = replace(view(name, rows), ranks_nobody=True)
+        views[name] = replace(view(name, rows), for_information=True)
     ranked = sorted(n for n in plain.views["eval"].means if n != "base")
     found = choose_compared(replace(plain, views=views), ranked)
     assert found is not None

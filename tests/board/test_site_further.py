@@ -130,7 +130,7 @@ def informing() -> BoardSpec:
     return msgspec.structs.replace(plain, views=more)
 
 
-def test_columns_that_rank_nobody_say_so_on_the_page_and_in_its_files() -> None:
+def test_columns_for_information_say_so_on_the_page_and_in_its_files() -> None:
     held = replace(
         row("0.400", "0.310"),
         scores={"eval": "0.400", "dev": "0.310", "hint": "0.900", "check": "-0.020"},
@@ -139,8 +139,8 @@ def test_columns_that_rank_nobody_say_so_on_the_page_and_in_its_files() -> None:
     assert [column.title for column in page.columns] == [
         "eval RR@10, deciding part",
         "dev RR@10",
-        "eval RR@10, feedback (ranks nobody)",
-        "eval nDCG@10, with noise (ranks nobody)",
+        "eval RR@10, feedback (for information only)",
+        "eval nDCG@10, with noise (for information only)",
     ]
     files = render_board(standings((FEW, held)), informing(), facts())
     text = " ".join(
@@ -149,8 +149,9 @@ def test_columns_that_rank_nobody_say_so_on_the_page_and_in_its_files() -> None:
     for said in (
         "The official score. A mean over the judged queries in the deciding part of eval",
         "A mean over the judged queries in the feedback part of eval",
-        "Every score on this part is published. It ranks nobody.",
-        "With noise of 10 standard errors, a check that the run works. It ranks nobody.",
+        "Every score on this part is published. It does not affect the ranking.",
+        "With noise of 10 standard errors, a check that the run works. It does not affect the "
+        "ranking.",
         "By RR@10 on eval, deciding part, rounded",
         "A secret 25% of the queries of eval are for feedback",
         "Every score in check is published with noise of 10 standard errors",
@@ -158,14 +159,16 @@ def test_columns_that_rank_nobody_say_so_on_the_page_and_in_its_files() -> None:
     ):
         assert said in text, said
     whole = json.loads(files["leaderboard/leaderboard.json"])
-    assert whole["rank_nobody"].keys() == {"hint", "check"}
+    assert whole["for_information"].keys() == {"hint", "check"}
     assert [one["scores"]["check"] for one in whole["rows"]] == [-0.02, None]
     head = files["leaderboard/leaderboard.csv"].decode().splitlines()[0].split(",")
-    assert {"eval", "dev", "hint (ranks nobody)", "check (ranks nobody)"} <= set(head)
+    assert {"eval", "dev", "hint (for information only)", "check (for information only)"} <= set(
+        head
+    )
 
 
 def test_a_plain_board_s_files_say_nothing_of_parts() -> None:
     files = render_board(standings((FEW,)), spec(), facts())
-    assert "rank_nobody" not in json.loads(files["leaderboard/leaderboard.json"])
-    assert b"ranks nobody" not in files["leaderboard/index.html"]
-    assert b"ranks nobody" not in files["leaderboard/leaderboard.csv"]
+    assert "for_information" not in json.loads(files["leaderboard/leaderboard.json"])
+    assert b"for information only" not in files["leaderboard/index.html"]
+    assert b"for information only" not in files["leaderboard/leaderboard.csv"]

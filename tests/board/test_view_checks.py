@@ -205,7 +205,7 @@ NOISY = RULES.replace("[policy]", '[release]\nrule = "ratchet"\n\n[policy]')
 def test_a_set_is_split_into_views_of_which_one_follows_the_rule() -> None:
     spec = parse_spec(split_rules(rules=NOISY).encode())
     assert [spec.view(name).part for name in ("eval", "more")] == ["deciding", "feedback"]
-    assert [spec.view(name).ranks_nobody for name in ("eval", "more")] == [False, True]
+    assert [spec.view(name).for_information for name in ("eval", "more")] == [False, True]
     assert (spec.held_out_views, spec.release.feedback) == (1, 0.25)
     assert [rule_of(spec, name).rule for name in ("eval", "more")] == ["ratchet", "rounded"]
 
@@ -228,7 +228,7 @@ def test_a_view_with_noise_takes_any_measure_and_has_no_part_in_the_rule() -> No
         (
             with_view(RR + "noise = 10\ntraining_at_most = 5", rules=NOISY),
             "views[2].training_at_most",
-            "ranks nobody",
+            "for information only",
         ),
         (with_view(RR + "noise = 10", rules=NOISY, query_set="dev"), "views[2].noise", "public"),
         (

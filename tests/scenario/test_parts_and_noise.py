@@ -220,7 +220,7 @@ def test_scores_with_noise_from_the_first_submission_to_the_archive(tmp_path: Pa
     assert spreads["public"]["seeds"]["spreads"].keys() == {"dev", "eval"}
     assert town.audit() == {**town.audit(), "ok": True, "faults": []}
     status = town.participant("status", good, now=DAY)
-    assert f"check {told[good]['check']}, with noise, ranks nobody (n = 420)" in status.out
+    assert f"check {told[good]['check']}, with noise, for information only (n = 420)" in status.out
     page = (town.board / "leaderboard/index.html").read_text("utf-8")
     assert "a check that the run works" in page.replace("\N{NO-BREAK SPACE}", " ")
     before = dict(told)

@@ -69,7 +69,7 @@ def test_an_open_board_takes_a_baseline_and_entries_and_is_audited(
     spec = rules_of(town.root)
     assert (spec.release.rule, spec.primary) == ("ratchet", "eval")
     assert [view.name for view in spec.views] == ["dev", "eval", informing]
-    assert [view.ranks_nobody for view in spec.views] == [False, False, True]
+    assert [view.for_information for view in spec.views] == [False, False, True]
 
     show_baseline(town.root, said)
     town.push()

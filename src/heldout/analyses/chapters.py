@@ -137,7 +137,7 @@ def write_chapters(
     official = board.view(view)
     for number, shown in enumerate(board.views.values(), start=1):
         told = f"{shown.title}, {'public' if shown.public else 'reserve'}"
-        told += ", ranks nobody" * shown.ranks_nobody
+        told += ", for information only" * shown.for_information
         for name, title, make in (
             ("stability", "Ranks", _stability),
             ("reliability", "Halves of the queries", _reliability),

@@ -66,7 +66,7 @@ class ViewScores:
         means: score by id; an entry without one is absent.
         table: the same by query, in the order of `means`; `None` where only means are known.
         better: whether `higher` or `lower` scores are better.
-        ranks_nobody: whether its released scores only inform: feedback, or with noise.
+        for_information: whether its released scores only inform: feedback, or with noise.
     """
 
     view: str
@@ -77,7 +77,7 @@ class ViewScores:
     means: Mapping[str, float]
     table: ScoreTable | None = None
     better: Better = "higher"
-    ranks_nobody: bool = False
+    for_information: bool = False
 
     @property
     def title(self) -> str:

@@ -1,7 +1,7 @@
 """Parts of a held-out set, and scores with noise: what the set's secret key decides.
 
-A set may be split: the scores on the feedback part are published one and all and rank nobody, and
-those on the deciding part follow the board's release rule. Nobody without the key knows which
+A set may be split: the scores on the feedback part are all published and do not affect the ranking,
+and those on the deciding part follow the board's release rule. Nobody without the key knows which
 query lies in which part. A score may also be published with so much noise that it shows little
 more than that a run works. Who has the key, as everybody has it after the board's end, can draw
 both again (docs/board.md).
@@ -96,8 +96,8 @@ def add_noise(
 def say_part(view: View) -> str:
     """What a column or a line says beside the score of a part, or with noise; "" beside others."""
     if view.noise is not None:
-        return "with noise (ranks nobody)"
-    return {"deciding": "deciding part", "feedback": "feedback (ranks nobody)"}.get(
+        return "with noise (for information only)"
+    return {"deciding": "deciding part", "feedback": "feedback (for information only)"}.get(
         view.part or "", ""
     )
 

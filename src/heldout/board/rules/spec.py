@@ -311,7 +311,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     noise: float | None = None
 
     @property
-    def ranks_nobody(self) -> bool:
+    def for_information(self) -> bool:
         """Whether its score only informs a team: every score is published, and none counts."""
         return self.part == "feedback" or self.noise is not None
 
@@ -544,7 +544,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     @property
     def held_out_views(self) -> int:
         """How many public views follow the release rule: on held-out labels, and may rank."""
-        views = (view for view in self.public_views if not view.ranks_nobody)
+        views = (view for view in self.public_views if not view.for_information)
         return sum(self.sets[view.set].held_out for view in views)
 
     @property

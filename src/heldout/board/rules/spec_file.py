@@ -221,7 +221,7 @@ def _check_summary(spec: BoardSpec, view: View, kind: Kind, key: str) -> Iterato
     if view.summary == "gap" and _ranks(spec, view):
         yield (f"{key}.summary", view.summary, "worst, of a view that ranks", "a gap falls")
     held_out = view.set in spec.sets and spec.sets[view.set].held_out
-    if spec.release.rule != "rounded" and view.public and held_out and not view.ranks_nobody:
+    if spec.release.rule != "rounded" and view.public and held_out and not view.for_information:
         hint = f"a {spec.release.rule} compares the same queries each time: set public = false"
         yield (f"{key}.summary", view.summary, '"mean", of a public view', hint)
 
@@ -250,22 +250,27 @@ def check_parts(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
     if spec.kind == "one-shot":
         hint = "scores of a one-shot board are published once, so nobody can learn from them"
         yield (f"{key}.{name}", found, f"no {name}, on a one-shot board", hint)
-    yield from _check_ranks_nobody(spec, view, key, name)
+    yield from _check_information(spec, view, key, name)
     yield from _check_split(spec, view, key) if view.part else _check_noise(spec, view, key)
 
 
-def _check_ranks_nobody(spec: BoardSpec, view: View, key: str, name: str) -> Iterator[Wrong]:
-    if not view.ranks_nobody:
+def _check_information(spec: BoardSpec, view: View, key: str, name: str) -> Iterator[Wrong]:
+    if not view.for_information:
         return
     found: object = getattr(view, name)
     which = "the feedback part" if view.part else "a score with noise"
     if _ranks(spec, view):
-        yield (f"{key}.{name}", found, "another view", f"{view.name} ranks, {which} ranks nobody")
+        yield (
+            f"{key}.{name}",
+            found,
+            "another view",
+            f"{view.name} ranks entries, {which} is for information only",
+        )
     if not view.public:
         hint = f"{which} is there to be published at once"
         yield (f"{key}.public", view.public, f"true, of a view with {name}", hint)
     if view.training_at_most is not None:
-        hint = f"it makes a table with ranks, and {which} ranks nobody"
+        hint = f"it makes a table with ranks, but {which} is for information only"
         yield (f"{key}.training_at_most", view.training_at_most, f"none, with {name}", hint)
 
 
@@ -417,7 +422,7 @@ def _check_measure(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
         return
     yield from check_view_keys(spec, view, measure, key)
     kind = measure.kind
-    climbs = spec.release.rule != "rounded" and view.public and not view.ranks_nobody
+    climbs = spec.release.rule != "rounded" and view.public and not view.for_information
     rises = kind.better == "higher" and kind.unanswered is not None and not kind.exposure
     if climbs and view.set in spec.sets and spec.sets[view.set].held_out and not rises:
         expected = "a measure that rises and is defined for every query"

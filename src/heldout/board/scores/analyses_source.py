@@ -224,7 +224,7 @@ def _read_view(
         means=means,
         table=table,
         better=parse_measure(view.measure).kind.better,
-        ranks_nobody=view.ranks_nobody,
+        for_information=view.for_information,
     )
 
 

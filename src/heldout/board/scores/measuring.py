@@ -87,7 +87,7 @@ def read_query_facets(
     named = [
         one
         for one in spec.public_views
-        if one.set == ranked.set and one.facets is not None and not one.ranks_nobody
+        if one.set == ranked.set and one.facets is not None and not one.for_information
     ]
     files: Mapping[str, Mapping[str, frozenset[str]]]
     files = load_view_files(repository, named, vault=vault).facets if named else {}
@@ -327,7 +327,7 @@ def choose_compared(
         for name, row in zip(chosen, at, strict=True)
     }
     kept = tuple(e for e in board.entries if e.baseline or e.id in rows)
-    shown = {n: one for n, one in board.views.items() if one.public and not one.ranks_nobody}
+    shown = {n: one for n, one in board.views.items() if one.public and not one.for_information}
     return Compared(
         board=replace(board, entries=kept, views=shown),
         table=table_of(rows, queries=sorted(view.table.queries)),

@@ -52,7 +52,7 @@ class PublishedNumbers:
 
     Attributes:
         views: the public views on held-out labels, which are counted, but for `informing` ones.
-        informing: such views that rank nobody; what they publish is of no use in the ranking.
+        informing: such views for information only; what they publish is of no use in the ranking.
         teams: most numbers first.
         board: all teams together. The organisers' baselines and imported entries do not count.
     """
@@ -100,7 +100,7 @@ def count_numbers(history: History, spec: BoardSpec) -> PublishedNumbers:
         ValueError: the history is the public one, which does not name every team.
     """
     held_out = [view for view in spec.public_views if spec.sets[view.set].held_out]
-    views = tuple(view.name for view in held_out if not view.ranks_nobody)
+    views = tuple(view.name for view in held_out if not view.for_information)
     published = [
         s for s in history.submissions.values() if s.status == "published" and not s.baseline
     ]
@@ -114,7 +114,7 @@ def count_numbers(history: History, spec: BoardSpec) -> PublishedNumbers:
     ]
     return PublishedNumbers(
         views=views,
-        informing=tuple(view.name for view in held_out if view.ranks_nobody),
+        informing=tuple(view.name for view in held_out if view.for_information),
         teams=tuple(sorted(teams, key=lambda row: (-row.numbers, row.name))),
         board=_count("board", published, views),
     )

@@ -73,7 +73,7 @@ def list_without_baseline(history: History, spec: BoardSpec) -> tuple[str, ...]:
         view
         for view in spec.public_views
         if view.noise is not None
-        or (ratchet and spec.sets[view.set].held_out and not view.ranks_nobody)
+        or (ratchet and spec.sets[view.set].held_out and not view.for_information)
     )
     return tuple(view.name for view in views if best_baseline(history, view.name) is None)
 

@@ -278,7 +278,7 @@ def _own_score(view: View, views: Mapping[str, ViewScore], *, baseline: bool) ->
 
 
 def rule_of(spec: BoardSpec, view: str, *, schema: int = SCHEMA) -> ReleaseRule:
-    """The board's rule, or plain rounding of what anybody can compute, or what ranks nobody.
+    """The board's rule, or plain rounding of a score that anybody can compute, or that informs.
 
     Args:
         spec: the rules.
@@ -286,7 +286,7 @@ def rule_of(spec: BoardSpec, view: str, *, schema: int = SCHEMA) -> ReleaseRule:
         schema: of the event that released the score: under schema 1 a Ladder's z was for each view.
     """
     named = spec.view(view)
-    if named.ranks_nobody or not spec.sets[named.set].held_out:
+    if named.for_information or not spec.sets[named.set].held_out:
         return ReleaseRule(rule="rounded")
     return spec.release if schema == 1 else spec.held_out_release
 

@@ -1,7 +1,7 @@
 """The columns of the leaderboard: one table for the page, the CSV, the JSON and the entry's page.
 
-A column that is added here is in all of them, in docs/page.md, and among the charts where it has an
-axis. The scores have columns of their own, one for each public view (`heldout.site.rows`).
+A column that is added here is in all of them, and among the charts where it has an axis. The scores
+have columns of their own, one for each public view (`ViewColumn` in `rows`).
 """
 
 from collections.abc import Callable, Sequence
@@ -96,8 +96,7 @@ ENTRY = (
         title="Date",
         of=lambda row: row.received.date().isoformat(),
         kind="day",
-        means="When the submission was received (UTC). For an entry of an old board, the date that "
-        "this board gave.",
+        means="When the submission was received (UTC).",
     ),
     Column(key="team", title="Team", of=_who(lambda who: who.team), means="The team."),
     Column(
@@ -141,8 +140,7 @@ RESULT = (
         title="Trophy",
         of=lambda row: row.trophy,
         kind="flag",
-        means="Best when submitted: strictly above every earlier entry. For an entry of an old "
-        "board, as that board gave it.",
+        means="Best when submitted: strictly above every earlier entry.",
     ),
     Column(
         key="embargoed",
@@ -164,8 +162,7 @@ RESULT = (
         of=lambda row: row.rank_low,
         why=_why_unranged,
         kind="number",
-        means="The best rank that the entry may have on other queries. All ranges hold together in "
-        "95% of samples of queries.",
+        means="Best rank that the entry may have on other queries.",
     ),
     Column(
         key="rank_high",
@@ -173,7 +170,8 @@ RESULT = (
         of=lambda row: row.rank_high,
         why=_why_unranged,
         kind="number",
-        means="The worst rank that the entry may have on other queries.",
+        means="Worst rank that the entry may have on other queries. All ranges hold together in "
+        "95% of samples of queries.",
     ),
     Column(
         key="seeds",

@@ -68,7 +68,10 @@ def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
     writer = csv.writer(buffer, lineterminator="\r\n")
     head = [
         *(column.key for column in ENTRY),
-        *(f"{view.key} (ranks nobody)" if view.ranks_nobody else view.key for view in views),
+        *(
+            f"{view.key} (for information only)" if view.for_information else view.key
+            for view in views
+        ),
         *(column.key for column in (*RESULT, *STATED)),
         *(f"{view.key}_spread" for view in views),
         *([standings.final.view] if standings.final is not None and final else []),
@@ -92,12 +95,12 @@ def format_json(standings: Standings, spec: BoardSpec) -> bytes:
     What is undefined is `null`, and `why` beside it says why.
     """
     views = make_columns(spec)
-    informing = {view.key: view.use for view in views if view.ranks_nobody}
+    informing = {view.key: view.use for view in views if view.for_information}
     document = {
         "schema": _SCHEMA,
         "board": clean(standings.board),
         "as_of": standings.as_of.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        **({"rank_nobody": informing} if informing else {}),
+        **({"for_information": informing} if informing else {}),
         "rows": [
             _json_row(row, views, over=_is_over(row, spec, standings.as_of))
             for row in public_rows(standings)

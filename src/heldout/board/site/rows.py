@@ -46,7 +46,7 @@ class ViewColumn:
         part: what of the set's queries or of the entries it shows, in words; "" for all.
         falls: whether lower is better.
         says: what its scores are, in words.
-        use: what a score is good for that ranks nobody, in a sentence; "" for others.
+        use: what a score for information only is good for, in a sentence; "" for others.
     """
 
     key: str
@@ -68,7 +68,7 @@ class ViewColumn:
         return f"{whole}, {self.part}" if self.part else whole
 
     @property
-    def ranks_nobody(self) -> bool:
+    def for_information(self) -> bool:
         """Whether it only informs: feedback, or a score with noise."""
         return bool(self.use)
 
@@ -269,10 +269,10 @@ def _say_use(view: View) -> str:
     if view.noise is not None:
         return (
             f"With noise of {view.noise:g} standard errors, a check that the run works. "
-            "It ranks nobody."
+            "It does not affect the ranking."
         )
     if view.part == "feedback":
-        return "Every score on this part is published. It ranks nobody."
+        return "Every score on this part is published. It does not affect the ranking."
     return ""
 
 

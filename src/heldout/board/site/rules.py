@@ -167,7 +167,7 @@ def _list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
         Rule(about="Dates", says=_say_dates(spec)),
         Rule(about="Ranking", says=_say_ranking(spec)),
         Rule(about="Release of scores", says=_say_release(spec)),
-        Rule(about="What ranks nobody", says=_say_informing(spec)),
+        Rule(about="For information only", says=_say_informing(spec)),
         Rule(about="Final", says=say_final(spec)),
         Rule(about="Not applied here", says=clean(", ".join(sorted(spec.policy.off)))),
     )
@@ -364,7 +364,7 @@ def _say_release(spec: BoardSpec) -> str:
 
 def _say_informing(spec: BoardSpec) -> str:
     """The columns that only inform a team, and how a split set is split."""
-    views = [view for view in spec.public_views if view.ranks_nobody]
+    views = [view for view in spec.public_views if view.for_information]
     split = dict.fromkeys(view.set for view in views if view.part is not None)
     noisy = [view for view in views if view.noise is not None]
     says = [

@@ -187,7 +187,7 @@ def say_label_changes(rows: Sequence[Row], spec: BoardSpec) -> tuple[str, ...]:
         for view in spec.public_views
         if view.labels is not None
         and view.name != ranks.name
-        and not view.ranks_nobody
+        and not view.for_information
         and (view.set, view.measure, view.files, view.part)
         == (ranks.set, ranks.measure, ranks.files, ranks.part)
     )

@@ -4,9 +4,9 @@ Three things stand beside the rows. Ranges of ranks come from the event that mea
 not compared may stand above or below anybody, so it widens the ranges of all others by one rank.
 Small data: whether an entry states few enough training pairs to be listed in a view, so that
 systems that learn from many do not crowd out the others (fostering-coopetition, section 5).
-Comparable entries: counts between two entries that differ in one query give that query's label away,
-so two that are nearly the same are never compared with each other, and each is compared with all
-others.
+Comparable entries: counts between two entries that differ in one query give that query's label
+away, so two that are nearly the same are never compared with each other, and each is compared with
+all others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -254,8 +254,8 @@ def _say_informing(plan: NewBoard) -> str:
             "nobody; view eval ranks on the others"
         )
     return (
-        f"view check publishes every score with noise and ranks nobody: eval has {plan.judged:,} "
-        f"judged queries, and only more than {SPLIT_ABOVE:,} are split"
+        "view check publishes every score with noise, for information only: eval has "
+        f"{plan.judged:,} judged queries, and only more than {SPLIT_ABOVE:,} are split"
     )
 
 
@@ -381,7 +381,7 @@ def _print_numbers(numbers: PublishedNumbers) -> None:
     counted = ", ".join(numbers.views) or "no public view"
     text = f"published scores on held-out labels ({counted}), without the organisers' baselines"
     if numbers.informing:
-        text += f" and without views that rank nobody ({', '.join(numbers.informing)})"
+        text += f" and without views for information only ({', '.join(numbers.informing)})"
     print_facts(answers(), [("", ""), ("numbers", text)])
 
 

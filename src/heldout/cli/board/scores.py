@@ -21,7 +21,7 @@ class _Released(Protocol):
 
 
 def say_released(entry: _Released, view: str, spec: BoardSpec) -> str:
-    """A score as it was released: `0.412`, `0.412 ± 0.004, 3 seeds`, or `0.412, ranks nobody`.
+    """A score as it was released: `0.412`, `0.412 ± 0.004, 3 seeds`, `0.412, for information only`.
 
     Args:
         entry: has a score there.
@@ -30,10 +30,12 @@ def say_released(entry: _Released, view: str, spec: BoardSpec) -> str:
     """
     said = _say(entry.scores[view], entry.spreads.get(view, ""), entry.seeds)
     named = next((one for one in spec.views if one.name == view), None)
-    if named is None or not named.ranks_nobody:
+    if named is None or not named.for_information:
         return said
     return (
-        f"{said}, with noise, ranks nobody" if named.noise is not None else f"{said}, ranks nobody"
+        f"{said}, with noise, for information only"
+        if named.noise is not None
+        else f"{said}, for information only"
     )
 
 
