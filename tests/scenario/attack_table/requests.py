@@ -71,7 +71,8 @@ def attacks() -> Iterator[Attack]:
 
 def _branches() -> Iterator[Attack]:
     branches = Group(family=FAMILY, module="scenario/test_hostile_branches.py")
-    yield from branches.cases(
+    arrivals = Group(family=FAMILY, module="board/test_arrivals.py")
+    yield from arrivals.cases(
         "test_foreign_change",
         "an extra file",
         "an extra file at the top",
@@ -157,25 +158,33 @@ def _branches() -> Iterator[Attack]:
         prefix="a trap in git: ",
     )
     for name, test, tries, becomes in (
-        ("a path with ..", "test_path_with_dot_dot", "to write beside the board", _FOREIGN),
-        ("a huge blob", "test_huge_blob", "to fill memory", "refused as `too-large`, unread"),
         (
-            "a huge file in a folder",
-            "test_huge_file_in_a_folder",
+            "a huge blob",
+            "test_a_file_that_is_too_large",
             "to fill memory",
             "refused as `too-large`, unread",
         ),
         (
             "hundreds of files",
-            "test_a_thousand_files_are_told_in_ten_lines",
+            "test_many_files_are_reported_in_ten_problems",
             "to flood the terminal",
             "refused in ten lines",
         ),
         (
             "a branch with a history of its own",
-            "test_branch_that_does_not_descend_from_main",
+            "test_a_branch_that_does_not_descend_from_main",
             "to replace the board",
             "refused as `foreign-history`",
+        ),
+    ):
+        yield arrivals.one(name, test, tries=tries, becomes=becomes)
+    for name, test, tries, becomes in (
+        ("a path with ..", "test_path_with_dot_dot", "to write beside the board", _FOREIGN),
+        (
+            "a huge file in a folder",
+            "test_huge_file_in_a_folder",
+            "to fill memory",
+            "refused as `too-large`, unread",
         ),
         (
             "an id read on somebody's branch",

@@ -63,7 +63,7 @@ def attacks() -> Iterator[Attack]:
         tries="to replace a published reason under the same digest, by a longer salt",
         becomes="refused; a salt has 32 digits, in logs of before too",
     )
-    yield Group(family=FAMILY, module="scenario/test_hostile_branches.py").one(
+    yield Group(family=FAMILY, module="board/test_arrivals.py").one(
         "a refused branch with the fingerprint of another team's",
         "test_a_refused_branch_with_the_same_fingerprint_hides_no_submission",
         tries="to have another team's submission passed over as a copy",
