@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= auto
 
-.PHONY: demo test test-all unit check lint types layers bench-smoke clean
+.PHONY: demo test test-all unit alone check lint types layers bench-smoke clean
 
 # The compiled scanner is built where a C compiler is.
 SCANNER := $(addprefix src/heldout/trec/scanning/,_scan.c _scan_core.h)
@@ -36,7 +36,12 @@ test-all: .venv/ready
 unit: .venv/ready
 	$(PYTEST) -m "not neural and not slow and not real and not browser"
 
-check: lint types layers test bench-smoke
+# The board and the analyses, as if judging, survivorship and rankers were not there.
+alone: .venv/ready
+	HELDOUT_WITHOUT="judging survivorship rankers" \
+	  $(PYTEST) -m "not slow and not real and not browser" tests/board tests/analyses
+
+check: lint types layers test alone bench-smoke
 
 lint: .venv/ready
 	$(BIN)/ruff check .

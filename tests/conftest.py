@@ -3,8 +3,10 @@
 import importlib.util
 import os
 import shutil
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,22 @@ _SCORES = tempfile.TemporaryDirectory(prefix="heldout-scores-")
 os.environ["HELDOUT_CACHE"] = _SCORES.name
 
 REPOSITORY = Path(__file__).parent.parent
+
+
+class _TakenAway(MetaPathFinder):
+    """Finds nothing of the packages named, as if they were not installed."""
+
+    def __init__(self, packages: Collection[str]) -> None:
+        self.packages = packages
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name in self.packages:
+            raise ModuleNotFoundError(f"{name} is taken away by HELDOUT_WITHOUT", name=name)
+
+
+# `make alone`: what does without a room has to work where the room is not there.
+_WITHOUT = {f"heldout.{name}" for name in os.environ.get("HELDOUT_WITHOUT", "").split()}
+sys.meta_path.insert(0, _TakenAway(_WITHOUT))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,8 +1,10 @@
 """Fusions of known runs are found with their parts; runs of their own are not called fusions."""
 
 import csv
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pytest
@@ -11,13 +13,20 @@ from heldout.board.policy import ensembles
 from heldout.board.policy.ensembles import MOST_SYSTEMS, QUERIES, Ensemble, explain, fit
 from heldout.board.policy.similarity import DEPTH
 from heldout.ids import DocId, QueryId
-from heldout.rankers.run import Hit, Run, fuse_reciprocal, fuse_scores
 from heldout.trec.runs import scan_run
 from heldout.trec.scanning.plain import hash_documents
 from heldout.trec.scans import Signature
 
 KNOWN = 12
 """Generated systems that are published; there are more that are not."""
+
+
+class Hit(NamedTuple):
+    document: DocId
+    score: float
+
+
+Run: TypeAlias = Mapping[QueryId, Sequence[Hit]]
 
 
 def generate_run(system: int, *, queries: int = 60, own: float = 1.0) -> Run:
@@ -48,6 +57,32 @@ def systems() -> list[Run]:
 @pytest.fixture(scope="module")
 def earlier(systems: list[Run]) -> Mapping[str, Signature]:
     return {f"s{number}": sign(run) for number, run in enumerate(systems)}
+
+
+def fuse_reciprocal(runs: Sequence[Run], *, depth: int, k: float) -> Run:
+    return fuse(runs, depth, lambda hits: [1 / (k + rank) for rank, _ in enumerate(hits, 1)])
+
+
+def fuse_scores(runs: Sequence[Run], *, depth: int) -> Run:
+    """Sums of scores, those of each ranking between 0 and 1."""
+
+    def stretch(hits: Sequence[Hit]) -> list[float]:
+        low, high = hits[-1].score, hits[0].score
+        return [(hit.score - low) / (high - low) for hit in hits]
+
+    return fuse(runs, depth, stretch)
+
+
+def fuse(runs: Sequence[Run], depth: int, shares: Callable[[Sequence[Hit]], list[float]]) -> Run:
+    fused = {}
+    for query in runs[0]:
+        sums: defaultdict[DocId, float] = defaultdict(float)
+        for hits in (run[query] for run in runs):
+            for hit, share in zip(hits, shares(hits), strict=True):
+                sums[hit.document] += share
+        best = sorted(sums, key=lambda one: (sums[one], one), reverse=True)[:depth]
+        fused[query] = [Hit(one, sums[one]) for one in best]
+    return fused
 
 
 def interleave(*runs: Run) -> Run:
