@@ -4,7 +4,7 @@ Labels that were made from the top few results of one system discard the queries
 fails. Everything in this package starts from a record of that: which documents an annotator
 saw for a query, and at which place those stood that were taken for an answer.
 
-Source: Gupta and MacAvaney, SIGIR 2022 (survivorship-bias), sections 2 and 4.
+Source: Gupta and MacAvaney 2022, §2 and 4.
 """
 
 from collections.abc import Mapping, Sequence

@@ -28,8 +28,6 @@ from scipy.special import expit
 
 from heldout.survivorship.depths.scores import DepthScores
 
-# What each place of annotation adds, as observed and in draws of queries.
-
 _BLOCK = 50
 """Draws at once: of 60,000 queries that takes 25 MB."""
 

@@ -1,11 +1,11 @@
 """Scores of runs on the labels that a shallower annotation would have left.
 
-At depth k only what was selected among the first k documents shown is a label, and a query
-without one drops out. Queries are counted from the labels: one that a run does not answer scores 0
-and counts. (Table 4 of the paper has 5 to 36 queries fewer than its own labels; it seems to leave
-out what its runs do not answer.)
+At depth k only what was selected among the first k documents shown is a label, and a query without
+one drops out. Queries are counted from the labels: one that a run does not answer scores 0 and
+counts. (Table 4 of the paper has 5 to 36 queries fewer than its own labels; it seems to leave out
+what its runs do not answer.) The order in which annotators saw documents is scored as a system too.
 
-Source: Gupta and MacAvaney, SIGIR 2022 (survivorship-bias), section 4.1.
+Source: Gupta and MacAvaney 2022, §4.1.
 """
 
 import math
@@ -102,7 +102,7 @@ def label_depths(annotations: Annotations, *, first_only: bool = False) -> Depth
     Raises:
         InputError: code `no-survivor`: no query has a selected document.
 
-    Source: survivorship-bias, section 4.1; `first_only` is the control of its footnote 6.
+    Source: Gupta and MacAvaney 2022, §4.1; `first_only` is the control of its footnote 6.
     """
     survivors = [record for record in annotations.records if record.selected]
     if not survivors:
@@ -204,8 +204,6 @@ def _sets(
 def _mean(values: NDArray[np.float64]) -> float | None:
     return math.fsum(values.tolist()) / len(values) if len(values) else None
 
-
-# The order in which annotators saw documents, as if it were a system's ranking.
 
 SHOWN = "shown"
 """The name of this system."""

@@ -6,7 +6,7 @@ there, and the test hardly ever errs (`nested_error`). Queries that survive at a
 that do not are two samples, and may be compared so, where both are large enough for a t test: most
 queries have one score, 0, and with few others on a side Welch's t errs in up to 29% of studies.
 
-Source: Gupta and MacAvaney, SIGIR 2022 (survivorship-bias), table 4.
+Source: Gupta and MacAvaney 2022, table 4.
 """
 
 from collections.abc import Callable, Sequence
@@ -129,7 +129,7 @@ def compare_nested(
     Returns:
         A test for each depth but the last and each system.
 
-    Source: survivorship-bias, table 4.
+    Source: Gupta and MacAvaney 2022, table 4.
     """
 
     def sides(system: int, depth: int) -> _Sides:

@@ -1,4 +1,4 @@
-"""Depths of annotation as tables."""
+"""Depths of annotation, and what deeper annotation might show, as tables and JSON."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,8 +10,6 @@ from heldout.survivorship.depths.extrapolation import Backtest, Outlook, Predict
 from heldout.survivorship.depths.scores import SHOWN, SHOWN_IS_FAVOURED
 from heldout.survivorship.depths.study import NO_QUERY, DepthStudy
 from heldout.survivorship.depths.tests import DepthTest
-
-# What deeper annotation might show, as tables and JSON.
 
 _FAR = 2
 _CONSTANT = "all its scores are the same: nothing tells how they would vary"
@@ -211,8 +209,6 @@ def _value(found: Predicted | None) -> dict[str, Any]:
     value, low, high = _ends(found)
     return {"value": value, "low": low, "high": high, "why": _CONSTANT if found is None else ""}
 
-
-# Depths of annotation as JSON.
 
 _UNTOLD = "the source leaves out discarded queries"
 

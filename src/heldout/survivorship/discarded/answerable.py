@@ -1,9 +1,13 @@
 """Could other systems have answered the queries that were discarded?
 
-The first passages of several systems are pooled and shown in random order, without system or
-rank; people say which of them answer the query. What no system found may still lie in the
-collection, so that every share here is a lower bound. Source: survivorship-bias, section 3 and
-table 2.
+The first passages of several systems are pooled and shown in random order, without system or rank;
+people say which of them answer the query. What no system found may still lie in the collection, so
+that every share here is a lower bound.
+
+A table of first ranks that others published is read too: scorer, query, document and rank divided
+by tabs, with a header, `NA` where no passage answers.
+
+Source: Gupta and MacAvaney 2022, §3 and table 2.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -240,8 +244,6 @@ def _within(ranks: Mapping[str, int | None], depth: int) -> set[str]:
     return {query for query, rank in ranks.items() if rank is not None and rank <= depth}
 
 
-# How many discarded queries systems answer, as tables and JSON: table 2 of survivorship-bias.
-
 _NONE = "no query is judged"
 _LOWER_BOUND = (
     "Lower bounds: what lies below the pooled passages of these systems nobody looked at, and it "
@@ -452,11 +454,6 @@ def _pairs(pairs: Sequence[SystemPair]) -> Table:
         notes=(f"p: exact McNemar, two-sided; corrected: Holm over {len(pairs):,} comparisons.",),
     )
 
-
-# A table of where systems have their first passage that answers: scorer, query, document, rank.
-#
-# The form of the published annotations of survivorship-bias, table 2: tab-separated, with a
-# header; a rank of `NA` says that none was found.
 
 _HEADER = ["scorer", "query_id", "doc_id", "rank"]
 _FIRST_RANKS_NONE = b"NA"

@@ -1,4 +1,7 @@
-"""What annotators say of pooled passages: which of them answer a query, and how far they agree."""
+"""What annotators say of pooled passages: which of them answer a query, and how far they agree.
+
+Shares of queries have Wilson intervals; what is undefined has none.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -125,9 +128,6 @@ def _judge(question: Question, given: Sequence[Answer]) -> Judged:
     )
 
 
-# A count of queries as a share, with its interval.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
     """So many of so many.
@@ -173,9 +173,6 @@ def wilson(count: int, of: int, *, level: float) -> tuple[float, float]:
     """
     ends = binomtest(count, of).proportion_ci(level, "wilson")
     return float(ends.low), float(ends.high)
-
-
-# What tables of people's answers share as JSON: shares and agreement, with what is undefined.
 
 
 def share_value(share: Share, *, why: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Nobody looked at them, and they say so: in the second column of each line, in the name of the file
 and in its record. With what people judged they are put into one file only where that is asked for.
-Source: survivorship-bias, section 6.
+Source: Gupta and MacAvaney 2022, §6.
 """
 
 from collections.abc import Iterable, Mapping

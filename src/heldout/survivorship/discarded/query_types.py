@@ -4,7 +4,7 @@ Every type has its share with an interval, and is compared with all other querie
 together have a chi-squared test of whether the share is the same for all, and Cramer's V, which
 says how strong that is where a test of 100,000 queries finds everything significant.
 
-Source: Gupta and MacAvaney, SIGIR 2022 (survivorship-bias), table 3.
+Source: Gupta and MacAvaney 2022, table 3.
 """
 
 import math
@@ -164,7 +164,7 @@ def compare_types(counts: Mapping[str, TypeCount], *, level: float = 0.95) -> Qu
     Returns:
         Without a test where there is one type alone, or all or none were discarded.
 
-    Source: survivorship-bias, table 3; Agresti 2002, "Categorical Data Analysis", section 3.3.1
+    Source: Gupta and MacAvaney 2022, table 3; Agresti 2002, "Categorical Data Analysis", §3.3.1
     (adjusted residuals).
     """
     ordered = sorted(counts.items(), key=lambda item: (-item[1].total, item[0]))
@@ -231,8 +231,6 @@ def _share(
     )
 
 
-# The share of discarded queries of each type as a picture.
-
 _NAME = 24
 _ROW = 26
 _THICK = 0.16
@@ -292,8 +290,6 @@ def _words(found: QueryTypes, names: list[str], frame: Frame) -> list[Label]:
         Label(x=canvas.width + canvas.right - 4, y=canvas.height + 42, text=below, align="right"),
     ]
 
-
-# Types of discarded queries as a table and JSON.
 
 _NO_TYPE = "(none)"
 _SMALL_P, _LEAST_P = 1e-4, 1e-300

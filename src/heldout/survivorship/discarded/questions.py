@@ -1,8 +1,9 @@
 """Questions with passages that people look at, and what they answer: one form of two kinds.
 
-`triage` asks why a discarded query was left without an answer (survivorship-bias, section 3);
+`triage` asks why a discarded query was left without an answer (Gupta and MacAvaney 2022, §3);
 `answerable` asks which of the passages that several systems found answer it (there, table 2). An
-answer is never changed: a later one of the same annotator takes its place.
+answer is never changed: a later one of the same annotator takes its place. Names and notes lose
+characters that nobody sees; passages too long to read are shown, and reported.
 """
 
 import re
@@ -16,8 +17,6 @@ import msgspec
 from heldout.errors import Problem, plural
 from heldout.judging.campaign.rows import Check, format_rows, name_fault, parse_rows
 from heldout.trec.problems import show
-
-# What annotators type: their names and their notes, as they are stored.
 
 LONGEST_NAME = 60
 """Characters of an annotator's name."""
@@ -213,7 +212,7 @@ TRIAGE = Form(
         _CANNOT,
     ),
 )
-"""Why a query was discarded: the four situations of survivorship-bias, section 3."""
+"""Why a query was discarded: the four situations of Gupta and MacAvaney 2022, §3."""
 
 ANSWERABLE = Form(
     kind="answerable",
@@ -237,7 +236,7 @@ ANSWERABLE = Form(
         _CANNOT,
     ),
 )
-"""Which of the pooled passages answer a query: survivorship-bias, table 2."""
+"""Which of the pooled passages answer a query: Gupta and MacAvaney 2022, table 2."""
 
 
 def parse_questions(data: bytes, *, path: str) -> tuple[Question, ...]:
@@ -360,8 +359,6 @@ def _fault(answer: Answer, shown: Mapping[str, Collection[str]], form: Form) -> 
         form, choice=answer.choice, passages=answer.passages, note=answer.note
     )
 
-
-# Passages that are too long for people to read: they are shown, and told.
 
 LONG_PASSAGE = 100_000
 """Characters; some forty pages of a book."""

@@ -1,6 +1,6 @@
 """Why were queries discarded? A sample of them for people to look at, and what they found.
 
-Source: survivorship-bias, section 3 and table 1.
+Source: Gupta and MacAvaney 2022, §3 and table 1.
 """
 
 from collections import Counter, defaultdict
@@ -253,8 +253,6 @@ def _check_texts(source: str, drawn: Sequence[Annotation]) -> None:
             counts={"no-text": len(missing)},
         )
 
-
-# Why queries were discarded, as tables and JSON: table 1 of survivorship-bias.
 
 _MEANS = {
     "no_ans": "no passage shown answers it",

@@ -1,7 +1,8 @@
 """The annotators' way: who is there, all questions, one question a page. Plain forms.
 
 An answer is on disk before the next page is shown; a page that could not save says so and keeps
-what was chosen. Every answer can be changed, and nobody sees those of others.
+what was chosen. Every answer can be changed, and nobody sees those of others. As for judges there
+are no cookies: a signed token stands in the address and in every form.
 """
 
 import hmac
@@ -50,8 +51,6 @@ from heldout.web.guard import (
 )
 from heldout.web.pages import EndPage, Link, Study
 
-# Annotators' forms as they come in: of a field that is there many times all values.
-
 _LONGEST = 256 << 10
 _FIELDS = 5_000
 
@@ -86,10 +85,6 @@ def last_value(fields: Fields, name: str) -> str:
     """The last value of a field; empty where it is not there."""
     return fields.get(name, ("",))[-1]
 
-
-# Signed tokens of annotators: whose pages these are, and what a form knew when it was shown.
-#
-# As for judges there are no cookies: the token stands in the address and in every form.
 
 _Seconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999)]
 _Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999_999)]

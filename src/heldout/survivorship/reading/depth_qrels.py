@@ -1,11 +1,14 @@
-"""A folder of qrels, each as if annotators had seen only so many passages.
+"""Annotations of labels that exist: a folder of qrels for each depth, or a run and its labels.
 
-They are called `dev-1.qrels`, `dev-2.qrels`, …, `dev-all.qrels`, plain or compressed. What depth N
-has and depth N - 1 lacks was selected at place N. Lists of queries may lie beside them:
-`dev.survived.txt` and `dev.discarded.txt`. What annotators were shown is not told, only what they
-selected, and where.
+The files of a folder are called `dev-1.qrels`, `dev-2.qrels`, …, `dev-all.qrels`, plain or
+compressed. What depth N has and depth N - 1 lacks was selected at place N. Lists of queries may lie
+beside them: `dev.survived.txt` and `dev.discarded.txt`. The files do not say what annotators were
+shown, only what they selected, and where.
 
-Source: the labels that Gupta and MacAvaney published with survivorship-bias.
+Simulated annotators see the first documents of one system and select what is labelled, so labels
+that exist stand for what people would choose (Gupta and MacAvaney 2022, §4.1).
+
+Source: the labels published with Gupta and MacAvaney 2022.
 """
 
 import re
@@ -239,12 +242,6 @@ def _misfit(path: Path, queries: AbstractSet[str], what: str) -> list[Problem]:
             hint="are these files of the same set?",
         )
     ]
-
-
-# Annotators simulated: they see the first documents of one system, and select what is relevant.
-#
-# Source: survivorship-bias, section 4.1, where labels that exist stand for what people would
-# choose.
 
 
 def simulate_annotations(

@@ -1,9 +1,12 @@
-"""A campaign of preference judging, seen as annotations: what judges saw, and what was chosen.
+"""People's answers, seen as annotations: judgments of a campaign, and answers to questions.
 
-Judges see two passages at a time, drawn in any order. So the order here is that in which a query's
-passages first came before anybody, passage A before passage B: it says who saw what when, and is no
-ranking. What was selected are the labels made of the judgments, or, before there are any, the known
-answer where somebody saw it.
+Judges of a campaign see two passages at a time, drawn in any order. So the order here is that in
+which a query's passages first came before anybody, passage A before passage B: it says who saw what
+when, and is no ranking. What was selected are the labels made of the judgments, or, before there
+are any, the known answer where somebody saw it.
+
+Passages of triage stand as the first annotators saw them; those of answerable in an order drawn at
+random, which is no ranking.
 """
 
 from collections import defaultdict
@@ -105,12 +108,6 @@ def _unseen(source: str, count: int) -> Problem:
         hint="these were left out",
         severity="note",
     )
-
-
-# Questions of triage, or of answerable, seen as annotations: passages shown, and those ticked.
-#
-# Passages stand as the pages show them: of triage as the first annotators saw them, of answerable
-# in an order drawn at random, which is no ranking.
 
 
 def annotate_questions(

@@ -1,4 +1,10 @@
-"""Ids of a collection for passages that are known by their text alone."""
+"""Ids for passages that are known by their text alone.
+
+MS MARCO QnA names no passages. A collection gives its ids to passages of the same text; without one
+the id is a digest of the text. The passage collection of MS MARCO spells some texts wrongly, UTF-8
+that was read as Latin-1 or Windows-1252 (`Ã©` for `é`), so both are compared as they were before.
+Gupta and MacAvaney 2022, §2, found a unique match for every passage that way.
+"""
 
 import hashlib
 import re
@@ -13,12 +19,6 @@ from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.reading.records import LIMITS, id_fault
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import TextReader, read_lines
-
-# Ids for passages that have none: a digest of the text, however badly it was decoded.
-#
-# MS MARCO QnA names no passages, and its passage collection spells some texts wrongly: UTF-8 that
-# was once read as Latin-1 or Windows-1252 (`Ã©` for `é`). survivorship-bias, section 2, found a
-# unique match for every passage once that was mended.
 
 _DIGITS = 16
 _ROUNDS = 3

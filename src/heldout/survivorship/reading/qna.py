@@ -1,7 +1,14 @@
 """MS MARCO QnA v2.1: the published object of columns, or the same as JSON lines.
 
-Of every query it tells the passages that annotators saw, in order, and which they selected.
-Passages have no ids there: `passage_ids.passage_id` makes them out of the text.
+Each query has the passages that annotators saw, in order, and which they selected. Passages have no
+ids there: `passages.passage_id` makes them out of the text. The published file is one object of
+columns, `{"query": {"0": …}, "answers": {"0": …}}`, gigabytes in one line. It is read as a stream
+that holds one value at a time; a larger value than any record is refused while it is read, and so
+are bytes that a JSON parser would refuse without a position, or read as something else.
+
+Source: the README of microsoft/MSMARCO-Question-Answering: `is_selected` is 1 where the passage was
+used for an answer; a query without an answer has `No Answer Present.`; `wellFormedAnswers` is a
+list, or the text `[]` where nobody wrote one.
 """
 
 import re
@@ -28,8 +35,6 @@ from heldout.survivorship.reading.records import (
 )
 from heldout.trec.problems import show
 from heldout.trec.reading.sources import refusal
-
-# Bytes of JSON text that a parser refuses without a place, or reads as something else.
 
 CARRIED = 64
 """Bytes of the text before a piece that are looked at again with it."""
@@ -77,11 +82,6 @@ def find_bad_utf8(text: bytes, *, ended: bool) -> int | None:
         return None if cut and not ended else begin + error.start
     return None
 
-
-# One JSON object of columns, `{"query": {"0": …}, "answers": {"0": …}}`, read as a stream.
-#
-# Such files are gigabytes in one line. Nothing is kept but the value at hand, and a value larger
-# than any record is refused while it is being read.
 
 _DEEPEST = 8
 _OPENING = frozenset({"start_array", "start_map"})
@@ -257,12 +257,6 @@ def _import_ijson() -> Any:
         ) from error
     return ijson
 
-
-# What MS MARCO QnA (v2.1) tells of a query, in both of its forms, and what becomes of it.
-#
-# Source: the README of microsoft/MSMARCO-Question-Answering: `is_selected` is 1 where the passage
-# was used for an answer; a query without an answer has `No Answer Present.`; `wellFormedAnswers`
-# is a list, or the text `[]` where nobody wrote one.
 
 _NO_ANSWER = "No Answer Present."
 _NOTHING: Mapping[DocId, int] = MappingProxyType({})

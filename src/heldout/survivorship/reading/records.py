@@ -1,4 +1,11 @@
-"""Annotations as JSON lines, one query a line, whatever the form of a line is."""
+"""Records of annotations: JSON lines, one query a line, and what other files add to them.
+
+Other files give the types and texts that a record lacks. The relabelled dev queries of a thesis
+(Tomjg14/Master_Thesis_MSMARCO_Passage_Reranking_BERT) are read too: `query_id`, `query` and ranked
+`passages`, each with `rank`, `passage_id`, `passage_text` and `msmarco_label`, of which 1 says that
+the annotators of MS MARCO selected it; the order shown there is that of BM25. Files without lines
+are unpacked in pieces of limited size.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -15,8 +22,6 @@ from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.archives import even, find_kind, unpack
 from heldout.trec.reading.sources import Received, refusal
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
-
-# What a record of annotations lacks and another file has: types of queries, texts.
 
 
 def kinds_by_query(groups: Mapping[str, frozenset[str]], *, path: str) -> dict[str, str]:
@@ -254,13 +259,6 @@ def shown_fault(record: Annotation, *, depth: int, open_ended: bool = False) -> 
     return None
 
 
-# Passages as assessors saw them, one query a line: `query_id`, `query` and ranked `passages`.
-#
-# Each passage has `rank`, `passage_id`, `passage_text` and `msmarco_label`, of which 1 says that
-# the annotators of MS MARCO selected it. This is the form of the relabelled dev queries of a
-# thesis (Tomjg14/Master_Thesis_MSMARCO_Passage_Reranking_BERT), where the order shown is that of
-# BM25.
-
 _EXPECTED = "a JSON object with query_id, query and passages: rank, passage_id, passage_text, "
 _EXPECTED += "msmarco_label 0 or 1"
 
@@ -328,8 +326,6 @@ def _make(row: _Row, *, texts: bool) -> Annotation | Fault:
     )
     return shown_fault(record, depth=len(ranks)) or record
 
-
-# The text of a file in pieces, unpacked and limited, for forms that have no lines.
 
 _BOM = b"\xef\xbb\xbf"
 

@@ -1,7 +1,16 @@
 """A training experiment, cell by cell: train, re-rank every test set, write down what came of it.
 
 Whatever is done already is left alone, so a call after a kill goes on where the last one was, and
-several processes can share a folder.
+several processes can share a folder: each takes a cell that nobody else is at. What trainings begin
+from is known by its files.
+
+    FOLDER/experiment.json            what was asked last
+    FOLDER/learning-curve.json        the first curve, where one was asked for
+    FOLDER/first/TEST.run.gz          the run that is re-ranked
+    FOLDER/cells/CELL/state.pt        a training that is not over
+    FOLDER/cells/CELL/cell.json       what became of it, and of which runs
+    FOLDER/cells/CELL/TEST.run.gz     the test set re-ranked
+    FOLDER/cells/CELL/model/          the trained model, where it is stored
 """
 
 import json
@@ -46,8 +55,6 @@ from heldout.survivorship.training.triples import Condition
 from heldout.trec.reading.sources import open_input
 from heldout.trec.runs import scan_run
 
-# What trainings begin from, told apart by its files.
-
 _BLOCK = 1 << 20
 
 
@@ -80,19 +87,6 @@ def _digest(path: Path) -> str:
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
     return found.hexdigest()
-
-
-# The folder of a training experiment: a record of what was asked, and a folder for each cell.
-#
-#     FOLDER/experiment.json            what was asked last
-#     FOLDER/learning-curve.json        the first curve, where one was asked for
-#     FOLDER/first/TEST.run.gz          the run that is re-ranked
-#     FOLDER/cells/CELL/state.pt        a training that is not over
-#     FOLDER/cells/CELL/cell.json       what became of it, and of which runs
-#     FOLDER/cells/CELL/TEST.run.gz     the test set re-ranked
-#     FOLDER/cells/CELL/model/          the trained model, where it is kept
-#
-# Several processes may work on the same folder: each takes a cell that nobody else is at.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What `heldout survive train` re-ranks: test sets, each with a first run."""
+"""What a training study re-ranks: test sets, each with a first run that is checked before."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -16,8 +16,6 @@ from heldout.survivorship.services.training_material import need_labels, text_la
 from heldout.survivorship.training.experiment import TestSet
 from heldout.survivorship.training.options import TestOptions
 from heldout.trec.reading.sources import open_input
-
-# The run that is to be re-ranked, checked before anything is trained.
 
 
 def check_first(

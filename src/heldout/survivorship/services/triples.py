@@ -1,14 +1,15 @@
 """Training triples that a shallower annotation would have left."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
 from heldout.answers.answer import Answer
-from heldout.errors import StoreError
+from heldout.answers.table import Column, Table
+from heldout.errors import StoreError, plural
 from heldout.files.durable import Folder
 from heldout.ids import DocId, QueryId
 from heldout.options import Opt, OptionError, Seed
@@ -16,9 +17,9 @@ from heldout.progress import SILENT, Progress
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.reading.common_documents import no_common_document
 from heldout.survivorship.reading.source import AnnotationSource, read_source
-from heldout.survivorship.training import words as triple_report
 from heldout.survivorship.training.triple_files import (
     Unknown,
+    Written,
     filter_triples,
     known_triples,
     read_triples,
@@ -30,12 +31,26 @@ from heldout.survivorship.training.triples import (
     paper_conditions,
     places_of,
 )
-from heldout.survivorship.training.words import TripleReport
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import read_tops
 
 _MOST_DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Report:
+    """What was filtered.
+
+    Attributes:
+        source: the file, or the run that negatives came from.
+        written: the files.
+        unknown: triples left out because the annotations do not know their positive.
+    """
+
+    source: str
+    written: Sequence[Written]
+    unknown: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,15 +140,15 @@ def write_triples(
             )
     except OSError as error:
         raise StoreError(f"{options.out} cannot be written: {error.strerror or error}") from error
-    report = TripleReport(
+    report = _Report(
         source=str(sequence or options.from_run),
         written=written,
         unknown=unknown.triples if unknown else 0,
     )
     return Answer(
-        facts=triple_report.facts_of_triples(report),
-        tables=triple_report.tables_of_triples(report),
-        value=triple_report.value_of_triples(report),
+        facts=_facts(report),
+        tables=_tables(report),
+        value=_value(report),
     )
 
 
@@ -165,3 +180,69 @@ def _read_tops(
     if not any(known.get(QueryId(query), set()) & set(docs) for query, docs in tops.items()):
         raise no_common_document(annotations, str(run))
     return {QueryId(query): tuple(map(DocId, docs[:depth])) for query, docs in tops.items()}
+
+
+def _facts(report: _Report) -> list[tuple[str, str]]:
+    """Where the files are, and what could not be used."""
+    lines = [
+        ("wrote" if place == 0 else "", str(one.path)) for place, one in enumerate(report.written)
+    ]
+    if report.unknown:
+        left_out = (
+            f"{plural(report.unknown, 'triple')} with positives that the annotations do not know"
+        )
+        lines.append(("left out", left_out))
+    return lines
+
+
+def _tables(report: _Report) -> list[Table]:
+    """How much each condition has."""
+    columns = (
+        Column(name="condition"),
+        Column(name="triples", form="count"),
+        Column(name="left out", form="count"),
+        Column(name="labels", form="count"),
+        Column(name="queries", form="count"),
+    )
+    rows = tuple(
+        (
+            one.condition.name,
+            one.counts.triples,
+            one.dropped,
+            one.counts.labels,
+            one.counts.queries,
+        )
+        for one in report.written
+    )
+    notes = [
+        f"{one.condition.name}: {plural(count, name)} too few, since the {drawn} drawn have no more"
+        for one in report.written
+        for count, name, drawn in (
+            (one.missing_labels, "label", "queries"),
+            (one.missing, "triple", "labels"),
+        )
+        if count
+    ]
+    title = f"Triples of {report.source}"
+    return [Table(title=title, columns=columns, rows=rows, notes=tuple(notes))]
+
+
+def _value(report: _Report) -> dict[str, Any]:
+    """As JSON."""
+    return {
+        "source": report.source,
+        "unknown": report.unknown,
+        "files": [
+            {
+                "condition": one.condition.name,
+                "path": str(one.path),
+                "triples": one.counts.triples,
+                "left_out": one.dropped,
+                "labels": one.counts.labels,
+                "queries": one.counts.queries,
+                "missing": one.missing,
+                "missing_labels": one.missing_labels,
+            }
+            for one in report.written
+        ],
+    }

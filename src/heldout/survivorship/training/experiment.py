@@ -202,9 +202,6 @@ def texts_of(
     )
 
 
-# The cells of a training experiment: each condition with each seed, and what each trains on.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What is to be trained.

@@ -3,7 +3,7 @@
 Each trial draws its own labels and its own seed; within a trial a larger share holds the smaller
 ones. The interval is Student's over the trials: what another trial would bring, on these queries.
 
-Source: Nogueira et al., as figure 2 of msmarco-benchmarking (Craswell et al., SIGIR 2021).
+Source: Nogueira et al., as figure 2 of Craswell et al. 2021.
 """
 
 from collections.abc import Mapping, Sequence
@@ -137,8 +137,6 @@ def _point(
         why=found.why or "",
     )
 
-
-# A learning curve in words, a table, JSON, and a picture.
 
 _CANVAS = Canvas(width=520, height=300, left=64, right=64, top=36, bottom=56)
 

@@ -7,11 +7,14 @@ Three questions, and three tests:
   effect of the labels.
 - *averaged*: do these very models, averaged over their seeds, differ on other queries? Paired t
   of the means over seeds.
+
+A model that was trained on the queries it is tested on is not tested. Ids do not show that: two
+collections number their queries alike, and one query has two ids. So `find_trained_on` compares
+words, of queries and of relevant documents that are negatives in training.
 - *across seeds*: would other seeds and other queries show it too? A t test in which seeds and
   queries are both drawn (`stats.crossed`). This is the question that is meant.
 
-Source: Gupta and MacAvaney, SIGIR 2022 (survivorship-bias), section 5.2; docs/validity.md for
-seeds.
+Source: Gupta and MacAvaney 2022, §5.2; docs/validity.md for seeds.
 """
 
 from collections import Counter, defaultdict
@@ -30,11 +33,6 @@ from heldout.stats.student import crossed_t
 from heldout.stats.tests import run_test
 from heldout.survivorship.training.experiment import TestSet
 from heldout.survivorship.training.triples import ALL, Condition, Triple
-
-# What of a test set was seen in training: its queries, and its relevant documents as negatives.
-#
-# A model that was trained on the queries it is tested on is not tested. Ids say nothing of that:
-# two collections number their queries alike, and one query has two ids. So words are compared.
 
 _NEAR = (7, 10)
 """Jaccard similarity of words from which two queries are near duplicates, as a fraction."""
@@ -258,7 +256,7 @@ def pairs_of(conditions: Sequence[Condition]) -> tuple[tuple[Condition, Conditio
     Returns:
         Pairs (A, B), where A is what B is held against.
 
-    Source: survivorship-bias, figure 1 (r=1 and r=5 against all, r=1 against r=5).
+    Source: Gupta and MacAvaney 2022, figure 1 (r=1 and r=5 against all, r=1 against r=5).
     """
     against_all = [(ALL, one) for one in conditions if one != ALL]
     depths = [one for one in conditions if one.depth is not None]

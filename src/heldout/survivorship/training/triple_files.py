@@ -1,8 +1,11 @@
 """Files of training triples: query id, positive id, negative id, divided by tabs.
 
 So are the official sequences of MS MARCO (`qidpidtriples.train`), of which the largest have
-hundreds of millions of lines. They are read and written as they pass by, plain, gzip or bzip2;
-what is read may be zstd too.
+hundreds of millions of lines. They are read and written as they pass by, plain, gzip or bzip2; what
+is read may be zstd too. Each condition takes its triples while the sequence passes by, into memory
+as many as its training sees, or into a file. Depths need one pass; random samples and shares need a
+second, since what they draw from is known only at the end of the first. Labels that nobody knows
+and ids without a text are errors.
 """
 
 import bz2
@@ -39,13 +42,6 @@ from heldout.survivorship.training.triples import (
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Block, Limits, TextReader
 from heldout.trec.text import check_line, is_clean, is_regular
-
-# What each condition takes out of a sequence of triples, while the sequence passes by.
-#
-# A sequence may have hundreds of millions of triples, of which a training sees as many as it has
-# steps for. So nothing else is kept of it but how many triples each label has. Depths need one
-# pass; random samples and shares need a second one, since what they draw from is known only at the
-# end of the first.
 
 ReadTriples = Callable[[], Iterable[Triple]]
 """Gives the same sequence from its beginning at each call; the annotations know each positive."""
@@ -333,8 +329,6 @@ def _without_same(
             yield row
 
 
-# Triples that pass by, checked: labels that nobody knows, ids without a text.
-
 _MOST = 20
 
 
@@ -432,12 +426,6 @@ def _unknown(row: PlacedTriple, places: SelectedPlaces, path: str) -> Problem:
         expected="positives that the annotations tell the place of",
         hint="are both of the same collection? --skip-unknown leaves such triples out",
     )
-
-
-# A file of triples divided into what each condition leaves, as it passes by.
-#
-# The depths are written in one pass; a random sample needs a second one, since how large it has to
-# be is known only at the end of the first.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

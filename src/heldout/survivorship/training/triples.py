@@ -1,14 +1,15 @@
 """Training triples that a shallower annotation would have left, and triples made of labels.
 
-A triple is a query, a document that was selected for it, and one that was not. Had annotators
-seen no more than the first r documents, the triples whose positive stood deeper would not be
-there. The others stay as they are, in their order, so that two trainings differ in nothing but
-what was left out.
+A triple is a query, a document that was selected for it, and one that was not. Had annotators seen
+no more than the first r documents, the triples whose positive stood deeper would not be there. The
+others stay as they are, in their order, so that two trainings differ in nothing but what was left
+out.
 
-Fewer triples are also worse triples for no other reason than that they are fewer. The control
-for that is a random sample of all triples that is as small (`as_small_as`).
+Fewer triples are also worse triples for no other reason than that they are fewer. The control for
+that is a random sample of all triples that is as small (`as_small_as`). Every condition, depth,
+sample or share, takes its triples out of the same sequence and leaves them in order.
 
-Source: Gupta and MacAvaney, SIGIR 2022 (survivorship-bias), section 5.1.
+Source: Gupta and MacAvaney 2022, §5.1.
 """
 
 from collections import Counter
@@ -21,13 +22,6 @@ import numpy as np
 
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotations
-
-# What re-rankers are trained on: depths of annotation, random controls, shares of the labels.
-#
-# Every condition takes its triples out of the same sequence and leaves them in order. They differ
-# in what is left out, in nothing else.
-#
-# Source: Gupta and MacAvaney, SIGIR 2022 (survivorship-bias), section 5.1.
 
 WHOLE = 1.0
 """The share of a condition that is none."""

@@ -1,4 +1,7 @@
-"""Re-rankers trained on deeper and shallower annotation, in words, tables and JSON."""
+"""Re-rankers trained on deeper and shallower annotation, in words, tables, JSON and a picture.
+
+The picture has a panel for each measure (Gupta and MacAvaney 2022, figure 1).
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +33,6 @@ from heldout.survivorship.training.results import (
     FamilyScope,
     TestOutcome,
 )
-from heldout.survivorship.training.triple_files import Written
 from heldout.survivorship.training.triples import ALL, Condition
 
 _ALPHA = 0.05
@@ -315,10 +317,6 @@ def _test_value(found: TestResult) -> dict[str, Any]:
     }
 
 
-# Scores by the depth of the annotation that was trained on: a panel for each measure.
-#
-# Source: Gupta and MacAvaney, SIGIR 2022 (survivorship-bias), figure 1.
-
 _COLUMNS = 2
 _WIDTH, _HEIGHT = 260, 180
 _ABOVE, _BELOW, _LEFT, _RIGHT = 52, 40, 64, 24
@@ -514,85 +512,3 @@ def _draw_signs(
             left, up = panel.at(x, max(one.by_seed))
             labels.append(Label(x=left - 3, y=height - up - 14, text=sign, align="left"))
     return draw_texts(labels, INK)
-
-
-# What a filter of training triples left, in words, a table and JSON.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TripleReport:
-    """What was filtered.
-
-    Attributes:
-        source: the file, or the run that negatives came from.
-        written: the files.
-        unknown: triples left out because the annotations do not know their positive.
-    """
-
-    source: str
-    written: Sequence[Written]
-    unknown: int
-
-
-def facts_of_triples(report: TripleReport) -> list[tuple[str, str]]:
-    """Where the files are, and what could not be used."""
-    lines = [
-        ("wrote" if place == 0 else "", str(one.path)) for place, one in enumerate(report.written)
-    ]
-    if report.unknown:
-        told = f"{plural(report.unknown, 'triple')} with positives that the annotations do not know"
-        lines.append(("left out", told))
-    return lines
-
-
-def tables_of_triples(report: TripleReport) -> list[Table]:
-    """How much each condition has."""
-    columns = (
-        Column(name="condition"),
-        Column(name="triples", form="count"),
-        Column(name="left out", form="count"),
-        Column(name="labels", form="count"),
-        Column(name="queries", form="count"),
-    )
-    rows = tuple(
-        (
-            one.condition.name,
-            one.counts.triples,
-            one.dropped,
-            one.counts.labels,
-            one.counts.queries,
-        )
-        for one in report.written
-    )
-    notes = [
-        f"{one.condition.name}: {plural(count, name)} too few, since the {drawn} drawn have no more"
-        for one in report.written
-        for count, name, drawn in (
-            (one.missing_labels, "label", "queries"),
-            (one.missing, "triple", "labels"),
-        )
-        if count
-    ]
-    title = f"Triples of {report.source}"
-    return [Table(title=title, columns=columns, rows=rows, notes=tuple(notes))]
-
-
-def value_of_triples(report: TripleReport) -> dict[str, Any]:
-    """As JSON."""
-    return {
-        "source": report.source,
-        "unknown": report.unknown,
-        "files": [
-            {
-                "condition": one.condition.name,
-                "path": str(one.path),
-                "triples": one.counts.triples,
-                "left_out": one.dropped,
-                "labels": one.counts.labels,
-                "queries": one.counts.queries,
-                "missing": one.missing,
-                "missing_labels": one.missing_labels,
-            }
-            for one in report.written
-        ],
-    }
