@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from scipy.stats import ttest_rel
 
-from heldout.cli.analyses.outcomes import outcomes
+from heldout.cli.analysing import analyse
 from heldout.cli.comparison import compare
 from heldout.cli.evaluation import evaluate
 
@@ -143,7 +143,9 @@ def test_without_a_measure_labels_that_do_not_fit_are_named_first(
 def test_of_many_runs_too_labels_that_do_not_fit_are_named_first(data: Data) -> None:
     folder = data("trec-dl-2021-passage")
     asked = ["--runs", str(folder / "runs" / "p_*.gz"), "--baseline", "p_bm25", "--qrels"]
-    result = CliRunner().invoke(outcomes, [*asked, str(folder / "qrels.dl21-passage.txt.gz")])
+    result = CliRunner().invoke(
+        analyse, ["outcomes", *asked, str(folder / "qrels.dl21-passage.txt.gz")]
+    )
     lines = result.stdout.splitlines()
     assert lines[0].startswith("labels    they do not fit the verdict: 53 of 53 queries have sev")
     assert "heldout compare -m nDCG@10" in lines[1]

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from heldout.answers.table import format_p
-from heldout.cli.analyses.outcomes import outcomes
+from heldout.cli.analysing import analyse
 from heldout.cli.comparison import compare
 
 QUERIES = 60
@@ -52,7 +52,7 @@ def _compare(files: Path, *arguments: str) -> Result:
 
 def _outcomes(files: Path, *arguments: str) -> Result:
     source = ["--runs", str(files / "*.run"), "--qrels", str(files / "qrels")]
-    return CliRunner().invoke(outcomes, [*source, *arguments])
+    return CliRunner().invoke(analyse, ["outcomes", *source, *arguments])
 
 
 def test_compare_prints_the_verdict_first_then_the_evidence(files: Path) -> None:
@@ -283,7 +283,7 @@ def test_of_many_pairs_the_terminal_shows_some_and_paper_and_programs_all(tmp_pa
     table.write_text("\n".join([f"query,{','.join(f's{at}' for at in range(11))}", *rows]) + "\n")
 
     def run(*arguments: str) -> str:
-        result = CliRunner().invoke(outcomes, ["--scores", str(table), *arguments])
+        result = CliRunner().invoke(analyse, ["outcomes", "--scores", str(table), *arguments])
         assert result.exit_code == 0
         return result.stdout
 
@@ -297,16 +297,21 @@ def test_of_many_pairs_the_terminal_shows_some_and_paper_and_programs_all(tmp_pa
 def test_outcomes_takes_a_table_of_reciprocal_ranks_and_no_other(tmp_path: Path) -> None:
     table = tmp_path / "scores.csv"
     table.write_text(f"query,a,b\nx,1,0.5\ny,0,{1 / 3!r}\nz,0.25,1\n")
-    value = json.loads(CliRunner().invoke(outcomes, ["--scores", str(table), "--json"]).stdout)
+    value = json.loads(
+        CliRunner().invoke(analyse, ["outcomes", "--scores", str(table), "--json"]).stdout
+    )
     assert value["pairs"][0]["both"] == 2
     table.write_text("query,a,b\nx,1,0.5\ny,0,0.33\n")
-    result = CliRunner().invoke(outcomes, ["--scores", str(table)])
+    result = CliRunner().invoke(analyse, ["outcomes", "--scores", str(table)])
     assert (result.exit_code, "not-reciprocal-ranks" in result.stderr) == (2, True)
 
 
 def test_outcomes_refuses_a_measure_that_has_no_ranks_and_a_depth_beyond_it(files: Path) -> None:
-    assert "counted from RR" in _outcomes(files, "-m", "nDCG@10").stderr
-    assert "nothing of what stands deeper" in _outcomes(files, "-m", "RR@10", "-k", "20").stderr
+    assert (
+        "a reciprocal rank, from which outcomes are counted"
+        in _outcomes(files, "-m", "nDCG@10").stderr
+    )
+    assert "20, deeper than RR@10 looks" in _outcomes(files, "-m", "RR@10", "-k", "20").stderr
     assert "no-run" in _outcomes(files, "--baseline", "c").stderr
 
 

@@ -57,8 +57,10 @@ class Analysis(Generic[Given, Options]):
         options: class of its options, each with a default.
         analyse: from what is given to the answer.
         chapter: heading in the private report; "" where it has no chapter.
-        draws: whether anything is drawn, so that it takes a seed and an executor.
+        seeded: whether anything is drawn, so that it takes a seed.
+        parallel: whether it computes on an executor.
         measure: what runs are scored by where no measure is named; "" where one must be.
+        report_options: for the private report, from what is given; `None` for the defaults.
     """
 
     name: str
@@ -67,10 +69,14 @@ class Analysis(Generic[Given, Options]):
     options: type[Options]
     analyse: Callable[[Given, Options, Draws], Answer]
     chapter: str = ""
-    draws: bool = True
+    seeded: bool = True
+    parallel: bool = True
     measure: str = ""
+    report_options: Callable[[Given], Options] | None = None
 
     def answer(self, given: Given, options: Options, draws: Draws) -> Answer:
         """The answer, with the seed of what was drawn."""
         answer = self.analyse(given, options, draws)
-        return replace(answer, value={**answer.value, "seed": draws.seed}) if self.draws else answer
+        return (
+            replace(answer, value={**answer.value, "seed": draws.seed}) if self.seeded else answer
+        )

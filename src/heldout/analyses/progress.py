@@ -339,7 +339,8 @@ ANALYSIS = Analysis(
     options=ProgressOptions,
     analyse=_analyse,
     chapter="Progress",
-    draws=False,
+    seeded=False,
+    parallel=False,
 )
 
 

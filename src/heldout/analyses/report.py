@@ -1,18 +1,170 @@
-"""The organisers' own report: every analysis in one folder, as a page, as Markdown, and as files.
+"""The organisers' own report: every analysis of a board, the reserve views too, in one folder.
 
 It holds true scores and the reserve views, so it belongs to no public folder. The page needs no
-other file and no network.
+other file and no network. An analysis that cannot be made of a board is a chapter that says why.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from types import MappingProxyType
+from typing import Any
 
-from heldout.analyses.chapters import Chapter, Findings
+from heldout.analyses.analysis import Analysis, Draws, Source
+from heldout.analyses.by_facet import say_why
+from heldout.analyses.dated import Dated
+from heldout.analyses.entries import AlikeRuns, BoardScores, ViewScores
+from heldout.analyses.facets import ScoresByKind
+from heldout.analyses.registry import ANALYSES, load_analysis
+from heldout.analyses.views.analysis import LoadedViews
+from heldout.analyses.views.views import views_of_board
+from heldout.answers.answer import Answer
 from heldout.answers.files import facts_markdown, plain_markdown, render_alone, table_csv
 from heldout.answers.table import to_markdown
 from heldout.board.site.words import clean
 from heldout.charts.svg import stand_alone
+from heldout.errors import InputError, Problem
+from heldout.scoring.scores import Scores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chapter:
+    """One analysis of one view, or of all.
+
+    Attributes:
+        name: of its files; lower case, digits and hyphens.
+        title: its heading.
+        answer: what there is to say, `None` where the analysis cannot be made.
+        why_not: why it cannot; "" where it can.
+    """
+
+    name: str
+    title: str
+    answer: Answer | None
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kinds:
+    """Kinds of query, by some facet.
+
+    Attributes:
+        queries: by kind.
+        least: fewest queries of a kind that is looked at.
+    """
+
+    queries: Mapping[str, AbstractSet[str]]
+    least: int = 20
+
+
+def write_chapters(
+    board: BoardScores,
+    *,
+    draws: Draws,
+    alike: Iterable[AlikeRuns] | None = None,
+    view: str | None = None,
+    kinds: Kinds | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> Iterator[Chapter]:
+    """The chapters, one after the other: view by view, by measure, then of all views.
+
+    Args:
+        board: entries and scores.
+        draws: seed and executor.
+        alike: pairs of nearly identical runs of different teams; `None` where no runs are known.
+        view: whose progress, drift and teams; `None` for the view that ranks.
+        kinds: of queries; `None` where no facet is named.
+        options: of an analysis by its name, where they are others than its own.
+
+    Raises:
+        InputError: code `no-view`.
+    """
+
+    def make(analysis: Analysis[Any, Any], give: Callable[[], Any]) -> Answer:
+        given = give()
+        chosen = options.get(analysis.name) or _choose(analysis, given)
+        return analysis.answer(given, chosen, draws)
+
+    official = board.view(view)
+    for number, shown in enumerate(board.views.values(), start=1):
+        for one in _load("scores", "kinds"):
+            if one.source == "scores" or kinds is not None:
+                title = f"{one.chapter}: {_say_view(shown)}"
+                give = partial(_give_view, one.source, shown, kinds)
+                yield _attempt(f"view-{number}-{one.name}", title, partial(make, one, give))
+    if kinds is None:
+        why = "no facet is named; this needs --facet FACET"
+        for one in _load("kinds"):
+            yield Chapter(name=one.name, title=one.chapter, answer=None, why_not=why)
+    measures = dict.fromkeys(shown.measure for shown in board.views.values())
+    for number, measure in enumerate(measures, start=1):
+        for one in _load("measure"):
+            title = f"{one.chapter} {measure}"
+            yield _attempt(f"scale-{number}", title, partial(make, one, partial(str, measure)))
+    known = None if alike is None else tuple(alike)
+    for one in _load("views", "dates", "dates-dev", "dates-reserve"):
+        given = partial(_give_board, one.source, board, official, known)
+        yield _attempt(one.name, one.chapter, partial(make, one, given))
+
+
+def _load(*sources: Source) -> Iterator[Analysis[Any, Any]]:
+    """The analyses of these sources that have a chapter."""
+    for name in ANALYSES:
+        analysis = load_analysis(name)
+        if analysis.chapter and analysis.source in sources:
+            yield analysis
+
+
+def _attempt(name: str, title: str, make: Callable[[], Answer]) -> Chapter:
+    try:
+        return Chapter(name=name, title=title, answer=make())
+    except InputError as error:
+        return Chapter(name=name, title=title, answer=None, why_not=say_why(error))
+
+
+def _choose(analysis: Analysis[Any, Any], given: Any) -> Any:
+    """The options of a chapter."""
+    choose = analysis.report_options
+    return analysis.options() if choose is None else choose(given)
+
+
+def _say_view(view: ViewScores) -> str:
+    words = f"{view.title}, {'public' if view.public else 'reserve'}"
+    return words + ", ranks nobody" * view.ranks_nobody
+
+
+def _give_view(source: Source, view: ViewScores, kinds: Kinds | None) -> Scores | ScoresByKind:
+    if view.table is None:
+        raise InputError(
+            Problem(
+                code="no-query-scores",
+                path=f"view {view.view}",
+                found="means alone",
+                expected="a score for each query",
+            )
+        )
+    scores = Scores(table=view.table, measure=view.measure, better=view.better)
+    if source == "scores" or kinds is None:
+        return scores
+    return ScoresByKind(scores=scores, kinds=kinds.queries, least=kinds.least)
+
+
+def _give_board(
+    source: Source,
+    board: BoardScores,
+    official: ViewScores,
+    alike: tuple[AlikeRuns, ...] | None,
+) -> Dated | LoadedViews:
+    if source == "views":
+        return LoadedViews(views=views_of_board(board), facts=())
+    views = [official]
+    if source == "dates-dev":
+        views.append(board.dev_view(official))
+    if source == "dates-reserve":
+        views.append(board.reserve_view(official))
+    return Dated(board=board, views=tuple(views), alike=alike)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,18 +210,18 @@ def render_report(heading: Heading, chapters: Sequence[Chapter]) -> dict[str, by
         "report.md": _markdown(heading, chapters),
     }
     for chapter in chapters:
-        if chapter.found is not None:
-            files |= _files(chapter.name, chapter.found)
+        if chapter.answer is not None:
+            files |= _files(chapter.name, chapter.answer)
     return files
 
 
-def _files(name: str, found: Findings) -> dict[str, bytes]:
+def _files(name: str, answer: Answer) -> dict[str, bytes]:
     files = {
         f"tables/{name}-{number}.csv": table_csv(table)
-        for number, table in enumerate(found.tables, start=1)
+        for number, table in enumerate(answer.tables, start=1)
     }
-    if found.chart is not None:
-        files[_chart_name(name)] = stand_alone(found.chart, title=clean(found.shows)).encode()
+    if answer.chart is not None:
+        files[_chart_name(name)] = stand_alone(answer.chart(), title=clean(answer.title)).encode()
     return files
 
 
@@ -81,11 +233,13 @@ def _markdown(heading: Heading, chapters: Sequence[Chapter]) -> bytes:
     parts = [f"# {plain_markdown(heading.board)}\n\n{heading.words}\n"]
     for chapter in chapters:
         parts.append(f"## {plain_markdown(chapter.title)}\n")
-        if chapter.found is None:
+        if chapter.answer is None:
             parts.append(f"Not made: {plain_markdown(chapter.why_not)}.\n")
             continue
-        parts += filter(None, [facts_markdown(chapter.found.facts)])
-        if chapter.found.chart is not None:
-            parts.append(f"![{plain_markdown(chapter.found.shows)}]({_chart_name(chapter.name)})\n")
-        parts += map(to_markdown, chapter.found.tables)
+        parts += filter(None, [facts_markdown(chapter.answer.facts)])
+        if chapter.answer.chart is not None:
+            parts.append(
+                f"![{plain_markdown(chapter.answer.title)}]({_chart_name(chapter.name)})\n"
+            )
+        parts += map(to_markdown, chapter.answer.tables)
     return "\n".join(parts).encode()

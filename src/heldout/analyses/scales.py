@@ -224,7 +224,8 @@ ANALYSIS = Analysis(
     options=ScalesOptions,
     analyse=_analyse,
     chapter="Scale of",
-    draws=False,
+    seeded=False,
+    parallel=False,
 )
 
 

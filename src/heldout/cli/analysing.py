@@ -8,13 +8,10 @@ import click
 from heldout.analyses.registry import ANALYSES, load_analysis
 from heldout.cli.options import Group
 
-_OLD: Mapping[str, str] = {
-    "outcomes": "what each of two runs finds, how high, and which is the better",
-    "views": "whether the ranking holds on other measures, queries, labels, collections",
-    "agreement": "how far judges agree beyond chance, and how alike runs rank",
+COMMANDS: Mapping[str, str] = {
+    **ANALYSES,
     "report": "all of these of a board, the reserve views too, in a private folder",
 }
-COMMANDS: Mapping[str, str] = {**ANALYSES, **_OLD}
 """Every command with what it answers: the analyses, and the report of all of them."""
 
 

@@ -19,10 +19,9 @@ from heldout.analyses.outcomes.words import compared_facts, fit_facts, tables, v
 from heldout.answers.answer import Answer
 from heldout.cli.analyses.answers import print_each
 from heldout.cli.analyses.facet_source import facet_options
-from heldout.cli.analyses.outcomes import rules_options
 from heldout.cli.analyses.score_source import find_reading
 from heldout.cli.files import order_option
-from heldout.cli.options import level_option
+from heldout.cli.options import add_options, level_option
 from heldout.cli.printing import (
     Output,
     messages,
@@ -77,7 +76,7 @@ _HIGHEST = 1000
 )
 @order_option
 @facet_options
-@rules_options
+@add_options("rules", Rules)
 @click.option(
     "--intervals",
     type=click.Choice(["simultaneous", "pointwise"]),

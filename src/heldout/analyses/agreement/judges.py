@@ -292,8 +292,18 @@ def judge_agreement(
         trials: draws of each interval, >= 1.
 
     Raises:
-        InputError: codes `bad-rating`: a grade below 0 on a ratio scale; `too-many-grades`.
+        InputError: codes `bad-rating`: a grade below 0 on a ratio scale; `too-many-grades`;
+            `too-few-queries`.
     """
+    if not ratings.queries:
+        raise InputError(
+            Problem(
+                code="too-few-queries",
+                path="judges",
+                found="no query that anybody judged",
+                expected="at least one",
+            )
+        )
     rules = _Rules(
         categories=_find_categories(ratings),
         weights=weights,

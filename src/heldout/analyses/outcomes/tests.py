@@ -11,11 +11,12 @@ Source: significant-improvements-2021, sections 4 and 5, table 2.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.options import Opt
 from heldout.scoring.first_ranks import FirstRanks, Side
 from heldout.stats.batches import mean_above_p, signed_rank_tests, t_tests
 from heldout.stats.exact import DECIMALS, Samples, gather_samples
@@ -54,15 +55,22 @@ _ROWS = 1024
 class Margins:
     """The largest harm that still counts as none.
 
-    Attributes:
-        found: share of queries, in (0, 1). 0.01 is the smallest share that table 2 of the paper
-            shows.
-        esl: positions, above 0. 0.5 is less than the 0.7 from which the paper argues that one
-            run is the better.
+    A share of 0.01 is the smallest that table 2 of the paper shows; half a position is less than
+    the 0.7 from which it argues that one run is the better.
     """
 
-    found: float = 0.01
-    esl: float = 0.5
+    found: Annotated[
+        float,
+        Opt("Share of queries that may be lost.", names=("--margin-found",), above=0, below=1),
+    ] = 0.01
+    esl: Annotated[
+        float,
+        Opt(
+            "Number of positions by which the mean search length may grow.",
+            names=("--margin-esl",),
+            above=0,
+        ),
+    ] = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

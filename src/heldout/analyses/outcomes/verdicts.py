@@ -14,13 +14,14 @@ ways, at half of alpha each.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from heldout.analyses.outcomes.tests import FOUND, Line, Margins, PairTests, line_of
+from heldout.options import Opt
 from heldout.stats.results import bonferroni, holm
 
 # Runs in a line by what was said of pairs of them, with the circles that no line can show.
@@ -129,23 +130,25 @@ P = float | None
 class Rules:
     """What is declared before looking.
 
-    Attributes:
-        alpha: chance of a wrong verdict, over all pairs where there is a correction.
-        decide: the test of case (3); groups of seeds are always compared across seeds.
-        by: what case (3) goes by: search length, or reciprocal rank; do no harm is defined by
-            search length, so it is not asked with `rr`.
-        correction: of both families.
-        harm: `margin` asks for evidence that there is none; `plain` is the paper's rule, to which
-            no significant harm is enough. It also decides whether a strict verdict by search
-            length needs that evidence.
-        margins: the harm that counts as none.
+    Groups of seeds are always compared across seeds, whatever test decides. Do no harm is defined
+    by search length, so it is not asked where case (3) goes by reciprocal rank. `plain` is the
+    paper's rule, to which no significant harm is enough; `margin` asks for evidence that there is
+    none, and a strict verdict by search length needs that evidence too.
     """
 
-    alpha: float = 0.05
-    decide: Decide = "signed-rank"
-    by: By = "esl"
-    correction: Correction = "holm"
-    harm: Harm = "margin"
+    decide: Annotated[Decide, Opt("Test of case (3) that decides.")] = "signed-rank"
+    by: Annotated[By, Opt("Criterion of case (3): search length or reciprocal rank.")] = "esl"
+    correction: Annotated[
+        Correction,
+        Opt("Correction of tests over pairs × outcomes, and of verdicts over pairs."),
+    ] = "holm"
+    alpha: Annotated[float, Opt("Chance of a wrong verdict over all pairs.", above=0, below=1)] = (
+        0.05
+    )
+    harm: Annotated[
+        Harm,
+        Opt("Condition of no harm: worse by less than a margin, or not significantly worse."),
+    ] = "margin"
     margins: Margins = field(default_factory=Margins)
 
 

@@ -35,12 +35,12 @@ _SHADES = ((0.8, INK), (0.6, MUTED), (0.4, RULE), (-1.0, _HAIR))
 """From which tau a cell has which grey."""
 
 
-def title(transfer: Transfer) -> str:
+def transfer_title(transfer: Transfer) -> str:
     """What the picture shows."""
     return f"Kendall's tau-b between every two of {len(transfer.views)} collections"
 
 
-def spec(transfer: Transfer) -> dict[str, Any]:
+def transfer_spec(transfer: Transfer) -> dict[str, Any]:
     """A row and a column for each collection, the one most like all others first.
 
     Args:
@@ -139,7 +139,7 @@ _VIEW_CHARTS_SHADES = ((0.5, INK), (0.2, MUTED), (0.05, RULE), (_LEAST, "#000004
 """From which share of trials a cell has which grey."""
 
 
-def title_of_view_charts(result: Views) -> str:
+def view_title(result: Views) -> str:
     """What the picture shows."""
     return (
         f"How often {', '.join(result.named)} have each rank on "
@@ -147,7 +147,7 @@ def title_of_view_charts(result: Views) -> str:
     )
 
 
-def spec_of_view_charts(result: Views) -> dict[str, Any]:
+def view_spec(result: Views) -> dict[str, Any]:
     """Figure 4: for each named run a row for each view, a cell for each rank, dark where often.
 
     A mark stands at the expected rank.
@@ -199,7 +199,7 @@ def spec_of_view_charts(result: Views) -> dict[str, Any]:
         y -= _ROW
     layers += [*draw_texts(heads_at, INK), *draw_texts(names_at, MUTED)]
     axis = Label(x=canvas.width, y=height + 32, text="rank", align="right")
-    return join_layers(frame, [*layers, *draw_texts([axis], MUTED), *_view_charts_key(frame)])
+    return join_layers(frame, [*layers, *draw_texts([axis], MUTED), *_rank_key(frame)])
 
 
 def _row(one: NamedRanks, y: float, frame: Frame) -> list[Layer]:
@@ -215,7 +215,7 @@ def _row(one: NamedRanks, y: float, frame: Frame) -> list[Layer]:
     return [*layers, draw_line(ends, frame, RECORD)]
 
 
-def _view_charts_key(frame: Frame) -> list[Layer]:
+def _rank_key(frame: Frame) -> list[Layer]:
     """What shades and marks mean, above the plot; places are pixels from its top left corner."""
     layers: list[Layer] = []
     x = 0.0

@@ -62,7 +62,8 @@ def make_command(analysis: Analysis[Any, Any]) -> click.Command:
         source_of.options,
         *(() if analysis.source in UNCUT else (facet_options,)),
         add_options("options", analysis.options),
-        *((seed_option, dask_option) if analysis.draws else ()),
+        *((seed_option,) if analysis.seeded else ()),
+        *((dask_option,) if analysis.parallel else ()),
         output_options,
         reports_errors,
     ]

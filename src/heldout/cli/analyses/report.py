@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from heldout.analyses.chapters import Chapter, Draws, Kinds, write_chapters
-from heldout.analyses.report import Heading, render_report
+from heldout.analyses.analysis import Draws
+from heldout.analyses.report import Chapter, Heading, Kinds, render_report, write_chapters
 from heldout.cli.analyses.board_source import BoardSource, board_options, load_alike, load_board
 from heldout.cli.analyses.facet_source import facet_options
 from heldout.cli.context import json_option
@@ -98,8 +98,8 @@ def _check_place(out: Path) -> None:
 
 
 def _tell(out: Path, chapters: tuple[Chapter, ...], files: int) -> list[tuple[str, str]]:
-    made = sum(chapter.found is not None for chapter in chapters)
-    lacking = [("not made", f"{c.title}: {c.why_not}") for c in chapters if c.found is None]
+    made = sum(chapter.answer is not None for chapter in chapters)
+    lacking = [("not made", f"{c.title}: {c.why_not}") for c in chapters if c.answer is None]
     return [
         ("report", f"{plural(made, 'analysis', 'analyses')} in {plural(files, 'file')}"),
         *lacking,
@@ -112,7 +112,7 @@ def _value(out: Path, chapters: tuple[Chapter, ...], files: list[str]) -> dict[s
         "folder": str(out),
         "files": files,
         "analyses": [
-            {"name": c.name, "title": c.title, "made": c.found is not None, "why": c.why_not}
+            {"name": c.name, "title": c.title, "made": c.answer is not None, "why": c.why_not}
             for c in chapters
         ],
     }

@@ -1,42 +1,41 @@
 """Where an analysis gets what it is computed from: files, tables, or a board's vault."""
 
+import re
 from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import Annotated, Any
 
 import click
 
 from heldout.analyses import analysis
+from heldout.analyses.agreement.analysis import Tops
+from heldout.analyses.agreement.judges import Ratings
+from heldout.analyses.agreement.reading import read_judges, read_tops
 from heldout.analyses.analysis import Analysis
 from heldout.analyses.dated import Dated
 from heldout.analyses.entries import BoardScores, ViewScores, parse_entries
-from heldout.analyses.subsets import cut_known
+from heldout.analyses.views.analysis import LoadedViews, Means
+from heldout.analyses.views.views import View, views_of_board
 from heldout.board.old_boards.legacy import parse_table
 from heldout.board.scores.analyses_source import scores_of_old_table
 from heldout.cli.analyses.board_source import BoardSource, board_options, load_alike, load_board
 from heldout.cli.analyses.score_source import Source, load_measures, load_scores, source_options
-from heldout.cli.files import order_option
 from heldout.cli.options import (
     Decorator,
     Function,
     add_option,
     add_options,
-    jobs_option,
     one_argument,
 )
-from heldout.options import Opt
-from heldout.scoring.run_files import describe_orders, read_table_text
+from heldout.cli.printing import TERMINAL
+from heldout.options import Jobs, Opt
+from heldout.scoring.run_files import RunOrder, describe_orders, find_runs, read_table_text
 from heldout.scoring.scores import Scores
-from heldout.scoring.table import Better, ScoreTable
+from heldout.scoring.table import Better, ScoreTable, parse_scores
 from heldout.trec.ranking import Order
 from heldout.trec.reading.sources import open_input
-
-if TYPE_CHECKING:
-    from heldout.analyses.views.views import View
-
 
 # Where an analysis over time gets its scores: a board, an old table, or scores with dates.
 
@@ -188,92 +187,48 @@ _LEAST = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewSource:
-    """What a command was told of its views.
+    """Where views come from."""
 
-    Attributes:
-        runs: patterns or paths of run files.
-        qrels: files of judgments; each is a view, with each measure.
-        measures: names of measures; with tables of scores at most one, which all of them have.
-        tables: CSV tables of scores; each is a view.
-        order: how documents are ordered; `None` for what fits a run's columns.
-        board: a board, all of whose views are taken.
-        jobs: processes that read runs side by side; `None` for what pays.
-    """
-
-    runs: tuple[str, ...]
-    qrels: tuple[str, ...]
-    measures: tuple[str, ...]
-    tables: tuple[str, ...]
-    order: Order | None
-    board: BoardSource
-    jobs: int | None
-
-    @property
-    def named(self) -> bool:
-        """Whether there is any view in it."""
-        return bool(self.runs or self.qrels or self.tables or self.board.folder is not None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedViews:
-    """Views with their source.
-
-    Attributes:
-        views: by query.
-        facts: where they come from, in lines of `name      what there is to say`.
-        orders: of the runs' documents, each once.
-    """
-
-    views: "tuple[View, ...]"
-    facts: tuple[tuple[str, str], ...]
-    orders: tuple[Order, ...] = ()
-
-    @property
-    def size(self) -> int:
-        """Fewest queries of a view."""
-        return min(0 if view.table is None else len(view.table.queries) for view in self.views)
-
-    def cut(self, queries: AbstractSet[str]) -> Self:
-        """The same on some of the queries.
-
-        Raises:
-            InputError: code `no-query-scores`: of a view only means are known.
-        """
-        return replace(self, views=tuple(_cut(view, queries) for view in self.views))
+    runs: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Run files: a path, or a pattern in quotes. Can be given many times.", metavar="'GLOB'"
+        ),
+    ] = ()
+    qrels: Annotated[
+        tuple[str, ...],
+        Opt("Judgments of the runs; each file makes views. Can be given many times.", metavar="Q"),
+    ] = ()
+    measures: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Measure, such as RR@10; each makes views. Can be given many times.",
+            names=("-m", "--measure"),
+            metavar="MEASURE",
+        ),
+    ] = ()
+    order: RunOrder = None
+    tables: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Table of scores by query, which is a view. Can be given many times.",
+            names=("--scores",),
+            metavar="TABLE.csv",
+        ),
+    ] = ()
+    jobs: Jobs = None
+    transfer: Annotated[
+        Path | None,
+        Opt(
+            "Means instead: a header `collection` and system names, then a row per collection; "
+            "empty where there is no score.",
+            metavar="TABLE.csv",
+            path="file",
+        ),
+    ] = None
 
 
-view_options = one_argument(
-    "source",
-    ViewSource,
-    click.option(
-        "--runs", multiple=True, metavar="'GLOB'", help="Run files. Can be given many times."
-    ),
-    click.option(
-        "--qrels", multiple=True, metavar="Q", help="Judgments; many times for many views."
-    ),
-    click.option(
-        "-m",
-        "--measure",
-        "measures",
-        multiple=True,
-        metavar="MEASURE",
-        help="For example RR@10; many times for many views.",
-    ),
-    order_option,
-    click.option(
-        "--scores",
-        "tables",
-        multiple=True,
-        metavar="TABLE.csv",
-        help="A table of scores by query, a view; many times for many views.",
-    ),
-    board_options,
-    jobs_option,
-)
-"""The options that say where views come from, as one `source` argument."""
-
-
-def load_views(source: ViewSource) -> LoadedViews:
+def load_views(source: ViewSource, board: BoardSource) -> LoadedViews | Means:
     """All views that a command was told of.
 
     Raises:
@@ -281,12 +236,16 @@ def load_views(source: ViewSource) -> LoadedViews:
         InputError: a file has errors, or a system lacks a score.
         StoreError: the board or its vault cannot be read.
     """
-    if source.board.folder is not None:
-        if source.runs or source.qrels or source.tables or source.measures or source.board.view:
+    if source.transfer is not None:
+        if source.runs or source.qrels or source.tables or board.folder is not None:
+            raise click.UsageError("--transfer has means of everything: leave the others away")
+        return Means(table=_read_means(source.transfer), path=str(source.transfer))
+    if board.folder is not None:
+        if source.runs or source.qrels or source.tables or source.measures or board.view:
             raise click.UsageError(
                 "all views of a board are taken: leave --runs, --qrels, --scores, -m, --view away"
             )
-        loaded = _read_board(source.board)
+        loaded = _read_board(board)
     else:
         loaded = _read_files(source)
     names = [view.name for view in loaded.views]
@@ -313,7 +272,7 @@ def _read_files(source: ViewSource) -> LoadedViews:
     )
 
 
-def _score_runs(source: ViewSource) -> "tuple[list[View], tuple[Order, ...]]":
+def _score_runs(source: ViewSource) -> tuple[list[View], tuple[Order, ...]]:
     """Views of runs, and how the documents of these are ordered."""
     if not source.runs and not source.qrels:
         return [], ()
@@ -325,39 +284,34 @@ def _score_runs(source: ViewSource) -> "tuple[list[View], tuple[Order, ...]]":
         one = Source(runs=source.runs, qrels=qrels, order=source.order, jobs=source.jobs)
         for measure, scores in load_measures(one, source.measures).items():
             name = f"{measure} {_stem(qrels)}" if len(source.qrels) > 1 else measure
-            views.append(_view_source_as_view(name, scores))
+            views.append(_name_view(name, scores))
             orders = scores.orders
     return views, orders
 
 
-def _read_tables(source: ViewSource) -> "list[View]":
+def _read_tables(source: ViewSource) -> list[View]:
     measure = source.measures[0] if source.measures and not source.runs else None
     return [
-        _view_source_as_view(_stem(table), load_scores(Source(table=table, measure=measure)))
+        _name_view(_stem(table), load_scores(Source(table=table, measure=measure)))
         for table in source.tables
     ]
 
 
 def _read_board(source: BoardSource) -> LoadedViews:
-    from heldout.analyses.views.views import views_of_board  # noqa: PLC0415 - heavy, --help is not
-
     known = load_board(source)
     views = views_of_board(known)
     facts = (("board", known.board), ("views", ", ".join(view.name for view in views)))
     return LoadedViews(views=views, facts=facts)
 
 
-def _view_source_as_view(name: str, scores: Scores) -> "View":
-    from heldout.analyses.views.views import View  # noqa: PLC0415 - the same
-
+def _name_view(name: str, scores: Scores) -> View:
     return View.of(name, scores.table, better=scores.better)
 
 
-def _cut(view: "View", queries: AbstractSet[str]) -> "View":
-    from heldout.analyses.views.views import View  # noqa: PLC0415 - the same
-
-    table = cut_known(view.table, queries, view=view.name)
-    return View.of(view.name, table, better=view.better)
+def _read_means(path: Path) -> ScoreTable:
+    """A table of means: one of scores whose queries are collections."""
+    text = re.sub(r"^collection(?=\s*,)", "query", read_table_text(path), flags=re.IGNORECASE)
+    return parse_scores(text, path=str(path))
 
 
 def _stem(path: str) -> str:
@@ -494,6 +448,89 @@ def _load_teams(source: _Dated, _: Analysis[Any, Any]) -> Dated:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judges:
+    """Whose agreement is looked at: judges', or runs'."""
+
+    qrels: Annotated[
+        tuple[Path, ...],
+        Opt("Judgments: one file per judge, at least two.", metavar="Q", path="file"),
+    ] = ()
+    ratings: Annotated[
+        Path | None,
+        Opt(
+            "Judgments of several judges in one file: query, judge, document, grade.",
+            metavar="FILE",
+            path="file",
+        ),
+    ] = None
+    preferences: Annotated[
+        tuple[Path, ...],
+        Opt(
+            "Preferences: query, item, item, preferred item; a pair may be judged many times.",
+            metavar="FILE",
+            path="file",
+        ),
+    ] = ()
+    runs: Annotated[
+        tuple[str, ...],
+        Opt("Run files instead; no judgments are needed.", metavar="'GLOB'"),
+    ] = ()
+    relevant: Annotated[
+        int | None,
+        Opt(
+            "Lowest grade that counts as 1, others as 0 [grades as they are].",
+            least=1,
+            metavar="GRADE",
+        ),
+    ] = None
+    depth: Annotated[
+        int,
+        Opt(
+            "Documents of each query that are compared, and those that tie with the last of them.",
+            least=1,
+            most=1000,
+        ),
+    ] = 100
+    order: RunOrder = None
+
+
+def _load_judges(source: _Judges, _: Analysis[Any, Any]) -> Ratings | Tops:
+    named = (source.qrels, source.ratings, source.preferences, source.runs)
+    if sum(map(bool, named)) != 1:
+        raise click.UsageError(
+            "who? --qrels A --qrels B, --ratings FILE, --preferences FILE, or --runs 'GLOB'"
+        )
+    if source.preferences and source.relevant is not None:
+        raise click.UsageError("--relevant is for grades: preferences have none")
+    if source.runs:
+        paths = find_runs(source.runs)
+        return read_tops(paths, order=source.order, depth=source.depth, progress=TERMINAL)
+    return read_judges(
+        qrels=source.qrels,
+        ratings=source.ratings,
+        preferences=source.preferences,
+        relevant=source.relevant,
+        progress=TERMINAL,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Views:
+    """Views of files, or of a board."""
+
+    views: ViewSource
+    board: BoardSource
+
+
+def _view_options(function: Function) -> Function:
+    @wraps(function)
+    def called(*args: Any, views: ViewSource, board: BoardSource, **given: Any) -> Any:
+        return function(*args, source=_Views(views=views, board=board), **given)
+
+    return add_options("views", ViewSource)(board_options(called))
+
+
 UNCUT: frozenset[analysis.Source] = frozenset(("measure",))
 """What has no queries, so that nothing can be cut out of it."""
 
@@ -511,6 +548,14 @@ SOURCES: Mapping[analysis.Source, SourceOptions] = {
         ),
         load=lambda source, _: source,
         jobs=lambda _: 1,
+    ),
+    "views": SourceOptions(
+        options=_view_options,
+        load=lambda source, _: load_views(source.views, source.board),
+        jobs=lambda source: source.views.jobs,
+    ),
+    "judges": SourceOptions(
+        options=add_options("source", _Judges), load=_load_judges, jobs=lambda _: 1
     ),
     "dates": SourceOptions(
         options=_renamed(dated_options, "dated"),

@@ -3,8 +3,10 @@
 import csv
 import io
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -13,19 +15,28 @@ from numpy.random import default_rng
 
 from heldout.analyses import facets as report_facets
 from heldout.analyses import power as report_power
-from heldout.analyses.chapters import Chapter, Draws, Findings, Kinds, write_chapters
+from heldout.analyses.analysis import Draws
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
-from heldout.analyses.facets import compare_facets
-from heldout.analyses.power import plan_power
+from heldout.analyses.facets import FacetsOptions, compare_facets
+from heldout.analyses.power import PowerOptions, plan_power
 from heldout.analyses.ranges import rank_ranges
-from heldout.analyses.report import Heading, render_report
+from heldout.analyses.reliability import ReliabilityOptions
+from heldout.analyses.report import Chapter, Heading, Kinds, render_report, write_chapters
+from heldout.analyses.stability import StabilityOptions
+from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table
 from heldout.errors import InputError
 from heldout.scoring.table import table_of
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 HEADING = Heading(board="A board", entries=6, as_of=NOW, seed=0)
-DRAWS = Draws(trials=50, flips=199, splits=5, permutations=99)
+DRAWS = Draws()
+FEWER = {
+    "stability": StabilityOptions(trials=50, flips=199),
+    "reliability": ReliabilityOptions(splits=5),
+    "power": PowerOptions(trials=50),
+    "facets": FacetsOptions(draws=99),
+}
 KINDS = Kinds(queries={"low": frozenset(f"q{n}" for n in range(12))}, least=5)
 SYSTEMS = tuple(f"202611{day:02}-run{day}" for day in range(1, 7))
 
@@ -69,30 +80,34 @@ def board(*views: ViewScores) -> BoardScores:
 FULL = board(view("eval"), view("dev"), view("reserve", public=False))
 
 
+def write(of: BoardScores, *, draws: Draws = DRAWS, **more: Any) -> Iterator[Chapter]:
+    return write_chapters(of, draws=draws, options=FEWER, **more)
+
+
 def chapters(of: BoardScores, *, draws: Draws = DRAWS) -> dict[str, Chapter]:
-    made = write_chapters(of, alike=None, draws=draws, kinds=KINDS)
+    made = write(of, draws=draws, kinds=KINDS)
     return {one.name: one for one in made}
 
 
 def test_every_view_has_its_chapters_the_reserve_too() -> None:
     made = chapters(FULL)
 
-    assert all(chapter.found is not None for chapter in made.values())
+    assert all(chapter.answer is not None for chapter in made.values())
     assert {f"view-3-{name}" for name in ("stability", "outcomes", "power", "facets")} < set(made)
     assert made["view-3-stability"].title == "Ranks: reserve RR@10, reserve"
     assert made["view-1-stability"].title == "Ranks: eval RR@10, public"
     assert list(made)[-4:] == ["views", "progress", "drift", "teams"]
-    assert made["views"].found is not None
+    assert made["views"].answer is not None
 
 
 def test_the_ranges_are_those_of_the_command_with_the_same_seed() -> None:
     draws = replace(DRAWS, seed=7)
-    (found,) = (chapters(FULL, draws=draws)["view-2-stability"].found,)
+    (found,) = (chapters(FULL, draws=draws)["view-2-stability"].answer,)
     table = FULL.view("dev").table
     assert table is not None
     assert found is not None
 
-    ranges = rank_ranges(table, draws.rng(), flips=draws.flips)
+    ranges = rank_ranges(table, draws.rng(), flips=199)
     expected = [
         str(low) if low == high else f"{low}–{high}"
         for low, high in zip(ranges.low, ranges.high, strict=True)
@@ -101,10 +116,7 @@ def test_the_ranges_are_those_of_the_command_with_the_same_seed() -> None:
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
-    first, again = (
-        render_report(HEADING, tuple(write_chapters(FULL, alike=None, draws=DRAWS)))
-        for _ in range(2)
-    )
+    first, again = (render_report(HEADING, tuple(write(FULL))) for _ in range(2))
     assert first == again
 
 
@@ -112,9 +124,9 @@ def test_means_alone_and_no_reserve_are_said_and_stop_nothing() -> None:
     bare = replace(view("eval"), table=None)
     made = chapters(board(bare, view("dev")))
 
-    assert made["view-1-stability"].found is None
+    assert made["view-1-stability"].answer is None
     assert made["view-1-stability"].why_not == "means alone; this needs a score for each query"
-    assert made["view-2-stability"].found is not None
+    assert made["view-2-stability"].answer is not None
     assert "public = false" in made["teams"].why_not
     page = render_report(HEADING, tuple(made.values()))["index.html"].decode()
     assert "Not made: means alone; this needs a score for each query." in page
@@ -123,18 +135,19 @@ def test_means_alone_and_no_reserve_are_said_and_stop_nothing() -> None:
 def test_no_outcomes_are_counted_from_another_measure() -> None:
     made = chapters(board(view("eval", measure="nDCG@10"), view("dev")))
 
-    assert made["view-1-outcomes"].why_not == "nDCG@10; this needs a view of RR"
-    assert made["view-2-outcomes"].found is not None
+    reason = "nDCG@10; this needs a reciprocal rank, from which outcomes are counted"
+    assert made["view-1-outcomes"].why_not == reason
+    assert made["view-2-outcomes"].answer is not None
 
 
 def test_facets_power_and_scales_are_those_of_their_commands() -> None:
     made = chapters(FULL)
     table = FULL.view("dev").table
     assert table is not None
-    found = {name: made[name].found for name in ("view-2-facets", "view-2-power", "scale-1")}
+    found = {name: made[name].answer for name in ("view-2-facets", "view-2-power", "scale-1")}
 
     by_kind = compare_facets(table, KINDS.queries, DRAWS.rng(), least=5, draws=99)
-    planned = plan_power(table, DRAWS.rng(), trials=DRAWS.trials)
+    planned = plan_power(table, DRAWS.rng(), trials=50)
     assert found["view-2-facets"] is not None
     assert found["view-2-facets"].tables == report_facets.tables(by_kind, measure="RR@10")
     assert found["view-2-power"] is not None
@@ -145,7 +158,7 @@ def test_facets_power_and_scales_are_those_of_their_commands() -> None:
 
 
 def test_without_a_facet_the_report_asks_for_one_once() -> None:
-    made = list(write_chapters(FULL, alike=None, draws=DRAWS))
+    made = list(write(FULL))
     (asked,) = (chapter for chapter in made if "facets" in chapter.name)
     assert asked.why_not == "no facet is named; this needs --facet FACET"
 
@@ -164,20 +177,20 @@ def test_a_single_system_has_a_report_of_reasons() -> None:
     made = chapters(board(lonely))
 
     assert "1 system" in made["view-1-stability"].why_not
-    assert made["view-1-reliability"].found is None
-    assert made["view-1-outcomes"].found is None
+    assert made["view-1-reliability"].answer is None
+    assert made["view-1-outcomes"].answer is None
 
 
 def test_a_view_that_is_not_there_is_refused() -> None:
     with pytest.raises(InputError) as refused:
-        list(write_chapters(FULL, alike=None, draws=DRAWS, view="none"))
+        list(write(FULL, view="none"))
     assert refused.value.problems[0].code == "no-view"
 
 
 def test_every_table_and_picture_is_a_file_and_on_the_page() -> None:
-    made = tuple(write_chapters(FULL, alike=None, draws=DRAWS))
+    made = tuple(write(FULL))
     files = render_report(HEADING, made)
-    found = [(chapter.name, chapter.found) for chapter in made if chapter.found is not None]
+    found = [(chapter.name, chapter.answer) for chapter in made if chapter.answer is not None]
 
     tables = {f"tables/{name}-{n + 1}.csv" for name, f in found for n in range(len(f.tables))}
     charts = {f"charts/{name}.svg" for name, f in found if f.chart is not None}
@@ -191,7 +204,7 @@ def test_every_table_and_picture_is_a_file_and_on_the_page() -> None:
 
 
 def test_the_page_asks_nothing_of_anybody() -> None:
-    page = render_report(HEADING, tuple(write_chapters(FULL, alike=None, draws=DRAWS)))
+    page = render_report(HEADING, tuple(write(FULL)))
     text = page["index.html"].decode()
 
     assert "default-src 'none'" in text
@@ -207,7 +220,9 @@ def test_hostile_names_are_text_on_the_page_in_markdown_and_in_a_spreadsheet() -
         rows=(("=HYPERLINK(1)", -0.25), (hostile, None), ("a\u202eb\x1b[2J", 0.5)),
     )
     chapter = Chapter(
-        name="x", title=hostile, found=Findings(tables=(table,), facts=((hostile, hostile),))
+        name="x",
+        title=hostile,
+        answer=Answer(tables=(table,), facts=((hostile, hostile),), value={}),
     )
     files = render_report(replace(HEADING, board=hostile), (chapter,))
 
@@ -221,8 +236,8 @@ def test_hostile_names_are_text_on_the_page_in_markdown_and_in_a_spreadsheet() -
 
 
 def test_a_fact_that_goes_on_with_the_one_above_has_no_empty_name() -> None:
-    found = Findings(facts=(("lead", "a"), ("", "of 3"), ("", "of 4")), tables=(), shows="")
-    chapter = Chapter(name="one", title="One", found=found)
+    answer = Answer(facts=(("lead", "a"), ("", "of 3"), ("", "of 4")), tables=(), value={})
+    chapter = Chapter(name="one", title="One", answer=answer)
     files = render_report(HEADING, (chapter,))
 
     assert "- lead: a\n  - of 3\n  - of 4\n" in files["report.md"].decode()
@@ -231,5 +246,5 @@ def test_a_fact_that_goes_on_with_the_one_above_has_no_empty_name() -> None:
 
 
 def test_no_fact_of_a_whole_report_has_an_empty_name() -> None:
-    files = render_report(HEADING, tuple(write_chapters(FULL, alike=None, draws=DRAWS)))
+    files = render_report(HEADING, tuple(write(FULL)))
     assert "\n- : " not in files["report.md"].decode()

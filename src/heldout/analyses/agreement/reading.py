@@ -1,0 +1,133 @@
+"""Reading what judges said, and the first documents of runs, from files."""
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import TypeVar
+
+from heldout.analyses.agreement.analysis import Tops
+from heldout.analyses.agreement.judges import Ratings, rate_documents, rate_preferences
+from heldout.errors import InputError, Problem
+from heldout.ids import find_near
+from heldout.progress import SILENT, Progress
+from heldout.scoring.run_files import describe_orders, run_name, scan_file
+from heldout.scoring.score import other_spelling
+from heldout.trec.judgments import read_preferences, read_ratings
+from heldout.trec.qrels import read_qrels
+from heldout.trec.ranking import Order
+from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.streams import OWN_FILES
+from heldout.trec.tops import TiedTops, read_tied_tops
+
+Read = TypeVar("Read")
+
+
+def read_judges(
+    *,
+    qrels: Sequence[Path] = (),
+    ratings: Path | None = None,
+    preferences: Sequence[Path] = (),
+    relevant: int | None = None,
+    progress: Progress = SILENT,
+) -> Ratings:
+    """What several judges said of the same things.
+
+    Args:
+        qrels: judgments, a file for each judge.
+        ratings: those of several judges in one file.
+        preferences: of pairs, a file for each judge.
+        relevant: grades from here on count as 1 and others as 0; `None` for grades as they are.
+        progress: told which ids are spelled alike.
+
+    Raises:
+        InputError: a file has errors, or two have one name; fewer than two judges.
+    """
+    if preferences:
+        return rate_preferences(_read_all(preferences, read_preferences))
+    if ratings is not None:
+        (judges,) = _read_all([ratings], read_ratings).values()
+        return rate_documents(judges, relevant=relevant)
+    files = _read_all(qrels, read_qrels)
+    progress.problems(
+        _find_spellings({name: file.judgments.keys() for name, file in files.items()})
+    )
+    return rate_documents({name: file.judgments for name, file in files.items()}, relevant=relevant)
+
+
+def _find_spellings(queries: Mapping[str, AbstractSet[str]]) -> Sequence[Problem]:
+    """Which queries of a judge the first one has too, if both wrote their ids alike."""
+    (_, first), *others = queries.items()
+    return [
+        other_spelling(name, "queries", near)
+        for name, own in others
+        if (near := find_near(own - first, first - own))
+    ]
+
+
+def _read_all(paths: Sequence[Path], read: Callable[..., Read]) -> Mapping[str, Read]:
+    """The files by name."""
+    found: dict[str, Read] = {}
+    for path in paths:
+        name = _new_name(str(path), found)
+        with open_input(path) as file:
+            found[name] = read(file, path=str(path))
+    return found
+
+
+def read_tops(
+    paths: Sequence[str],
+    *,
+    order: Order | None = None,
+    depth: int = 100,
+    progress: Progress = SILENT,
+) -> Tops:
+    """The first documents of each run; one with errors is refused with all of them.
+
+    Args:
+        paths: of run files.
+        order: how documents are ordered; `None` for what fits a run's columns.
+        depth: documents of each query.
+        progress: told how many are read.
+
+    Raises:
+        InputError: a run has errors, or two have one name.
+    """
+    found: dict[str, TiedTops] = {}
+    orders: dict[Order, None] = {}
+    with progress.steps("reading runs", len(paths)) as done:
+        for path in paths:
+            name = _new_name(path, found)
+            scan = scan_file(path, order=order)
+            if scan.form is None or not scan.ok:
+                raise InputError([one for one in scan.problems if one.severity == "error"])
+            with open_input(Path(path)) as file:
+                found[name] = read_tied_tops(
+                    file,
+                    path=path,
+                    form=scan.form,
+                    order=scan.order,
+                    depth=depth,
+                    limits=OWN_FILES,
+                )
+            orders[scan.order] = None
+            done()
+    return Tops(
+        runs=found,
+        depth=depth,
+        orders=tuple(orders),
+        facts=tuple(describe_orders(tuple(orders), given=order)),
+    )
+
+
+def _new_name(path: str, known: Mapping[str, object]) -> str:
+    name = run_name(path)
+    if name not in known:
+        return name
+    raise InputError(
+        Problem(
+            code="repeated-system",
+            path=path,
+            found=f"the name {name!r} again",
+            expected="a different file name for each judge and each run",
+        )
+    )

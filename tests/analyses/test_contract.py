@@ -1,0 +1,232 @@
+"""What holds for every analysis: options, one answer in every form, subsets, seeds, no queries."""
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from heldout.analyses.agreement.judges import rate_documents
+from heldout.analyses.analysis import Analysis, Draws
+from heldout.analyses.by_facet import answer_each
+from heldout.analyses.dated import Dated
+from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
+from heldout.analyses.facets import ScoresByKind
+from heldout.analyses.registry import ANALYSES, load_analysis
+from heldout.analyses.report import Kinds, write_chapters
+from heldout.analyses.views.analysis import LoadedViews
+from heldout.analyses.views.views import views_of_board
+from heldout.answers.answer import Answer
+from heldout.answers.table import to_latex, to_markdown
+from heldout.cli.analysing import analyse
+from heldout.errors import InputError
+from heldout.options import Declared, Nested, options_of
+from heldout.scoring.scores import Scores
+from heldout.scoring.table import ScoreTable, table_of
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
+SYSTEMS = tuple(f"run{n}" for n in range(6))
+QUERIES = tuple(f"q{n}" for n in range(48))
+KINDS = {"odd": frozenset(QUERIES[1::2]), "even": frozenset(QUERIES[::2]), "few": frozenset("q1")}
+FEWER = {
+    "stability": {"trials": 50, "flips": 199},
+    "reliability": {"splits": 5},
+    "power": {"trials": 50, "queries": (100,)},
+    "facets": {"draws": 99},
+    "drift": {"trials": 50},
+    "teams": {"trials": 50},
+    "views": {"trials": 50},
+    "agreement": {"trials": 50},
+}
+
+
+def table(seed: int) -> ScoreTable:
+    ranks = np.random.default_rng(seed).integers(1, 12, (len(SYSTEMS), len(QUERIES)))
+    values = np.where(ranks > 10, 0, 1 / ranks).tolist()
+    return table_of(
+        {
+            name: dict(zip(QUERIES, row, strict=True))
+            for name, row in zip(SYSTEMS, values, strict=True)
+        }
+    )
+
+
+def view(name: str, seed: int) -> ViewScores:
+    scores = table(seed)
+    return ViewScores(
+        view=name,
+        queries=name,
+        measure="RR@10",
+        public=name != "reserve",
+        held_out=name != "dev",
+        means={system: scores.mean(system) or 0.0 for system in SYSTEMS},
+        table=scores,
+    )
+
+
+def board() -> BoardScores:
+    entries = tuple(
+        BoardEntry(
+            id=name,
+            received=NOW - timedelta(days=90 - 10 * n),
+            description=f"Run {n}",
+            team=f"team{n % 2}",
+        )
+        for n, name in enumerate(SYSTEMS)
+    )
+    views = {name: view(name, seed) for seed, name in enumerate(("eval", "dev", "reserve"))}
+    return BoardScores(board="A board", entries=entries, views=views, primary="eval")
+
+
+def give(analysis: Analysis[Any, Any]) -> Any:
+    known = board()
+    scores = Scores(table=table(0), measure="RR@10", facts=(("systems", "6"),))
+    by_source = {
+        "scores": scores,
+        "kinds": ScoresByKind(scores=scores, kinds=dict(KINDS), least=10),
+        "measure": "RR@3",
+        "views": LoadedViews(views=views_of_board(known)),
+        "dates": Dated(board=known, views=(known.view(),)),
+        "dates-dev": Dated(board=known, views=(known.view(), known.view("dev"))),
+        "dates-reserve": Dated(board=known, views=(known.view(), known.view("reserve")), alike=()),
+        "judges": rate_documents(
+            {
+                judge: {
+                    q: {f"d{n}": (n * len(judge) + k) % 3 for n in range(6)}
+                    for k, q in enumerate(QUERIES)
+                }
+                for judge in ("ann", "robert")
+            }
+        ),
+    }
+    return by_source[analysis.source]
+
+
+def options(analysis: Analysis[Any, Any]) -> Any:
+    return analysis.options(**FEWER.get(analysis.name, {}))
+
+
+@pytest.fixture(params=ANALYSES)
+def analysis(request: pytest.FixtureRequest) -> Analysis[Any, Any]:
+    return load_analysis(request.param)
+
+
+def declared(made_of: type[Any]) -> list[Declared]:
+    found = []
+    for one in options_of(made_of):
+        found += declared(one.made_of) if isinstance(one, Nested) else [one]
+    return found
+
+
+def test_the_table_of_names_imports_nothing_heavy() -> None:
+    code = "import heldout.analyses.registry, sys; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_no_other_name_is_an_analysis() -> None:
+    with pytest.raises(KeyError):
+        load_analysis("dated")
+
+
+def test_it_has_a_question_options_with_words_and_a_row_in_the_docs(
+    analysis: Analysis[Any, Any],
+) -> None:
+    assert analysis.help.split("\n\n")[0].rstrip().endswith(("?", "."))
+    assert f"heldout analyse {analysis.name} " in analysis.help
+    for option in declared(analysis.options):
+        assert option.opt.help.endswith((".", "]", "].")), option.field
+        assert not option.opt.help.startswith("Of "), option.field
+    page = (DOCS / "validity.md").read_text("utf-8")
+    assert f"| {analysis.name.capitalize()} |" in page
+    assert f"\n## {analysis.name.capitalize()}\n" in page
+
+
+def test_its_command_has_its_options(analysis: Analysis[Any, Any]) -> None:
+    shown = CliRunner().invoke(analyse, [analysis.name, "--help"], terminal_width=200)
+    assert shown.exit_code == 0, shown.output
+    for option in declared(analysis.options):
+        name = option.opt.names[-1] if option.opt.names else f"--{option.field.replace('_', '-')}"
+        assert name in shown.output
+    assert ("--seed" in shown.output) == analysis.seeded
+    assert ("--dask" in shown.output) == analysis.parallel
+
+
+def test_one_answer_has_every_form(analysis: Analysis[Any, Any]) -> None:
+    answer = analysis.answer(give(analysis), options(analysis), Draws(seed=3))
+
+    document = json.loads(json.dumps(answer.value, allow_nan=False))
+    assert document == answer.value
+    assert document.get("seed") == (3 if analysis.seeded else None)
+    assert answer.facts
+    assert all(name or text for name, text in answer.facts)
+    assert answer.tables
+    for one in answer.tables:
+        assert to_markdown(one).startswith(f"**{one.title[:5]}")
+        assert "toprule" in to_latex(one)
+    assert answer.title
+    assert answer.chart is not None
+    assert answer.chart()
+
+
+def test_the_same_seed_gives_the_same_document_on_any_executor(
+    analysis: Analysis[Any, Any],
+) -> None:
+    given, chosen = give(analysis), options(analysis)
+    first = analysis.answer(given, chosen, Draws(seed=1)).value
+    with ThreadPoolExecutor(3) as executor:
+        again = analysis.answer(given, chosen, Draws(seed=1, executor=executor)).value
+    assert json.dumps(first) == json.dumps(again)
+
+
+def test_each_kind_of_query_has_the_answer_of_its_part(analysis: Analysis[Any, Any]) -> None:
+    given = give(analysis)
+    if analysis.source == "measure":
+        return
+    draws = Draws(seed=2)
+
+    def analyse_part(part: Any) -> Answer:
+        return analysis.answer(part, options(analysis), draws)
+
+    each = answer_each("parity", KINDS, given, analyse_part, least=10)
+    alone = analyse_part(given.cut(KINDS["odd"]))
+    values = each.value["values"]
+    assert values["odd"]["answer"] == alone.value
+    assert values["few"]["answer"] is None
+    assert values["few"]["why"]
+
+
+def test_without_queries_it_says_why_and_nothing_breaks(analysis: Analysis[Any, Any]) -> None:
+    given = give(analysis)
+    if analysis.source == "measure":
+        return
+    nothing, chosen = given.cut(frozenset()), options(analysis)
+    if analysis.source in ("dates-dev", "dates-reserve"):  # these have entries without queries
+        answer = analysis.answer(nothing, chosen, Draws())
+        assert json.dumps(answer.value, allow_nan=False)
+        assert answer.chart is None
+        return
+    with pytest.raises(InputError) as refused:
+        analysis.answer(nothing, chosen, Draws())
+    page = (DOCS / "errors.md").read_text("utf-8")
+    assert all(f"| {problem.code} |" in page for problem in refused.value.problems)
+
+
+def test_every_analysis_of_a_board_is_a_chapter_of_its_report() -> None:
+    fewer = {name: load_analysis(name).options(**more) for name, more in FEWER.items()}
+    made = {
+        chapter.name: chapter
+        for chapter in write_chapters(
+            board(), draws=Draws(), kinds=Kinds(queries=KINDS, least=10), options=fewer, alike=()
+        )
+    }
+    for name in ANALYSES:
+        if load_analysis(name).chapter and name != "scales":
+            assert any(chapter.endswith(name) for chapter in made), name
+    assert all(chapter.answer is not None for chapter in made.values()), made
