@@ -84,10 +84,6 @@ CASES: Sequence[Case] = (
         world=_PAIR.format(GAIN, 60), near=True, trial=difference("t"), trials=300,
     ),
     Case(
-        analysis="(library)", interval="difference of means, sign flips",
-        world=_PAIR.format(GAIN, 60), near=True, trial=difference("permutation"), trials=300,
-    ),
-    Case(
         analysis="(library)", interval="difference of means, BCa",
         world=_PAIR.format(GAIN, 60), near=True, trial=bootstrap("bca"),
         trials=300, least=0.89,

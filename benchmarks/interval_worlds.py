@@ -7,7 +7,7 @@ one before, and are no better or hardly better for it.
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -244,8 +244,7 @@ def difference(test: str) -> Trial:
     """The interval of a test, for two systems that hardly differ."""
 
     def trial(rng: Generator, level: float) -> Held:
-        options: dict[str, Any] = {"draws": 999, "rng": rng} if test == "permutation" else {}
-        found = run_test(test, *draw_pair(rng, 60), level=level, **options)
+        found = run_test(test, *draw_pair(rng, 60), level=level)
         return holds(found.low, found.high, GAIN)
 
     return trial

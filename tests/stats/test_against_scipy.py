@@ -195,63 +195,6 @@ def test_a_tolerance_is_met_by_decimals_that_floats_put_beyond_it() -> None:
     assert result.used == 2
 
 
-@pytest.mark.parametrize("alternative", ALTERNATIVES)
-def test_permutation_of_few_queries_is_exact(alternative: Alternative) -> None:
-    for seed in range(6):
-        a, b = reciprocal_ranks(np.random.default_rng(seed), 11, 4)
-        sums = np.array([(b - a) @ signs for signs in product((-1, 1), repeat=11)])
-        seen = (b - a).sum()
-        tails = {
-            "greater": np.mean(sums >= seen - 1e-9),
-            "less": np.mean(sums <= seen + 1e-9),
-            "two-sided": np.mean(np.abs(sums) >= abs(seen) - 1e-9),
-        }
-        ours = run_test("permutation", a, b, alternative=alternative, rng=np.random.default_rng(0))
-        assert ours.p == pytest.approx(tails[alternative], abs=CLOSE)
-
-
-@pytest.mark.parametrize("alternative", ALTERNATIVES)
-@pytest.mark.parametrize("name", ["permutation", "bootstrap"])
-def test_drawn_p_values_are_near_the_t_tests(name: str, alternative: Alternative) -> None:
-    rng = np.random.default_rng(8)
-    a = rng.normal(size=300)
-    b = a + rng.normal(0.08, 1, size=300)
-    ours = run_test(name, a, b, alternative=alternative, rng=rng, draws=20_000).p
-    assert ours == pytest.approx(run_test("t", a, b, alternative=alternative).p, abs=0.02)
-
-
-def test_equivalence_is_the_worse_of_two_t_tests() -> None:
-    rng = np.random.default_rng(9)
-    a = rng.normal(size=60)
-    b = a + rng.normal(0.1, 0.5, size=60)
-    above = stats.ttest_1samp(b - a, -0.25, alternative="greater")
-    below = stats.ttest_1samp(b - a, 0.25, alternative="less")
-    ours = run_test("equivalence", a, b, margin=0.25)
-    assert ours.p == pytest.approx(max(above.pvalue, below.pvalue), abs=CLOSE)
-    assert (ours.low, ours.high, ours.level) == pytest.approx(
-        (*above.confidence_interval(0.95)[:1], *below.confidence_interval(0.95)[1:], 0.9)
-    )
-    lower = run_test("non-inferiority", a, b, margin=0.25).p
-    assert lower == pytest.approx(above.pvalue, abs=CLOSE)
-    upper = run_test("non-inferiority", a, b, margin=0.25, alternative="less").p
-    assert upper == pytest.approx(below.pvalue, abs=CLOSE)
-
-
-def test_non_inferiority_by_signs_is_a_binomial_of_another_share() -> None:
-    a, b = np.zeros(40), np.array([1.0] * 18 + [-1.0] * 15 + [0.0] * 7)
-    ours = run_test("non-inferiority", a, b, margin=0.3, by="sign")
-    theirs = stats.binomtest(18, 33, 0.35, alternative="greater")
-    assert ours.p == pytest.approx(theirs.pvalue, abs=CLOSE)
-
-
-def test_non_inferiority_by_signed_ranks_is_that_of_moved_differences() -> None:
-    rng = np.random.default_rng(10)
-    a, b = rng.random(30), rng.random(30)
-    ours = run_test("non-inferiority", a, b, margin=0.1, by="signed-rank")
-    theirs = stats.wilcoxon(b - a + 0.1, alternative="greater", method="exact")
-    assert ours.p == pytest.approx(theirs.pvalue, abs=CLOSE)
-
-
 @given(st.lists(st.integers(-6, 6), min_size=1, max_size=9), st.sampled_from(("exact", "auto")))
 def test_the_exact_sum_is_symmetric_about_its_mean(values: list[int], method: Method) -> None:
     difference = np.array(values, np.float64)

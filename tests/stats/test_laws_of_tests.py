@@ -4,7 +4,7 @@ import math
 import pickle
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from heldout.stats.results import SMALLEST, TestResult
+from heldout.stats.results import SMALLEST, Alternative, TestResult
 from heldout.stats.tests import TESTS, run_test
 
 Scores = NDArray[np.float64]
@@ -30,19 +30,13 @@ pairs = st.one_of(pairs_of(reciprocal_ranks), pairs_of(many_values))
 
 
 def run(name: str, a: Scores, b: Scores, **more: Any) -> TestResult:
-    """Run a test with few draws of seed 0, and a margin where it needs one."""
-    options: dict[str, Any] = {}
-    if TESTS[name].draws:
-        options |= {"draws": 99, "rng": np.random.default_rng(0)}
-    if "margin" in TESTS[name].options:
-        options |= {"margin": 0.1}
-    return run_test(name, a, b, **options, **more)
+    return run_test(name, a, b, **more)
 
 
 def variants() -> Iterator[tuple[str, dict[str, Any]]]:
     """Every test in every direction, and with every choice of every option."""
     for name, test in TESTS.items():
-        for alternative in test.alternatives:
+        for alternative in get_args(Alternative):
             yield name, {"alternative": alternative}
         for option, what in test.options.items():
             for word in what.expected.split(" or "):
@@ -105,8 +99,6 @@ def test_swapping_the_systems_turns_the_difference_and_the_direction(
     one = run(name, *pair, **options)
     turned = {**options, "alternative": TURNED[one.alternative]}
     other = run(name, pair[1], pair[0], **turned)
-    if TESTS[name].draws and not np.sum(pair[1] - pair[0]).round(9):
-        return  # neither is better by mean: one order of draws for both does not exist
     assert (one.p is None) == (other.p is None)
     assert one.p is None or one.p == pytest.approx(other.p, rel=1e-9)
     assert [one.difference, one.low, one.high] == pytest.approx(
@@ -114,7 +106,7 @@ def test_swapping_the_systems_turns_the_difference_and_the_direction(
     )
 
 
-@pytest.mark.parametrize("name", [name for name in TESTS if "greater" in TESTS[name].alternatives])
+@every_test
 @settings(max_examples=12)
 @given(
     seed=st.integers(0, 10_000), size=st.integers(6, 40), shift=st.floats(0.01, 2, exclude_min=True)
@@ -124,8 +116,6 @@ def test_a_larger_difference_is_not_less_evidence(
 ) -> None:
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=size), rng.normal(size=size)
-    if TESTS[name].draws:
-        b += max(0.0, float(np.mean(a - b)) + 1e-6)  # so that both draw in one direction
     near, far = (run(name, a, b + moved, alternative="greater") for moved in (0, shift))
     assert near.p is None or far.p is None or far.p <= near.p + 1e-12
 
@@ -136,10 +126,7 @@ def test_p_is_the_smallest_float_where_it_is_too_small_for_one(name: str) -> Non
     a = rng.random(5000) / 100
     b = a + 1 + rng.random(5000) / 100
     p = run(name, np.where(name == "binomial", 0, a), b).p
-    assert p is not None
-    assert p > 0
-    if not TESTS[name].draws and name != "equivalence":
-        assert p == SMALLEST
+    assert p == SMALLEST
 
 
 @every_test
@@ -148,16 +135,7 @@ def test_options_are_reported_with_the_values_they_had(name: str) -> None:
     result = run(name, a, b)
     assert list(result.options) == list(TESTS[name].options)
     for option, what in TESTS[name].options.items():
-        if option not in ("draws", "margin"):
-            assert result.options[option] == what.default
-
-
-@every_test
-def test_the_same_seed_gives_the_same_result(name: str) -> None:
-    rng = np.random.default_rng(1)
-    a, b = rng.random(40), rng.random(40)
-    result = run(name, a, b)
-    assert run(name, a, b) == result
+        assert result.options[option] == what.default
 
 
 @every_test
@@ -167,7 +145,7 @@ def test_a_result_can_travel_between_processes_and_become_a_dict(name: str) -> N
     assert asdict(result)["options"] == result.options
 
 
-@pytest.mark.parametrize("name", ["t", "permutation", "bootstrap", "sign", "rank-sum"])
+@pytest.mark.parametrize("name", ["t", "sign", "rank-sum"])
 @settings(max_examples=10)
 @given(pair=pairs_of(reciprocal_ranks), factor=st.sampled_from((1e-6, 0.125, 3, 1e6)))
 def test_the_unit_of_the_scores_does_not_matter(
@@ -176,25 +154,3 @@ def test_the_unit_of_the_scores_does_not_matter(
     one, other = run(name, *pair), run(name, pair[0] * factor, pair[1] * factor)
     assert (one.p is None) == (other.p is None)
     assert one.p is None or one.p == pytest.approx(other.p, rel=1e-4)
-
-
-@pytest.mark.parametrize("by", ["t", "sign"])
-@settings(max_examples=50)
-@given(seed=st.integers(0, 10_000), margin=st.floats(0.02, 0.9))
-def test_what_p_says_of_a_margin_the_interval_says_too(
-    by: str, *, seed: int, margin: float
-) -> None:
-    rng = np.random.default_rng(seed)
-    a, b = rng.normal(size=40), rng.normal(size=40)
-    lower = run_test("non-inferiority", a, b, margin=margin, by=by)
-    upper = run_test("non-inferiority", a, b, margin=margin, by=by, alternative="less")
-    both = run_test("equivalence", a, b, margin=margin, by=by)
-    ends = [result.low for result in (lower, upper, both)], [lower.high, upper.high, both.high]
-    assert all(len(set(end)) == 1 for end in ends)
-    assert lower.low is not None
-    assert lower.high is not None
-    assert lower.p is not None
-    assert upper.p is not None
-    assert (lower.p < 0.05) == (lower.low > -margin)
-    assert (upper.p < 0.05) == (lower.high < margin)
-    assert both.p == max(lower.p, upper.p)

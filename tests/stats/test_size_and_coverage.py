@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from simulated_worlds import MARGIN, simulate
+from simulated_worlds import simulate
 
 TRIALS, SIZE = 250, 50
 
 NULLS = [
     *(
         (name, world)
-        for name in ("sign", "binomial", "signed-rank", "t", "permutation")
+        for name in ("sign", "binomial", "signed-rank", "t")
         for world in ("normal", "ties")
     ),
     ("rank-sum", "unpaired"),
@@ -37,7 +37,6 @@ def test_p_is_uniform_or_conservative_under_the_null(name: str, world: str) -> N
     [
         ("t", "normal"),
         ("signed-rank", "normal"),
-        ("permutation", "normal"),
         ("unpaired-t", "unpaired"),
         ("rank-sum", "unpaired"),
     ],
@@ -45,13 +44,6 @@ def test_p_is_uniform_or_conservative_under_the_null(name: str, world: str) -> N
 def test_p_without_ties_is_uniform(name: str, world: str) -> None:
     p = simulate(name, world, size=SIZE, trials=TRIALS).p
     assert stats.kstest(p, "uniform").pvalue > 0.001
-
-
-def test_the_bootstrap_finds_too_much_with_few_queries_and_not_with_many() -> None:
-    few = simulate("bootstrap", "normal", size=12, trials=TRIALS)
-    many = simulate("bootstrap", "normal", size=150, trials=TRIALS)
-    assert few.rejected > 0.06
-    assert many.rejected <= 0.05 + error(0.05)
 
 
 @pytest.mark.parametrize("name", ["rank-sum", "unpaired-t"])
@@ -64,16 +56,15 @@ def test_unpaired_tests_of_paired_runs_find_too_little(name: str) -> None:
 @pytest.mark.parametrize("world", ["normal", "unpaired", "near ties", "bounded"])
 @pytest.mark.parametrize(
     "name",
-    ["sign", "binomial", "signed-rank", "rank-sum", "t", "unpaired-t", "permutation"],
+    ["sign", "binomial", "signed-rank", "rank-sum", "t", "unpaired-t"],
 )
 def test_intervals_cover_near_ties_too(name: str, world: str) -> None:
     found = simulate(name, world, size=SIZE, trials=TRIALS)
     assert found.covered >= found.level - error(found.level)
 
 
-@pytest.mark.parametrize("name", ["t", "permutation"])
-def test_a_long_tail_takes_a_few_points_from_intervals_of_the_mean(name: str) -> None:
-    assert simulate(name, "skewed", size=SIZE, trials=TRIALS).covered >= 0.92 - error(0.92)
+def test_a_long_tail_takes_a_few_points_from_intervals_of_the_mean() -> None:
+    assert simulate("t", "skewed", size=SIZE, trials=TRIALS).covered >= 0.92 - error(0.92)
 
 
 def test_signs_and_signed_ranks_do_not_test_the_mean_where_tails_differ() -> None:
@@ -81,13 +72,3 @@ def test_signs_and_signed_ranks_do_not_test_the_mean_where_tails_differ() -> Non
         found = simulate(name, "skewed", size=SIZE, trials=TRIALS)
         assert found.rejected > 0.1
         assert found.covered >= 0.95 - error(0.05)
-
-
-@pytest.mark.parametrize("by", ["t", "signed-rank", "sign"])
-@pytest.mark.parametrize("name", ["equivalence", "non-inferiority"])
-def test_worse_by_the_margin_is_seldom_called_as_good(name: str, by: str) -> None:
-    found = simulate(name, "margin", size=SIZE, trials=TRIALS, by=by, margin=MARGIN)
-    assert found.rejected <= 0.05 + error(0.05)
-    assert found.level == pytest.approx(0.9)
-    if by == "t":
-        assert found.covered >= found.level - error(found.level)

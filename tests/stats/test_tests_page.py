@@ -26,13 +26,13 @@ def describe(name: str) -> str:
         f"- assumes: {test.assumes}",
         f"- ties and differences of 0: {test.ties}",
         f"- undefined: {test.undefined}",
-        f"- samples: {samples}{'; draws' if test.draws else ''}",
-        f"- alternatives: {', '.join(test.alternatives)}",
+        f"- samples: {samples}",
         f"- source: {test.source}",
     ]
     for option, what in test.options.items():
-        default = "none" if what.default is None else what.default
-        lines.append(f"- option `{option}` (default {default}): {what.meaning}; {what.expected}")
+        lines.append(
+            f"- option `{option}` (default {what.default}): {what.meaning}; {what.expected}"
+        )
     return "\n".join(lines)
 
 

@@ -21,7 +21,6 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.answers.answer import Answer, to_document
@@ -172,6 +171,8 @@ def _tilt(differences: NDArray[np.float64], mean: float) -> NDArray[np.float64] 
     # In units of the deviation; beyond 700, exp leaves float64.
     unit = (differences - mean) / differences.std()
     limit = 700 / np.abs(unit).max()
+    from scipy.optimize import brentq  # noqa: PLC0415 - slow to load
+
     angle = brentq(lambda one: _chances(unit, one) @ unit, -limit, limit)
     return _chances(unit, float(angle))
 

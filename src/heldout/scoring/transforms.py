@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from heldout.errors import InputError, OptionError, Problem, quote
 from heldout.scoring.evaluate import prepare
@@ -354,6 +353,8 @@ def fit_shares(differences: NDArray[np.float64], *, unknown: int = 0) -> Calibra
         )
     agreed = np.bincount(place, rounded > 0, len(sizes))
     apart = sizes > 0
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415 - slow to load
+
     fitted = isotonic_regression(agreed[apart] / counts[apart], weights=counts[apart]).x
     equal = int(counts[~apart].sum())
     return Calibration(

@@ -22,7 +22,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from heldout.stats.batches import rank_sum_p, sign_p, signed_rank_p, t_p
 from heldout.stats.exact import DECIMALS, MidrankSums, Sorted, ValueScale, scale_of
@@ -167,6 +166,8 @@ def _compiled_walk() -> Callable[..., None] | None:
 
 def walk_plain(elements: Sorted, member: NDArray[np.uint8], sums: MidrankSums) -> None:
     """Add to sums of 0 what the elements give; `compiled.walk` does the same."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
+
     inside = member.astype(np.float64)
     for pair, first in enumerate(elements.skip.tolist()):
         queries = elements.order[pair, first:]

@@ -26,18 +26,19 @@ place of reversed answers.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, log_expit, stdtrit
 
 from heldout.errors import InputError
 from heldout.stats.resampling import block_size, map_blocks
 from heldout.stats.results import problem_of
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _STEPS = 200
 _CLOSE = 1e-9
@@ -362,7 +363,7 @@ def _differences(
     )
 
 
-def _tables(comparisons: Comparisons) -> csr_array:
+def _tables(comparisons: Comparisons) -> "csr_array":
     """Clusters by (winner, loser) and then (item, item) of ties; a tie stands in both orders."""
     n = comparisons.items
     first, second, won = comparisons.first, comparisons.second, comparisons.won
@@ -373,19 +374,24 @@ def _tables(comparisons: Comparisons) -> csr_array:
     rows = np.concatenate([comparisons.cluster, comparisons.cluster[tied]])
     columns = np.concatenate([cells, turned])
     counts = np.ones(len(rows))
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
+
     return csr_array((counts, (rows, columns)), shape=(comparisons.clusters, 2 * n * n))
 
 
 def _structure(total: Floats, items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Components, and the items of each that can be reached from each other by wins."""
     wins, tied = total.reshape(2, items, items)
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - slow to load
+
     beats = csr_array((wins + tied) > 0)
     _, weak = connected_components(beats, directed=True, connection="weak")
     _, strong = connected_components(beats, directed=True, connection="strong")
     return weak.astype(np.int64), strong.astype(np.int64)
 
 
-def _fit_block(tables: csr_array, model: Model, rng: Generator, draws: int) -> Floats:
+def _fit_block(tables: "csr_array", model: Model, rng: Generator, draws: int) -> Floats:
     """Strengths of each draw, and then the numbers of what is bounded in it."""
     clusters = tables.shape[0]
     weights = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws)
@@ -482,6 +488,8 @@ def fit_crowd(answers: CrowdAnswers, *, priors: CrowdPriors | None = None) -> Cr
     items, judges = answers.items, answers.judges
     start = np.zeros(items + 2 * judges)
     start[items : items + judges] = _START
+    from scipy.optimize import minimize  # noqa: PLC0415 - slow to load
+
     found = minimize(
         crowd_cost,
         start,

@@ -1,4 +1,4 @@
-"""Arithmetic in which a tie is a tie: exact differences, whole numbers, samples, one order.
+"""Arithmetic in which a tie is a tie: exact differences, whole numbers, samples.
 
 1/2 - 1/3 is 1/6, which floats do not say. A test that ranks differences must know which of them are
 equal. Reciprocal ranks, precisions and the like are rationals of small denominator, stored as the
@@ -10,9 +10,6 @@ A sum of floats depends on the order in which a machine adds, and so would ties,
 p-values. Scores that are fractions of a common denominator (RR@10, P@10, Success, or a table with
 four digits) are counted in units of it. Others are counted in units of a power of two, as fine as
 the sums still fit into a float64: on 5,793 queries and scores up to 1 that is 2**-40, about 1e-12.
-
-Whoever swaps the systems or shuffles the queries gets the mirrored or the same result, also from
-random draws of the same seed.
 """
 
 import math
@@ -24,7 +21,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError, Problem, quote
-from heldout.stats.results import Alternative
 
 
 class Sorted(NamedTuple):
@@ -183,42 +179,6 @@ def _rank_gaps(fractions: list[Fraction]) -> _Ranked | None:
 
 ROUNDING = 1e-12
 """Means are equal within this, and within this share of the size of what is averaged."""
-
-_TURNED: dict[Alternative, Alternative] = {
-    "two-sided": "two-sided",
-    "greater": "less",
-    "less": "greater",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Oriented:
-    """Differences in ascending order, of the system that is better by mean less the other.
-
-    Attributes:
-        values: the differences; their sum is not negative.
-        mean: the mean of the differences as they were given.
-        alternative: the direction, turned as the differences are.
-    """
-
-    values: NDArray[np.float64]
-    mean: float
-    alternative: Alternative
-
-    def turn(self, low: float | None, high: float | None) -> tuple[float | None, float | None]:
-        """Turn an interval of `values` back."""
-        if self.mean >= 0 or low is None or high is None:
-            return low, high
-        return -high, -low
-
-
-def orient(difference: NDArray[np.float64], alternative: Alternative) -> Oriented:
-    """Order differences, and turn them where A is better by mean."""
-    mean = math.fsum(difference.tolist()) / len(difference)
-    if mean >= 0:
-        return Oriented(values=np.sort(difference), mean=mean, alternative=alternative)
-    return Oriented(values=np.sort(-difference), mean=mean, alternative=_TURNED[alternative])
-
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -541,7 +541,7 @@ def sign_test(a: Scores, b: Scores, ask: Ask, *, tolerance: float) -> Found:
         ask: direction and level.
         tolerance: differences of at most so much are ties, and dropped.
     """
-    return compare_wins(*count_signs(differences(a, b), tolerance), ask)
+    return compare_wins(*_count_signs(differences(a, b), tolerance), ask)
 
 
 def binomial_test(a: Scores, b: Scores, ask: Ask, *, above: float) -> Found:
@@ -557,7 +557,7 @@ def binomial_test(a: Scores, b: Scores, ask: Ask, *, above: float) -> Found:
     return compare_wins(int(np.sum(first & ~second)), int(np.sum(second & ~first)), ask)
 
 
-def count_signs(difference: Scores, tolerance: float) -> tuple[int, int]:
+def _count_signs(difference: Scores, tolerance: float) -> tuple[int, int]:
     """How many queries A wins, and how many B, by more than a tolerance."""
     sizes = np.round(difference, DECIMALS)
     return int(np.sum(sizes < -tolerance)), int(np.sum(sizes > tolerance))
@@ -587,21 +587,9 @@ def compare_wins(a_wins: int, b_wins: int, ask: Ask) -> Found:
         low=2 * low - 1,
         high=1 - 2 * high,
         statistic=float(b_wins),
-        p=wins_p(a_wins, b_wins, share=0.5, ask=ask),
-    )
-
-
-def wins_p(a_wins: int, b_wins: int, *, share: float, ask: Ask) -> float:
-    """The binomial p-value of counts of wins.
-
-    Args:
-        a_wins: queries won by A.
-        b_wins: queries won by B.
-        share: that B wins under the null, 0 < share < 1; 0.5 where `ask` is two-sided.
-        ask: direction.
-    """
-    return choose_tail(
-        greater=float(betainc(b_wins, a_wins + 1, share)) if b_wins else 1.0,
-        less=float(betainc(a_wins, b_wins + 1, 1 - share)) if a_wins else 1.0,
-        alternative=ask.alternative,
+        p=choose_tail(
+            greater=float(betainc(b_wins, a_wins + 1, 0.5)) if b_wins else 1.0,
+            less=float(betainc(a_wins, b_wins + 1, 0.5)) if a_wins else 1.0,
+            alternative=ask.alternative,
+        ),
     )

@@ -30,9 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
-from scipy.special import expit, log_expit, logsumexp, stdtrit
-from scipy.stats import norm, t
+from scipy.special import expit, log_expit, logsumexp, ndtri, stdtrit
 
 from heldout.stats.resampling import block_size, map_blocks
 from heldout.stats.results import check_scores
@@ -115,7 +113,7 @@ def clustered_share(values: ArrayLike, groups: ArrayLike, *, level: float = 0.95
     sizes = np.append(np.bincount(own, minlength=count), [more, more])
     middle, total = sums.sum() / sizes.sum(), count + 2
     spread = total / (total - 1) * ((sums - middle * sizes) ** 2).sum()
-    reach = float(t.ppf((1 + level) / 2, count - 1) * np.sqrt(spread) / sizes.sum())
+    reach = float(stdtrit(count - 1, (1 + level) / 2) * np.sqrt(spread) / sizes.sum())
     low, high = max(0.0, min(middle - reach, mean)), min(1.0, max(middle + reach, mean))
     return MeanFit(value=mean, low=float(low), high=float(high), units=size, groups=count)
 
@@ -153,7 +151,7 @@ def fit_logistic(
     np.add.at(pulls, own, rows * (wanted - fitted)[:, None])
     correction = count / (count - 1) * (units - 1) / (units - columns)
     errors = np.sqrt(np.diag(correction * bread @ (pulls.T @ pulls) @ bread))
-    reach = norm.ppf((1 + level) / 2) * errors
+    reach = ndtri((1 + level) / 2) * errors
     return LogisticFit(
         values=tuple(found.tolist()),
         low=tuple((found - reach).tolist()),
@@ -254,6 +252,8 @@ def fit_effects(
     effects = choices.columns.shape[1]
     if np.linalg.matrix_rank(choices.columns) < effects or _is_separated(choices):
         return None
+    from scipy.optimize import minimize  # noqa: PLC0415 - slow to load
+
     found = minimize(
         _cost,
         np.zeros(effects),

@@ -8,7 +8,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,7 +49,6 @@ class Found:
     difference: float | None
     low: float | None = None
     high: float | None = None
-    level: float | None = None
     statistic: float | None = None
     p: float | None = None
     why: str | None = None
@@ -153,34 +152,25 @@ def check_scores(scores: ArrayLike, system: str) -> NDArray[np.float64]:
     return values
 
 
-def check_ask(
-    test: str,
-    alternatives: tuple[Alternative, ...],
-    alternative: Alternative,
-    *,
-    level: float,
-    least: float,
-) -> Ask:
+def check_ask(test: str, alternative: Alternative, *, level: float) -> Ask:
     """What is asked of a test, if it can be asked.
 
     Args:
         test: its name.
-        alternatives: directions that it knows.
-        alternative: the one asked for.
+        alternative: the direction.
         level: of the interval.
-        least: level that it must exceed.
 
     Raises:
         InputError: all problems at once. Code `test-option`.
     """
     path, problems = f"test {test}", []
-    if alternative not in alternatives:
-        expected = " or ".join(alternatives)
+    if alternative not in get_args(Alternative):
+        expected = " or ".join(get_args(Alternative))
         problems.append(
             problem_of("test-option", path, f"alternative {quote(alternative)}", expected)
         )
-    if not least < level < 1:
-        expected = f"a number between {least:g} and 1"
+    if not 0 < level < 1:
+        expected = "a number between 0 and 1"
         problems.append(problem_of("test-option", path, f"level {level}", expected))
     if problems:
         raise InputError(problems)
@@ -227,7 +217,7 @@ class Option:
     """An option.
 
     Attributes:
-        default: its value where none is given; `None` where one must be.
+        default: its value where none is given.
         meaning: what it does, in a few words.
         expected: what it may be, in words.
         allows: whether it may be this.
@@ -257,7 +247,7 @@ def switch(*, default: bool, meaning: str) -> Option:
 
 
 def number(
-    *, default: float | None, meaning: str, expected: str, allows: Callable[[float], bool]
+    *, default: float, meaning: str, expected: str, allows: Callable[[float], bool]
 ) -> Option:
     """A finite number."""
     return Option(
@@ -270,16 +260,6 @@ def number(
             and math.isfinite(value)
             and allows(value)
         ),
-    )
-
-
-def count(*, default: int, meaning: str) -> Option:
-    """A whole number from 1."""
-    return Option(
-        default=default,
-        meaning=meaning,
-        expected="a whole number from 1",
-        allows=lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
     )
 
 
@@ -304,8 +284,7 @@ def check_options(
     values = {name: given.get(name, option.default) for name, option in options.items()}
     for name, value in values.items():
         if not options[name].allows(value):
-            found = f"{name} {quote(value)}" if name in given else f"no {name}"
-            problems.append(_problem(test, found, options[name].expected))
+            problems.append(_problem(test, f"{name} {quote(value)}", options[name].expected))
     if problems:
         raise InputError(problems)
     return values

@@ -29,7 +29,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
-from scipy.stats import t
 
 from heldout.stats.exact import Samples, differences
 from heldout.stats.results import Alternative, Ask, Found, TestResult, check_scores, choose_tail
@@ -369,7 +368,7 @@ def _interval(y: np.ndarray, f: np.ndarray, rest: np.ndarray, level: float) -> t
     if weight:
         middle += weight * rest.mean()
         variance += weight**2 * rest.var(ddof=1) / len(rest)
-    reach = float(t.ppf((1 + level) / 2, len(y) - 1) * np.sqrt(variance))
+    reach = float(stdtrit(len(y) - 1, (1 + level) / 2) * np.sqrt(variance))
     return max(0.0, float(middle) - reach), min(1.0, float(middle) + reach)
 
 

@@ -17,8 +17,6 @@ from itertools import pairwise
 from typing import Annotated, Literal
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from heldout.analyses.outcomes.tests import FOUND, Line, Margins, PairTests, line_of
 from heldout.options import Opt
@@ -112,6 +110,9 @@ def _circles(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     if not edges:
         return list(range(count))
     rows, columns = zip(*edges, strict=True)
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - slow to load
+
     graph = csr_array((np.ones(len(edges), np.int8), (rows, columns)), shape=(count, count))
     labels: list[int] = connected_components(graph, directed=True, connection="strong")[1].tolist()
     return labels

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from scipy.stats import binomtest
 
 from heldout.answers.table import Cell, Column, Table
 from heldout.charts.axes import Tick
@@ -162,6 +161,8 @@ def count_category(
     first = known if category == "A" else other
     p = low = high = None
     if known + other:
+        from scipy.stats import binomtest  # noqa: PLC0415 - slow to load
+
         test = binomtest(first, known + other)
         interval = test.proportion_ci(level, "exact")
         p, low, high = float(test.pvalue), float(interval.low), float(interval.high)
