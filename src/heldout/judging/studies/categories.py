@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-
 from heldout.answers.table import Cell, Column, Table
 from heldout.charts.axes import Tick
 from heldout.charts.labels import Label
