@@ -150,8 +150,10 @@ def test_columns_for_information_say_so_on_the_page_and_in_its_files() -> None:
         "The official score. A mean over the judged queries in the deciding part of eval",
         "A mean over the judged queries in the feedback part of eval",
         "Every score on this part is published. It does not affect the ranking.",
-        "With noise of 10 standard errors, a check that the run works. It does not affect the "
-        "ranking.",
+        (
+            "With noise of 10 standard errors, a check that the run works. It does not affect the "
+            "ranking."
+        ),
         "By RR@10 on eval, deciding part, rounded",
         "A secret 25% of the queries of eval are for feedback",
         "Every score in check is published with noise of 10 standard errors",

@@ -126,6 +126,9 @@ class Manifest(Identity, frozen=True, kw_only=True):
 _FIELDS = msgspec.structs.fields(Manifest)
 _KNOWN = (*(field.encode_name for field in _FIELDS), "date")
 _TEXTS = tuple(field.encode_name for field in _FIELDS if field.type is str)
+LINKS = ("paper", "code")
+"""The fields of an identity that are addresses."""
+
 _NEEDED = ("team", "model_description", "type")
 
 
@@ -293,7 +296,7 @@ def _is_invisible(character: str) -> bool:
 
 
 def _check_links(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    for name in ("paper", "code"):
+    for name in LINKS:
         value = fields.get(name, "")
         if isinstance(value, str) and value and not is_link(value):
             bare = value.split("://")[-1]

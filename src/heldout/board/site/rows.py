@@ -4,11 +4,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from heldout.board.log.manifest import Identity
+from heldout.board.log.manifest import LINKS, Efficiency, Identity
 from heldout.board.log.measured import Measured
 from heldout.board.rules.parts import say_part
 from heldout.board.rules.spec import BoardSpec, View
@@ -25,6 +26,7 @@ ANONYMOUS = "Anonymous"
 _PIECE = re.compile(r"[(]?[^(,]+,?|[(,]")
 
 _MOST = 120  # characters of a name in a table or a sentence
+_Texts = TypeVar("_Texts", Identity, Efficiency)
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?", re.ASCII)
 
 STARS: Mapping[bool | None, str] = {True: "significant", False: "noise", None: ""}
@@ -302,19 +304,16 @@ def name_system(row: Row) -> str:
 
 
 def _clean_identity(who: Identity) -> Identity:
-    stated = who.efficiency
-    if stated is not None:
-        stated = msgspec.structs.replace(stated, hardware=clean(stated.hardware))
-    return msgspec.structs.replace(
-        who,
-        team=clean(who.team),
-        institution=clean(who.institution),
-        description=clean(who.description),
-        paper=safe_link(who.paper),
-        code=safe_link(who.code),
-        training_data=clean(who.training_data),
-        efficiency=stated,
-    )
+    """Every text of it, whatever fields there are: a link or words."""
+    stated = None if who.efficiency is None else _clean_texts(who.efficiency)
+    return msgspec.structs.replace(_clean_texts(who), efficiency=stated)
+
+
+def _clean_texts(fields: _Texts) -> _Texts:
+    values = {name: getattr(fields, name) for name in fields.__struct_fields__}
+    texts = {name: text for name, text in values.items() if isinstance(text, str)}
+    cleaned = {n: safe_link(text) if n in LINKS else clean(text) for n, text in texts.items()}
+    return msgspec.structs.replace(fields, **cleaned)
 
 
 def _cut_identity(who: Identity) -> Identity:
