@@ -147,10 +147,10 @@ def test_the_picture_has_each_tau_and_puts_the_most_alike_first() -> None:
     found = compare_rankings(
         table({"odd": [3, 1, 2, 4], "x": [1, 2, 3, 4], "y": [1, 2, 3, 4], "flat": [1, 1, 1, 1]})
     )
-    drawn = draw(transfer_charts.spec(found))
+    drawn = draw(transfer_charts.transfer_spec(found))
     texts = re.findall(r">([^<>]+)</text>", drawn)
 
     assert {"x · 1", "y · 2", "odd · 3", "flat · 4", "1.00", ".33", "-"} <= set(texts)
     assert texts.count("-") == 3
     assert "y, x: 1.00" in drawn
-    assert "4 collections" in transfer_charts.title(found)
+    assert "4 collections" in transfer_charts.transfer_title(found)

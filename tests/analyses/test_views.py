@@ -14,7 +14,7 @@ from simulated_boards import board_of, entries_of, view_of
 
 from heldout.analyses.stability import bootstrap_stability
 from heldout.analyses.views.views import View, Views, bootstrap_views
-from heldout.analyses.views.words import facts, spec_of_view_charts
+from heldout.analyses.views.words import facts, view_spec
 from heldout.charts.svg import draw
 from heldout.cli.analyses.score_source import Source, load_measures
 from heldout.cli.analysing import analyse
@@ -154,7 +154,7 @@ def test_bad_input_is_told() -> None:
 
 def test_the_picture_has_a_row_for_each_run_on_each_view() -> None:
     found = compare(scores(1), scores(2), named=["a", "f"])
-    drawn = draw(spec_of_view_charts(found))
+    drawn = draw(view_spec(found))
     assert drawn.count(">v0<") == drawn.count(">v1<") == 2
     assert "f, v0: rank 1 in" in drawn
 
