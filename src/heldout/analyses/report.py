@@ -132,7 +132,7 @@ def _choose(analysis: Analysis[Any, Any], given: Any) -> Any:
 
 def _say_view(view: ViewScores) -> str:
     words = f"{view.title}, {'public' if view.public else 'reserve'}"
-    return words + ", ranks nobody" * view.ranks_nobody
+    return words + ", for information only" * view.for_information
 
 
 def _give_view(source: Source, view: ViewScores, kinds: Kinds | None) -> Scores | ScoresByKind:
