@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from heldout.analyses.analysis import Analysis
+if TYPE_CHECKING:
+    from heldout.analyses.analysis import Analysis
 
 ANALYSES: Mapping[str, str] = {
     "stability": "which ranks a system may have, and has on resampled queries",
@@ -27,7 +28,7 @@ ANALYSES: Mapping[str, str] = {
 _FOLDERS = frozenset(("agreement", "outcomes", "views"))
 
 
-def load_analysis(name: str) -> Analysis[Any, Any]:
+def load_analysis(name: str) -> "Analysis[Any, Any]":
     """The analysis of this name.
 
     Raises:

@@ -6,8 +6,6 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any
 
-import msgspec
-
 from heldout.answers.table import Table
 
 
@@ -40,6 +38,8 @@ def to_document(result: object, *properties: str) -> dict[str, Any]:
     Raises:
         TypeError: it holds what JSON cannot.
     """
+    import msgspec  # noqa: PLC0415 - most calls need no document
+
     fields = msgspec.to_builtins(result, enc_hook=_to_list, str_keys=True)
     more = {
         name: msgspec.to_builtins(getattr(result, name), enc_hook=_to_list, str_keys=True)
