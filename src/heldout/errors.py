@@ -95,6 +95,19 @@ class StoreError(HeldoutError):
     """A board or vault on disk is damaged, locked, missing or not where it should be."""
 
 
+def problem_document(problem: Problem) -> dict[str, object]:
+    """A problem as it stands in JSON output."""
+    return {
+        "code": problem.code,
+        "severity": problem.severity,
+        "path": problem.path,
+        "line": problem.line,
+        "found": problem.found,
+        "expected": problem.expected,
+        "hint": problem.hint,
+    }
+
+
 def plural(count: int, one: str, many: str | None = None) -> str:
     """`1 query`, `1,050 queries`."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -21,6 +21,7 @@ from heldout.board.log.events import format_entry
 from heldout.board.log.submission import Submission
 from heldout.board.organiser import decide
 from heldout.board.organiser.rebuild import rebuild
+from heldout.board.organiser.words import rebuilt_facts
 from heldout.board.rules.changes import format_key
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.scores import ratchet, telling
@@ -28,7 +29,6 @@ from heldout.board.scores.kept import Evidence, read_evidence
 from heldout.board.site.exports import format_csv, format_json
 from heldout.board.standings.standings import make_standings, project
 from heldout.board.store.vault import Vault
-from heldout.cli.board.decisions import rebuilt_facts
 from heldout.errors import InputError, StoreError
 from heldout.files.zipped import write_zip
 from heldout.ids import digest_bytes

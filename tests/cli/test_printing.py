@@ -16,10 +16,9 @@ from heldout.cli.printing import (
     print_json,
     print_problems,
     print_table,
-    problem_json,
     reports_errors,
 )
-from heldout.errors import InputError, Problem, SetupError, plural, printable
+from heldout.errors import InputError, Problem, SetupError, plural, printable, problem_document
 
 REPEATED = Problem(
     code="repeated-document",
@@ -140,7 +139,7 @@ def test_json_has_no_nan() -> None:
 
 
 def test_problem_in_json() -> None:
-    found = problem_json(LINK)
+    found = problem_document(LINK)
     assert (found["code"], found["line"], found["severity"]) == ("not-a-link", None, "error")
 
 

@@ -32,9 +32,9 @@ from heldout.board.site import figures
 from heldout.board.store.arrivals import find_registrations_in_folder
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
-from heldout.cli.printing import problem_json
 from heldout.envelope.bundle import open_metadata, seal_letter, seal_metadata
 from heldout.envelope.keys import public_key, sign
+from heldout.errors import problem_document
 from heldout.ids import SubmissionId, digest_bytes
 
 DAY = "2026-11-02T10:00:00Z"
@@ -149,7 +149,7 @@ def deliver(town: Town, data: bytes, handle: str, *, now: str = NEXT) -> Mapping
     with sitting(town, now=now) as desk:
         (receipt,) = receive_registrations(desk, find_registrations_in_folder(folder))
     file.unlink()
-    problems = [problem_json(problem) for problem in receipt.problems]
+    problems = [problem_document(problem) for problem in receipt.problems]
     return {"kind": receipt.kind, "notes": receipt.notes, "problems": problems}
 
 

@@ -1,7 +1,8 @@
 """Options that many commands share: the moment, the vault, the board that one stands in."""
 
 import functools
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,10 +13,11 @@ import click
 from click.core import ParameterSource
 
 from heldout.charts.svg import check_extra
-from heldout.cli.printing import messages, print_facts, reports_errors
-from heldout.errors import StoreError, printable
+from heldout.cli.printing import TERMINAL, answers, messages, print_facts, reports_errors
+from heldout.errors import StoreError, plural, printable
 
 if TYPE_CHECKING:
+    from heldout.board.organiser.answer import ForgeAccess
     from heldout.board.scores.commitments import RuleChange
     from heldout.board.scores.session import Desk
     from heldout.board.store.repository import Repository
@@ -52,7 +54,7 @@ def now_option(function: Function) -> Function:
         type=_moment,
         default=lambda: _clock().isoformat(),
         metavar="ISO8601",
-        help="Use this time (UTC) for the clock's.",
+        help="Pretend that it is this time (UTC).",
     )(function)
 
 
@@ -276,3 +278,60 @@ def not_pushed(branch: str, error: StoreError) -> StoreError:
         "a pull request: git remote rename origin upstream, git remote add origin YOUR-FORK, then "
         "call this again (docs/forge.md)"
     )
+
+
+def print_next(repository: "Repository", commands: Sequence[str]) -> None:
+    """The commands to call next, and what is committed but not pushed yet."""
+    lines = [*commands]
+    unpushed = repository.git.unpushed() if repository.git.is_repository() else 0
+    if unpushed:
+        lines.append(f"not yet public: {plural(unpushed, 'commit')}; git push")
+    heads = ["next", *[""] * len(lines)]
+    if lines:
+        print_facts(answers(), [("", ""), *zip(heads, lines, strict=False)])
+
+
+def confirm(text: str, question: str) -> None:
+    """Say what cannot be taken back, and ask whether to go on."""
+    click.echo(text, err=True)
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort:  # no terminal, or the input ended
+        agreed = False
+        click.echo(err=True)
+    if not agreed:
+        click.echo("nothing was done; --yes skips the question", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def reach_forge() -> "ForgeAccess":
+    """How this machine reaches the board's forge: the token of the environment, and questions."""
+    from heldout.board.organiser.answer import ForgeAccess  # noqa: PLC0415 - heavy
+
+    return ForgeAccess(environ=os.environ, agree=_may_send_token, progress=TERMINAL)
+
+
+def _may_send_token(host: str) -> bool:
+    from heldout.board.store.forges.rest import TOKEN  # noqa: PLC0415 - heavy
+
+    try:
+        return click.confirm(f"Send {TOKEN} to {host}, now and from now on?", err=True)
+    except click.Abort:  # no terminal, or the input ended
+        click.echo(err=True)
+        return False
+
+
+def keep_token_host(desk: "Desk", address: str) -> None:
+    """Remember that the token is for the forge of the board's rules, as the organiser names it.
+
+    Raises:
+        BadParameter: the rules name another forge, or none that is asked over HTTP.
+    """
+    forge = desk.spec().forge
+    host = forge.host if forge is not None and forge.hosted else ""
+    if address.rstrip("/").lower() != host:
+        names = f"names {host}" if host else "names none that is asked over HTTP"
+        raise click.BadParameter(
+            f"{address!r}: [forge] of board.toml {names}", param_hint="--token-host"
+        )
+    desk.vault.keep_token_host(host)

@@ -21,10 +21,9 @@ from heldout.cli.printing import (
     print_notes,
     print_problems,
     print_table,
-    problem_json,
     reports_errors,
 )
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, Problem, plural, problem_document
 from heldout.ids import find_near
 from heldout.scoring.evaluate import Evaluation, KindScores, MeasureScores, score_kinds
 from heldout.scoring.many import collect_notes
@@ -294,7 +293,7 @@ def _print_json(
         {
             "runs": runs,
             "failed": [
-                {"path": run.path, "problems": [problem_json(p) for p in run.problems]}
+                {"path": run.path, "problems": [problem_document(p) for p in run.problems]}
                 for run in failed
             ],
         }
@@ -315,7 +314,7 @@ def _run_json(run: Scored, *, per_query: bool) -> dict[str, object]:
         "why": {name: score.why for name, score in scores.items() if score.mean is None},
         "n": {name: score.n for name, score in scores.items()},
         "without_relevant": {name: score.without_relevant for name, score in scores.items()},
-        "notes": [problem_json(problem) for problem in run.notes],
+        "notes": [problem_document(problem) for problem in run.notes],
     }
     if per_query:
         value["per_query"] = {
@@ -404,7 +403,7 @@ def _failed_json(run: str, error: InputError) -> dict[str, object]:
     return {
         "path": run,
         "ok": False,
-        "problems": [problem_json(problem) for problem in error.problems],
+        "problems": [problem_document(problem) for problem in error.problems],
         "counts": dict(error.counts),
     }
 
@@ -417,7 +416,7 @@ def _scan_json(scan: Scan) -> dict[str, object]:
         "form": scan.form,
         "queries": scan.facts.queries,
         "documents": scan.facts.documents,
-        "problems": [problem_json(problem) for problem in scan.problems],
+        "problems": [problem_document(problem) for problem in scan.problems],
         "counts": dict(scan.counts),
     }
 

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, Protocol, TextIO, TypeVar
@@ -28,7 +27,6 @@ from heldout.errors import (
     OptionError,
     Problem,
     Severity,
-    plural,
     printable,
 )
 from heldout.options import Opt, Seed
@@ -249,15 +247,6 @@ def count_errors(problems: Sequence[Problem], counts: Mapping[str, int]) -> int:
     return sum(counts.get(code, count) for code, count in shown.items() if code not in notes)
 
 
-def ago(span: timedelta) -> str:
-    """A span of time as a person says it: `3 hours`, `2 days`."""
-    hours = int(span.total_seconds() // 3600)
-    day = 24
-    if hours >= 2 * day:
-        return plural(hours // day, "day")
-    return plural(hours, "hour") if hours else plural(int(span.total_seconds() // 60), "minute")
-
-
 def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
     """Lines of `name      what there is to say`; an empty name goes on with the one above."""
     for name, text in facts:
@@ -376,19 +365,6 @@ def print_json(value: Any) -> None:
     import json  # noqa: PLC0415 - most calls print tables
 
     click.echo(json.dumps(value, indent=2, allow_nan=False))
-
-
-def problem_json(problem: Problem) -> dict[str, object]:
-    """A problem as it stands in JSON output."""
-    return {
-        "code": problem.code,
-        "severity": problem.severity,
-        "path": problem.path,
-        "line": problem.line,
-        "found": problem.found,
-        "expected": problem.expected,
-        "hint": problem.hint,
-    }
 
 
 def fail(error: HeldoutError, *, status: int = 2) -> NoReturn:

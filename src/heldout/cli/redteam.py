@@ -1,9 +1,8 @@
 """`heldout redteam`: attackers against a board's release rule, before it opens."""
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from itertools import combinations
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
@@ -12,20 +11,17 @@ import numpy as np
 
 from heldout.board.rules.release import ReleaseRule
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.scores.kept import read_scores
-from heldout.board.standings.standings import FEWEST_DIFFERENT
-from heldout.board.store.repository import Repository, find_board
-from heldout.board.store.vault import Vault
+from heldout.board.store.repository import find_board
 from heldout.charts.svg import need
 from heldout.cli.context import reports_disk
 from heldout.cli.files import json_option, order_option
 from heldout.cli.printing import answers, number, print_facts, print_json, print_table, progress
-from heldout.errors import InputError, Problem, SetupError, plural, printable
+from heldout.errors import InputError, Problem, plural, printable
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import COMPARED, NamedRule, own_rule, parse_rule
 from heldout.redteam.game import PLANTED, Baseline, Plan, Weak
 from heldout.redteam.honest import HonestLine, play_honest
-from heldout.redteam.releases import Exchange, Scores, exchange
+from heldout.redteam.releases import Scores
 from heldout.redteam.report import (
     OWN,
     Case,
@@ -35,255 +31,9 @@ from heldout.redteam.report import (
     play_cases,
     play_worst_again,
 )
-from heldout.scoring.evaluate import prepare
-from heldout.scoring.run_files import run_name
-from heldout.scoring.score import Failed, Scored, Work, score_run
-from heldout.scoring.spec import Measure, parse_measure
+from heldout.redteam.systems import Source, Systems, draw, find_systems, units_apart
 from heldout.trec.accelerators import find_accelerators
-from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.ranking import Order
-from heldout.trec.reading.sources import open_input
-
-# Two systems with their scores per query: from run files, or from a board's vault.
-
-_DRAW = 0
-"""Spawn key of the draw of queries; those of the games have two numbers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Systems:
-    """Two systems on the same queries.
-
-    Attributes:
-        names: theirs.
-        pair: their scores.
-        measure: of what.
-        baselines: name -> scores of the board's baselines, where they are known.
-    """
-
-    names: tuple[str, str]
-    pair: Exchange
-    measure: str
-    baselines: Mapping[str, Scores] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """Where two systems come from; what is `None` is taken from the board.
-
-    Attributes:
-        repository: the board, `None` for none.
-        spec: its rules, `None` likewise.
-        vault: the board's vault, for its scores.
-        runs: two run files, `None` for two systems of the vault.
-        baselines: run files of baselines; none, those of the vault.
-        qrels: file of the judgments; by default those of the first set with open labels.
-        measure: name of the measure; by default that of the primary view.
-        order: how documents are ordered.
-    """
-
-    repository: Repository | None = None
-    spec: BoardSpec | None = None
-    vault: Path | None = None
-    runs: tuple[str, str] | None = None
-    baselines: tuple[str, ...] = ()
-    qrels: str | None = None
-    measure: str | None = None
-    order: Order | None = None
-
-
-def find_systems(source: Source) -> Systems:
-    """Two systems: the runs that are named, else some that the vault has dev scores of.
-
-    Raises:
-        click.UsageError: something is not named.
-        InputError: a file has errors, or the systems never differ.
-        SetupError: the board has no open labels, or the vault no dev scores.
-    """
-    measure = _choose_measure(source)
-    if source.runs is None:
-        if source.baselines:
-            raise click.UsageError("--baseline goes with --runs A B, scored by the same judgments")
-        return _find_scored(source, measure)
-    files = (*source.runs, *source.baselines)
-    a, b, *rows = _score_runs(files, _read_qrels(source), measure, _choose_order(source))
-    baselines = dict(zip(map(run_name, source.baselines), rows, strict=True))
-    names = _names(*source.runs)
-    return Systems(names=names, pair=_pair(a, b), measure=str(measure), baselines=baselines)
-
-
-def draw(systems: Systems, queries: int, *, seed: int) -> Systems:
-    """The same systems on queries drawn at random, with replacement if there are fewer.
-
-    Raises:
-        InputError: they do not differ on any of those.
-    """
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_DRAW,)))
-    known = systems.pair.queries
-    chosen = rng.choice(known, queries, replace=queries > known)
-    try:
-        pair = exchange(systems.pair.a[chosen], systems.pair.b[chosen])
-    except ValueError:
-        raise InputError(_equal(f"on any of the {queries:,} queries drawn")) from None
-    baselines = {name: scores[chosen] for name, scores in systems.baselines.items()}
-    return replace(systems, pair=pair, baselines=baselines)
-
-
-def _choose_measure(source: Source) -> Measure:
-    name = source.measure
-    if name is None and source.spec is not None:
-        name = source.spec.view(source.spec.primary).measure
-    if name is None:
-        raise click.UsageError("which measure? for example -m RR@10")
-    measure = parse_measure(name, path="-m")
-    if measure.kind.better != "higher":
-        raise InputError(
-            Problem(
-                code="redteam-measure",
-                path="-m",
-                found=f"{measure}, where lower is better",
-                expected="a measure where higher is better",
-            )
-        )
-    return measure
-
-
-def _choose_order(source: Source) -> Order | None:
-    if source.order is None and source.spec is not None:
-        return source.spec.runs.order
-    return source.order
-
-
-def _read_qrels(source: Source) -> Qrels:
-    if source.qrels is not None:
-        with open_input(Path(source.qrels)) as file:
-            return read_qrels(file, path=source.qrels)
-    if source.spec is None or source.repository is None:
-        raise click.UsageError("which judgments? --qrels Q, or --board DIR")
-    return source.repository.qrels(source.spec.sets[_dev_set(source.spec)].qrels or "")
-
-
-def _dev_set(spec: BoardSpec) -> str:
-    """The first query set whose labels are in the open."""
-    found = next((name for name, files in spec.sets.items() if not files.held_out), None)
-    if found is None:
-        raise SetupError("the board has no labels in the open; name others: --qrels Q --runs A B")
-    return found
-
-
-def _score_runs(
-    runs: Sequence[str], qrels: Qrels, measure: Measure, order: Order | None
-) -> list[Scores]:
-    work = Work(
-        qrels=qrels,
-        judged=prepare(qrels.judgments, [measure]),
-        order=order,
-        accelerators=find_accelerators(os.environ),
-    )
-    outcomes = [score_run(work, path) for path in runs]
-    problems = [p for outcome in outcomes if isinstance(outcome, Failed) for p in outcome.problems]
-    if problems:
-        raise InputError(problems)
-    return [o.evaluation.scores[measure].values for o in outcomes if isinstance(o, Scored)]
-
-
-def _names(a: str, b: str) -> tuple[str, str]:
-    """Names of two run files, paths where names are the same."""
-    names = run_name(a), run_name(b)
-    return (a, b) if names[0] == names[1] else names
-
-
-def _find_scored(source: Source, measure: Measure) -> Systems:
-    """Two systems that differ least, in units of u: baselines, else published entries too.
-
-    Of a single system the other is the same one with its scores in another order of the queries.
-    """
-    if source.spec is None or source.repository is None or source.vault is None:
-        raise click.UsageError("which two systems? --runs A B, or a board and its --vault")
-    root = source.repository.root
-    vault = Vault.open(source.vault.absolute(), board=root, read_only=True)
-    every = _dev_scores(vault, source.spec, measure)
-    baselines = {name: every[name] for name, s in vault.history().submissions.items() if s.baseline}
-    pair = _nearest(baselines) or _nearest(every)
-    if pair is not None:
-        queries = sorted(every[pair.names[0]].keys() & every[pair.names[1]].keys())
-        return replace(pair, measure=str(measure), baselines=_rows(baselines, queries))
-    for name, scores in every.items():
-        values = np.array(list(scores.values()))
-        shuffled = np.random.default_rng(0).permutation(values)
-        if (values != shuffled).any():
-            names = (name, f"{name}, its scores in another order of the queries")
-            return Systems(names=names, pair=_pair(values, shuffled), measure=str(measure))
-    raise SetupError(
-        "the vault has no dev scores of a baseline or a published entry; name two runs: "
-        "--runs A B, or add a baseline: heldout board baseline"
-    )
-
-
-def _rows(found: Mapping[str, Mapping[str, float]], queries: Sequence[str]) -> Mapping[str, Scores]:
-    """The scores of those that have one for every query."""
-    return {
-        name: np.array([scores[query] for query in queries])
-        for name, scores in found.items()
-        if scores.keys() >= set(queries)
-    }
-
-
-def _nearest(found: Mapping[str, Mapping[str, float]]) -> Systems | None:
-    """The two that differ least by u, near copies last; `None` where no two differ."""
-    made: list[tuple[bool, Systems]] = []
-    for one, other in combinations(found, 2):
-        queries = sorted(found[one].keys() & found[other].keys())
-        a, b = (np.array([found[name][query] for query in queries]) for name in (one, other))
-        if different := int((a != b).sum()):
-            systems = Systems(names=(one, other), pair=_pair(a, b), measure="")
-            made.append((different < FEWEST_DIFFERENT, systems))
-    made.sort(key=lambda one: (one[0], units_apart(one[1].pair)))
-    return made[0][1] if made else None
-
-
-def units_apart(pair: Exchange) -> float:
-    """How far the means of two systems lie apart, in units of u."""
-    return abs(float(pair.a.mean()) - float(pair.b.mean())) / pair.unit
-
-
-def _dev_scores(vault: Vault, spec: BoardSpec, measure: Measure) -> dict[str, dict[str, float]]:
-    """Published entry or baseline -> dev query -> score by this measure."""
-    dev = _dev_set(spec)
-    views = [
-        view.name
-        for view in spec.views
-        if view.set == dev
-        and parse_measure(view.measure) == measure
-        and view.labels is None
-        and not view.files
-    ]
-    found: dict[str, dict[str, float]] = {}
-    for submission in vault.history().submissions.values():
-        taken = submission.status == "published"
-        scores = read_scores(vault, submission.id) if taken else None
-        known = {} if scores is None else scores.views
-        for name in [name for name in views if name in known][:1]:
-            per_query = known[name].per_query
-            found[submission.id] = {q: s for q, s in per_query.items() if s is not None}
-    return found
-
-
-def _pair(a: Scores, b: Scores) -> Exchange:
-    try:
-        return exchange(a, b)
-    except ValueError:
-        raise InputError(_equal("on any query")) from None
-
-
-def _equal(where: str) -> Problem:
-    return Problem(
-        code="redteam-runs",
-        path="--runs",
-        found=f"two systems whose scores do not differ {where}",
-        expected="two systems that differ",
-    )
-
 
 _DECIMALS = 3
 _FEWEST = 3
@@ -489,6 +239,7 @@ def redteam(
             qrels=qrels,
             measure=measure,
             order=order,
+            accelerators=find_accelerators(os.environ),
         )
     )
     systems = systems if queries is None else draw(systems, queries, seed=seed)

@@ -4,19 +4,27 @@ The comment has what the page and the public log have at this moment, and no mor
 called again after a crash, or for a submission that was answered before: nothing is said twice.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
 from heldout.board.log.events import Entry
+from heldout.board.organiser.review import Review
 from heldout.board.policy.checks import Finding
 from heldout.board.rules.parts import say_part
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.session import Desk
 from heldout.board.standings.seasons import current_standings
 from heldout.board.standings.standings import Row, project
+from heldout.board.store.arrivals import Arrival
 from heldout.board.store.forges.comments import Comment, CommentKind, ScoreLine, format_comment
+from heldout.board.store.forges.local import Surroundings, new_client, open_forge
 from heldout.board.store.forges.protocol import Forge, Handle, Outcome
+from heldout.board.store.forges.rest import read_token
+from heldout.errors import HeldoutError
 from heldout.ids import Digest
+from heldout.progress import SILENT, Progress
 
 _TOLD: Mapping[str, CommentKind] = {
     "received": "received",
@@ -38,6 +46,131 @@ _OF_ITS_OWN = frozenset(
     )
 )
 """Rules whose evidence is of the submission alone: that of others may name who is hidden."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgeAccess:
+    """How the board's forge is reached. What fails there is noted, and changes nothing else.
+
+    Attributes:
+        environ: has the token, where there is one.
+        clock: seconds, as `time.time`.
+        sleep: waits, as `time.sleep`.
+        agree: asked once whether the token may be sent to this host.
+        progress: is told what failed.
+    """
+
+    environ: Mapping[str, str] = field(default_factory=dict)
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+    agree: Callable[[str], bool] = lambda _: False
+    progress: Progress = SILENT
+
+    @contextmanager
+    def open(self, desk: Desk) -> Iterator[Forge | None]:
+        """The board's forge; `None` where it has none, or nothing was committed yet."""
+        spec, git = desk.spec(), desk.repository.git
+        head = git.head() if git.is_repository() else None
+        if spec.forge is None or head is None:
+            yield None
+            return
+        hosted, vault = spec.forge.hosted, desk.vault
+        asks = hosted and bool(read_token(self.environ)) and not vault.token_host()
+        if asks and self.agree(spec.forge.host):
+            vault.keep_token_host(spec.forge.host)
+        with new_client() as client:
+            world = Surroundings(
+                client=client,
+                environ=self.environ,
+                clock=self.clock,
+                sleep=self.sleep,
+                token_host=vault.token_host(),
+            )
+            yield open_forge(spec.forge, git, spec.envelope, main=head, world=world)
+
+
+def fetch_requests(desk: Desk, access: ForgeAccess) -> tuple[Arrival, ...] | None:
+    """What is open on the board's forge.
+
+    Returns:
+        `None` where it did not answer: nobody knows then what waits there.
+    """
+    try:
+        with access.open(desk) as forge:
+            return () if forge is None else forge.fetch()
+    except HeldoutError as error:
+        access.progress.note("note", f"the forge did not answer: {error}")
+        return None
+
+
+def answer_all(
+    desk: Desk, access: ForgeAccess, ids: Sequence[str], reviews: Mapping[str, Review]
+) -> None:
+    """Answer submissions on the forge; nothing is said twice.
+
+    Where the forge fails, the events stand, and the next call answers what is missing.
+
+    Args:
+        desk: its lock is held.
+        access: to the forge.
+        ids: the submissions.
+        reviews: of some of them, for what the comment says of the runs.
+    """
+
+    def answer_one(forge: Forge, name: str) -> None:
+        found = reviews.get(name)
+        answer(
+            desk,
+            forge,
+            name,
+            findings=() if found is None else found.findings,
+            facts={} if found is None else _count_runs(found),
+        )
+
+    _answer_each(desk, access, ids, answer_one)
+
+
+def answer_registrations(desk: Desk, access: ForgeAccess, sources: Mapping[str, str]) -> None:
+    """Answer teams on the forge that they are registered; nothing is said twice.
+
+    Args:
+        desk: its lock is held.
+        access: to the forge.
+        sources: team -> where its registration came from.
+    """
+    _answer_each(
+        desk,
+        access,
+        tuple(sources),
+        lambda forge, team: answer_registration(desk, forge, team, source=sources[team]),
+    )
+
+
+def _answer_each(
+    desk: Desk, access: ForgeAccess, names: Sequence[str], act: Callable[[Forge, str], object]
+) -> None:
+    """Answer each by itself: one that fails is a note, and the others go on."""
+    if not names:
+        return
+    note = access.progress.note
+    try:
+        with access.open(desk) as forge:
+            for name in names:
+                if forge is None:
+                    return
+                try:
+                    act(forge, name)
+                except HeldoutError as error:
+                    note("note", f"{name} was not answered on the forge: {error}")
+    except HeldoutError as error:
+        note("note", f"nothing was answered on the forge: {error}")
+
+
+def _count_runs(found: Review) -> dict[str, dict[str, int]]:
+    return {
+        name: {"queries answered": run.queries, "documents": run.documents}
+        for name, run in found.scores.runs.items()
+    }
 
 
 def answer(

@@ -537,3 +537,11 @@ def rules_told_by(history: History, submission: Submission, named: Collection[st
     rules = parse_spec(history.rules_at(submission.received).encode())
     later = parse_spec(history.rules[-1][1].encode())
     return add_label_views(rules.on(submission.received.date()), later, named=named)
+
+
+def difference_facts(differences: Iterable[Difference]) -> list[tuple[str, str]]:
+    """That board.toml of a clone is not what the log has, and that the log counts."""
+    counts = "board.toml here is not what the board's log has, and the log counts; ask the "
+    counts += "organisers"
+    lines = [("", str(one)) for one in differences]
+    return [("warning", counts), *lines] if lines else []

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from heldout.board.log.events import SCHEMA
 from heldout.board.log.history import hides_tie, list_renamed
@@ -344,3 +344,47 @@ def _told(
         )
     told = Told(text=bar.scores[view.name], values=score_vector(before.per_query, n=before.n))
     return told, keep_evidence(desk.vault, make_evidence(bar.id, view, kept))
+
+
+class _Released(Protocol):
+    """An entry of the log, or a row of the standings."""
+
+    @property
+    def scores(self) -> Mapping[str, str]: ...
+    @property
+    def spreads(self) -> Mapping[str, str]: ...
+    @property
+    def seeds(self) -> int: ...
+
+
+def describe_released(entry: _Released, view: str, spec: BoardSpec) -> str:
+    """A score as it was released: `0.412`, `0.412 ± 0.004, 3 seeds`, `0.412, for information only`.
+
+    Args:
+        entry: has a score there.
+        view: name of the view.
+        spec: the board's rules; a view that they have no more is a plain one.
+    """
+    said = _with_spread(entry.scores[view], entry.spreads.get(view, ""), entry.seeds)
+    named = next((one for one in spec.views if one.name == view), None)
+    if named is None or not named.for_information:
+        return said
+    return (
+        f"{said}, with noise, for information only"
+        if named.noise is not None
+        else f"{said}, for information only"
+    )
+
+
+def describe_true(score: ViewScore, *, decimals: int) -> str:
+    """A true score, with as many digits as are released."""
+    spread = release_spread(score.seeds, decimals=decimals) if score.seeds else ""
+    return _with_spread(_format(score.mean, decimals), spread, len(score.seeds))
+
+
+def _with_spread(score: str, spread: str, seeds: int) -> str:
+    return f"{score} ± {spread}, {seeds} seeds" if spread else score
+
+
+def _format(value: float | None, decimals: int) -> str:
+    return "-" if value is None else f"{value:.{decimals}f}"

@@ -16,10 +16,10 @@ from heldout.board.participant.draft import check_embargo, draft_id
 from heldout.board.participant.draft import draft as make_draft
 from heldout.board.participant.team import require_registration
 from heldout.board.policy.checks import QuotaState
-from heldout.board.rules.changes import Difference
+from heldout.board.rules.changes import difference_facts
+from heldout.board.scores.telling import describe_true
 from heldout.board.store.arrivals import Arrival, find_registration, find_request
 from heldout.board.store.repository import Repository
-from heldout.cli.board.scores import say_true
 from heldout.cli.context import Place, in_clone
 from heldout.cli.printing import (
     answers,
@@ -28,10 +28,9 @@ from heldout.cli.printing import (
     print_facts,
     print_json,
     print_problems,
-    problem_json,
     reports_errors,
 )
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, Problem, plural, problem_document
 from heldout.ids import parse_submission_id, run_name, submission_date
 
 # `heldout check --form`: the form of a pull request, for the workflow that a forge runs.
@@ -48,7 +47,7 @@ def check_form(place: Place, base: str, head: str) -> None:
     name, team, problems = _look(place.board(), base, head)
     ok = not problems and bool(name or team)
     if place.as_json:
-        rows = [problem_json(problem) for problem in problems]
+        rows = [problem_document(problem) for problem in problems]
         print_json({"id": name, "team": team, "ok": ok, "problems": rows})
     elif ok:
         print_facts(answers(), [("form", f"{name or team}: nothing wrong; contents are sealed")])
@@ -186,7 +185,7 @@ def print_check(found: Check, repository: Repository, place: Place) -> None:
     for name, scan in found.scans.items():
         size = f"{plural(scan.facts.queries, 'query', 'queries')} × {scan.facts.max_depth or 0}"
         scores = [
-            f"{view.measure} {say_true(found.scores[view.name], decimals=spec.decimals)}"
+            f"{view.measure} {describe_true(found.scores[view.name], decimals=spec.decimals)}"
             for view in spec.views
             if view.set == name and view.name in found.scores
         ]
@@ -215,14 +214,6 @@ def print_check(found: Check, repository: Repository, place: Place) -> None:
         answers().print(f"\n{last}")
 
 
-def difference_facts(differences: Iterable[Difference]) -> list[tuple[str, str]]:
-    """That board.toml of a clone is not what the log has, and that the log counts."""
-    counts = "board.toml here is not what the board's log has, and the log counts; ask the "
-    counts += "organisers"
-    lines = [("", str(one)) for one in differences]
-    return [("warning", counts), *lines] if lines else []
-
-
 def print_seen(found: Check) -> None:
     """What an embargo hides, and what it cannot hide."""
     print_facts(answers(), [("hidden", what) for what in found.hidden])
@@ -237,9 +228,9 @@ def check_json(found: Check) -> dict[str, Any]:
         "scores": {name: score.mean for name, score in found.scores.items()},
         "seeds": {name: list(score.seeds) for name, score in found.scores.items()},
         "problems": [
-            problem_json(problem) for scan in found.scans.values() for problem in scan.problems
+            problem_document(problem) for scan in found.scans.values() for problem in scan.problems
         ]
-        + [problem_json(problem) for problem in (*found.files, *found.metadata)],
+        + [problem_document(problem) for problem in (*found.files, *found.metadata)],
         "findings": [
             {"rule": f.rule, "severity": f.severity, "evidence": f.evidence} for f in found.findings
         ],

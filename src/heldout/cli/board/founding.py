@@ -18,6 +18,7 @@ from heldout.board.old_boards.taking_over import Source, TakenOver, differing_tr
 from heldout.board.organiser.decide import add_baseline
 from heldout.board.organiser.found import GivenSet, choose_order, found_board, is_founded
 from heldout.board.organiser.rebuild import catch_up
+from heldout.board.organiser.words import rebuilt_facts, released_fact
 from heldout.board.rules.changes import FIXED_BY_SCORES
 from heldout.board.rules.spec import ForgeSpec, parse_forge
 from heldout.board.rules.template import PRICES, SPLIT_ABOVE, NewBoard, Stake
@@ -43,9 +44,16 @@ from heldout.board.scores.published_numbers import (
 )
 from heldout.board.scores.sets import load_sets
 from heldout.board.store.vault import Vault
-from heldout.cli.board.decisions import print_next, rebuilt_facts, released_fact
 from heldout.cli.board.drafting import read_runs
-from heldout.cli.context import Place, at_board, json_option, now_option, reports_disk, with_vault
+from heldout.cli.context import (
+    Place,
+    at_board,
+    json_option,
+    now_option,
+    print_next,
+    reports_disk,
+    with_vault,
+)
 from heldout.cli.printing import (
     TERMINAL,
     answers,

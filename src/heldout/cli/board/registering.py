@@ -1,6 +1,5 @@
 """Registration of teams: `register` for a participant, `board teams` and `board revoke`."""
 
-from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from heldout.board.log.history import read_history
 from heldout.board.log.registration import LONGEST_NAME, Agreement, Team
 from heldout.board.organiser.rebuild import catch_up
 from heldout.board.organiser.registration import revoke as revoke_team
+from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
 from heldout.board.participant.checks import rules_to_seal_by
 from heldout.board.participant.send import main_commit
 from heldout.board.participant.team import (
@@ -21,15 +21,7 @@ from heldout.board.participant.team import (
 )
 from heldout.board.participant.team import register as register_team
 from heldout.board.policy.registered import revoked_before
-from heldout.board.scores.session import Desk
-from heldout.board.store.arrivals import (
-    Arrival,
-    find_merged_registrations,
-    find_registrations_in_folder,
-    find_registrations_in_git,
-)
-from heldout.cli.board.decisions import print_next, rebuilt_facts, rebuilt_json
-from heldout.cli.context import Place, at_board, in_clone, not_pushed
+from heldout.cli.context import Place, at_board, in_clone, not_pushed, print_next
 from heldout.cli.options import why_option
 from heldout.cli.printing import answers, fail, print_facts, print_json
 from heldout.errors import InputError, StoreError, plural, printable
@@ -133,41 +125,11 @@ def revoke(*, team: str, why: str, place: Place) -> None:
         event = revoke_team(desk, team, why=why)
         rebuilt = catch_up(desk, news=event is not None)
         if place.as_json:
-            print_json({"team": team, "event": event, **rebuilt_json(rebuilt)})
+            print_json({"team": team, "event": event, **rebuilt_document(rebuilt)})
             return
         told = "   (done before)" if event is None else f", event {event}"
         print_facts(answers(), [("revoked", f"{team}{told}"), *rebuilt_facts(rebuilt)])
         print_next(desk.repository, [])
-
-
-def find_registrations(
-    desk: Desk, folders: Sequence[Path], requests: Container[str]
-) -> tuple[list[Arrival], frozenset[str]]:
-    """Registrations that wait, and the branches and requests that bring nothing else.
-
-    None where the board has no registration.
-
-    Args:
-        desk: its lock is held; its remotes were asked.
-        folders: where files were left.
-        requests: `pull request N` of those that are open.
-    """
-    git = desk.repository.git
-    head = git.head() if git.is_repository() else None
-    found: list[Arrival] = []
-    if desk.spec().registration is None:
-        return [], frozenset()
-    if head is not None:
-        found += find_registrations_in_git(git, main=head, requests=requests)
-    sources = frozenset(arrival.source for arrival in found)
-    if head is not None:
-        found += find_merged_registrations(git, main=head)
-    forge = desk.spec().forge
-    if forge is not None and forge.kind == "folder":
-        folders = [*folders, git.root / Path(forge.url).expanduser()]
-    for folder in folders:
-        found += find_registrations_in_folder(folder)
-    return found, sources
 
 
 def _consent(agreement: Agreement, *, agreed: bool, as_json: bool) -> None:

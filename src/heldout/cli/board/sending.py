@@ -26,12 +26,13 @@ from heldout.board.participant.send import Packed, deliver, mark_sent, receipt_o
 from heldout.board.participant.send import pack as pack_draft
 from heldout.board.participant.send import submit as submit_draft
 from heldout.board.policy.amending import check_update
+from heldout.board.rules.changes import difference_facts
 from heldout.board.rules.days import one_shot_deadline
 from heldout.board.rules.spec_file import parse_spec
+from heldout.board.scores.telling import describe_released
 from heldout.board.store.git import Git
 from heldout.board.store.repository import Repository
-from heldout.cli.board.drafting import check_json, difference_facts, print_check, print_seen
-from heldout.cli.board.scores import say_released
+from heldout.cli.board.drafting import check_json, print_check, print_seen
 from heldout.cli.context import Place, in_clone, not_pushed
 from heldout.cli.printing import answers, fail, messages, print_facts, print_json, reports_errors
 from heldout.envelope.bundle import short_recipient
@@ -320,7 +321,7 @@ def status(*, place: Place, submission: str | None) -> None:
     if not shown:
         print_facts(answers(), [("status", "this clone has sent nothing yet")])
     for row, known in shown:
-        released = {} if known is None else _say_released(known, log.history)
+        released = {} if known is None else _describe_released(known, log.history)
         final = _say_final(log.history.final, str(row["id"]))
         _print_status(row, released, final, now=place.now)
 
@@ -485,11 +486,11 @@ def _print_status(
     print_facts(answers(), facts)
 
 
-def _say_released(submission: Submission, history: History) -> dict[str, str]:
+def _describe_released(submission: Submission, history: History) -> dict[str, str]:
     """View -> what was told of it: the score, its spread, and what it is a mean over."""
     spec = parse_spec(history.rules[-1][1].encode())
     return {
-        name: say_released(submission, name, spec) + _say_queries(submission.counts.get(name))
+        name: describe_released(submission, name, spec) + _say_queries(submission.counts.get(name))
         for name in submission.scores
     }
 

@@ -32,6 +32,7 @@ from heldout.board.log.history import check_continues
 from heldout.board.organiser.rebuild import catch_up
 from heldout.board.organiser.rekey import KeyChange, Rekeyed, ensure_key, is_begun
 from heldout.board.organiser.rekey import rekey as change_keys
+from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
 from heldout.board.participant.checks import LogCopies, read_copies
 from heldout.board.participant.receipts import (
     Receipt,
@@ -43,8 +44,7 @@ from heldout.board.participant.receipts import (
 from heldout.board.scores.session import Desk, organiser_name
 from heldout.board.store.repository import TIMESTAMPS, Repository
 from heldout.board.store.vault import Vault
-from heldout.cli.board.decisions import print_next, rebuilt_facts, rebuilt_json
-from heldout.cli.context import Place, at_board, with_vault
+from heldout.cli.context import Place, at_board, confirm, print_next, with_vault
 from heldout.cli.options import REASON, why_option
 from heldout.cli.printing import answers, print_facts, print_json
 from heldout.envelope.bundle import short_recipient
@@ -149,7 +149,7 @@ def archive(
         rebuilt = catch_up(desk, news=closed)
         made = write_archive(desk, file)
         if place.as_json:
-            print_json({**_archive_json(file, made, closed=closed), **rebuilt_json(rebuilt)})
+            print_json({**_archive_json(file, made, closed=closed), **rebuilt_document(rebuilt)})
             return
         print_facts(answers(), [*_archive_facts(desk, file, made, closed=closed)])
         print_facts(answers(), rebuilt_facts(rebuilt))
@@ -451,19 +451,6 @@ def _audit_json(found: Audit, receipt: ReceiptCheck | None) -> dict[str, Any]:
     return told
 
 
-def confirm(text: str, question: str) -> None:
-    """Say what cannot be taken back, and ask whether to go on."""
-    click.echo(text, err=True)
-    try:
-        agreed = click.confirm(question, err=True)
-    except click.Abort:  # no terminal, or the input ended
-        agreed = False
-        click.echo(err=True)
-    if not agreed:
-        click.echo("nothing was done; --yes skips the question", err=True)
-        raise click.exceptions.Exit(1)
-
-
 def _archive_facts(desk: Desk, file: Path, made: Archived, *, closed: bool) -> Facts:
     before = "" if closed else "   (done before)"
     name = desk.spec().name
@@ -547,5 +534,5 @@ def _rekey_json(done: Rekeyed) -> dict[str, Any]:
         "sealed_again": list(done.sealed_again),
         "not_opened": list(done.not_opened),
         "waiting": list(done.waiting),
-        **rebuilt_json(done.rebuilt),
+        **rebuilt_document(done.rebuilt),
     }

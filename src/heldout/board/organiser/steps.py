@@ -1,0 +1,332 @@
+"""What an organiser does with submissions, each step in one call.
+
+A step decides, makes everything public again and answers on the forge. The session's lock is held.
+"""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from heldout.board.log.submission import Submission
+from heldout.board.organiser import decide
+from heldout.board.organiser.answer import (
+    ForgeAccess,
+    answer_all,
+    answer_registrations,
+    fetch_requests,
+)
+from heldout.board.organiser.decide import Decision
+from heldout.board.organiser.finals import has_other_scores
+from heldout.board.organiser.rebuild import Rebuilt, catch_up
+from heldout.board.organiser.receive import Receipt, list_merged, receive, taken_in
+from heldout.board.organiser.registration import receive_registrations
+from heldout.board.organiser.review import Review, review
+from heldout.board.scores.rescoring import list_earlier, rescore
+from heldout.board.scores.session import Desk, NotedRules, note_held_out, note_labels
+from heldout.board.scores.sets import SetData, load_sets
+from heldout.board.store.arrivals import (
+    Arrival,
+    find_in_folder,
+    find_in_git,
+    find_merged_registrations,
+    find_registrations_in_folder,
+    find_registrations_in_git,
+)
+from heldout.board.store.fetching import BRANCHES, fetch_arrivals
+from heldout.errors import StoreError, plural
+
+_WEEK = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of submissions.
+
+    Attributes:
+        decisions: one for each submission.
+        rebuilt: what was made public again.
+        earlier: entries that are still scored with earlier labels.
+        reopens_final: whether the final has to be opened again, since its scores changed.
+    """
+
+    decisions: tuple[Decision, ...]
+    rebuilt: Rebuilt
+    earlier: tuple[str, ...] = ()
+    reopens_final: bool = False
+
+    @property
+    def done(self) -> tuple[str, ...]:
+        """The submissions that are as was asked for."""
+        return tuple(decision.id for decision in self.decisions if decision.done)
+
+
+def publish_all(
+    desk: Desk,
+    forge: ForgeAccess,
+    sets: Mapping[str, SetData],
+    reviews: Sequence[Review],
+    *,
+    why: str,
+) -> Outcome:
+    """Release the scores of reviewed submissions, or approve what is proposed for an entry.
+
+    Args:
+        desk: of the organiser.
+        forge: answers the submissions.
+        sets: the board's query sets.
+        reviews: what was shown to whoever decides.
+        why: the reason, where a finding asks for one.
+    """
+    decisions = [
+        decide.publish(desk, review(desk, sets, one.submission.id), why=why) for one in reviews
+    ]
+    return _conclude(desk, forge, decisions, {one.submission.id: one for one in reviews})
+
+
+def reject_all(
+    desk: Desk, forge: ForgeAccess, ids: Sequence[str], *, why: str, anyway: bool = False
+) -> Outcome:
+    """Refuse submissions, or a change of name; nothing is refused where one of them cannot be.
+
+    Args:
+        desk: of the organiser.
+        forge: answers the submissions.
+        ids: the submissions.
+        why: the reason, which is public.
+        anyway: a person says that the reason names no team under embargo.
+    """
+    for submission in ids:
+        decide.check_rejectable(desk, submission)
+    decide.check_text(desk, why, *ids, anyway=anyway)
+    return _conclude(desk, forge, [decide.reject(desk, name, why=why) for name in ids])
+
+
+def ask_team(
+    desk: Desk, forge: ForgeAccess, submission: str, *, text: str, anyway: bool = False
+) -> Outcome:
+    """Put a public question to the team; arguments as in `reject_all`."""
+    decide.check_text(desk, text, submission, anyway=anyway)
+    return _conclude(desk, forge, [decide.ask(desk, submission, text=text)])
+
+
+def extend_embargo(
+    desk: Desk, forge: ForgeAccess, submission: str, *, until: date, why: str, anyway: bool = False
+) -> Outcome:
+    """Move the end of an embargo; arguments as in `reject_all`."""
+    decide.check_text(desk, why, submission, anyway=anyway)
+    return _conclude(desk, forge, [decide.extend(desk, submission, until=until, why=why)])
+
+
+def correct_all(
+    desk: Desk,
+    forge: ForgeAccess,
+    ids: Sequence[str],
+    *,
+    why: str,
+    unchanged: bool = False,
+    anyway: bool = False,
+) -> Outcome:
+    """Score entries or baselines again with today's labels, and publish what changed.
+
+    Args:
+        desk: of the organiser.
+        forge: answers the entries.
+        ids: published entries, or baselines.
+        why: what was wrong; public.
+        unchanged: whether the reason is logged where no score changes, too.
+        anyway: as in `reject_all`.
+    """
+    entries = [decide.check_published(desk, name) for name in ids]
+    decide.check_text(desk, why, *ids, anyway=anyway)
+    sets = load_sets(desk.repository, desk.spec(), vault=desk.vault)
+    scores = {name: rescore(desk, sets, name) for name in ids}
+    for entry in entries:
+        decide.check_scored(entry, scores[entry.id])
+    # Only now is it sure that the labels can be read and give scores: an event is for good.
+    noted = note_labels(desk, why=why)
+    decisions = [
+        decide.correct(desk, name, found, why=why, anyway=unchanged)
+        for name, found in scores.items()
+    ]
+    rebuilt = catch_up(desk, news=noted or _is_news(decisions))
+    entered = {entry.id for entry in entries if not entry.baseline}
+    answer_all(desk, forge, [d.id for d in decisions if d.kind and d.id in entered], {})
+    return Outcome(
+        decisions=tuple(decisions),
+        rebuilt=rebuilt,
+        earlier=tuple(list_earlier(desk, sets)),
+        reopens_final=has_other_scores(desk),
+    )
+
+
+def _conclude(
+    desk: Desk,
+    forge: ForgeAccess,
+    decisions: Sequence[Decision],
+    reviews: Mapping[str, Review] | None = None,
+) -> Outcome:
+    outcome = Outcome(decisions=tuple(decisions), rebuilt=catch_up(desk, news=_is_news(decisions)))
+    answer_all(desk, forge, outcome.done, reviews or {})
+    return outcome
+
+
+def _is_news(decisions: Iterable[Decision]) -> bool:
+    return any(decision.event is not None for decision in decisions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenIn:
+    """What has arrived.
+
+    Attributes:
+        rules: the held-out files that this call committed to, `None` for none.
+        receipts: what became of each arrival; registrations first.
+        silent: the remotes, or the forge, that did not answer: what waits there is not known.
+        rebuilt: what was made public again.
+    """
+
+    rules: NotedRules | None
+    receipts: tuple[Receipt, ...]
+    silent: tuple[str, ...]
+    rebuilt: Rebuilt
+
+
+def take_in(
+    desk: Desk,
+    forge: ForgeAccess,
+    *,
+    folders: Sequence[Path] = (),
+    accepted: Sequence[str] = (),
+    ask_remote: bool = True,
+) -> TakenIn:
+    """Take in what has arrived: branches, pull requests, what was merged, folders.
+
+    Registrations first: who registers and submits at once is registered then.
+
+    Args:
+        desk: of the organiser.
+        forge: is asked, and answered.
+        folders: where files were left.
+        accepted: the sources that win where two use the same id.
+        ask_remote: whether remotes and forge are asked.
+    """
+    rules = note_held_out(desk)
+    arrivals, silent = _list_arrivals(desk, forge, folders, ask_remote=ask_remote)
+    requests = {arrival.source for arrival in arrivals}  # those that are open, as the forge says
+    registrations, sources = find_registrations(desk, folders, requests)
+    registered = receive_registrations(desk, registrations)
+    submissions = (one for one in arrivals if one.source not in sources)
+    receipts = (*registered, *receive(desk, submissions, accepted=accepted))
+    rebuilt = catch_up(desk, news=False)
+    answer_all(desk, forge, [str(r.id) for r in receipts if r.kind == "received"], {})
+    answer_registrations(desk, forge, _list_registered(receipts))
+    return TakenIn(rules=rules, receipts=receipts, silent=silent, rebuilt=rebuilt)
+
+
+def find_registrations(
+    desk: Desk, folders: Sequence[Path], requests: Container[str]
+) -> tuple[list[Arrival], frozenset[str]]:
+    """Registrations that wait, and the branches and requests that bring nothing else.
+
+    None where the board has no registration.
+
+    Args:
+        desk: its lock is held; its remotes were asked.
+        folders: where files were left.
+        requests: `pull request N` of those that are open.
+    """
+    git = desk.repository.git
+    head = git.head() if git.is_repository() else None
+    found: list[Arrival] = []
+    if desk.spec().registration is None:
+        return [], frozenset()
+    if head is not None:
+        found += find_registrations_in_git(git, main=head, requests=requests)
+    sources = frozenset(arrival.source for arrival in found)
+    if head is not None:
+        found += find_merged_registrations(git, main=head)
+    forge = desk.spec().forge
+    if forge is not None and forge.kind == "folder":
+        folders = [*folders, git.root / Path(forge.url).expanduser()]
+    for folder in folders:
+        found += find_registrations_in_folder(folder)
+    return found, sources
+
+
+def list_waiting(desk: Desk) -> list[Submission]:
+    """What waits for a decision or an answer, the longest first."""
+    since = {s.id: s.waits_since for s in desk.history().submissions.values()}
+    waiting = sorted((when, name) for name, when in since.items() if when is not None)
+    return [desk.find(name) for _, name in waiting]
+
+
+def list_reveals(desk: Desk) -> list[tuple[str, date]]:
+    """Embargoes that end within a week."""
+    return sorted(
+        (s.id, s.embargo_until)
+        for s in desk.history().submissions.values()
+        if s.status == "published"
+        and s.embargo_until is not None
+        and 0 <= (s.embargo_until - desk.now.date()).days <= _WEEK
+    )
+
+
+def _list_arrivals(
+    desk: Desk, forge: ForgeAccess, folders: Sequence[Path], *, ask_remote: bool
+) -> tuple[list[Arrival], tuple[str, ...]]:
+    """What lies there, and which remotes, or the forge, did not answer."""
+    git = desk.repository.git
+    form = desk.spec().envelope
+    found: list[Arrival] = []
+    silent: list[str] = []
+    head = git.head() if git.is_repository() else None
+    if head is not None:
+        hosted = desk.spec().forge
+        unread, unknown = _fetch(desk, forge, requests=hosted is None) if ask_remote else ({}, ())
+        silent += unknown
+        found += [
+            arrival
+            for arrival in find_in_git(git, form, main=head, unread=unread, taken=taken_in(desk))
+            # What is open there, the forge says better: closed requests keep their refs.
+            if hosted is None or arrival.source.startswith("branch ")
+        ]
+        requests = fetch_requests(desk, forge) if ask_remote else ()
+        found += [*(requests or ()), *list_merged(desk, main=head)]
+        silent += ["the forge"] * (requests is None)
+    for folder in folders:
+        found += find_in_folder(folder, form)
+    return found, tuple(silent)
+
+
+def _fetch(
+    desk: Desk, forge: ForgeAccess, *, requests: bool
+) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """Ask all remotes: ref -> why it was not fetched, and what did not answer.
+
+    A remote that does not answer gets a note, and the others are asked.
+    """
+    registers = desk.spec().registration is not None
+    kinds = BRANCHES if registers else BRANCHES[:1]
+    git = desk.repository.git
+    unread: dict[str, str] = {}
+    silent: list[str] = []
+    remotes = {remote: remote for remote in git.remotes()}
+    for remote, done in fetch_arrivals(git, remotes, kinds=kinds, requests=requests).items():
+        if isinstance(done, StoreError):
+            forge.progress.note("note", f"remote {remote} was not asked: {done}")
+            silent.append(f"remote {remote}")
+            continue
+        unread |= {**done.refused, **done.failed}
+        silent += [f"remote {remote}, of {plural(len(done.failed), 'ref')}"] * bool(done.failed)
+    return unread, tuple(silent)
+
+
+def _list_registered(receipts: Sequence[Receipt]) -> dict[str, str]:
+    """Teams that are in the log, and where they wait for an answer: a request may have had none."""
+    return {
+        receipt.team: receipt.source
+        for receipt in receipts
+        if receipt.team
+        and (receipt.kind == "registered" or receipt.source.startswith("pull request "))
+    }

@@ -1,0 +1,401 @@
+"""What an organiser's steps answer: lines for a person, documents for a program."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from heldout.board.log.final import Final, OpenedFinal
+from heldout.board.log.manifest import Manifest
+from heldout.board.organiser.decide import Decision
+from heldout.board.organiser.rebuild import Rebuilt
+from heldout.board.organiser.review import Review
+from heldout.board.policy.checks import Finding
+from heldout.board.rules.changes import difference_facts, held_out_file
+from heldout.board.rules.release import release_score
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.scores.kept import RunReport
+from heldout.board.scores.score import ViewScore
+from heldout.board.scores.session import Desk, NotedRules
+from heldout.board.scores.telling import describe_released, describe_true
+from heldout.board.standings.standings import Row, Standings
+from heldout.errors import plural, problem_document, quote
+
+Facts = list[tuple[str, str]]
+_MOST_SHOWN = 3
+
+_OF_A_NAME = ("amended", "declined")
+"""What `publish` and `reject` do where a published entry's team asks for another name."""
+
+
+def review_facts(result: Review, *, now: datetime) -> Facts:
+    """What was sent, by whom and when; the problems of its files follow.
+
+    Args:
+        result: the review.
+        now: the moment, for how long it waits.
+    """
+    submission = result.submission
+    since = submission.waits_since
+    waits = "" if since is None else f", waiting: {waited(now - since)}"
+    before = "   (opened before)" if result.done_before else ""
+    return [
+        ("id", f"{submission.id}{before}"),
+        ("arrived", f"{submission.received:%d %b %Y %H:%M} UTC{waits}"),
+        ("status", submission.status),
+        *_who(result),
+        *_amended(result),
+        *[("runs", _run_line(name, run)) for name, run in result.scores.runs.items()],
+        ("", ""),
+    ]
+
+
+def verdict_facts(result: Review, scores: Mapping[str, ViewScore] | None, spec: BoardSpec) -> Facts:
+    """The findings, the scores where they were asked for (else `None`), and what to call next."""
+    facts = [_finding_line(finding) for finding in result.findings] or [("findings", "none")]
+    if result.lost:
+        names = ", ".join(result.lost)
+        facts.append(("note", f"not compared with {names}: its files in the vault are damaged"))
+    return [*facts, ("", ""), *_score_lines(result, scores, spec), *_next(result)]
+
+
+def waited(span: timedelta) -> str:
+    """How long something waits: `3 hours`, or `just now`."""
+    return "just now" if span < timedelta(minutes=1) else _ago(span)
+
+
+def _ago(span: timedelta) -> str:
+    hours = int(span.total_seconds() // 3600)
+    day = 24
+    if hours >= 2 * day:
+        return plural(hours // day, "day")
+    return plural(hours, "hour") if hours else plural(int(span.total_seconds() // 60), "minute")
+
+
+def review_document(
+    result: Review, scores: Mapping[str, ViewScore] | None, spec: BoardSpec
+) -> dict[str, Any]:
+    """A review as JSON; scores with the released digits, and only where they were asked for."""
+    shown = None
+    if scores is not None:
+        shown = {
+            name: float(release_score(score.mean, decimals=spec.decimals))
+            for name, score in scores.items()
+        }
+    return {
+        "id": result.submission.id,
+        "status": result.submission.status,
+        "received": result.submission.received.isoformat(),
+        "findings": [
+            {"rule": f.rule, "severity": f.severity, "evidence": f.evidence}
+            for f in result.findings
+        ],
+        "problems": {
+            name: [problem_document(problem) for problem in run.problems]
+            for name, run in result.scores.runs.items()
+        },
+        "amendments": [
+            {"at": a.at.isoformat(), "field": a.field, "before": a.before, "after": a.after}
+            for a in result.amendments
+        ],
+        "proposed": [
+            {"field": a.field, "before": a.before, "after": a.after} for a in result.proposed
+        ],
+        "scores": shown,
+        "open_runs": None if result.manifest is None else result.manifest.open_runs,
+        "lost": list(result.lost),
+        "done_before": result.done_before,
+    }
+
+
+_OPEN_RUNS: Mapping[bool | None, str] = {
+    True: "yes: the team agrees that they are opened at the board's end",
+    False: "no",
+    None: "not said, which is no",
+}
+
+
+def _who(result: Review) -> list[tuple[str, str]]:
+    manifest, quota = result.manifest, result.quota
+    if manifest is None or quota is None:
+        return []
+    until = manifest.embargo_until
+    embargo = "no embargo" if until is None else f"embargo until {until:%d %b %Y}"
+    team = ", ".join(name for name in (manifest.institution, manifest.team) if name)
+    used = f"{len(quota.used)} of {quota.limit} in its window"
+    links = [link for link in (manifest.paper, manifest.code) if link]
+    return [
+        ("team", f"{team}; {used}"),
+        ("system", f"{manifest.description}; {manifest.type}; {embargo}"),
+        *[("link", link) for link in links],
+        ("trained", manifest.training_data or "not said"),
+        ("open runs", _OPEN_RUNS[manifest.open_runs]),
+        *_costs(manifest),
+    ]
+
+
+def _costs(manifest: Manifest) -> list[tuple[str, str]]:
+    """What the team says that its system costs."""
+    stated = msgspec.to_builtins(manifest.efficiency) if manifest.efficiency is not None else {}
+    words = [f"{name} {value}" for name, value in stated.items() if value not in (None, "")]
+    return [("cost", ", ".join(words))] if words else []
+
+
+def _amended(result: Review) -> list[tuple[str, str]]:
+    """What the team changed, a line for each field."""
+    return [
+        (word, f"{a.at:%d %b %Y}, {a.field}: {quote(a.before)} -> {quote(a.after)}")
+        for word, amendments in (("changed", result.amendments), ("asks for", result.proposed))
+        for a in amendments
+    ]
+
+
+def _run_line(name: str, run: RunReport) -> str:
+    odd = [
+        (run.queries_tied, "with ties"),
+        (run.queries_displaced, "whose ranks and scores disagree"),
+    ]
+    notes = "".join(f"; {plural(count, 'query', 'queries')} {what}" for count, what in odd if count)
+    return (
+        f"{name}: {plural(run.queries, 'query', 'queries')}, "
+        f"{plural(run.documents, 'document')}{notes}"
+    )
+
+
+def _finding_line(finding: Finding) -> tuple[str, str]:
+    return (finding.severity, f"{finding.rule}: {finding.evidence}")
+
+
+def _score_lines(
+    result: Review, scores: Mapping[str, ViewScore] | None, spec: BoardSpec
+) -> list[tuple[str, str]]:
+    if not result.scores.views:
+        return [("score", "none: it could not be scored")]
+    if scores is None and result.submission.status == "published":
+        return [("score", "published with the entry; what is proposed changes none")]
+    if scores is None:
+        return [("score", "computed, hidden while you judge by the rules (--score shows it)")]
+    return [
+        (
+            "score",
+            _score_line(name, score, spec),
+        )
+        for name, score in scores.items()
+    ]
+
+
+def _score_line(name: str, score: ViewScore, spec: BoardSpec) -> str:
+    return (
+        f"{name} {score.measure} {describe_true(score, decimals=spec.decimals)}, "
+        f"n = {score.n:,}, {score.unanswered:,} unanswered, "
+        f"{score.without_relevant:,} without a relevant document{_say_groups(score)}"
+    )
+
+
+def _say_groups(score: ViewScore) -> str:
+    """Which groups of queries a summary is of: the worst, or the best and the worst."""
+    return f"; {' over '.join(map(quote, score.groups))}" if score.groups else ""
+
+
+def _next(result: Review) -> list[tuple[str, str]]:
+    if result.submission.waits_since is None:
+        return []
+    name = result.submission.id
+    reason = ' --why "…"' if result.needs_reason else ""
+    publish = [] if result.stands_against else [("next", f"heldout publish {name}{reason}")]
+    rest = [f'heldout reject {name} --why "…"']
+    rest += [f'heldout ask {name} "…"'] if result.submission.pending else []
+    lines = [*publish, *[("", line) for line in rest]]
+    return [("", ""), ("next", lines[0][1]), *lines[1:]]
+
+
+def rules_facts(rules: NotedRules | None) -> Facts:
+    """That an edited board.toml was logged, and what changed in it."""
+    if rules is None:
+        return []
+    files = _say_files(rules.files)
+    keys = ", ".join((*rules.keys, *rules.public, *files)) or "comments or layout only"
+    return [("logged", f"changed-rules (event {rules.event}): {keys}")]
+
+
+def _say_files(names: Sequence[str]) -> list[str]:
+    return [f"labels/{held_out_file(name)} in the vault" for name in names]
+
+
+def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
+    """What a rebuild logged, revealed and changed; baselines are no entries, as on the page."""
+    rows = {row.id: row for row in rebuilt.standings.every}
+    facts = [*rules_facts(rebuilt.rules), *difference_facts(rebuilt.differences)]
+    if rebuilt.unlogged:
+        files = ", ".join(_say_files(rebuilt.unlogged))
+        facts.append(("changed", f"{files}: no score is told by it until the change is logged"))
+        facts.append(("", 'put the old file back, or: heldout correct ID --why "…"'))
+    if rebuilt.no_baseline:
+        views = ", ".join(rebuilt.no_baseline)
+        facts.append(("note", f"no baseline in {views}: no score can be published there before"))
+        facts.append(("", "one is added: heldout board baseline (docs/board.md)"))
+    who = {name: rows[name].identity for name in rebuilt.revealed}
+    facts += [("revealed", f"{name}: {one.team}") for name, one in who.items() if one is not None]
+    baselines = sum(row.baseline for row in rows.values())
+    told = plural(len(rows) - baselines, "entry", "entries")
+    told += f", {plural(baselines, 'baseline')}" if baselines else ""
+    changed = f"{plural(rebuilt.changed, 'file')} changed"
+    still = not rebuilt.changed and rebuilt.commit is None
+    if rebuilt.unknown:
+        shown = ", ".join(quote(path) for path in rebuilt.unknown[:_MOST_SHOWN])
+        more = len(rebuilt.unknown) - _MOST_SHOWN
+        shown += f" and {more:,} more" if more > 0 else ""
+        facts.append(("note", f"heldout did not write {shown}: left alone, and not committed"))
+    return [*facts, ("rebuilt", f"{told}; {'everything was up to date' if still else changed}")]
+
+
+def rebuilt_document(rebuilt: Rebuilt) -> dict[str, Any]:
+    """The same for a program."""
+    return {
+        "entries": sum(not row.baseline for row in rebuilt.standings.every),
+        "changed": rebuilt.changed,
+        "commit": rebuilt.commit,
+        "revealed": list(rebuilt.revealed),
+        "unlogged": [f"labels/{held_out_file(name)}" for name in rebuilt.unlogged],
+        "unknown": list(rebuilt.unknown),
+        "changed_rules": None if rebuilt.rules is None else list(rebuilt.rules.keys),
+    }
+
+
+def released_fact(row: Row, spec: BoardSpec) -> tuple[str, str]:
+    """The released scores: the one that ranks, the others beside it.
+
+    Args:
+        row: the entry.
+        spec: the board's rules; of a board of seasons those of the entry's season count.
+    """
+    first = spec.on(row.received.date()).primary
+    if first not in row.scores:
+        told = "; ".join(f"{name} {describe_released(row, name, spec)}" for name in row.scores)
+        return ("released", f"{row.unranked}" + (f" ({told})" if told else ""))
+    others = "; ".join(f"{n} {describe_released(row, n, spec)}" for n in row.scores if n != first)
+    beside = f" ({others})" if others else ""
+    measure = spec.view(first).measure
+    return (
+        "released",
+        f"{measure} {describe_released(row, first, spec)}, n = {row.counts[first]:,}{beside}",
+    )
+
+
+def rank_fact(row: Row, standings: Standings, *, bar: bool) -> tuple[str, str]:
+    """Where an entry stands, and whether it holds the record.
+
+    Args:
+        row: the entry.
+        standings: all of them.
+        bar: whether a baseline can hold the record.
+    """
+    if row.unranked:
+        return ("standing", f"no rank: {row.unranked}")
+    scores = {r.id: Decimal(r.scores[standings.primary]) for r in standings.rows}
+    counted = [r for r in standings.rows if bar or not r.baseline]
+    record = max(scores[r.id] for r in counted)
+    if row.baseline:
+        return ("standing", "a baseline: no rank")
+    entries = sum(not r.baseline for r in standings.rows)
+    place = f"rank {row.rank} of {entries}"
+    if row.trophy and scores[row.id] == record:
+        return ("standing", f"{place}; best so far")
+    then = "best when it came, " if row.trophy else ""
+    return ("standing", f"{place}; {then}the record stays {record}")
+
+
+def decision_document(decision: Decision) -> dict[str, Any]:
+    """A decision for a program."""
+    return {
+        "id": decision.id,
+        "done": decision.done,
+        "done_before": decision.done_before,
+        "why": decision.why_not,
+        "event": decision.event,
+        "kind": decision.kind or None,
+    }
+
+
+def decision_facts(desk: Desk, decision: Decision, verb: str, standings: Standings) -> Facts:
+    """What became of a submission.
+
+    Args:
+        desk: of the organiser who decided.
+        decision: the decision.
+        verb: what was asked for, in the past tense.
+        standings: those of the page now.
+    """
+    if not decision.done:
+        reasons = [("", reason) for reason in decision.why_not]
+        return [("refused", f"{decision.id}: nothing was published"), *reasons]
+    verb = decision.kind if decision.kind in _OF_A_NAME else verb
+    before = "   (done before)" if decision.done_before else ""
+    facts = [(verb, f"{decision.id}{before}")]
+    if decision.event is not None:
+        facts.append(
+            ("logged", f"event {decision.event} by {desk.by}, {desk.now:%d %b %Y %H:%M} UTC")
+        )
+    row = next((row for row in standings.every if row.id == decision.id), None)
+    if row is None or verb not in ("published", "corrected"):
+        return facts
+    spec = desk.spec()
+    if decision.before:
+        facts += _changes(decision, row)
+    return [
+        *facts,
+        released_fact(row, spec),
+        rank_fact(row, standings, bar=spec.baselines.bar),
+    ]
+
+
+def _changes(decision: Decision, row: Row) -> Facts:
+    """Each score before and after a correction."""
+    facts = [
+        (name, f"{old} -> {new}" if old != new else f"{old}, as before")
+        for name, old in decision.before.items()
+        for new in [row.scores.get(name, "not told")]
+    ]
+    if decision.event is None:
+        facts.append(("note", "no score changed; no erratum was logged (--anyway logs the reason)"))
+    return facts
+
+
+def final_facts(known: Final) -> Facts:
+    """The finalists, and where the final is opened their scores and who wins."""
+    opened = known.opened
+    if opened is None:
+        return [("", name) for name in known.finalists]
+    luck = opened.luck or "none, for there is one finalist"
+    return [
+        *[("", _say_finalist(name, opened)) for name in _by_score(known, opened)],
+        ("winner", f"{opened.winner}, the earliest that is not clearly below the best"),
+        ("luck", f"{luck}: how far the best of so many lies above its worth on average"),
+    ]
+
+
+def _by_score(known: Final, opened: OpenedFinal) -> list[str]:
+    return sorted(known.finalists, key=lambda name: -float(opened.scores[name]))
+
+
+def _say_finalist(name: str, opened: OpenedFinal) -> str:
+    return f"{opened.scores[name]}  {name}{'  clearly below' if name in opened.below else ''}"
+
+
+def final_document(known: Final) -> dict[str, Any]:
+    """The final for a program."""
+    opened = known.opened
+    document: dict[str, Any] = {"view": known.view, "finalists": list(known.finalists)}
+    if opened is None:
+        return document
+    return {
+        **document,
+        "scores": dict(opened.scores),
+        "queries": opened.queries,
+        "best": opened.best,
+        "below": list(opened.below),
+        "winner": opened.winner,
+        "luck": opened.luck or None,
+    }
