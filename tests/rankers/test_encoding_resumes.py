@@ -11,7 +11,6 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 from tiny_models import WORDS, TinyModels
 
-from heldout.cli.printing import show_encoding, vectors_path
 from heldout.cli.ranking import rank
 from heldout.ids import DocId, QueryId
 from heldout.rankers.neural import vectors
@@ -19,6 +18,7 @@ from heldout.rankers.neural.cross_encoder import CrossEncoder
 from heldout.rankers.neural.dense import DenseEncoder
 from heldout.rankers.neural.late_interaction import Colbert
 from heldout.rankers.neural.vectors import Encoding
+from heldout.rankers.reranking import encode_resumably, vectors_path
 from heldout.rankers.run import Run, Task
 
 tiny = tiny_models.tiny
@@ -92,7 +92,7 @@ def test_a_killed_command_goes_on_to_the_same_bytes_and_leaves_nothing(
     kill.at, kill.calls = None, 0
     status, stderr = invoke(folder, *chosen, "--out", killed)
     assert status == 0, stderr
-    assert "going on with what of this collection is in" in stderr
+    assert "going on  with the vectors in" in stderr
     assert kill.calls == SHARDS - 2
     status, stderr = invoke(folder, *chosen, "--out", whole)
     assert "going on" not in stderr
@@ -194,5 +194,5 @@ def test_a_person_sees_a_bar_that_reaches_the_end(
 
         return ranked
 
-    show_encoding(choose, tmp_path / "run.gz", fresh=False)(task)
+    encode_resumably(choose, tmp_path / "run.gz", fresh=False)(task)
     assert drawn == [("encoding", 7), *[("done", 1)] * 7]

@@ -18,9 +18,9 @@ NOW = datetime(2026, 11, 2, tzinfo=UTC)
 SOURCES = Path(heldout.__file__).parent
 
 # A new board has no history to protect yet; a vault without a key has nobody who could sit down.
-CREATE = {"pipeline/founding/found.py", "pipeline/founding/import_msmarco.py"}
-WITHOUT_KEY = {"cli/trust.py"}
-SESSION = {"pipeline/organiser/session.py"}
+CREATE = {"board/organiser/found.py", "board/old_boards/taking_over.py"}
+WITHOUT_KEY = {"board/organiser/rekey.py"}
+SESSION = {"board/scores/session.py"}
 
 
 @pytest.fixture

@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, Protocol,
 
 import click
 
-from heldout.answers.answer import Answer
-from heldout.answers.table import format_cells, to_latex, to_markdown
 from heldout.cli.options import add_option, add_options
 from heldout.errors import (
     HeldoutError,
@@ -33,8 +31,7 @@ from heldout.options import Opt, Seed
 from heldout.progress import Progress
 
 if TYPE_CHECKING:
-    from heldout.rankers.neural.vectors import Encoding
-    from heldout.rankers.run import Run, Task
+    from heldout.answers.answer import Answer
 
 
 # Where text goes: to a terminal through rich, to anything else as it is.
@@ -171,56 +168,6 @@ def waiting(what: str) -> Iterator[None]:
     with Progress(*columns, console=Rich(file=sys.stderr), transient=True) as clock:
         clock.add_task(what, total=None)
         yield
-
-
-# What `heldout rank` shows and keeps while it encodes a collection, which may take hours.
-#
-# Heavy imports stand inside the functions, as in `ranking`.
-
-
-def vectors_path(out: Path) -> Path:
-    """Where the vectors of documents stand of a run that is not finished."""
-    return out.with_name(f"{out.name}.vectors")
-
-
-def show_encoding(
-    choose: "Callable[[Encoding], Callable[[Task], Run]]", out: Path, *, fresh: bool
-) -> "Callable[[Task], Run]":
-    """A ranker that shows a bar while it encodes and goes on where a killed run stopped.
-
-    Args:
-        choose: gives the ranker, told where vectors are kept and who hears of progress.
-        out: the run file to be; vectors are kept beside it, in OUT.vectors.
-        fresh: begin anew, whatever is there.
-
-    Returns:
-        From a task to its run; raises what the ranker raises, and StoreError where OUT.vectors
-        cannot be written.
-
-    Raises:
-        InputError: what `choose` raises, before anything is read.
-    """
-    from heldout.rankers.neural.vectors import Encoding, remove_vectors  # noqa: PLC0415 - heavy
-
-    choose(Encoding())
-    folder = vectors_path(out)
-
-    def rank(task: "Task") -> "Run":
-        if fresh:
-            remove_vectors(folder)
-        if folder.is_dir():
-            messages().print(
-                f"going on with what of this collection is in {printable(str(folder))}"
-            )
-        with progress("encoding", len(task.documents)) as advance:
-
-            def tell(texts: int) -> None:
-                for _ in range(texts):
-                    advance()
-
-            return choose(Encoding(folder=folder, progress=tell))(task)
-
-    return rank
 
 
 Arguments = ParamSpec("Arguments")
@@ -448,7 +395,7 @@ output_options = add_options("output", Output)
 """`--json`, `--markdown`, `--latex` and `--chart FILE`, as one `output` argument."""
 
 
-def print_answer(answer: Answer, output: TableOutput) -> None:
+def print_answer(answer: "Answer", output: TableOutput) -> None:
     """Write an answer in the form that was asked for, and the chart where one was.
 
     Raises:
@@ -460,13 +407,15 @@ def print_answer(answer: Answer, output: TableOutput) -> None:
     if output.as_json:
         print_json(answer.value)
     elif output.markdown or output.latex:
+        from heldout.answers.table import to_latex, to_markdown  # noqa: PLC0415 - heavy
+
         form = to_markdown if output.markdown else to_latex
         click.echo("\n".join(form(table) for table in answer.tables), nl=False)
     else:
         _print_all(answers(), answer)
 
 
-def _write_chart(answer: Answer, path: Path) -> None:
+def _write_chart(answer: "Answer", path: Path) -> None:
     from heldout.charts.svg import picture  # noqa: PLC0415 - most calls draw nothing
     from heldout.files.durable import write_whole  # noqa: PLC0415 - the same
 
@@ -477,7 +426,9 @@ def _write_chart(answer: Answer, path: Path) -> None:
         print_facts(messages(), [("chart" if written else "as before", str(path))])
 
 
-def _print_all(console: Console, answer: Answer) -> None:
+def _print_all(console: Console, answer: "Answer") -> None:
+    from heldout.answers.table import format_cells  # noqa: PLC0415 - heavy
+
     print_facts(console, answer.facts)
     for table in answer.tables:
         console.print()

@@ -11,19 +11,20 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from heldout.board.log.events import Entry, Signers, check_clock, signers_of
+from heldout.board.log.events import Entry, Signers, check_clock, name_of_key, signers_of
 from heldout.board.log.submission import Submission
 from heldout.board.organiser.rebuild import Rebuilt, catch_up, rebuild
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import among, check_recipients, own_recipients, plain
-from heldout.board.scores.session import Desk, note_held_out
+from heldout.board.scores.session import Desk, note_held_out, organiser_name
 from heldout.board.scores.sets import digest_public
-from heldout.board.store.repository import SPEC
+from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import (
     file_names,
@@ -426,22 +427,57 @@ def is_begun(vault: Vault) -> bool:
     return vault.files.is_file(_NOTE)
 
 
-def ensure_key(vault: Vault, *, now: datetime) -> None:
-    """Give a vault that has lost its keys a new one, so that somebody sits at the desk.
+def ensure_key(repository: Repository, vault_root: Path, *, now: datetime) -> None:
+    """Give a vault that has lost its keys a new one, so that a session can be opened.
 
     It is nobody's recipient until `rekey` makes it one.
 
     Args:
-        vault: its lock is held.
+        repository: the board.
+        vault_root: the vault's folder.
         now: the moment of the call.
 
     Raises:
-        StoreError: the clock went backwards; no key is made.
+        StoreError: no vault there, or the clock went backwards; no key is made.
     """
-    check_clock(vault.entries()[-1], now)
-    form = parse_spec(vault.history().rules[-1][1].encode(), path=SPEC).envelope
-    if next(own_recipients(form, vault), None) is None:
-        _add_key(vault, new_identity(form).private)
+    vault = Vault.open(vault_root, board=repository.root)
+    with vault.locked():
+        check_clock(vault.entries()[-1], now)
+        form = parse_spec(vault.history().rules[-1][1].encode(), path=SPEC).envelope
+        if next(own_recipients(form, vault), None) is None:
+            _add_key(vault, new_identity(form).private)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignerKey:
+    """A vault's public key for signatures of events, and the name that it signs by."""
+
+    name: str
+    key: str
+    signs: bool
+    """Whether the board's log names it as a signer."""
+
+
+def own_signer_key(
+    repository: Repository, vault_root: Path, *, name: str | None = None
+) -> SignerKey:
+    """The key with which a vault signs events; it is made where there is none.
+
+    Args:
+        repository: the board.
+        vault_root: the vault's folder.
+        name: for a key that signs nothing yet; by default that of the vault's first public key.
+
+    Raises:
+        StoreError: no vault there, or it has no key.
+    """
+    vault = Vault.open(vault_root, board=repository.root)
+    with vault.locked(), repository.locked():
+        key = public_key(vault.own_signing_key())
+    named = name_of_key(key, signers_of(vault.entries()))
+    return SignerKey(
+        name=named or name or organiser_name(repository, vault), key=key, signs=named is not None
+    )
 
 
 def rekey(desk: Desk, change: KeyChange) -> Rekeyed:

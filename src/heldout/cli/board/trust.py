@@ -23,14 +23,18 @@ from heldout.board.log.events import (
     SIGNER_KINDS,
     Entry,
     format_time,
-    name_of_key,
     parse_log,
     signers_after,
-    signers_of,
 )
 from heldout.board.log.history import check_continues
 from heldout.board.organiser.rebuild import catch_up
-from heldout.board.organiser.rekey import KeyChange, Rekeyed, ensure_key, is_begun
+from heldout.board.organiser.rekey import (
+    KeyChange,
+    Rekeyed,
+    ensure_key,
+    is_begun,
+    own_signer_key,
+)
 from heldout.board.organiser.rekey import rekey as change_keys
 from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
 from heldout.board.participant.checks import LogCopies, read_copies
@@ -41,14 +45,12 @@ from heldout.board.participant.receipts import (
     list_changes,
     read_receipt,
 )
-from heldout.board.scores.session import Desk, organiser_name
+from heldout.board.scores.session import Desk
 from heldout.board.store.repository import TIMESTAMPS, Repository
-from heldout.board.store.vault import Vault
 from heldout.cli.context import Place, at_board, confirm, print_next, with_vault
 from heldout.cli.options import REASON, why_option
 from heldout.cli.printing import answers, print_facts, print_json
 from heldout.envelope.bundle import short_recipient
-from heldout.envelope.keys import public_key
 from heldout.errors import HeldoutError, StoreError, plural, quote
 from heldout.files.durable import write_whole
 
@@ -261,19 +263,15 @@ def signer(*, name: str | None, place: Place) -> None:
     repository = place.board()
     if place.vault is None:
         raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
-    vault = Vault.open(place.vault.absolute(), board=repository.root)
-    with vault.locked(), repository.locked():
-        key = public_key(vault.own_signing_key())
-    signers = signers_of(vault.entries())
-    named = name_of_key(key, signers)
-    called = named or name or organiser_name(repository, vault)
+    own = own_signer_key(repository, place.vault.absolute(), name=name)
     if place.as_json:
-        print_json({"name": called, "key": key, "signs": named is not None})
+        print_json({"name": own.name, "key": own.key, "signs": own.signs})
         return
-    signs = "signs events of this board" if named else "signs nothing yet"
-    print_facts(answers(), [("signer", f"{called}={key}"), ("state", signs)])
-    if named is None:
-        command = f"heldout board rekey --keep-key --add-signer '{called}={key}' --why \"…\""
+    text = f"{own.name}={own.key}"
+    signs = "signs events of this board" if own.signs else "signs nothing yet"
+    print_facts(answers(), [("signer", text), ("state", signs)])
+    if not own.signs:
+        command = f"heldout board rekey --keep-key --add-signer '{text}' --why \"…\""
         print_next(repository, [f"another organiser: {command}"])
 
 
@@ -480,13 +478,10 @@ def _archive_json(file: Path, made: Archived, *, closed: bool) -> dict[str, Any]
 
 
 def _give_key(place: Place, *, keep_key: bool) -> None:
-    """A vault that has lost its key gets one first: without any, nobody sits at its desk."""
+    """A vault that has lost its key gets one first: without any, no session can be opened."""
     if place.vault is None or keep_key:
         return
-    repository = place.board()
-    vault = Vault.open(place.vault.absolute(), board=repository.root)
-    with vault.locked():
-        ensure_key(vault, now=place.clock())
+    ensure_key(place.board(), place.vault.absolute(), now=place.clock())
 
 
 def _consequences(*, destroy_old: bool) -> str:

@@ -1,17 +1,15 @@
-"""The options of `heldout rank` that compare a run with BM25, and what they do.
+"""What is asked of a run that was just made: is it better than BM25, and would fine-tuning pay?
 
-Heavy imports stand inside the functions, as in `ranking`.
+Heavy imports stand inside the functions: `heldout rank --help` does not wait for them.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-import click
-
-from heldout.cli.options import DecimalRange, one_argument
-from heldout.cli.printing import messages
 from heldout.errors import InputError, Problem
+from heldout.options import Opt
+from heldout.progress import SILENT, Progress
 
 if TYPE_CHECKING:
     from heldout.answers.answer import Answer
@@ -21,72 +19,54 @@ if TYPE_CHECKING:
     from heldout.rankers.run import Run, Task
     from heldout.scoring.spec import Measure
 
-
 _MEASURE = "nDCG@10"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Playbook:
-    """What is asked about a run.
+    """What is asked about a run."""
 
-    Attributes:
-        compare: whether to compare with BM25; None where nobody said.
-        qrels: labels that go before the collection's own.
-        measure: as it is written; None where nobody said.
-        gain: the smallest gain over BM25 that is worth having, above 0.
-        curve: folder of a learning curve; None for none.
-    """
-
-    compare: bool | None = None
-    qrels: Path | None = None
-    measure: str | None = None
-    gain: float = 0.02
-    curve: Path | None = None
+    compare: Annotated[
+        bool | None,
+        Opt(
+            "Whether to compare with BM25 on the labels there are [without --method, and with "
+            "--qrels].",
+            names=("--compare/--no-compare",),
+        ),
+    ] = None
+    qrels: Annotated[
+        Path | None, Opt("Labels to compare on [those of the collection].", metavar="Q")
+    ] = None
+    measure: Annotated[
+        str | None,
+        Opt(
+            "Measure to compare by [that of --curve, else nDCG@10].",
+            names=("--measure", "-m"),
+            metavar="MEASURE",
+        ),
+    ] = None
+    gain: Annotated[
+        float,
+        Opt(
+            "Smallest gain that is worth having, over BM25 and over the baseline of --curve.",
+            above=0,
+            most=1,
+        ),
+    ] = 0.02
+    curve: Annotated[
+        Path | None,
+        Opt(
+            "Learning curve that says whether fine-tuning would pay: what `heldout survive train "
+            "--learning-curve` left there.",
+            metavar="DIR",
+        ),
+    ] = None
 
     def compares(self, method: str | None) -> bool:
         """Whether to compare: where no method is named, and where it or labels are."""
         if self.compare is not None:
             return self.compare
         return method is None or self.qrels is not None
-
-
-playbook_options = one_argument(
-    "playbook",
-    Playbook,
-    click.option(
-        "--compare/--no-compare",
-        default=None,
-        help="Compare with BM25 on what labels there are [default: without --method, and with "
-        "--qrels].",
-    ),
-    click.option(
-        "--qrels",
-        type=click.Path(path_type=Path),
-        metavar="Q",
-        help="Labels to compare on [default: those of the collection].",
-    ),
-    click.option(
-        "--measure",
-        "-m",
-        metavar="MEASURE",
-        help="What is measured [default: that of --curve, else nDCG@10].",
-    ),
-    click.option(
-        "--gain",
-        type=DecimalRange(min=0, min_open=True, max=1),
-        default=0.02,
-        show_default=True,
-        help="The smallest gain that is worth having, over BM25 and over the baseline of --curve.",
-    ),
-    click.option(
-        "--curve",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="Say whether fine-tuning would pay, by what `heldout survive train "
-        "--learning-curve` left there.",
-    ),
-)
-"""The options as one argument `playbook`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +142,13 @@ def _choose_measure(options: Playbook, curve: "LearningCurve | None") -> "Measur
 
 
 def answer_questions(
-    questions: Questions, run: "Run", task: "Task", *, name: str, seed: int
+    questions: Questions,
+    run: "Run",
+    task: "Task",
+    *,
+    name: str,
+    seed: int,
+    progress: Progress = SILENT,
 ) -> "Answer":
     """Compare a run with BM25 and read the curve.
 
@@ -172,11 +158,14 @@ def answer_questions(
         task: what it was made for.
         name: of the ranker.
         seed: of the bootstrap.
+        progress: is told what is compared.
     """
     from heldout.answers.answer import Answer  # noqa: PLC0415 - heavy
     from heldout.rankers.playbook.fine_tuning import advise  # noqa: PLC0415 - heavy
     from heldout.rankers.playbook.words import fine_tuning_facts, fine_tuning_value  # noqa: PLC0415 - heavy
 
+    if questions.comparing and questions.fitted is not None:
+        progress.note("comparing", "with BM25")
     found = _compare(questions, run, task, name, seed) if questions.comparing else None
     facts = [*found.facts] if found else []
     value = {**found.value} if found else {}
@@ -199,7 +188,6 @@ def _compare(questions: Questions, run: "Run", task: "Task", name: str, seed: in
         value = {"labels": None, "comparison": None, "why": "no labels"}
         asked = report.ask_for_labels(str(questions.measure), name)
         return Answer(facts=asked, tables=(), value=value)
-    messages().print("comparing with BM25 ...")
     found = compare(
         run,
         rank_bm25(task, Bm25Settings()),
