@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 from tiny_models import WORDS, TinyModels
 
+from heldout.cli.printing import TERMINAL
 from heldout.cli.ranking import rank
 from heldout.ids import DocId, QueryId
 from heldout.rankers.neural import vectors
@@ -194,5 +195,5 @@ def test_a_person_sees_a_bar_that_reaches_the_end(
 
         return ranked
 
-    encode_resumably(choose, tmp_path / "run.gz", fresh=False)(task)
+    encode_resumably(choose, tmp_path / "run.gz", fresh=False, progress=TERMINAL)(task)
     assert drawn == [("encoding", 7), *[("done", 1)] * 7]
