@@ -6,6 +6,7 @@ bytes: clip paths, which it numbers per process, are dropped, coordinates are ro
 are the page's. Colours are names in our specs' `COLOURS` and become CSS variables.
 """
 
+import html
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 from xml.etree import ElementTree as ET
-from xml.sax.saxutils import escape
 
 from heldout.charts.axes import Tick
 from heldout.charts.labels import Label
@@ -391,7 +391,7 @@ def stand_alone(spec: Mapping[str, Any], *, title: str) -> str:
         f"@media(prefers-color-scheme:dark){{svg{{{dark}}}}}"
     )
     head = f'<svg xmlns="http://www.w3.org/2000/svg" role="img"{inside}>'
-    return f"{head}<title>{escape(title)}</title><style>{style}</style>{rest}\n"
+    return f"{head}<title>{html.escape(title, quote=False)}</title><style>{style}</style>{rest}\n"
 
 
 def picture(spec: Mapping[str, Any], path: Path, *, title: str) -> bytes:

@@ -4,20 +4,21 @@ Also the split of queries into a development set, whose labels everybody sees, a
 evaluation set, whose labels are held out; and the texts of a few documents out of a large table.
 """
 
-from collections.abc import Collection as CollectionOfAbc
+from collections import abc
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import connected_components
 
 from heldout.errors import Problem
 from heldout.ids import DocId, QueryId
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _NEAR = 0.7
 """Jaccard similarity of two queries' word sets from which they count as near duplicates."""
@@ -116,15 +117,18 @@ def near_duplicate_groups(texts: tuple[str, ...]) -> NDArray[np.int64]:
             ),
         ]
     )
+    from scipy import sparse  # noqa: PLC0415 - slow to load
+    from scipy.sparse import csgraph  # noqa: PLC0415 - slow to load
+
     near = shared >= _NEAR * (sizes[first] + sizes[second] - shared)
-    links = coo_array(
+    links = sparse.coo_array(
         (np.ones(int(near.sum())), (first[near], second[near])), shape=(len(texts), len(texts))
     )
-    return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
+    return np.asarray(csgraph.connected_components(links, directed=False)[1], dtype=np.int64)
 
 
 def _candidates(
-    words: csr_array, sizes: NDArray[np.int64]
+    words: "csr_array", sizes: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs of texts that may be near duplicates: those that share one of their rarest words.
 
@@ -142,13 +146,15 @@ def _candidates(
     place = np.arange(len(rows)) - (np.cumsum(sizes) - sizes)[rows]
     rare = place < (sizes - np.ceil(_NEAR * sizes).astype(np.int64) + 1)[rows]
     kept = rows[rare], words.indices[order][rare]
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
+
     rarest = csr_array((np.ones(int(rare.sum()), dtype=np.int64), kept), shape=words.shape)
     first, second = (rarest @ rarest.T).tocoo().coords
     below = first < second
     return first[below], second[below]
 
 
-def _incidence(texts: tuple[str, ...]) -> csr_array:
+def _incidence(texts: tuple[str, ...]) -> "csr_array":
     """Which text (row) has which word (column), as 0 and 1."""
     columns: dict[str, int] = {}
     cells = [
@@ -158,6 +164,8 @@ def _incidence(texts: tuple[str, ...]) -> csr_array:
     ]
     rows, places = np.array(cells, dtype=np.int64).reshape(-1, 2).T
     ones = np.ones(len(cells), dtype=np.int64)
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
+
     return csr_array((ones, (rows, places)), shape=(len(texts), max(len(columns), 1)))
 
 
@@ -167,7 +175,7 @@ _MOST = 1 << 37
 
 
 def read_wanted_texts(
-    source: BinaryIO, wanted: CollectionOfAbc[str], *, path: str
+    source: BinaryIO, wanted: abc.Collection[str], *, path: str
 ) -> dict[str, str]:
     """Read a table of documents, `id<TAB>text`, to its end: plain, gzip, bzip2 or zstd.
 
