@@ -38,7 +38,7 @@ unit: .venv/ready
 
 # The board and the analyses, as if judging, survivorship and rankers were not there.
 alone: .venv/ready
-	HELDOUT_WITHOUT="judging survivorship rankers" \
+	HELDOUT_TEST_WITHOUT="judging survivorship rankers" \
 	  $(PYTEST) -m "not slow and not real and not browser" tests/board tests/analyses
 
 check: lint types layers test alone bench-smoke

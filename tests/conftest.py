@@ -39,11 +39,11 @@ class _TakenAway(MetaPathFinder):
 
     def find_spec(self, name: str, *_: object) -> None:
         if name in self.packages:
-            raise ModuleNotFoundError(f"{name} is taken away by HELDOUT_WITHOUT", name=name)
+            raise ModuleNotFoundError(f"{name} is taken away by HELDOUT_TEST_WITHOUT", name=name)
 
 
 # `make alone`: what does without a room has to work where the room is not there.
-_WITHOUT = {f"heldout.{name}" for name in os.environ.get("HELDOUT_WITHOUT", "").split()}
+_WITHOUT = {f"heldout.{name}" for name in os.environ.get("HELDOUT_TEST_WITHOUT", "").split()}
 sys.meta_path.insert(0, _TakenAway(_WITHOUT))
 
 
