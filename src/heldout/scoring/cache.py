@@ -33,8 +33,6 @@ from heldout.trec.ranking import Order, Rankings
 from heldout.trec.rows import Form
 from heldout.trec.scans import Facts
 
-# A run that was scored, and what its scores depend on.
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
@@ -238,10 +236,6 @@ def _stat_files(folder: Path) -> Iterator[tuple[int, int, Path]]:
             status = path.stat()
             yield status.st_mtime_ns, status.st_size, path
 
-
-# What a stored score looks like on disk: msgpack, behind a line that says so and a checksum.
-#
-# Apart from the cache, since to load msgspec takes longer than to find that nothing is stored.
 
 _KIND = b"heldout scores 1\n"
 _DIGEST_BYTES = 32

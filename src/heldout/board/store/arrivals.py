@@ -1,7 +1,10 @@
-"""Where submissions arrive: branches and pull-request refs, the board's main branch, or a folder.
+"""Where submissions and registrations arrive: branches, requests, the main branch, or a folder.
 
-Everything here is somebody else's data. Names are checked before they are used, sizes before
-bytes are read; a branch that touches anything but the files of its own submission is refused.
+Everything here is somebody else's data, read and never checked out. Names are checked before they
+are used, sizes before bytes are read. A branch `submission/ID` may bring the sealed files of its
+own submission, a branch `registration/TEAM` the one file `registrations/TEAM.json`; a branch that
+touches anything else is refused. What was taken in before is recognised by its commit, so that git
+is asked about new commits only.
 """
 
 import hashlib
@@ -546,11 +549,6 @@ def sealed_owner(name: str, form: Form) -> SubmissionId | None:
                 continue
     return None
 
-
-# Where registrations arrive: branches `registration/*`, pull requests, main branch, or a folder.
-#
-# A registration is one file, `registrations/TEAM.json`. As with submissions, it is read as data:
-# nothing is checked out, and a branch that brings anything else is refused.
 
 _REGISTRATIONS_MOST_BYTES = 1 << 16
 _FOLDER = "registrations/"

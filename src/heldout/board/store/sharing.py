@@ -9,7 +9,11 @@ organisers at once one is first, and the other has to look at the new history be
 What comes from the remote is data: its files are read by their ids and written by us, nothing is
 checked out. A history that is not ours with events added is refused, and ours stays as it is.
 
-Private keys never go into git: each organiser's own lies in `identities/`, outside it.
+Whoever can write to the remote can put any bytes there. So a file is sent and taken over only as
+far as something else says what it has to be: its name, which is its digest, or an event that holds
+its digest. Held-out labels wait for the event that commits to them, true scores and signatures for
+the one that was logged with them. Private keys never go into git: each organiser's own lies in
+`identities/`, outside it.
 """
 
 import re
@@ -25,13 +29,6 @@ from heldout.board.store.git import AS_IT_IS, ATTRIBUTES, Author, Change, Git
 from heldout.errors import StoreError, printable, quote
 from heldout.files.durable import Folder
 from heldout.ids import digest_bytes
-
-# Which files of a vault its organisers share, and which of them the log vouches for.
-#
-# Whoever can write to the remote can put any bytes there. So a file is sent and taken over only as
-# far as something else says what it has to be: its name, which is its digest, or an event that
-# holds its digest. Held-out labels wait for the event that commits to them, true scores and
-# signatures for the one that was logged with them.
 
 EVENTS = "events.jsonl"
 """The vault's log."""
@@ -142,11 +139,6 @@ def check_plain(files: Sequence[Change], *, whose: str, then: str) -> None:
             )
         if file.mode != _PLAIN or not _SHARED.fullmatch(file.path):
             raise StoreError(f"{whose} has {quote(file.path)}, no plain file of a vault; {then}")
-
-
-# Rules that a vault has and a board's folder lacks: another organiser put them in force.
-#
-# Or a change of keys was stopped between its event and the file.
 
 
 def newer_rules(text: str, *, public: Sequence[Entry], entries: Sequence[Entry]) -> str | None:

@@ -25,8 +25,6 @@ from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.files.durable import Folder
 from heldout.ids import Digest, digest_bytes, parse_submission_id
 
-# What somebody is told who uploaded files: names, sizes and digests of what lies there.
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:

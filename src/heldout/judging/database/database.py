@@ -1,4 +1,10 @@
-"""The database of a campaign: opened, brought to the present schema, read and written whole."""
+"""The database of a campaign, SQLite or PostgreSQL: opened, brought to the present schema, used.
+
+What is acknowledged is on the disk: connections are set up so. What goes wrong is a `DatabaseError`
+with a code. Of the other modules `campaigns` fills it, `claims` hands out tasks, `working` is what
+a judge does with one, `sittings` what passes between a judge and the database, `overviews` and
+`organiser` are for the organiser; `tables` and `rows` are what lies in it.
+"""
 
 import os
 import sqlite3
@@ -22,16 +28,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from heldout.errors import SetupError, StoreError, quote
 from heldout.judging.database.tables import metadata
 
-# The database of a campaign of preference judging, SQLite or PostgreSQL.
-#
-# `database` opens it, `campaigns` fills it; `claims` and `desk` are what a judge does; `readings`
-# and `payments` are for the organiser.
-
 if not (find_spec("sqlalchemy") and find_spec("alembic")):
     raise SetupError("a campaign's database needs SQLAlchemy: pip install 'heldout[web]'")
 
-
-# What can go wrong with a campaign's database, each with a code.
 
 Fault = Literal[
     "database-address",
@@ -152,8 +151,6 @@ def _classify(error: DBAPIError) -> Fault | None:
 def _first_line(error: DBAPIError) -> str:
     return (str(error.orig).strip().splitlines() or ["no more is known"])[0]
 
-
-# Connections to SQLite and PostgreSQL, set up so that what is acknowledged is on the disk.
 
 WRITING = "heldout_writing"
 """Option of a connection whose transaction writes: SQLite then takes the lock at its beginning."""

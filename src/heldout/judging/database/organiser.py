@@ -1,6 +1,8 @@
-"""What the organiser does and looks at: launch switch, sign-outs, leases, payments, pairs' texts.
+"""What the organiser does: launch switch, sign-outs, leases, payments, texts of a pair.
 
-Switch and sign-outs are events: each says when it happened, and no other table is needed.
+Switch and sign-outs are events: each says when it happened, and no other table is needed. A payment
+is recorded once, whatever happens; payments made and due together are values that files are written
+from.
 """
 
 from dataclasses import dataclass
@@ -26,8 +28,6 @@ from heldout.judging.database.tables import (
     tasks,
     workers,
 )
-
-# What workers are owed, and what was paid; a payment is recorded once, whatever happens.
 
 Kind = Literal["reward", "part"]
 """`reward`: for a task that was submitted. `part`: for the share of one that was not, or what was
@@ -384,9 +384,6 @@ def passage_lengths(database: Database) -> dict[str, int]:
     found = select(passages.c.doc, func.length(passages.c.text).label("length"))
     rows = database.read(lambda connection: connection.execute(found).all())
     return {row.doc: row.length for row in rows}
-
-
-# Payments made and payments due, together, as values that files are written from.
 
 
 def list_payments(database: Database, *, currency: str) -> tuple[Payment, ...]:

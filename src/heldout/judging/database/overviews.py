@@ -1,4 +1,4 @@
-"""Every assignment and every worker, for the organiser."""
+"""What the organiser looks at and takes out: assignments, workers, progress, judgments, the log."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -226,8 +226,6 @@ def _make_assignment(row: Any) -> AssignmentOverview:
     )
 
 
-# How far a campaign is, batch by batch.
-
 _LEAST_REWARDS = 2
 
 
@@ -380,9 +378,6 @@ def _read_progress(connection: Connection) -> tuple[Progress, ...]:
         )
         for batch in sorted({batch for batch, _ in states})
     )
-
-
-# What the organiser takes out: judgments, tasks, the history of a pair, the log.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,8 @@
-"""What may be loaded into a campaign that runs: nothing that changes what people saw."""
+"""What lies in the tables, as values: judgments, the answers that stand, tasks, the log.
+
+Here is also what may be loaded into a campaign that runs: nothing that changes what people saw. The
+log says what happened to assignments, and when; lines are only added to it.
+"""
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,8 +38,6 @@ from heldout.judging.database.tables import (
     workers,
 )
 
-# The answers that stand, among all that were recorded.
-
 
 def is_newest() -> ColumnElement[bool]:
     """No later revision of this judgment is there."""
@@ -54,9 +56,6 @@ def of_item(items: FromClause) -> ColumnElement[bool]:
         items: the table of items.
     """
     return and_(items.c.task == judgments.c.task, items.c.position == judgments.c.position)
-
-
-# Judgments in the tables, as values.
 
 
 def read_judgments(connection: Connection, *wanted: ColumnElement[bool]) -> tuple[Judgment, ...]:
@@ -296,8 +295,6 @@ def _raise_any(problems: list[Problem]) -> None:
         raise InputError(problems)
 
 
-# The log of a campaign: what happened to assignments, when; only added to.
-
 EventKind = Literal[
     "loaded",
     "consented",
@@ -327,9 +324,6 @@ def note(
     """Add an event."""
     row = {"at": at, "kind": kind, "assignment": assignment, "note": text}
     connection.execute(insert(events).values(row))
-
-
-# Tasks in the tables: read, written, and copied for another worker.
 
 
 def read_tasks(connection: Connection, *, only: str | None = None) -> dict[str, Task]:

@@ -1,4 +1,7 @@
-"""What passes between a judge and the database: who comes, what is shown, what is answered."""
+"""What passes between a judge and the database: who comes, what is shown, what is answered.
+
+An assignment is read as it stands, within one transaction.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -216,9 +219,6 @@ class Answered:
 
     outcome: Outcome
     shown: Shown
-
-
-# An assignment as it stands, read from the tables within a transaction.
 
 
 def lock_assignment(connection: Connection, assignment: int) -> None:

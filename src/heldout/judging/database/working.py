@@ -1,7 +1,8 @@
 """What a judge does with a task: look at an item, answer, change, exit, submit.
 
 Every function is one transaction: it happened whole, or not at all and a `DatabaseError` says why.
-`claims` hands the tasks out.
+`claims` hands the tasks out. What a worker who comes back has ended before is found by the place on
+a platform, or by the worker.
 """
 
 from datetime import datetime, timedelta
@@ -26,8 +27,6 @@ from heldout.judging.database.sittings import (
     read_sitting,
 )
 from heldout.judging.database.tables import assignments, batches, judgments, tasks, workers
-
-# What a worker who comes back has ended before: at a platform's place, or at all.
 
 
 def ended_at(database: Database, visitor: Visitor) -> int | None:
@@ -91,9 +90,6 @@ def last_ended(database: Database, worker: str) -> Sitting | None:
         return None if found is None else read_sitting(connection, found)
 
     return database.read(find)
-
-
-# How assignments go on and end, and what that does to their tasks; within a transaction.
 
 
 def end(

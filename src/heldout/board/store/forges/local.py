@@ -1,4 +1,7 @@
-"""Forges without a server: a folder that files are put into, and a bare git repository."""
+"""Forges without a server, a folder and a bare git repository; and the forge that a board names.
+
+`open_forge` makes one from `[forge]` of board.toml: one of these two, or a hosted one.
+"""
 
 import os
 import stat
@@ -191,8 +194,6 @@ def _read_plain(path: Path) -> str:
             return ""
         return file.read(_REPLY_LIMIT).decode("utf-8", "replace")
 
-
-# From `[forge]` to a forge that can be asked.
 
 _SECONDS = 30.0
 

@@ -1,4 +1,8 @@
-"""What every forge can do, and the values that go in and come out."""
+"""What every forge can do, and the values that go in and come out.
+
+`Forge` is what commands use. `Api` is what differs between the hosted ones, a few calls, which
+`HostedForge` puts together.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -114,8 +118,6 @@ def format_marker(event: Digest) -> str:
         raise ValueError(event)
     return f"<!-- heldout {event} -->"
 
-
-# What differs between hosted forges: a few calls, which `HostedForge` puts together.
 
 Number = Annotated[int, msgspec.Meta(ge=1, le=10**15)]
 """A request's number."""

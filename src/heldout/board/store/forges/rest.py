@@ -3,6 +3,15 @@
 A call that only reads is tried again after a failure. One that changes something is tried again
 only where the forge said that it did nothing, or could not be reached: where an answer was lost,
 the caller has to look before it asks again. No redirect is followed, for the token would go along.
+
+The token is read from the environment, sent in headers, written nowhere, and taken out of every
+message. git gets it through its own environment, as configuration of that one call
+(`GIT_CONFIG_COUNT`, git 2.31): neither the command line nor the repository's configuration ever
+holds it.
+
+How long a forge asks its caller to wait is a pure function of an answer's headers, by
+docs.github.com "Best practices for using the REST API" (handle rate limit errors), docs.gitlab.com
+"User and IP rate limits" (response headers), and RFC 9110 section 10.2.3.
 """
 
 import base64
@@ -18,11 +27,6 @@ import msgspec
 
 from heldout.board.store.forges.protocol import ForgeError, LostAnswerError
 from heldout.errors import SetupError, quote
-
-# The token: read from the environment, sent in headers, written nowhere.
-#
-# git gets it through its own environment, as configuration of that one call (`GIT_CONFIG_COUNT`,
-# git 2.31): neither the command line nor the repository's configuration ever holds it.
 
 TOKEN = "HELDOUT_FORGE_TOKEN"  # noqa: S105 - the variable's name, no secret
 """Name of the environment variable that holds the token."""
@@ -62,8 +66,6 @@ def git_environment(token: str, url: str) -> Mapping[str, str]:
     values = {f"GIT_CONFIG_VALUE_{i}": value for i, (_, value) in enumerate(pairs)}
     return {"GIT_CONFIG_COUNT": str(len(pairs)), **numbered, **values}
 
-
-# Answers of a forge: read up to a limit, decoded strictly, explained without the token.
 
 T = TypeVar("T")
 
@@ -160,11 +162,6 @@ def _message(answer: Answer) -> str:
     said = table.get("message") or table.get("error") or ""
     return said if isinstance(said, str) else msgspec.json.encode(said).decode()
 
-
-# How long a forge asks its caller to wait: pure functions of an answer's headers.
-#
-# Source: docs.github.com "Best practices for using the REST API" (handle rate limit errors),
-# docs.gitlab.com "User and IP rate limits" (response headers), RFC 9110 section 10.2.3.
 
 LONGEST_WAIT = 120.0
 """Seconds; who asks for more is told to the user instead of waited for."""
