@@ -550,10 +550,10 @@ def sealed_owner(name: str, form: Form) -> SubmissionId | None:
     return None
 
 
-_REGISTRATIONS_MOST_BYTES = 1 << 16
-_FOLDER = "registrations/"
+_MOST_REGISTRATION_BYTES = 1 << 16
+_REGISTRATIONS = "registrations/"
 _MOST_TOGETHER = 1 << 26
-_NAME = re.compile(r"team-[0-9a-f]{16}\.json", re.ASCII)
+_REGISTRATION_NAME = re.compile(r"team-[0-9a-f]{16}\.json", re.ASCII)
 
 
 def registration_branch(team: str) -> str:
@@ -563,7 +563,7 @@ def registration_branch(team: str) -> str:
 
 def is_team(name: str) -> bool:
     """Whether a name is the handle of a team, which no submission's id can be."""
-    return _NAME.fullmatch(f"{name}.json") is not None
+    return _REGISTRATION_NAME.fullmatch(f"{name}.json") is not None
 
 
 def arrival_branch(name: str) -> str:
@@ -573,7 +573,7 @@ def arrival_branch(name: str) -> str:
 
 def registration_path(team: str) -> str:
     """Path of a registration on its branch."""
-    return f"{_FOLDER}{team}.json"
+    return f"{_REGISTRATIONS}{team}.json"
 
 
 def find_registrations_in_git(
@@ -590,7 +590,7 @@ def find_registrations_in_git(
     seen: set[tuple[str, bool]] = set()
     wanted = [
         (source, commit)
-        for _, source, commit in arrival_tips(git, _registrations_source, only=only)
+        for _, source, commit in arrival_tips(git, _registration_source, only=only)
         if not source.startswith("pull request ") or source in requests
     ]
     every = git.changes(main, *(commit for _, commit in wanted), within=ARRIVALS)
@@ -601,9 +601,11 @@ def find_registrations_in_git(
         for source, commit in wanted
         if isinstance(changes := every[commit], tuple)
         and changes
-        and (source.startswith("branch ") or any(c.path.startswith(_FOLDER) for c in changes))
+        and (
+            source.startswith("branch ") or any(c.path.startswith(_REGISTRATIONS) for c in changes)
+        )
     ]
-    for arrival in _read_all(git, ours):
+    for arrival in _read_registrations(git, ours):
         mark = (arrival.fingerprint, bool(arrival.problems))  # what is refused hides nothing
         if mark not in seen:
             seen.add(mark)
@@ -639,9 +641,10 @@ def find_merged_registrations(git: Git, *, main: str) -> Iterator[Arrival]:
     named = [
         (MAIN_BRANCH, (file,))
         for file in git.files(main, "registrations")
-        if file.path.startswith(_FOLDER) and _NAME.fullmatch(file.path.removeprefix(_FOLDER))
+        if file.path.startswith(_REGISTRATIONS)
+        and _REGISTRATION_NAME.fullmatch(file.path.removeprefix(_REGISTRATIONS))
     ]
-    yield from _read_all(git, named)
+    yield from _read_registrations(git, named)
 
 
 def find_registrations_in_folder(folder: Path) -> Iterator[Arrival]:
@@ -652,13 +655,15 @@ def find_registrations_in_folder(folder: Path) -> Iterator[Arrival]:
     """
     for source, file in plain_files(folder):
         seen = (
-            Seen.look(file, most=_REGISTRATIONS_MOST_BYTES) if _NAME.fullmatch(file.name) else None
+            Seen.look(file, most=_MOST_REGISTRATION_BYTES)
+            if _REGISTRATION_NAME.fullmatch(file.name)
+            else None
         )
         if seen is not None:
-            yield _from_file(seen, source)
+            yield _registration_from_file(seen, source)
 
 
-def _registrations_source(ref: str) -> str | None:
+def _registration_source(ref: str) -> str | None:
     if number := re.fullmatch(r"refs/(?:pull|merge-requests)/(\d{1,18})/head", ref, re.ASCII):
         return f"pull request {number[1]}"
     branch = re.fullmatch(r"refs/(?:heads|remotes/[^/]+)/registration/(.+)", ref)
@@ -669,16 +674,18 @@ def _registrations_source(ref: str) -> str | None:
     return f"branch {registration_branch(team)}"
 
 
-def _read_all(git: Git, found: Sequence[tuple[str, Sequence[Change]]]) -> Iterator[Arrival]:
+def _read_registrations(
+    git: Git, found: Sequence[tuple[str, Sequence[Change]]]
+) -> Iterator[Arrival]:
     """What each source brings; git is asked for all sizes at once, and for the files together."""
-    problems = [tuple(_registrations_check_changes(changes)) for _, changes in found]
+    problems = [tuple(_check_registration(changes)) for _, changes in found]
     plain = [one[0].blob for (_, one), wrong in zip(found, problems, strict=True) if not wrong]
-    files = _Files(git, sizes_of(git, plain))
+    files = _FilesTogether(git, sizes_of(git, plain))
     for (source, changes), wrong in zip(found, problems, strict=True):
-        yield _registrations_from_changes(files, changes, source, wrong)
+        yield _registration_from_changes(files, changes, source, wrong)
 
 
-class _Files:
+class _FilesTogether:
     """Small files in git: whoever asks for one gets those behind it read with it."""
 
     def __init__(self, git: Git, sizes: Mapping[str, int]) -> None:
@@ -694,22 +701,22 @@ class _Files:
                 total += self.sizes[other]
                 if together and total > _MOST_TOGETHER:
                     break
-                if self.sizes[other] <= _REGISTRATIONS_MOST_BYTES:
+                if self.sizes[other] <= _MOST_REGISTRATION_BYTES:
                     together.append(other)
-            read = self._git.read_blobs(*together, limit=_REGISTRATIONS_MOST_BYTES)
+            read = self._git.read_blobs(*together, limit=_MOST_REGISTRATION_BYTES)
             self._read = dict(zip(together, read, strict=True))
         return self._read[blob]
 
 
-def _registrations_from_changes(
-    files: _Files, changes: Sequence[Change], source: str, problems: tuple[Problem, ...]
+def _registration_from_changes(
+    files: _FilesTogether, changes: Sequence[Change], source: str, problems: tuple[Problem, ...]
 ) -> Arrival:
     first = changes[0]
     size = files.sizes.get(first.blob)
     if not problems and size is None:
         problems = (lacking_file(quote(first.path)),)
-    elif not problems and size is not None and size > _REGISTRATIONS_MOST_BYTES:
-        problems = (_too_large(quote(first.path), size),)
+    elif not problems and size is not None and size > _MOST_REGISTRATION_BYTES:
+        problems = (_registration_too_large(quote(first.path), size),)
     marks = "\n".join(sorted(f"{change.path} {change.blob}" for change in changes))
     # By its name too: a copy under another name is refused, and may not stand for the team's own.
     return Arrival(
@@ -721,24 +728,26 @@ def _registrations_from_changes(
     )
 
 
-def _registrations_check_changes(changes: Sequence[Change]) -> Iterator[Problem]:
+def _check_registration(changes: Sequence[Change]) -> Iterator[Problem]:
     for change in changes:
         folder, _, name = change.path.rpartition("/")
-        ours = f"{folder}/" == _FOLDER and _NAME.fullmatch(name)
+        ours = f"{folder}/" == _REGISTRATIONS and _REGISTRATION_NAME.fullmatch(name)
         if not ours or change.mode != "100644" or change.status not in "AM" or len(changes) > 1:
             yield Problem(
                 code="foreign-change",
                 path=quote(change.path),
                 found=f"one of {len(changes)} changes" if ours else "a change of another file",
-                expected=f"nothing but one plain file {_FOLDER}TEAM.json",
+                expected=f"nothing but one plain file {_REGISTRATIONS}TEAM.json",
                 hint="heldout register makes such a branch",
             )
             return
 
 
-def _from_file(seen: Seen, source: str) -> Arrival:
+def _registration_from_file(seen: Seen, source: str) -> Arrival:
     size = seen.size
-    problems = (_too_large(seen.file.name, size),) if size > _REGISTRATIONS_MOST_BYTES else ()
+    problems = (
+        (_registration_too_large(seen.file.name, size),) if size > _MOST_REGISTRATION_BYTES else ()
+    )
     mark = digest_bytes(str(size).encode()) if problems else seen.digest
     return Arrival(
         source=source,
@@ -749,10 +758,10 @@ def _from_file(seen: Seen, source: str) -> Arrival:
     )
 
 
-def _too_large(path: str, size: int) -> Problem:
+def _registration_too_large(path: str, size: int) -> Problem:
     return Problem(
         code="too-large",
         path=path,
         found=f"{size:,} bytes",
-        expected=f"at most {_REGISTRATIONS_MOST_BYTES:,} bytes",
+        expected=f"at most {_MOST_REGISTRATION_BYTES:,} bytes",
     )

@@ -162,7 +162,7 @@ _SPARED = 10
 """Connections of a PostgreSQL server that are left to others: a backup, psql, `heldout prefer`."""
 
 _LEAST = 2
-_ENGINES_TRIES = 100
+_JOURNAL_TRIES = 100
 _PAUSE_S = 0.02
 _FORMS = "expected sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
 
@@ -271,7 +271,7 @@ def _make_private(url: URL) -> None:
 def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
-    for _ in range(_ENGINES_TRIES):
+    for _ in range(_JOURNAL_TRIES):
         try:
             connection.execute("PRAGMA journal_mode=WAL")
         except sqlite3.OperationalError as error:
