@@ -132,6 +132,9 @@ class MemoryFolder(Folder):
                 self.stored.pop(path, None)
                 self.modes.pop(path, None)
 
+    def free_bytes(self) -> int:
+        return 1 << 40
+
     def sync(self, name: str = "") -> None:
         pass
 
