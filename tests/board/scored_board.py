@@ -28,6 +28,7 @@ from heldout.board.store.vault import Vault
 from heldout.ids import digest_bytes
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
+from memory_board import memory_board
 
 FOUNDED = datetime(2026, 11, 1, 9, tzinfo=UTC)
 QUERIES = 40
@@ -58,19 +59,20 @@ def view_score(query_set: str, values: Values, *, measure: str = "nDCG@10") -> V
 
 @dataclass(slots=True)
 class ScoredBoard:
-    """Board and vault in a folder, and a clock that goes on by an hour with every call."""
+    """Board and vault in a folder or in memory, and a clock that goes on by an hour at a call.
+
+    Runs of baselines lie in the folder in any case.
+    """
 
     root: Path
     now: datetime
+    memory: tuple[Repository, Vault] | None = None
 
     @property
     def desk(self) -> Desk:
-        return Desk(
-            repository=Repository(self.root / "board"),
-            vault=Vault(self.root / "vault"),
-            now=self.now,
-            by="organiser",
-        )
+        on_disk = Repository(self.root / "board"), Vault(self.root / "vault")
+        repository, vault = self.memory or on_disk
+        return Desk(repository=repository, vault=vault, now=self.now, by="organiser")
 
     @property
     def vault(self) -> Vault:
@@ -111,7 +113,7 @@ class ScoredBoard:
 
     def baseline(self, name: str, values: Values) -> Decision:
         desk = self.tick()
-        run = desk.repository.root.parent / f"{name}.run"
+        run = self.root / f"{name}.run"
         run.write_text(name)
         digest = str(digest_bytes(name.encode()))
         spec = desk.spec().on(desk.now.date())
@@ -202,6 +204,11 @@ class ScoredBoard:
     def copy(self, root: Path) -> "ScoredBoard":
         shutil.copytree(self.root, root, symlinks=True)
         return ScoredBoard(root=root, now=self.now)
+
+    def in_memory(self, root: Path) -> "ScoredBoard":
+        """A copy whose board and vault are in memory."""
+        memory = memory_board(self.root / "board", self.root / "vault")
+        return ScoredBoard(root=root, now=self.now, memory=memory)
 
 
 def make_board(root: Path) -> ScoredBoard:

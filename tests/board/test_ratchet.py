@@ -69,7 +69,7 @@ def rounded(tmp_path_factory: pytest.TempPathFactory) -> ScoredBoard:
 
 @pytest.fixture
 def board(begun: ScoredBoard, tmp_path: Path) -> ScoredBoard:
-    return begun.copy(tmp_path / "town")
+    return begun.in_memory(tmp_path)
 
 
 def text(values: Row) -> str:
@@ -92,7 +92,7 @@ def faults(board: ScoredBoard) -> tuple[str, ...]:
     rebuild(board.tick())
     return tuple(
         fault
-        for fault in audit_board(board.desk.repository, board.desk.vault.root).faults
+        for fault in audit_board(board.desk.repository, board.desk.vault).faults
         if not fault.startswith("submissions/") and "signed" not in fault
     )
 
@@ -197,12 +197,13 @@ def test_nothing_about_the_best_run_leaves(board: ScoredBoard) -> None:
     standings = make_standings(public, spec, now=desk.now)
     assert standings == make_standings(desk.vault.entries(), spec, now=desk.now)
     exact = text(hidden)
-    pages = (board.root / "board" / "leaderboard").rglob("*.html")
+    files = board.desk.repository.files
+    pages = [name for name, _ in files.walk("leaderboard") if name.endswith(".html")]
     texts = [
         b"".join(map(format_entry, public)).decode(),
         format_json(standings, spec).decode(),
         format_csv(standings, spec).decode(),
-        *(page.read_text() for page in pages),
+        *(files.read(page).decode() for page in pages),
     ]
     assert not [one for one in texts if exact in one]
     row = {one["id"]: one for one in json.loads(texts[1])["rows"]}[ONE]
@@ -294,13 +295,13 @@ def test_while_labels_are_mixed_nothing_new_is_published(board: ScoredBoard) -> 
 def test_scores_that_are_missing_are_named(board: ScoredBoard) -> None:
     board.enter(ONE, nudge(LOW, 0))
     digest = board.desk.history().submissions[ONE].evidence["eval"]
-    (board.root / "vault" / "sealed" / digest).unlink()
+    board.vault.files.delete(f"sealed/{digest}")
     with pytest.raises(StoreError, match=f"sealed/{digest} is missing or damaged"):
         board.enter(TWO, HIGH)
 
 
 def test_without_a_baseline_no_score_is_published(rounded: ScoredBoard, tmp_path: Path) -> None:
-    board = as_ratchet(rounded.copy(tmp_path / "town"))
+    board = as_ratchet(rounded.in_memory(tmp_path))
     sent = board.send(ONE, HIGH)
     with pytest.raises(InputError) as caught:
         board.publish(sent)
@@ -334,7 +335,7 @@ def test_the_mean_over_seeds_decides_and_only_a_published_one_has_a_spread(
 def test_rules_that_change_begin_at_the_best_run_so_far(
     rounded: ScoredBoard, tmp_path: Path
 ) -> None:
-    board = rounded.copy(tmp_path / "town")
+    board = rounded.in_memory(tmp_path)
     board.baseline(BASE, LOW)
     board.enter(ONE, HIGH)
     board.rules(('rule = "rounded"', 'rule = "ladder"'))
@@ -384,8 +385,9 @@ def test_each_season_has_a_bar_and_a_key_of_its_own(board: ScoredBoard) -> None:
     board.enter(ONE, HIGHER)
     ids = [f"next{number:02}" for number in range(QUERIES)]
     queries = "".join(f"{q}\twhat is {q}\n" for q in ids)
-    (board.root / "board/queries/next.tsv").write_text(queries)
-    (board.root / "vault/labels/next.qrels").write_text("".join(f"{q} 0 d{q} 1\n" for q in ids))
+    board.desk.repository.files.write_whole("queries/next.tsv", queries.encode())
+    labels = "".join(f"{q} 0 d{q} 1\n" for q in ids)
+    board.vault.labels_file("next").write_whole(labels.encode())
     board.rules(more=_SEASONS)
     assert board.vault.set_key("next") != board.vault.set_key("eval")
     board.now = datetime(2026, 11, 5, tzinfo=UTC)
@@ -539,30 +541,30 @@ def test_what_the_rule_does_not_give_is_a_fault(
 def test_a_score_that_another_key_decided_is_a_fault(
     board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = board.root / "vault" / "labels" / "eval.key"
+    file = board.vault.files.file("labels/eval.key")
     right = file.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr("heldout.board.scores.session.check_keys", lambda _held: None)
         patch.setattr("heldout.board.scores.commitments.check_keys", lambda _held: None)
         patch.setattr("heldout.board.scores.session.check_unchanged", lambda _held: None)
         sent = board.send(ONE, HIGH)
-        file.write_bytes(format_key(bytes(32)))
+        file.write_whole(format_key(bytes(32)))
         sent = dataclasses.replace(sent, scores=board.scores(HIGH, dict(sent.scores.files)))
         patch.setattr(decide, "commit_held_out", lambda _desk: None)
         board.publish(sent)
-    file.write_bytes(right)
+    file.write_whole(right)
     assert any("eval.key" in fault for fault in faults(board))
 
 
 def test_the_bar_of_an_old_board_is_by_team_as_before(rounded: ScoredBoard, tmp_path: Path) -> None:
-    board = rounded.copy(tmp_path / "town")
+    board = rounded.in_memory(tmp_path)
     board.baseline(BASE, LOW)
     board.rules(('rule = "rounded"', 'rule = "ladder"'))
     board.enter(ONE, HIGHER)
     board.enter(TWO, HIGH, team="Other Team")
     assert bar(board, TWO) == BASE
     assert said(board)[TWO] == text(HIGH)
-    assert not (board.root / "vault/labels/eval.key").exists()
+    assert not board.vault.has_set_key("eval")
     assert faults(board) == ()
     assert ratchet.is_answered(board.desk.history().submissions[ONE], "eval")
 

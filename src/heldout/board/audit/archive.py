@@ -111,7 +111,7 @@ def check_closable(desk: Desk) -> None:
     last = max(_days_to_wait_for(history), default=desk.now.date() - timedelta(1))
     if desk.now.date() <= last:
         raise StoreError(f"scores are still sealed until {last} is over; nothing was closed")
-    found = audit_board(desk.repository, desk.vault.root)
+    found = audit_board(desk.repository, desk.vault)
     if found.faults:
         told = "; ".join(found.faults[:3])
         raise StoreError(f"the board is not sound, so nothing was archived: {told}")

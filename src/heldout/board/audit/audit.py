@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -95,13 +95,13 @@ def count_releases(replay: Replay) -> str:
 
 
 def audit_board(
-    repository: Repository, vault_root: Path | None, *, roots: Sequence[Certificate] = ()
+    repository: Repository, vault: Path | Vault | None, *, roots: Sequence[Certificate] = ()
 ) -> Audit:
     """Verify a board's public log, and its vault where one is given.
 
     Args:
         repository: the board.
-        vault_root: the vault's folder, `None` without one.
+        vault: it or its folder, `None` without one; nothing is written to it.
         roots: certificates of authorities whose time stamps are believed.
     """
     checked = [
@@ -126,9 +126,11 @@ def audit_board(
         faults_of_rules, notes = _check_rules(repository, history)
         faults += [*faults_of_rules, *_check_public(repository, history)]
         notes += [*list_unsaid_keys(public), *_tell_signers(public), *stamped.notes]
-        if vault_root is not None:
+        if vault is not None:
             checked += ["the vault's log, sealed files, labels and scores", "both logs alike"]
-            vault = Vault.open(vault_root, board=repository.root, read_only=True)
+            if isinstance(vault, Path):
+                vault = Vault.open(vault, board=repository.root, read_only=True)
+            vault = replace(vault, read_only=True)
             faults += _check_vault(vault, public)
             replay = _check_releases(repository, vault)
             faults += replay.faults
