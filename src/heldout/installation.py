@@ -79,6 +79,7 @@ _BASE = tuple(
         "confusable-homoglyphs",
         "cryptography",
         "httpx",
+        "Jinja2",
         "msgspec",
         "numpy",
         "pyrage",
@@ -90,8 +91,6 @@ _BASE = tuple(
     )
 )
 _FAST = "pip install 'heldout[fast]'"
-_PAGES = "the pages of boards: heldout board new, publish and rebuild, and the demo"
-_SITE = "pip install 'heldout[site]'"
 _JUDGING = "preference judging: heldout serve, and what reads its database"
 _WEB = "pip install 'heldout[web]'"
 _RANKERS = "pip install 'heldout[rankers]'"
@@ -158,20 +157,12 @@ PARTS: tuple[Part, ...] = (
         get="apt install git, or brew install git",
     ),
     Part(
-        name="Jinja2",
+        name="resvg-py",
         kind="package",
-        group="boards",
-        use="a board's page",
-        brings=_PAGES,
-        get=_SITE,
-    ),
-    Part(
-        name="vl-convert-python",
-        kind="package",
-        group="boards",
-        use="its charts",
-        brings=_PAGES,
-        get=_SITE,
+        group="analyses",
+        use="charts as PNG",
+        brings="--chart FILE.png; a chart as .svg needs nothing",
+        get="pip install 'heldout[png]'",
     ),
     *(
         Part(name=name, kind="package", group="judging", use=use, brings=_JUDGING, get=_WEB)

@@ -12,6 +12,7 @@ from numpy.random import PCG64, Generator
 from scipy.stats import theilslopes
 from simulated_boards import board_of, entries_of, evolve, means_of, view_of
 
+from drawings import tips
 from heldout.analyses import drift as report
 from heldout.analyses.drift import Drift, find_drift, median_slopes
 from heldout.analyses.entries import BoardScores
@@ -244,6 +245,4 @@ def test_the_real_boards(
     assert result.ratio == pytest.approx(ratio, abs=0.0005)
     assert result.verdict == verdict
     for plot in ("time", "dev"):
-        layers = report.spec(result, plot)["layer"]
-        dots = [layer for layer in layers if layer["mark"]["type"] == "point"]
-        assert sum(len(layer["data"]["values"]) for layer in dots) == entries
+        assert len(tips(report.spec(result, plot))) == entries

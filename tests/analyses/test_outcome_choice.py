@@ -1,13 +1,12 @@
 """Of very many pairs a reader sees neighbours and the telling ones, and how many are left out."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 
+from drawings import boxes, texts, tips
 from heldout.analyses.outcomes.curves import bars_spec, curves_spec, success_curves
 from heldout.analyses.outcomes.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
 from heldout.analyses.outcomes.pairs import tables, telling_pairs
@@ -74,18 +73,9 @@ def test_both_tables_say_how_many_are_left_out(found: Outcomes) -> None:
         assert "--all" in table.notes[0]
 
 
-def words(drawn: Mapping[str, Any]) -> list[str]:
-    return [
-        row["text"]
-        for layer in drawn["layer"]
-        if layer["mark"]["type"] == "text"
-        for row in layer["data"]["values"]
-    ]
-
-
 def test_the_picture_of_bars_says_how_many_pairs_it_leaves_out(found: Outcomes) -> None:
-    assert "40 of 66 pairs" in words(bars_spec(found))
-    assert "40 of 66 pairs" not in words(bars_spec(replace(found, pairs=found.pairs[:40])))
+    assert "A / B, 40 of 66 pairs" in texts(bars_spec(found))
+    assert "A / B" in texts(bars_spec(replace(found, pairs=found.pairs[:40])))
 
 
 def test_the_picture_of_curves_ends_at_k_and_says_where_two_runs_are_told_apart() -> None:
@@ -100,20 +90,10 @@ def test_the_picture_of_curves_ends_at_k_and_says_where_two_runs_are_told_apart(
     curves = success_curves(first_ranks(table, k=10), a, b, np.random.default_rng(0))
     drawn = curves_spec(curves)
 
-    domains = {
-        tuple(layer["encoding"]["x"]["scale"]["domain"])
-        for layer in drawn["layer"]
-        if layer["mark"]["type"] == "line"
-    }
-    assert domains == {(0.0, 1.0)}
-    assert "Success@j" in words(drawn)
-    assert any(text.startswith("bar at the foot") for text in words(drawn))
-    told = [
-        row["label"]
-        for layer in drawn["layer"]
-        for row in layer["data"]["values"]
-        if "finds more" in row.get("label", "")
-    ]
+    assert (drawn.x.low, drawn.x.high) == (1, 10)
+    assert "Success@j" in texts(drawn)
+    assert "A lies outside the band: the two differ at this depth" in texts(drawn)
+    told = [tip for tip in tips(drawn) if "finds more" in tip]
     assert [text.split(":")[0] for text in told] == [f"j = {j}" for j in range(3, 11)]
     assert [text.split(":")[1] for text in told] == [" B finds more"] * 4 + [" A finds more"] * 4
 
@@ -135,19 +115,12 @@ def test_no_band_of_shares_lies_above_1_or_below_0() -> None:
         if high is not None
     ]
     assert max(reach) > 1
-    drawn = curves_spec(curves)["layer"]
-    (domain,) = {
-        tuple(layer["encoding"]["y"]["scale"]["domain"])
-        for layer in drawn
-        if layer["mark"]["type"] == "line"
-    }
-    shares = [
-        domain[1] - layer["mark"][end] / 320 * (domain[1] - domain[0])
-        for layer in drawn
-        if layer["mark"]["type"] == "rect"
-        for end in ("y", "y2")
-    ]
-    assert max(shares) == pytest.approx(1)
+    drawn = curves_spec(curves)
+    assert drawn.y is not None
+    head = 17 + 8  # the line above the plot, and the space below it
+    top = min(float(box.get("y", "")) for box in boxes(drawn))
+    low, high = drawn.y.low, drawn.y.high
+    assert high - (top - head) / drawn.height * (high - low) == pytest.approx(1, abs=1e-4)
 
 
 def test_no_interval_of_a_difference_of_shares_lies_beyond_1() -> None:

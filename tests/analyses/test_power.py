@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from drawings import tips
 from heldout.analyses import power as report
 from heldout.analyses.power import MOST_QUERIES, plan_power, simulate_power
 from heldout.answers.table import to_latex, to_markdown
@@ -212,7 +213,7 @@ def test_no_plan_is_for_a_difference_that_the_measure_cannot_have() -> None:
         "plan",
         "2 queries find none: larger than the measure can differ",
     )
-    assert report.spec(found)["layer"]
+    assert tips(report.spec(found))
     assert plan_power(pilot(), seeded(), queries=[2], trials=9).wanted[0].difference is not None
     with pytest.raises(InputError, match="larger than the measure can differ"):
         plan_power(pilot(), seeded(), differences=[1.5], largest=1.0)
@@ -235,4 +236,4 @@ def test_there_is_no_interval_where_a_resampling_does_not_differ() -> None:
     assert (found.wanted[0].queries_low, found.wanted[0].queries_high) == (None, None)
     assert "No interval" in to_markdown(report.tables(found)[0])
     assert report.facts(found)[0][1].endswith(" queries")
-    assert report.spec(found)["layer"]
+    assert tips(report.spec(found))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu, ttest_rel
 from simulated_boards import board_of, entries_of, evolve, means_of, view_of
 
+from drawings import root_of, tips
 from heldout.analyses import progress as report
 from heldout.analyses.entries import BoardScores
 from heldout.analyses.progress import Progress, trace_progress
@@ -212,11 +213,14 @@ def test_the_chart_stars_significant_steps_and_fills_what_the_filter_finds() -> 
     board = made(rows)
     entries = (board.entries[0], replace(board.entries[1], description="a BERT of ours"))
     result = trace(replace(board, entries=entries))
-    layers = report.spec(result, find="bert")["layer"]
-    dots = [layer for layer in layers if layer["mark"]["type"] == "point"]
-    labels = [one["label"] for layer in dots for one in layer["data"]["values"]]
-    assert sorted(labels) == ["system a", "★ a BERT of ours"]
-    assert len({layer["mark"]["fill"] for layer in dots}) == 2
+    marks = {
+        title.text: group.get("fill")
+        for group in root_of(report.spec(result, find="bert")).iter("g")
+        for mark in group
+        if (title := mark.find("title")) is not None
+    }
+    assert sorted(marks) == ["system a", "★ a BERT of ours"]
+    assert len({*marks.values()}) == 2
 
 
 @pytest.mark.real
@@ -231,9 +235,7 @@ def test_the_real_boards(
     result = trace(scores_of_old_table(parse_table(file.read_bytes(), path=file.name)))
     assert len(result.entries) == rows
     assert (len(result.line), result.line[0].score, result.line[-1].score) == line
-    drawn = report.spec(result, find="BERT")["layer"]
-    dots = [layer for layer in drawn if layer["mark"]["type"] == "point"]
-    assert sum(len(layer["data"]["values"]) for layer in dots) == rows - 3
+    assert len(tips(report.spec(result, find="BERT"))) == rows - 3
 
 
 @pytest.mark.real

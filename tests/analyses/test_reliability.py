@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from drawings import boxes
 from heldout.analyses import reliability as module
 from heldout.analyses import reliability as report
 from heldout.analyses.reliability import COLUMNS, Agreement, Reliability, measure_reliability
@@ -212,8 +213,7 @@ def test_the_report_says_what_has_to_be_said() -> None:
     assert [row[3] for row in beside.rows] == [0.933, 0.921, 0.912, 0.917, 0.802, 0.812, 0.807]
     for form in (to_markdown, to_latex):
         assert "rank-sum" in form(shown)
-    layers = report.spec(found)["layer"]
-    assert sum(layer["mark"]["type"] == "rect" for layer in layers) == 21
+    assert len(boxes(report.spec(found))) == 21
 
 
 @pytest.mark.parametrize("name", ["", "nDCG@10", "P@5"])

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawings import root_of
 from heldout.analyses import scales as report
 from heldout.analyses.scales import describe_scale
 from heldout.answers.table import to_latex, to_markdown
@@ -268,7 +269,9 @@ def test_values_that_would_cover_each_other_are_strokes_and_not_circles() -> Non
         for name, judged in (("RR@5", {1: 5}), ("nDCG@5", {1: 4, 2: 2, 3: 1}))
     )
 
-    assert "point" in {layer["mark"]["type"] for layer in few["layer"]}
-    kinds = {layer["mark"]["type"] for layer in many["layer"]}
-    assert "rule" in kinds
-    assert "point" not in kinds
+    circles, strokes = (
+        [one.tag for one in root_of(chart).iter() if one.find("title") is not None]
+        for chart in (few, many)
+    )
+    assert {*circles} == {"circle"}
+    assert {*strokes} == {"path"}

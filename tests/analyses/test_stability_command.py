@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from drawings import root_of
 from heldout.analyses.analysis import Draws
 from heldout.analyses.ranges import rank_ranges
 from heldout.analyses.stability import ANALYSIS, StabilityOptions, bootstrap_stability, spec
@@ -101,17 +102,11 @@ def test_the_chart_has_a_cell_for_what_happened_and_a_range_for_every_system(
     stability = bootstrap_stability(table, np.random.default_rng(0), trials=200)
     ranges = rank_ranges(table, np.random.default_rng(0), flips=99)
 
-    layers = spec(stability, ranges)["layer"]
+    plot = spec(stability, ranges)
 
-    boxes = [
-        box
-        for layer in layers
-        if layer["mark"]["type"] == "rect"
-        for box in layer["data"]["values"]
-        if box["y"] >= 0
-    ]
     cells = int((stability.rank_probability >= 0.01).sum())
-    assert len(boxes) == cells + systems
+    key = 4
+    assert len([*root_of(plot).iter("rect")]) == cells + systems + key
 
 
 def test_the_picture_is_an_svg_of_its_own(scores: Path, tmp_path: Path) -> None:
@@ -223,19 +218,15 @@ def test_the_chart_names_the_lead_group_and_all_where_they_fit(systems: int) -> 
     ranges = rank_ranges(table, np.random.default_rng(0), flips=99)
     stability = bootstrap_stability(table, np.random.default_rng(0), trials=20)
 
-    drawn = spec(stability, ranges, measure="P@5")
-    texts = [
-        (text["text"], text["y"])
-        for layer in drawn["layer"]
-        if layer["mark"]["type"] == "text"
-        for text in layer["data"]["values"]
-    ]
+    drawn = root_of(spec(stability, ranges, measure="P@5"))
+    texts = [(one.text, float(one.get("y", ""))) for one in drawn.iter("text")]
     names = [(text, y) for text, y in texts if text in stability.systems]
 
-    room = int(drawn["height"] // 15)
-    expected = stability.systems if systems == 60 else ranges.lead[:room]
-    assert [text for text, _ in names][: room - 1] == list(expected)[: room - 1]
-    assert all(low + 15 <= high + 1e-9 for (_, low), (_, high) in pairwise(names))
+    expected = stability.systems if systems == 60 else ranges.lead
+    assert names
+    assert [text for text, _ in names] == list(expected)[: len(names)]
+    assert len(names) >= min(len(expected), 30)
+    assert all(low + 14.9 <= high for (_, low), (_, high) in pairwise(names))
     assert {"systems, the best P@5 first", "rank in resamplings of the queries"} <= {
         text for text, _ in texts
     }

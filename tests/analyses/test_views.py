@@ -15,7 +15,7 @@ from simulated_boards import board_of, entries_of, view_of
 from heldout.analyses.stability import bootstrap_stability
 from heldout.analyses.views.views import View, Views, bootstrap_views
 from heldout.analyses.views.words import facts, view_spec
-from heldout.charts.svg import draw
+from heldout.charts.svg import inline
 from heldout.cli.analyses.score_source import Source, load_measures
 from heldout.cli.analysing import analyse
 from heldout.errors import InputError
@@ -154,7 +154,7 @@ def test_bad_input_is_told() -> None:
 
 def test_the_picture_has_a_row_for_each_run_on_each_view() -> None:
     found = compare(scores(1), scores(2), named=["a", "f"])
-    drawn = draw(view_spec(found))
+    drawn = inline(view_spec(found), 440)
     assert drawn.count(">v0<") == drawn.count(">v1<") == 2
     assert "f, v0: rank 1 in" in drawn
 

@@ -6,7 +6,6 @@ A test module takes the fixture: `shown = page_documents.shown`.
 from collections.abc import Callable
 from html.parser import HTMLParser
 
-import jinja2
 import pytest
 from sample_boards import BOARDS, RULES, facts, spec, standings
 
@@ -57,7 +56,7 @@ def shown() -> Callable[[str], Document]:
 
 
 def render_page(page: BoardPage | EntryPage) -> Document:
-    return Document(render._render(render._environment(jinja2), page))
+    return Document(render._render(render._environment(), page))
 
 
 def entry_page(one: Row) -> EntryPage:

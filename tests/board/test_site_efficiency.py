@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_boards import HOSTILE, baseline, busy, facts, row, spec, standings
 
+from drawings import tips
 from heldout.board.log.manifest import (
     LIMITS,
     Efficiency,
@@ -33,9 +34,8 @@ from heldout.board.site.render import render_board
 from heldout.board.site.rows import make_columns, public_rows
 from heldout.board.site.words import plain
 from heldout.board.standings.standings import Row
-from heldout.charts.axes import log_ticks
-from heldout.charts.plot import Names, Point, cost_spec
-from heldout.charts.svg import Canvas, draw
+from heldout.charts.axes import Axis, log_axis
+from heldout.charts.scores import Entry, cost_chart
 from heldout.errors import InputError
 
 GOOD: dict[str, Any] = {"team": "Lighthouse", "model_description": "monoT5", "type": "full ranking"}
@@ -280,13 +280,12 @@ def test_hostile_names_and_hardware_make_no_element(name: str) -> None:
 
 @given(st.lists(st.tuples(st.floats(0.0001, 1e15), st.floats(0, 1)), min_size=1, max_size=8))
 def test_any_costs_can_be_drawn(pairs: list[tuple[float, float]]) -> None:
-    canvas = Canvas(width=300, height=200)
     marks = [
-        Point(label=f"S{n}", day=date(2026, 1, 1), score=score, other=x, record=n % 2 == 0)
+        Entry(label=f"S{n}", day=date(2026, 1, 1), score=score, other=x, record=n % 2 == 0)
         for n, (x, score) in enumerate(pairs)
     ]
-    chart = cost_spec(marks, canvas, names=Names(y="RR", x="ms"))
-    assert {"width", "height", "layer"} <= set(chart)
+    chart = cost_chart(marks, head="RR", foot="ms")
+    assert sorted(tips(chart)) == sorted(one.label for one in marks)
 
 
 def test_equal_charts_of_costs_are_equal_bytes() -> None:
@@ -297,24 +296,27 @@ def test_equal_charts_of_costs_are_equal_bytes() -> None:
 
 
 def test_a_single_cost_can_be_drawn() -> None:
-    only = Point(label="one", day=date(2026, 1, 1), score=0.4, other=7.0, record=True)
-    assert "<title>one</title>" in draw(
-        cost_spec([only], Canvas(width=300, height=200), names=Names(y="RR"))
-    )
+    only = Entry(label="one", day=date(2026, 1, 1), score=0.4, other=7.0, record=True)
+    assert tips(cost_chart([only], head="RR", foot="ms")) == ["one"]
+
+
+def decades(low: float, high: float) -> Axis:
+    return log_axis([10**low, 10**high], room=0)
 
 
 @given(st.floats(-4, 15), st.floats(0.02, 19), st.integers(2, 12))
 def test_ticks_of_logarithms_are_few_round_and_inside(low: float, wide: float, most: int) -> None:
-    ticks = log_ticks((low, low + wide), most=most)
+    axis = decades(low, low + wide)
+    ticks = axis.ticks(most)
     assert 1 <= len(ticks) <= most
-    assert all(low <= tick.at <= low + wide for tick in ticks)
+    assert all(-1e-9 <= axis.share(tick.at) <= 1 + 1e-9 for tick in ticks)
     assert all(one.at < two.at for one, two in pairwise(ticks))
     assert len({tick.label for tick in ticks}) == len(ticks)
 
 
 def test_ticks_of_logarithms_read_as_sizes_do() -> None:
-    assert [t.label for t in log_ticks((6.5, 10.1), most=5)] == ["10M", "100M", "1B", "10B"]
-    assert [t.label for t in log_ticks((-1.1, 1.1), most=9)] == [
+    assert [t.label for t in decades(6.5, 10.1).ticks(5)] == ["10M", "100M", "1B", "10B"]
+    assert [t.label for t in decades(-1.1, 1.1).ticks(9)] == [
         *("0.1", "0.2", "0.5", "1", "2", "5", "10"),
     ]
-    assert [t.label for t in log_ticks((1.5, 1.7), most=5)] == ["35", "40", "45", "50"]
+    assert [t.label for t in decades(1.5, 1.7).ticks(5)] == ["35", "40", "45", "50"]

@@ -1,7 +1,5 @@
 """The page of a board in every state."""
 
-import re
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -25,7 +23,6 @@ from heldout.board.rules.spec import Baselines
 from heldout.board.site.pages import make_board_page
 from heldout.board.site.render import render_board
 from heldout.board.site.rows import make_columns
-from heldout.errors import SetupError
 
 shown = page_documents.shown
 
@@ -163,10 +160,3 @@ def test_every_page_that_is_linked_is_made() -> None:
     linked = {link for link in document.links if link.startswith(("entries/", "leaderboard."))}
     assert {f"leaderboard/{link}" for link in linked} <= set(files)
     assert len([link for link in linked if link.startswith("entries/")]) == 202
-
-
-@pytest.mark.parametrize("module", ["jinja2", "vl_convert"])
-def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(SetupError, match=re.escape("pip install 'heldout[site]'")):
-        render_board(busy(4), spec(), facts())

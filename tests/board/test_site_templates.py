@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import get_origin, get_type_hints
 
-import jinja2
 import pytest
 from jinja2 import meta
 from page_documents import sources
@@ -22,7 +21,7 @@ PAGES = (BoardPage, EntryPage)
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_template_receives_exactly_its_page(page: type[BoardPage] | type[EntryPage]) -> None:
-    environment = render._environment(jinja2)
+    environment = render._environment()
     used: set[str] = set()
     macros = set(re.findall(r"macro (\w+)", sources()["macros.html"]))
     for name in (TEMPLATES[page], "base.html"):

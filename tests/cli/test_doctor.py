@@ -109,8 +109,8 @@ def test_nothing_optional(hide: Callable[..., None], monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", "")
     result = call()
     assert result.exit_code == 0, result.output
-    assert result.output.startswith("All that scoring runs needs is here; 26 of 26 ")
-    for extra in ("fast", "cluster", "site", "web", "rankers", "neural", "timestamps"):
+    assert result.output.startswith("All that scoring runs needs is here; 25 of 25 ")
+    for extra in ("fast", "cluster", "png", "web", "rankers", "neural", "timestamps"):
         assert f"pip install 'heldout[{extra}]'\n" in result.output
     assert "apt install git" in result.output
     document = json.loads(call("--json").output)
@@ -498,7 +498,7 @@ def test_a_look_imports_no_extra() -> None:
         "import sys; from heldout.cli import main\n"
         "try: main(['doctor'])\n"
         "except SystemExit as end: assert not end.code\n"
-        "heavy = {'scipy', 'jinja2', 'vl_convert', 'bm25s', 'Stemmer', 'torch'}\n"
+        "heavy = {'scipy', 'jinja2', 'resvg_py', 'bm25s', 'Stemmer', 'torch'}\n"
         "heavy.add('heldout.installation')\n"
         "assert heavy.isdisjoint(sys.modules), heavy & set(sys.modules)"
     )

@@ -316,7 +316,6 @@ def test_outcomes_refuses_a_measure_that_has_no_ranks_and_a_depth_beyond_it(file
 
 
 def test_charts_are_drawn(files: Path) -> None:
-    pytest.importorskip("vl_convert", reason="the `site` extra draws charts")
     for chart in (files / "curves.svg", files / "bars.svg"):
         run = _compare(files, "a1.run", "b1.run", "--chart", str(chart))
         if chart.name == "bars.svg":

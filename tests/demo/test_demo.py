@@ -190,8 +190,8 @@ def test_a_place_that_is_taken_is_told_at_once(tmp_path: Path, place: str) -> No
 @pytest.mark.parametrize(
     ("lost", "told"),
     [
-        (("bm25s", "jinja2"), "the demo lacks bm25s, jinja2; pip install 'heldout[rankers,site]'"),
-        (("vl_convert",), "the demo lacks vl_convert; pip install 'heldout[site]'"),
+        (("bm25s",), "the demo lacks bm25s; pip install 'heldout[rankers]'"),
+        (("bm25s", "Stemmer"), "the demo lacks bm25s, Stemmer; pip install 'heldout[rankers]'"),
     ],
 )
 def test_all_that_is_not_installed_is_told_at_once(

@@ -531,7 +531,6 @@ def test_a_board_without_open_labels_says_so(files: Path) -> None:
 
 @pytest.mark.usefixtures("files")
 def test_the_chart_is_the_same_each_time_and_shows_the_worst_attack_on_each_rule() -> None:
-    pytest.importorskip("vl_convert")
     some = ("--attack", "none", "--attack", "many names", "--gap", "0", "--gap", "3")
     for name in ("one.svg", "two.svg"):
         assert play(*SMALL, *some, "--chart", name).exit_code == 0

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 from town import TEAM, Town, copy_town, found_town, git
 
 from heldout.board.log.registration import (
@@ -28,7 +27,6 @@ from heldout.board.organiser.registration import receive_registrations
 from heldout.board.participant.draft import read_metadata
 from heldout.board.participant.send import pack, submit
 from heldout.board.scores.session import Desk
-from heldout.board.site import figures
 from heldout.board.store.arrivals import find_registrations_in_folder
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
@@ -43,14 +41,6 @@ LATER = "2026-11-04T10:00:00Z"
 Change = Callable[[bytes, SubmissionSignature], bytes]
 AGREEMENT = "The data are for research.\nNobody passes them on.\n"
 RULES = '\n[registration]\nrequired = true\nagreement = "agreement.md"\ncloses = 2026-11-30\n'
-
-
-@pytest.fixture(scope="module", autouse=True)
-def blank_charts() -> Iterator[None]:
-    """A chart costs as much as all else together."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "draw", lambda _spec: "<svg/>")
-        yield
 
 
 def asking_town(folder: Path) -> Town:

@@ -16,7 +16,6 @@ from trusting import BASELINE, LAST, ONE, Files, forge, read_files, settle
 from heldout.board.audit import archive_audit
 from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.log.events import GENESIS, Entry, Event, Opening, format_entry, parse_log
-from heldout.board.site import figures
 from heldout.ids import digest_bytes, seal_digest
 
 pytestmark = pytest.mark.slow
@@ -27,13 +26,10 @@ HIDDEN_FIELDS = ("evidence", "compared", "kept")
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An honest one."""
-    patch = pytest.MonkeyPatch()
-    patch.setattr(figures, "draw", lambda _spec: "<svg/>")
     town = found_town(tmp_path_factory.mktemp("hostile-archives"))
     settle(town)
     file = town.root.parent / "kb.zip"
     answer = town.organiser("archive", file, "--yes", now=LAST)
-    patch.undo()
     assert answer.code == 0, answer
     return file
 

@@ -10,7 +10,6 @@ from town import OTHER_TEAM, git, sign_event
 from two_organisers import DAY, Office, Pair, copy_pair
 
 from heldout.board.log.events import Draft, format_entry, link, parse_log
-from heldout.board.site import figures
 from heldout.ids import digest_bytes
 
 pytestmark = pytest.mark.slow
@@ -19,12 +18,6 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def pair(tmp_path: Path) -> Pair:
     return copy_pair(tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def _blank_charts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A chart costs as much as all else together."""
-    monkeypatch.setattr(figures, "draw", lambda _spec: "<svg/>")
 
 
 # a remote that lies

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -428,17 +427,6 @@ def test_a_vault_inside_the_board_is_refused(tmp_path: Path) -> None:
     result = CliRunner().invoke(import_msmarco, told)
     assert result.exit_code == 2
     assert "the vault lies inside the board" in result.stderr
-
-
-def test_without_what_makes_the_page_nothing_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = small(tmp_path, line("20190101-a", "2019/01/01", "0.3"))
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    answer = take_over(table, tmp_path)
-    assert (answer.code, answer.out) == (2, "")
-    assert "heldout[site]" in answer.err
-    assert [path.name for path in tmp_path.iterdir()] == ["old.csv"]
 
 
 @pytest.mark.parametrize("name", ["missing.csv", "."])

@@ -6,7 +6,6 @@ import pytest
 from town import OTHER_TEAM, Town, found_town
 
 from heldout.board.scores import commitments as new_rules
-from heldout.board.site import figures
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
@@ -19,9 +18,8 @@ CLOSES = "closes = 2026-12-31"
 
 
 @pytest.fixture
-def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
+def begun(tmp_path: Path) -> Town:
     """One run came in time; its score is sealed."""
-    monkeypatch.setattr(figures, "draw", lambda _spec: "<svg/>")
     town = found_town(tmp_path)
     edit(town, "primary = ", f'{CLOSES}\nkind = "one-shot"\nprimary = ')
     assert town.organiser("rebuild", now=DAY).code == 0

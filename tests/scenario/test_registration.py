@@ -13,7 +13,6 @@ from registering_town import (
     admit,
     admitted_town,
     asking_town,
-    blank_charts,
     findings,
     own_file,
     publish_board,
@@ -24,7 +23,6 @@ from town import TEAM, Town, found_town, git, run_text
 
 from heldout.ids import digest_bytes
 
-__all__ = ["blank_charts"]
 pytestmark = pytest.mark.slow
 STRANGER = {"team": "North Coast Search", "institution": "North Coast University", "contact": ""}
 

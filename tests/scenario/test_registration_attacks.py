@@ -14,7 +14,6 @@ from registering_town import (
     NEXT,
     admit,
     admitted_town,
-    blank_charts,
     deliver,
     findings,
     make_registration,
@@ -39,7 +38,6 @@ from heldout.envelope.bundle import open_metadata
 from heldout.envelope.keys import new_signing_key, public_key, sign
 from heldout.ids import digest_bytes
 
-__all__ = ["blank_charts"]
 pytestmark = pytest.mark.slow
 LATE = "2026-12-01T00:00:00Z"
 SAID: Mapping[str, Mapping[str, str]] = {

@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 from town import OTHER_TEAM, QUERIES, Town, found_town
 
-from heldout.board.site import figures
-
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
 NEXT = "2026-11-03T10:00:00Z"
@@ -25,9 +23,8 @@ KINDS = {"one-shot": ('kind = "one-shot"\n', ""), "final": ("", FINAL)}
 
 
 @pytest.fixture(params=sorted(KINDS))
-def town(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
+def town(request: pytest.FixtureRequest, tmp_path: Path) -> Town:
     """A board with two entries whose scores, or final ones, are told after its last day."""
-    monkeypatch.setattr(figures, "draw", lambda _spec: "<svg/>")
     town = found_town(tmp_path)
     rules = town.board / "board.toml"
     head, tail = KINDS[request.param]

@@ -23,18 +23,12 @@ from heldout.board.log.events import (
     link,
     parse_log,
 )
-from heldout.board.site import figures
 from heldout.board.store.vault import Vault
 from heldout.envelope.keys import new_signing_key, public_key, sign
 from heldout.ids import Digest, digest_bytes
 
 pytestmark = pytest.mark.slow
 EVE = new_signing_key("ORGANISER")
-
-
-@pytest.fixture(autouse=True)
-def _blank_charts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "draw", lambda _spec: "<svg/>")
 
 
 def as_eve(digest: Digest) -> Signature:

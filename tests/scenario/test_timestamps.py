@@ -10,7 +10,6 @@ from town import Town, call, found_town, founding, git, write_inputs
 from trusting import DAY, LAST, ONE
 
 from heldout.board.audit.timestamps import stamped_text
-from heldout.board.site import figures
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 
@@ -24,8 +23,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest.fixture
-def town(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
-    monkeypatch.setattr(figures, "draw", lambda _spec: "<svg/>")
+def town(tmp_path: Path) -> Town:
     return found_town(tmp_path)
 
 

@@ -12,7 +12,6 @@ from town import OTHER_TEAM, TEAM, environment, found_town, git
 from two_organisers import DAY, HELDOUT, LATER, Pair, before_push, copy_pair, shell
 
 from heldout.board.log.events import parse_log
-from heldout.board.site import figures
 from heldout.board.store import git as git_module
 from heldout.board.store.sharing import find_sharing
 from heldout.board.store.vault import Vault
@@ -24,12 +23,6 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def pair(tmp_path: Path) -> Pair:
     return copy_pair(tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def _blank_charts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A chart costs as much as all else together."""
-    monkeypatch.setattr(figures, "draw", lambda _spec: "<svg/>")
 
 
 # sharing

@@ -8,7 +8,6 @@ import pytest
 from town import git
 from two_organisers import DAY, LATER, Office, Pair, copy_pair
 
-from heldout.board.site import figures
 from heldout.board.store import git as store_git
 from heldout.cli import context
 from heldout.envelope.bundle import new_identity
@@ -19,12 +18,6 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def pair(tmp_path: Path) -> Pair:
     return copy_pair(tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def _blank_charts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A chart costs as much as all else together."""
-    monkeypatch.setattr(figures, "draw", lambda _spec: "<svg/>")
 
 
 # no remote

@@ -20,15 +20,7 @@ import pytest
 from town import environment, git
 from two_organisers import Office, Pair, copy_pair, pair_of
 
-from heldout.board.site import figures
-
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def _blank_charts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A chart costs as much as all else together."""
-    monkeypatch.setattr(figures, "draw", lambda _spec: "<svg/>")
 
 
 def _first_sharing(pair: Pair) -> tuple[Office, list[str]]:

@@ -12,12 +12,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-import registering_town
 from registering_town import asking_town, register
 from town import Town, environment, found_town
 
 pytestmark = pytest.mark.slow
-blank_charts = registering_town.blank_charts
 DAY = "2026-11-02T10:00:00Z"
 NEXT = "2026-11-03T10:00:00Z"
 

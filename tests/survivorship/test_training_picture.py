@@ -1,10 +1,10 @@
 """The picture of a training study: every mark has its key, and every sign is a finding."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
+from drawings import root_of, texts
+from heldout.charts.plot import Sheet
 from heldout.survivorship.training.results import Amount, compare_conditions, correct_families
 from heldout.survivorship.training.triples import ALL, Condition
 from heldout.survivorship.training.words import TrainingResult, spec
@@ -13,7 +13,7 @@ R1, R5, LIKE1 = Condition(depth=1), Condition(depth=5), Condition(like=1)
 FIRST = 0.6
 
 
-def picture(gains: dict[Condition, float]) -> dict[str, Any]:
+def picture(gains: dict[Condition, float]) -> Sheet:
     """A study of three seeds, with a first stage above all models."""
     rng = np.random.default_rng(3)
     easy = rng.uniform(0.2, 0.5, 100)
@@ -24,25 +24,31 @@ def picture(gains: dict[Condition, float]) -> dict[str, Any]:
     return spec(TrainingResult(outcomes=outcomes, records=(), family="measure", level=0.95))
 
 
-def texts(chart: dict[str, Any]) -> list[str]:
-    rows = [row for layer in chart["layer"] for row in layer["data"]["values"]]
-    return [row["text"] for row in rows if "text" in row]
-
-
-def marks(chart: dict[str, Any], shape: str) -> int:
-    """Layers of a shape: one in the key and one in the panel."""
-    return sum(layer["mark"].get("shape") == shape for layer in chart["layer"])
+def fills(chart: Sheet) -> list[str]:
+    """The fill of each group of marks: those of the key and of the panel."""
+    return [one.get("fill", "") for one in root_of(chart).iter("g") if one.get("fill")]
 
 
 def test_each_mark_is_in_the_key_and_the_first_stage_in_the_panel() -> None:
     chart = picture({R1: -0.1, R5: -0.05, ALL: 0.0, LIKE1: -0.1})
 
-    assert [marks(chart, shape) for shape in ("circle", "diamond", "square")] == [2, 2, 2]
-    dashes = [one for one in chart["layer"] if one["mark"].get("strokeDash") == [6, 4]]
+    assert {"a model: one seed", "mean of the seeds", "the first stage, which is re-ranked"} <= {
+        *texts(chart)
+    }
+    assert "mean, on as few labels drawn at random" in texts(chart)
+    assert {"var(--paper)", "var(--record)", "var(--ink)"} <= {*fills(chart)}
+    dashes = [
+        one.get("d", "") for one in root_of(chart).iter("path") if one.get("stroke-dasharray")
+    ]
     assert len(dashes) == 2
-    (height,) = {row["y"] for row in dashes[1]["data"]["values"]}
-    diamonds = [one for one in chart["layer"] if one["mark"].get("shape") == "diamond"]
-    assert max(row["y"] for row in diamonds[1]["data"]["values"]) < height <= chart["height"]
+    (height,) = {float(point.split()[1]) for point in dashes[1][1:].split("L")}
+    means = [
+        float(mark.get("d", "").split()[1].partition("l")[0])
+        for mark in root_of(chart).iter("path")
+        if (title := mark.find("title")) is not None and "seed" not in (title.text or "")
+    ]
+    assert len(means) == 3
+    assert height < min(means)
 
 
 def test_a_star_is_a_difference_from_all_and_a_dagger_one_from_the_next_deeper() -> None:
@@ -60,5 +66,5 @@ def test_what_is_nowhere_in_the_picture_has_no_key(
 ) -> None:
     chart = picture(gains)
     assert [text for text in texts(chart) if set(text) <= {"*", "†"}] == signs
-    assert marks(chart, "square") == 0
+    assert "var(--ink)" not in fills(chart)
     assert not any("at random" in text for text in texts(chart))

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table
-from heldout.charts.labels import cut as shorten
+from heldout.charts.svg import cut as shorten
 from heldout.errors import InputError, Problem, plural, printable
 
 _NAME = 32

@@ -25,8 +25,8 @@ from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.analyses.views.views import ViewPair, pair_views
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Column, Table
-from heldout.charts.plot import Names, Point, progress_spec, scatter_spec
-from heldout.charts.svg import Canvas
+from heldout.charts import plot as plots
+from heldout.charts.scores import Entry, progress_chart, scatter_chart
 from heldout.errors import plural
 from heldout.ids import Digest
 from heldout.options import Opt
@@ -366,9 +366,6 @@ ANALYSIS = Analysis(
 Plot = Literal["time", "dev"]
 """`time`: official - dev over time. `dev`: official against dev."""
 
-_OVER_TIME = Canvas(width=930, height=340, left=58)
-_AGAINST = Canvas(width=520, height=420, left=52)
-
 
 def say_verdict(result: Drift) -> str:
     """The verdict in words: what is not found may be there."""
@@ -434,7 +431,7 @@ def title(result: Drift, plot: Plot) -> str:
     return f"{result.board}: {result.official} less {result.dev} {result.measure} over time"
 
 
-def spec(result: Drift, plot: Plot) -> dict[str, Any]:
+def spec(result: Drift, plot: Plot) -> plots.Plot:
     """The picture of one of the two panels of fostering-coopetition, Figure 3.
 
     Args:
@@ -443,21 +440,20 @@ def spec(result: Drift, plot: Plot) -> dict[str, Any]:
     """
     if plot == "dev":
         points = [
-            Point(label=p.entry.name, day=p.entry.day, score=p.official, other=p.dev)
+            Entry(label=p.entry.name, day=p.entry.day, score=p.official, other=p.dev)
             for p in result.points
         ]
-        names = Names(
-            y=f"{result.official} {result.measure}",
-            x=f"{result.dev} {result.measure}",
-            key="" if result.ratio is None else f"dashed: {result.ratio:.3f} × {result.dev}",
-        )
-        return scatter_spec(points, _AGAINST, ratio=result.ratio, names=names)
-    gaps = [Point(label=p.entry.name, day=p.entry.day, score=p.difference) for p in result.points]
+        head, foot = (f"{name} {result.measure}" for name in (result.official, result.dev))
+        drawn = scatter_chart(points, ratio=result.ratio, head=head, foot=foot)
+        if result.ratio is not None:
+            drawn.key("dashed", f"{result.ratio:.3f} × {result.dev}")
+        return drawn
+    gaps = [Entry(label=p.entry.name, day=p.entry.day, score=p.difference) for p in result.points]
     until = result.points[-1].entry.day
     equal = f"{result.official} = {result.dev}"
-    names = Names(y=f"{result.official} − {result.dev} {result.measure}")
-    level = Point(label=equal, day=until, score=0.0, baseline=True)
-    return progress_spec([*gaps, level], _OVER_TIME, until=until, names=names)
+    level = Entry(label=equal, day=until, score=0.0, baseline=True)
+    head = f"{result.official} − {result.dev} {result.measure}"
+    return progress_chart([*gaps, level], until=until, head=head)
 
 
 def value(result: Drift) -> dict[str, Any]:

@@ -27,18 +27,9 @@ from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.subsets import cut_queries
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Column, Table
-from heldout.charts.axes import score_span, score_ticks
-from heldout.charts.labels import Label, cut
-from heldout.charts.svg import (
-    INK,
-    MUTED,
-    Canvas,
-    Frame,
-    draw_dots,
-    draw_line,
-    draw_texts,
-    join_layers,
-)
+from heldout.charts.axes import score_axis
+from heldout.charts.plot import Plot, Row
+from heldout.charts.svg import MUTED, cut
 from heldout.errors import InputError, Problem, plural, quote
 from heldout.ids import Digest
 from heldout.options import Level, Opt
@@ -426,7 +417,6 @@ ANALYSIS = Analysis(
 _ALL = "all queries"
 _NAME = 32
 _SHOWN = 20
-_ROW, _WIDTH, _LEFT = 26, 460, 230
 
 
 def facts(result: Facets) -> tuple[tuple[str, str], ...]:
@@ -497,72 +487,31 @@ def title(result: Facets) -> str:
     return f"{_drawn(result)} against {result.reference} on each facet of the queries"
 
 
-def spec(result: Facets) -> dict[str, Any]:
+def spec(result: Facets) -> Plot:
     """One system's difference from the reference by facet, alone and with all at once."""
     system = _drawn(result)
     shown = [one for one in result.differences if one.system == system]
     ends = [end for one in shown for end in (one.difference, *_ends(one)) if end is not None]
-    x = score_span([0.0, *ends])
-    canvas = Canvas(width=_WIDTH, height=_ROW * len(shown), left=_LEFT, top=34, bottom=34)
-    frame = Frame(
-        canvas=canvas,
-        x=x,
-        y=(0.0, float(len(shown))),
-        x_ticks=score_ticks(x, most=7),
-        y_ticks=(),
+    plot = Plot(
+        x=score_axis([0.0, *ends]),
+        rows=[Row(name=f"{_name(one.facet)} ({one.queries:,})") for one in shown],
+        head="facet (queries)",
+        foot=f"{system} - {result.reference}",
     )
-    heights = [len(shown) - place - 0.5 for place in range(len(shown))]
-    layers = [draw_line([(0.0, 0.0), (0.0, frame.y[1])], frame, MUTED, dash=[4, 4])]
-    for one, y in zip(shown, heights, strict=True):
-        layers += [
-            draw_line([(low, y), (high, y)], frame, INK if bold else MUTED, dash=dash)
-            for low, high, bold, dash in (
-                (one.low_all, one.high_all, False, [1, 0]),
-                (one.low, one.high, True, ()),
-            )
-            if low is not None and high is not None
-        ]
-    spots = [
-        (one.difference, y, f"{_name(one.facet)}: {one.difference:+.4f}")
-        for one, y in zip(shown, heights, strict=True)
-    ]
-    head = f"{cut(system, _NAME)} - {cut(result.reference, _NAME)}"
-    share = f"{result.level:.0%}"
-    labels = _row_labels(shown, heights, frame)
-    return join_layers(
-        frame,
+    plot.upright(0)
+    for row, one in enumerate(shown):
+        plot.interval(row, one.low_all, one.high_all, MUTED, thin=True)
+        plot.interval(row, one.low, one.high)
+    plot.dots(
         [
-            *layers,
-            draw_dots(spots, frame, "disc"),
-            *draw_texts(labels, INK),
-            *draw_texts([Label(x=8 - _LEFT, y=-18, text=head, align="left")], INK),
-            *draw_texts(
-                [
-                    Label(
-                        x=_WIDTH,
-                        y=-18,
-                        text=f"{share} alone, thin: all",
-                        align="right",
-                    )
-                ],
-                MUTED,
-            ),
+            (one.difference, row, f"{_name(one.facet)}: {one.difference:+.4f}")
+            for row, one in enumerate(shown)
         ],
+        "disc",
     )
-
-
-def _row_labels(
-    shown: Sequence[FacetDifference], heights: Sequence[float], frame: Frame
-) -> list[Label]:
-    return [
-        Label(
-            x=-10,
-            y=frame.place(0, y)[1],
-            text=f"{cut(_name(one.facet), _NAME - 8)} ({one.queries:,})",
-            align="right",
-        )
-        for one, y in zip(shown, heights, strict=True)
-    ]
+    plot.key("line", f"{result.level:.0%} interval, each alone")
+    plot.key("thin", "all at once", MUTED)
+    return plot
 
 
 def _ends(one: FacetDifference) -> tuple[float | None, ...]:

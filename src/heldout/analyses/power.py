@@ -15,7 +15,6 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
-from math import log10
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
@@ -25,18 +24,9 @@ from numpy.typing import NDArray
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Column, Table
-from heldout.charts.axes import Tick, log_ticks
-from heldout.charts.labels import Label
-from heldout.charts.svg import (
-    INK,
-    MUTED,
-    Canvas,
-    Frame,
-    draw_dots,
-    draw_line,
-    draw_texts,
-    join_layers,
-)
+from heldout.charts.axes import log_axis
+from heldout.charts.plot import Plot
+from heldout.charts.svg import MUTED
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
 from heldout.options import Alpha, Level, Opt
@@ -530,8 +520,6 @@ ANALYSIS = Analysis(
 
 # A plan of power as tables, a picture and JSON.
 
-_WIDTH, _HEIGHT = 560, 300
-
 
 def facts(result: Power) -> tuple[tuple[str, str], ...]:
     """The answer in a few lines: what was asked for.
@@ -572,39 +560,25 @@ def title(result: Power) -> str:
     )
 
 
-def spec(result: Power) -> dict[str, Any]:
+def spec(result: Power) -> Plot:
     """The smallest difference found over the number of queries, both on logarithmic axes."""
     plans = [plan for plan in result.plans if plan.asked == "queries"]
     middle, *ends = (
-        [
-            (log10(plan.queries), log10(found))
-            for plan, found in ((plan, getattr(plan, name)) for plan in plans)
-            if found is not None
-        ]
+        [(plan.queries, found) for plan in plans if (found := getattr(plan, name)) is not None]
         for name in ("difference", "difference_low", "difference_high")
     )
-    heights = [up for line in (middle, *ends) for _, up in line]
-    x = (log10(min(LADDER[0], plans[0].queries)), log10(max(LADDER[-1], plans[-1].queries)))
-    y = (min(heights), max(heights))
-    frame = Frame(
-        canvas=Canvas(width=_WIDTH, height=_HEIGHT, left=64, right=24, top=34, bottom=48),
-        x=x,
-        y=y,
-        x_ticks=tuple(Tick(at=log10(n), label=f"{n:,}") for n in LADDER),
-        y_ticks=log_ticks(y, most=8),
+    plot = Plot(
+        x=log_axis([LADDER[0], LADDER[-1], *(plan.queries for plan in plans)], room=0.02),
+        y=log_axis([found for line in (middle, *ends) for _, found in line]),
+        head="smallest difference found",
+        foot="queries",
     )
-    spots = [(at, up, f"{round(10**at):,} queries: {10**up:.4f}") for at, up in middle]
-    up = Label(x=-54, y=-18, text="smallest difference found", align="left")
-    below = Label(x=8, y=_HEIGHT - 12, text="queries", align="left")
-    return join_layers(
-        frame,
-        [
-            *(draw_line(line, frame, MUTED, dash=[4, 4]) for line in ends if line),
-            draw_line(middle, frame, INK),
-            draw_dots(spots, frame, "disc"),
-            *draw_texts([up, below], MUTED),
-        ],
-    )  # fmt: skip
+    for line in ends:
+        plot.line(line, MUTED, dash=True)
+    plot.line(middle)
+    plot.dots([(x, y, f"{x:,} queries: {y:.4f}") for x, y in middle], "disc")
+    plot.key("dashed", f"{result.level:.0%} interval", MUTED)
+    return plot
 
 
 def _say(plan: Plan, largest: float | None) -> str:

@@ -23,9 +23,9 @@ from heldout.analyses.dated import Dated
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Column, Table
-from heldout.charts.labels import cut
-from heldout.charts.plot import Names, Point, progress_spec
-from heldout.charts.svg import Canvas
+from heldout.charts.plot import Plot
+from heldout.charts.scores import Entry, progress_chart
+from heldout.charts.svg import cut
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
 from heldout.options import Opt
@@ -346,7 +346,6 @@ ANALYSIS = Analysis(
 
 # Progress of a board as tables, a picture and JSON.
 
-_CANVAS = Canvas(width=930, height=360, left=52, label=36)
 _NAME = 44
 _ALPHA = 0.05
 
@@ -362,18 +361,17 @@ def title(result: Progress) -> str:
     return f"{result.board}: {result.view} {result.measure} over time, with the best so far"
 
 
-def spec(result: Progress, *, find: str = "", canvas: Canvas = _CANVAS) -> dict[str, Any]:
+def spec(result: Progress, *, find: str = "") -> Plot:
     """Score over date with the stepped line of the best so far.
 
     Args:
         result: what to draw.
         find: text of descriptions to show apart, upper and lower case alike; "" for none.
-        canvas: how large.
     """
     steps = {step.entry.id: step for step in result.line}
     starred = {one for one, step in steps.items() if _is_significant(step.p_then)}
-    points = [
-        Point(
+    entries = [
+        Entry(
             label=("★ " if entry.id in starred else "") + entry.name,
             day=entry.day,
             score=result.scores[entry.id],
@@ -383,14 +381,15 @@ def spec(result: Progress, *, find: str = "", canvas: Canvas = _CANVAS) -> dict[
         )
         for entry in result.entries
     ]
-    key = ["diamonds: best so far", "circles: others"]
-    if find:
-        key.append(f"filled: “{cut(find, 24)}”")
-    if starred:
-        key.append("★ significant when it came")
-    names = Names(y=f"{result.view} {result.measure}", key=" · ".join(key))
     until = max(entry.day for entry in result.entries)
-    return progress_spec(points, canvas, until=until, names=names)
+    plot = progress_chart(entries, until=until, head=f"{result.view} {result.measure}")
+    plot.key("diamond", "best so far")
+    plot.key("circle", "other entry")
+    if find:
+        plot.key("disc", f"filled: “{cut(find, 24)}”")
+    if starred:
+        plot.key("★", "significant when it came")
+    return plot
 
 
 def value(result: Progress) -> dict[str, Any]:

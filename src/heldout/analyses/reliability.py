@@ -24,22 +24,9 @@ from heldout.analyses.analysis import Analysis, Draws
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import UNDEFINED, Cell, Table
 from heldout.answers.table import Column as TableColumn
-from heldout.charts.axes import Tick
-from heldout.charts.labels import Label
-from heldout.charts.svg import (
-    INK,
-    LINK,
-    MUTED,
-    RECORD,
-    RULE,
-    Canvas,
-    Frame,
-    Layer,
-    draw_box,
-    draw_line,
-    draw_texts,
-    join_layers,
-)
+from heldout.charts.axes import share_axis
+from heldout.charts.plot import Plot, Row
+from heldout.charts.svg import INK, LINK, RECORD, RULE
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
 from heldout.options import Alpha, Opt
@@ -633,51 +620,25 @@ def _beside_paper(result: Reliability) -> Table:
     )
 
 
-_ROW = 34
-_WIDTH = 460
-_BAR = 0.34
-_KEY = (("agree", LINK), ("partly", RULE), ("disagree", RECORD), ("| significant", INK))
+_PARTS = (("agree", LINK), ("partly", RULE), ("disagree", RECORD))
 
 
-def spec(result: Reliability) -> dict[str, Any]:
+def spec(result: Reliability) -> Plot:
     """A bar for every test, in parts of agreement; a mark where the significant share ends."""
-    rows = len(result.columns)
-    canvas = Canvas(width=_WIDTH, height=_ROW * rows, left=170, right=24, top=36, bottom=32)
-    frame = Frame(
-        canvas=canvas,
-        x=(0.0, 1.0),
-        y=(0.0, float(rows)),
-        x_ticks=tuple(Tick(at=share / 4, label=f"{share * 25}%") for share in range(5)),
-        y_ticks=(),
+    columns = [COLUMNS[name] for name in result.columns]
+    plot = Plot(
+        x=share_axis(),
+        rows=[Row(name=f"{column.test}, by {column.by}") for column in columns],
+        foot="share of pairs of systems",
     )
-    layers: list[Layer] = []
-    labels: list[Label] = []
-    for place, (name, found) in enumerate(result.columns.items()):
-        middle = rows - place - 0.5
-        layers += _bar(found, middle, name, frame)
-        column = COLUMNS[name]
-        labels.append(
-            Label(
-                x=-10,
-                y=frame.place(0, middle)[1],
-                text=f"{column.test}, by {column.by}",
-                align="right",
-            )
-        )
-    layers += draw_texts(labels, INK)
-    for number, (word, colour) in enumerate(_KEY):
-        label = Label(x=number * 110, y=-18, text=word, align="left")
-        layers += draw_texts([label], MUTED if colour == RULE else colour)
-    return join_layers(frame, layers)
-
-
-def _bar(found: Agreement, middle: float, name: str, frame: Frame) -> list[Layer]:
-    parts = (("agree", found.agree), ("partly", found.partly), ("disagree", found.disagree))
-    layers, start = [], 0.0
-    for (word, share), (_, colour) in zip(parts, _KEY[:3], strict=True):
-        corners = (start, middle - _BAR, start + share, middle + _BAR)
-        layers.append(draw_box(corners, frame, colour, f"{name}: {word} {share:.1%}"))
-        start += share
-    at = found.significant
-    layers.append(draw_line([(at, middle - _BAR * 1.3), (at, middle + _BAR * 1.3)], frame, INK))
-    return layers
+    for row, (name, found) in enumerate(result.columns.items()):
+        start = 0.0
+        for part, colour in _PARTS:
+            share = getattr(found, part)
+            plot.bar((start, start + share), row, colour, f"{name}: {part} {share:.1%}")
+            start += share
+        plot.line([(found.significant, row - 0.45), (found.significant, row + 0.45)], INK)
+    for part, colour in _PARTS:
+        plot.key("box", part, colour)
+    plot.key("upright", "significant in a half")
+    return plot

@@ -24,19 +24,9 @@ from numpy.typing import NDArray
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Column, Table
-from heldout.charts.axes import score_span, score_ticks
-from heldout.charts.labels import Label
-from heldout.charts.svg import (
-    MUTED,
-    Canvas,
-    Frame,
-    Layer,
-    draw_dots,
-    draw_line,
-    draw_strokes,
-    draw_texts,
-    join_layers,
-)
+from heldout.charts.axes import score_axis
+from heldout.charts.plot import Plot, Row
+from heldout.charts.svg import MUTED
 from heldout.errors import InputError, Problem
 from heldout.options import Opt
 from heldout.scoring.spec import parse_measure
@@ -289,36 +279,18 @@ def title(scale: Scale) -> str:
     return f"The {len(scale.values):,} values of {scale.universe.measure} on {_lists(scale)}"
 
 
-def spec(scale: Scale) -> dict[str, Any]:
+def spec(scale: Scale) -> Plot:
     """Every value on a line: circles, or thin strokes where these would cover each other.
 
     Of very many values evenly chosen ones.
     """
     step = -(-len(scale.values) // _DRAWN)
     values = scale.values[::step]
-    x = score_span(values)
-    frame = Frame(
-        canvas=Canvas(width=600, height=60, left=24, right=24, top=34, bottom=32),
-        x=x,
-        y=(0.0, 1.0),
-        x_ticks=score_ticks(x, most=9),
-        y_ticks=(),
-    )
-    head = Label(x=-10, y=-18, text=str(scale.universe.measure), align="left")
-    return join_layers(
-        frame,
-        [
-            draw_line([(x[0], 0.5), (x[1], 0.5)], frame, MUTED, dash=[1, 0]),
-            _draw_values(values, frame),
-            *draw_texts([head], MUTED),
-        ],
-    )
-
-
-def _draw_values(values: Sequence[float], frame: Frame) -> Layer:
-    if len(values) > _CIRCLES:
-        return draw_strokes([(one, f"{one:.4f}") for one in values], frame, MUTED)
-    return draw_dots([(one, 0.5, f"{one:.4f}") for one in values], frame, "circle")
+    plot = Plot(x=score_axis(values), rows=[Row(name="")], head=str(scale.universe.measure))
+    plot.line([(plot.x.low, 0), (plot.x.high, 0)], MUTED, thin=True)
+    spots = [(one, 0.0, f"{one:.4f}") for one in values]
+    plot.dots(spots, "stroke" if len(values) > _CIRCLES else "circle")
+    return plot
 
 
 def _lists(scale: Scale) -> str:

@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heldout.answers.table import Table
+
+if TYPE_CHECKING:
+    from heldout.charts.svg import Chart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +27,7 @@ class Answer:
     facts: Sequence[tuple[str, str]]
     tables: Sequence[Table]
     value: Mapping[str, Any]
-    chart: Callable[[], Mapping[str, Any]] | None = None
+    chart: "Callable[[], Chart] | None" = None
     title: str = ""
 
 

@@ -5,12 +5,11 @@ import io
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
-from types import ModuleType
 from typing import Any
 
 from heldout.answers.table import Table, format_cells
 from heldout.board.site.words import clean
-from heldout.charts.svg import draw, need
+from heldout.charts.svg import inline
 from heldout.files.csv import defuse
 
 _MARKS = r"\`*_|<>[]"
@@ -51,15 +50,17 @@ def render_alone(template: str, **values: Any) -> bytes:
     Raises:
         SetupError: Jinja2 is not installed.
     """
-    page = _environment(need("jinja2")).get_template(template)
+    page = _environment().get_template(template)
     style = _read("static/heldout.css")
-    text: str = page.render(style=style, draw=draw, cells=format_cells, **values)
+    text: str = page.render(style=style, draw=inline, cells=format_cells, **values)
     return text.encode()
 
 
 @cache
-def _environment(jinja2: ModuleType) -> Any:
+def _environment() -> Any:
     """The templates, each compiled once for as long as the process lives."""
+    import jinja2  # noqa: PLC0415 - most commands make no page
+
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: _read(f"templates/{name}")),
         autoescape=True,

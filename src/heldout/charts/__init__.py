@@ -1,1 +1,1 @@
-"""Drawing: Vega-Lite dicts in, SVG and PNG out, the same bytes on every machine."""
+"""Charts: what is drawn, in values of its axes; laid out at a width and written as SVG."""

@@ -1,282 +1,490 @@
-"""Plots of a board's scores: points in, Vega-Lite dicts out.
+"""A chart as values, marks and names; laid out at the width of whoever looks.
 
-Scores over time with the line of records, the official score against dev, and the score against a
-cost with its Pareto front. Nothing is left to the drawing program that depends on a machine: ticks,
-sizes and places of labels are all in the dict.
+A caller says what is shown, in values of the axes. Where that lies, how many ticks there are,
+which names have room and how the key wraps follows from the width alone, so equal charts of equal
+width are equal bytes. All texts have one size, so a chart is drawn for its width, never scaled.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from math import log10
-from typing import Any
+from typing import Literal
 
-from heldout.charts.axes import Tick, day_ticks, log_ticks, milliseconds, score_span, score_ticks
-from heldout.charts.labels import Box, Label, Line, Spot, box_of, cut, place_labels, text_width
+from heldout.charts.axes import Axis, Tick
 from heldout.charts.svg import (
+    HAIR,
     INK,
+    LINE,
+    MARKS,
     MUTED,
-    RECORD,
-    SIZE,
-    Canvas,
-    Frame,
-    Layer,
+    PAPER,
+    RULE,
+    SOFT,
+    Box,
+    Line,
+    Point,
+    Spot,
     Style,
-    draw_dots,
+    draw_box,
     draw_line,
-    draw_texts,
-    join_layers,
+    draw_marks,
+    draw_text,
+    fit,
+    number,
+    place_labels,
+    text_width,
+    wrap,
 )
 
+SHADES = (INK, MUTED, RULE, SOFT)
+"""Greys of a heat map, from much to little; they turn round in the dark."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """An entry or a baseline in a chart.
+Mark = Style | Literal["line", "dashed", "thin", "box", "upright"]
+"""What stands before a text of the key; any other short text stands for itself."""
 
-    Attributes:
-        label: what it is called; its tooltip.
-        day: day of submission.
-        score: the score that ranks.
-        other: the dev score, or the cost; `None` where it has none.
-        record: whether it was best when it came and above every baseline; where there is a cost,
-            whether it is on the Pareto front.
-        baseline: an organiser's baseline.
-        match: whether it is one of those that the chart shows apart, which are filled; `None`
-            where the chart shows none apart.
-    """
+NARROW = 400
+"""Below this width charts stand below each other."""
 
-    label: str
-    day: date
-    score: float
-    other: float | None = None
-    record: bool = False
-    baseline: bool = False
-    match: bool | None = None
+_ROW, _HEAD = 24, 26
+_CELL, _LEAST, _MOST_NAMED = 30.0, 15.0, 60
+_NAMES = 0.4
+_SLOPE = 56.0
+_BETWEEN = 22
+_THIN, _THICK = 1.2, 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Names:
-    """What is written at the ends of the axes; "" where time needs no name.
+class Row:
+    """A line of a chart whose vertical axis has names.
 
     Attributes:
-        y, x: of the axes.
-        key: what the marks mean, above the plot's right end; "" where it stands elsewhere.
+        name: what stands beside it.
+        note: what stands at its right end.
+        head: a heading above it, "" for none.
+        lead: whether its name is shown where rows are too low for all names.
     """
 
-    y: str
-    x: str = ""
-    key: str = ""
+    name: str
+    note: str = ""
+    head: str = ""
+    lead: bool = False
 
 
-def progress_spec(
-    points: Sequence[Point], canvas: Canvas, *, until: date, names: Names
-) -> dict[str, Any]:
-    """Score over date: entries, the stepped line of records, baselines as dashed lines.
+@dataclass(frozen=True, slots=True)
+class _Stroke:
+    points: tuple[Point, ...]
+    colour: str
+    width: float
+    dash: str
 
-    Args:
-        points: at least one.
-        canvas: how large.
-        until: where the line of records ends, the day of the page.
-        names: of the vertical axis.
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    across: tuple[float, float]
+    up: tuple[float, float]
+    colour: str
+    tip: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    spots: tuple[tuple[float, float, str], ...]
+    style: Style
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    x: float
+    y: float
+    text: str
+    colour: str
+    anchor: Literal["start", "middle", "end"] = "start"
+
+
+@dataclass(slots=True, kw_only=True)
+class Plot:
+    """A chart that is put together mark by mark, in values of its axes.
+
+    With rows the vertical axis counts them from 0, downwards, each from -0.5 to +0.5 about its
+    middle; without them it is `y`. What is drawn first lies below.
+
+    Attributes:
+        x, y: the axes.
+        rows: the names of the vertical axis.
+        head: what is measured upwards, or what the rows are; above the plot.
+        foot: what is measured across; below the plot.
+        height: of the plot's inside where the vertical axis has numbers, in CSS pixels.
+        square: whether rows are as high as the columns of `x` are wide, a matrix: higher ones where
+            their names need it, and few names where there are more than 60.
+        drawn, keys, names, levels, ends, texts: what the methods below have put on it.
     """
-    frame = _time_frame(points, canvas, until)
-    baselines = sorted((p for p in points if p.baseline), key=lambda p: -p.score)
-    records = sorted((p for p in points if p.record), key=lambda p: (p.day, p.score))
-    others = [p for p in points if not p.record and not p.baseline]
-    line = _steps(records, milliseconds(until))
-    axes = _name_axes(names, frame)
-    levels = [Line(y=frame.place(0, b.score)[1], text=_short(b, frame)) for b in baselines]
-    marks = [*_spots(records, frame), *(replace(s, text="") for s in _spots(others, frame))]
-    taken = [*(box_of(label, SIZE) for label in axes), *_under_line(line, frame)]
-    named = _place(marks, [*taken, *_across(levels, frame)], frame)
-    taken += [box_of(label, SIZE) for label in named]
-    below = _place([*levels, *(replace(s, text="") for s in marks)], taken, frame)
-    return join_layers(
-        frame,
-        [
-            *(
-                draw_line([(frame.x[0], b.score), (frame.x[1], b.score)], frame, MUTED, dash=[4, 4])
-                for b in baselines
-            ),
-            draw_line(line, frame, RECORD),
-            *_marks([(milliseconds(p.day), p.score, p) for p in (*others, *records)], frame),
-            *draw_texts([*below, *axes], MUTED),
-            *draw_texts(named, INK),
-        ],
-    )
 
+    x: Axis
+    y: Axis | None = None
+    rows: Sequence[Row] = ()
+    head: str = ""
+    foot: str = ""
+    height: int = 280
+    square: bool = False
+    drawn: list[_Stroke | _Filled | _Marks] = field(default_factory=list)
+    keys: list[tuple[str, str, str]] = field(default_factory=list)
+    names: list[tuple[float, float, str]] = field(default_factory=list)
+    levels: list[tuple[float, str]] = field(default_factory=list)
+    ends: list[tuple[float, str]] = field(default_factory=list)
+    texts: list[tuple[float, float, str, str, float]] = field(default_factory=list)
 
-def scatter_spec(
-    points: Sequence[Point], canvas: Canvas, *, ratio: float | None, names: Names
-) -> dict[str, Any]:
-    """Official score over dev score, with the line of the median ratio.
+    def line(
+        self, points: Iterable[Point], colour: str = INK, *, thin: bool = False, dash: bool = False
+    ) -> None:
+        """A line through points; dashed ones are thin."""
+        width = _THIN if thin or dash else _THICK
+        self.drawn.append(_Stroke(tuple(points), colour, width, "4 4" if dash else ""))
 
-    Args:
-        points: at least one with a dev score; those without are left out.
-        canvas: how large.
-        ratio: official / dev along the line; `None` for no line.
-        names: of both axes.
-    """
-    both = [(p, p.other) for p in points if p.other is not None]
-    x = score_span([other for _, other in both])
-    y = score_span([p.score for p, _ in both])
-    frame = Frame(
-        canvas=canvas,
-        x=x,
-        y=y,
-        x_ticks=score_ticks(x, most=canvas.width // 56),
-        y_ticks=score_ticks(y, most=canvas.height // 40),
-    )
-    layers = [] if ratio is None else [draw_line(_along(ratio, frame), frame, MUTED, dash=[4, 4])]
-    layers += _marks([(other, p.score, p) for p, other in both], frame)
-    layers += draw_texts(_name_axes(names, frame), MUTED)
-    return join_layers(frame, layers)
-
-
-def cost_spec(points: Sequence[Point], canvas: Canvas, *, names: Names) -> dict[str, Any]:
-    """Score over the logarithm of a cost, with the stepped line of the Pareto front.
-
-    Args:
-        points: at least one with a cost; those without are left out. A cost is above 0.
-        canvas: how large.
-        names: of both axes.
-    """
-    logs = [(p, log10(p.other)) for p in points if p.other]
-    x = score_span([log for _, log in logs])
-    y = score_span([p.score for p, _ in logs])
-    frame = Frame(
-        canvas=canvas,
-        x=x,
-        y=y,
-        x_ticks=_fitting(log_ticks(x, most=max(2, canvas.width // 84)), x, canvas),
-        y_ticks=score_ticks(y, most=canvas.height // 40),
-    )
-    front = sorted(((log, p.score, p.label) for p, log in logs if p.record), reverse=True)
-    others = [(log, p.score, p.label) for p, log in logs if not p.record]
-    line = _stairs([(log, score) for log, score, _ in reversed(front)], frame.x[1])
-    axes = _name_axes(names, frame)
-    marks = [
-        Spot(x=at[0], y=at[1], text=cut(label, canvas.label) if named else "")
-        for spots, named in ((front, True), (others, False))
-        for log, score, label in spots
-        for at in (frame.place(log, score),)
-    ]
-    taken = [*(box_of(label, SIZE) for label in axes), *_under_line(line, frame)]
-    return join_layers(
-        frame,
-        [
-            draw_line(line, frame, RECORD),
-            draw_dots(others, frame, "circle"),
-            draw_dots(front, frame, "diamond"),
-            *draw_texts(axes, MUTED),
-            *draw_texts(_place(marks, taken, frame), INK),
-        ],
-    )
-
-
-def _marks(spots: Sequence[tuple[float, float, Point]], frame: Frame) -> list[Layer]:
-    """The points at their places, those that stand out on top."""
-    return [
-        draw_dots([(x, y, p.label) for x, y, p in spots if _style(p) == style], frame, style)
-        for style in ("circle", "disc", "square", "open diamond", "diamond")
-    ]
-
-
-def _style(point: Point) -> Style:
-    if point.baseline:
-        return "square"
-    if point.record:
-        return "open diamond" if point.match is False else "diamond"
-    return "disc" if point.match else "circle"
-
-
-def _time_frame(points: Sequence[Point], canvas: Canvas, until: date) -> Frame:
-    days = [p.day for p in points if not p.baseline] or [until - timedelta(days=30)]
-    start, end = min(days), max(until, *days)
-    edge = max((end - start) * 0.02, timedelta(days=1))
-    y = score_span([p.score for p in points])
-    x = (milliseconds(start - edge), milliseconds(end + edge))
-    return Frame(
-        canvas=canvas,
-        x=x,
-        y=y,
-        x_ticks=_fitting(day_ticks(start, end, most=max(2, canvas.width // 84)), x, canvas),
-        y_ticks=score_ticks(y, most=canvas.height // 40),
-    )
-
-
-def _fitting(ticks: Sequence[Tick], span: tuple[float, float], canvas: Canvas) -> tuple[Tick, ...]:
-    """The ticks whose labels, centred below them, stay inside the picture."""
-
-    def fits(tick: Tick) -> bool:
-        middle = (tick.at - span[0]) / (span[1] - span[0]) * canvas.width
-        half = text_width(tick.label, SIZE) / 2
-        return -canvas.left <= middle - half and middle + half <= canvas.width + canvas.right
-
-    return tuple(tick for tick in ticks if fits(tick))
-
-
-def _steps(records: Sequence[Point], end: float) -> list[tuple[float, float]]:
-    """The corners of the line: each record holds until the next, the last one until today."""
-    return _stairs([(float(milliseconds(p.day)), p.score) for p in records], end)
-
-
-def _stairs(steps: Sequence[tuple[float, float]], end: float) -> list[tuple[float, float]]:
-    """The corners of a line on which each step holds until the next, the last one to the end."""
-    corners: list[tuple[float, float]] = []
-    for place, score in steps:
+    def stairs(self, points: Iterable[Point], end: float, colour: str = INK) -> None:
+        """A line on which each point's height holds until the next, the last one to the end."""
+        corners: list[Point] = []
+        for x, y in points:
+            corners += [(x, corners[-1][1]), (x, y)] if corners else [(x, y)]
         if corners:
-            corners.append((place, corners[-1][1]))
-        corners.append((place, score))
-    return [*corners, (end, corners[-1][1])] if corners else []
+            self.line([*corners, (end, corners[-1][1])], colour)
+
+    def level(self, y: float, name: str = "") -> None:
+        """A dashed line across the whole plot, with its name where there is room."""
+        self.line([(self.x.low, y), (self.x.high, y)], MUTED, dash=True)
+        self.levels.append((y, name))
+
+    def upright(self, x: float) -> None:
+        """A dashed line over all rows."""
+        self.line([(x, -0.5), (x, len(self.rows) - 0.5)], MUTED, dash=True)
+
+    def box(
+        self, across: tuple[float, float], up: tuple[float, float], colour: str, tip: str = ""
+    ) -> None:
+        """A filled box: a cell, a band, a bar that stands."""
+        self.drawn.append(_Filled(across, up, colour, tip))
+
+    def bar(self, across: tuple[float, float], row: int, colour: str, tip: str = "") -> None:
+        """A box along a row."""
+        self.box(across, (row - 0.32, row + 0.32), colour, tip)
+
+    def interval(
+        self, row: float, low: float | None, high: float | None, colour: str = INK, *,
+        thin: bool = False,
+    ) -> None:  # fmt: skip
+        """A line along a row where both ends are known."""
+        if low is not None and high is not None:
+            self.line([(low, row), (high, row)], colour, thin=thin)
+
+    def dots(self, spots: Iterable[tuple[float, float, str]], style: Style) -> None:
+        """Marks with their tooltips: (x, y, tooltip)."""
+        self.drawn.append(_Marks(tuple(spots), style))
+
+    def name(self, x: float, y: float, text: str) -> None:
+        """A name beside a point where there is room; the first ones have it first."""
+        self.names.append((x, y, text))
+
+    def end(self, y: float, text: str) -> None:
+        """A name at the right end of a line, moved where another stands there."""
+        self.ends.append((y, text))
+
+    def text(
+        self, x: float, y: float, text: str, colour: str = INK, *, above: bool = False
+    ) -> None:
+        """A text with its middle at a point, or above a mark that is there."""
+        self.texts.append((x, y, text, colour, 12.0 if above else 0.0))
+
+    def key(self, mark: str, text: str, colour: str = INK) -> None:
+        """An entry of the key, above the plot: what a `Mark`, or a short text, stands for."""
+        self.keys.append((mark, text, colour))
+
+    def shades(self, texts: Sequence[str]) -> None:
+        """The key of a heat map: what each of `SHADES` stands for."""
+        for colour, text in zip(SHADES, texts, strict=True):
+            self.key("box", text, colour)
+
+    def parts(self, width: int) -> tuple[str, float]:
+        """The elements at a width, and how high they are."""
+        return Sheet(plots=(self,)).parts(width)
+
+    def description(self) -> str:
+        """What the axes and the marks are, in words."""
+        words = (
+            ("Upwards" if self.y else "Rows", self.head),
+            ("Across", self.foot),
+            ("Marks", "; ".join(text for _, text, _ in self.keys)),
+        )
+        return " ".join(f"{name}: {text}." for name, text in words if text)
 
 
-def _along(ratio: float, frame: Frame) -> list[tuple[float, float]]:
-    """The part of y = ratio * x that lies inside the frame."""
-    low = max(frame.x[0], frame.y[0] / ratio)
-    high = min(frame.x[1], frame.y[1] / ratio)
-    return [(low, low * ratio), (high, high * ratio)] if low < high else []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """Charts below and beside each other under one key: that of the first one.
 
-
-def _name_axes(names: Names, frame: Frame) -> list[Label]:
-    canvas = frame.canvas
-    up = Label(x=-canvas.left, y=-18, text=names.y, align="left")
-    right = Label(x=canvas.width, y=canvas.height - 12, text=names.x, align="right")
-    key = Label(x=canvas.width + canvas.right, y=-18, text=names.key, align="right")
-    return [label for label in (up, right, key) if label.text]
-
-
-def _spots(points: Sequence[Point], frame: Frame) -> list[Spot]:
-    """The marks in the order in which records get names: the best of each day, then the others.
-
-    The newest and the best come first among both.
+    Attributes:
+        plots: at least one.
+        columns: how many stand beside each other where the width allows for it.
     """
-    best = {p.day: p for p in sorted(points, key=lambda p: p.score)}
-    newest = sorted(points, key=lambda p: (p is best[p.day], p.day, p.score), reverse=True)
-    places = [(p, frame.place(milliseconds(p.day), p.score)) for p in newest]
-    return [Spot(x=x, y=y, text=_short(p, frame)) for p, (x, y) in places]
+
+    plots: Sequence[Plot]
+    columns: int = 1
+
+    def parts(self, width: int) -> tuple[str, float]:
+        """The elements at a width, and how high they are."""
+        columns = self.columns if width >= NARROW else 1
+        own = (width - _BETWEEN * (columns - 1)) / columns
+        key, top = _draw_key(self.plots[0].keys, width)
+        drawn = [key]
+        for start in range(0, len(self.plots), columns):
+            top += _BETWEEN if start else 0
+            laid = [_Laid(plot, own) for plot in self.plots[start : start + columns]]
+            for column, one in enumerate(laid):
+                shift = f"translate({number(column * (own + _BETWEEN))},{number(top)})"
+                drawn.append(f'<g transform="{shift}">{one.draw()}</g>')
+            top += max(one.height for one in laid)
+        return "".join(drawn), top
+
+    def description(self) -> str:
+        """What the axes and the marks are, in words."""
+        return self.plots[0].description()
 
 
-def _short(point: Point, frame: Frame) -> str:
-    return cut(point.label, frame.canvas.label)
+class _Laid:
+    """A plot at a width: the position of everything on it."""
+
+    def __init__(self, plot: Plot, width: float) -> None:
+        self.plot, self.width = plot, width
+        self.heads, self.feet = wrap(plot.head, width), wrap(plot.foot, width)
+        self.top = LINE * len(self.heads) + 8.0
+        widest = max((text_width(row.name) for row in plot.rows), default=0.0)
+        self.above = not plot.square and widest + 10 > _NAMES * width
+        self.right, self.low = self._right(), False
+        if plot.y:
+            self.y_ticks = plot.y.ticks(max(2, plot.height // 36))
+            self.cell, self.inside = 14.0, float(plot.height)
+            self.left = max((text_width(tick.label) for tick in self.y_ticks), default=0.0) + 9
+        else:
+            self._lay_rows()
+        self.x_ticks = self._x_ticks()
+        ticked = 26 if self.x_ticks else 6
+        self.bottom = self.top + self.inside
+        self.height = self.bottom + ticked + LINE * len(self.feet)
+
+    def across(self, x: float) -> float:
+        """Where a value of the horizontal axis lies."""
+        return self.left + self.plot.x.share(x) * (self.width - self.left - self.right)
+
+    def at(self, x: float, y: float) -> Point:
+        """Where values lie, in pixels from the upper left corner."""
+        if self.plot.y:
+            return self.across(x), self.top + (1 - self.plot.y.share(y)) * self.inside
+        row = min(max(round(y), 0), len(self.plot.rows) - 1)
+        return self.across(x), self.middles[row] + (y - row) * self.cell
+
+    def draw(self) -> str:
+        """Lines and marks, and all texts over them."""
+        texts = [*self._frame_texts(), *self._row_texts(), *self._end_texts(), *self._name_texts()]
+        halo = f'<g stroke="{PAPER}" stroke-width="3" stroke-linejoin="round" paint-order="stroke">'
+        shapes = "".join(map(self._shape, self.plot.drawn))
+        written = "".join(draw_text(t.x, t.y, t.text, t.colour, t.anchor) for t in texts)
+        return f"{self._grid()}{shapes}{halo}{written}</g>"
+
+    def _right(self) -> float:
+        """Room for what stands at the right end of rows and lines."""
+        notes = [] if self.above else [text_width(row.note) for row in self.plot.rows]
+        widest = max([*notes, *(text_width(text) for _, text in self.plot.ends)], default=0.0)
+        return min(widest + 10, self.width * _NAMES) if widest else 12.0
+
+    def _lay_rows(self) -> None:
+        """Rows below each other: where each has its middle, and how high the plot is."""
+        plot = self.plot
+        self.low = plot.square and len(plot.rows) > _MOST_NAMED
+        named = [row for row in plot.rows if row.lead] if self.low else plot.rows
+        widest = max((text_width(row.name) for row in named), default=0.0)
+        self.left = 2.0 if self.above else min(widest + 10, self.width * _NAMES)
+        self.cell = float(_ROW)
+        if plot.square:
+            self.left += _SLOPE if self.low and named else 0
+            columns = plot.x.high - plot.x.low
+            across = min((self.width - self.left - self.right) / columns, _CELL)
+            self.right = self.width - self.left - across * columns
+            self.cell = across if self.low else max(across, _LEAST)
+        above = LINE if self.above and any(row.name or row.note for row in plot.rows) else 0
+        self.middles: list[float] = []
+        y = self.top
+        for row in plot.rows:
+            y += (_HEAD if row.head else 0) + above
+            self.middles.append(y + self.cell / 2)
+            y += self.cell
+        self.inside = y - self.top
+
+    def _x_ticks(self) -> Sequence[Tick]:
+        """As many as do not touch; the plot gives way to a label that would leave the picture."""
+        inside = self.width - self.left - self.right
+        for most in range(max(2, min(10, int(inside / 50))), 1, -1):
+            ticks = self.plot.x.ticks(most)
+            ends = [(self.across(tick.at), text_width(tick.label) / 2) for tick in ticks]
+            if all(a + half + 10 <= b - other for (a, half), (b, other) in pairwise(ends)):
+                break
+        over = max((x + half for x, half in ends), default=0.0) - self.width
+        self.right += max(0.0, over)
+        self.left -= min(0.0, min((x - half for x, half in ends), default=0.0))
+        return ticks
+
+    def _grid(self) -> str:
+        """Hair lines at the ticks, and the axis."""
+        right = self.width - self.right
+        lines = []
+        for tick in self.y_ticks if self.plot.y else ():
+            y = self.at(self.plot.x.low, tick.at)[1]
+            lines.append(draw_line([(self.left, y), (right, y)], HAIR, 1))
+        flat = self.plot.y or self.plot.square
+        for tick in self.x_ticks:
+            x = self.across(tick.at)
+            top, colour = (self.bottom, RULE) if flat else (self.top, HAIR)
+            lines.append(draw_line([(x, top), (x, self.bottom + 4)], colour, 1))
+        if self.plot.y:
+            lines.append(draw_line([(self.left, self.bottom), (right, self.bottom)], RULE, 1))
+        for middle, y, _ in self._leads():
+            lines.append(draw_line([(self.left - _SLOPE, y), (self.left - 4, middle)], RULE, 1))
+        return "".join(lines)
+
+    def _shape(self, one: _Stroke | _Filled | _Marks) -> str:
+        if isinstance(one, _Stroke):
+            points = [self.at(*point) for point in one.points]
+            return draw_line(points, one.colour, one.width, one.dash)
+        if isinstance(one, _Filled):
+            (x0, x1), (y0, y1) = zip(*map(self.at, one.across, one.up), strict=True)
+            gap = min(1.0, (x1 - x0) / 8) if self.plot.square else 0.0
+            high = max(abs(y1 - y0) - gap, 0.5)
+            return draw_box((x0, min(y0, y1), max(x1 - x0 - gap, 0.5), high), one.colour, one.tip)
+        spots = [(*self.at(x, y), tip) for x, y, tip in one.spots]
+        return draw_marks(spots, one.style, high=self.cell - 6)
+
+    def _frame_texts(self) -> Iterator[_Text]:
+        """What stands around the plot, and in its cells."""
+        for line, text in enumerate(self.heads):
+            yield _Text(0.0, LINE * (line + 0.5), text, MUTED)
+        for tick in self.x_ticks:
+            yield _Text(self.across(tick.at), self.bottom + 15, tick.label, MUTED, "middle")
+        for tick in self.y_ticks if self.plot.y else ():
+            y = self.at(self.plot.x.low, tick.at)[1]
+            yield _Text(self.left - 8, y, tick.label, MUTED, "end")
+        for line, text in enumerate(self.feet):
+            y = self.bottom + 26 + LINE * (line + 0.5)
+            yield _Text(self.width, y, text, MUTED, "end")
+        for x, y, text, colour, up in self.plot.texts:
+            left, top = self.at(x, y)
+            if not self.plot.square or text_width(text) < self.cell:
+                yield _Text(left, top - up, text, colour, "middle")
+
+    def _row_texts(self) -> Iterator[_Text]:
+        if self.low:
+            for _, y, text in self._leads():
+                room = self.left - _SLOPE - 4
+                yield _Text(room, y, fit(text, room), INK, "end")
+            return
+        for row, y in zip(self.plot.rows, self.middles, strict=True) if self.plot.rows else ():
+            top = y - self.cell / 2 - (LINE if self.above and row.name else 0)
+            yield _Text(0.0, top - _HEAD / 2 + 2, fit(row.head, self.width), INK)
+            if self.above:
+                room = self.width - text_width(row.note) - 12
+                yield _Text(2.0, y - self.cell / 2 - 6, fit(row.name, room), INK)
+                yield _Text(self.width, y - self.cell / 2 - 6, row.note, MUTED, "end")
+            else:
+                yield _Text(self.left - 8, y, fit(row.name, self.left - 8), INK, "end")
+                yield _Text(self.width - self.right + 10, y, fit(row.note, self.right - 8), MUTED)
+
+    def _leads(self) -> Iterator[tuple[float, float, str]]:
+        """Names of a matrix too low for all, one below the other: middle of the row, own middle."""
+        last = 0.0
+        for row, middle in zip(self.plot.rows, self.middles, strict=True) if self.low else ():
+            y = max(middle, last)
+            if row.lead and y <= self.bottom:
+                yield middle, y, row.name
+                last = y + LINE - 2
+
+    def _end_texts(self) -> Iterator[_Text]:
+        ends = sorted((self.at(self.plot.x.high, y)[1], text) for y, text in self.plot.ends)
+        placed = _spread([y for y, _ in ends], LINE - 1)
+        for y, (_, text) in zip(placed, ends, strict=True):
+            yield _Text(self.width - self.right + 6, y, fit(text, self.right - 6), INK)
+
+    def _name_texts(self) -> Iterator[_Text]:
+        """Names of points and levels where there is room, on no other mark or line."""
+        plot = self.plot
+        if not plot.names and not any(text for _, text in plot.levels):
+            return
+        area = Box(left=self.left, top=self.top - 8, right=self.width, bottom=self.bottom)
+        wanted: list[Spot | Line] = [
+            Spot(x=at[0], y=at[1], text=fit(text, self.width / 2))
+            for x, y, text in plot.names
+            for at in (self.at(x, y),)
+        ]
+        named = {(one.x, one.y) for one in wanted if isinstance(one, Spot)}
+        lines: list[Box] = []
+        for mark in plot.drawn:
+            if isinstance(mark, _Marks):
+                others = {self.at(x, y) for x, y, _ in mark.spots} - named
+                wanted += [Spot(x=x, y=y, text="") for x, y in sorted(others)]
+            elif isinstance(mark, _Stroke) and mark.width >= _THICK:
+                lines += _under([self.at(*point) for point in mark.points])
+        levels = [Line(y=self.at(plot.x.low, y)[1], text=text) for y, text in plot.levels]
+        names = {text for _, text in plot.levels}
+        for one in place_labels([*wanted, *levels], lines, area):
+            colour = MUTED if one.text in names else INK
+            yield _Text(one.x, one.y, one.text, colour, "start" if one.align == "left" else "end")
 
 
-def _place(wanted: Sequence[Spot | Line], taken: Sequence[Box], frame: Frame) -> tuple[Label, ...]:
-    canvas = frame.canvas
-    area = Box(left=0, top=-canvas.top, right=canvas.width, bottom=canvas.height)
-    return place_labels(wanted, taken, size=SIZE, area=area)
+def _under(points: Sequence[Point]) -> list[Box]:
+    """What a line covers where it is level or upright."""
+    boxes = []
+    for (x0, y0), (x1, y1) in pairwise(points):
+        if x0 == x1 or y0 == y1:
+            left, right, top, bottom = min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1)
+            boxes.append(Box(left=left - 1, top=top - 1, right=right + 1, bottom=bottom + 1))
+    return boxes
 
 
-def _under_line(corners: Sequence[tuple[float, float]], frame: Frame) -> list[Box]:
-    """What the line of records takes."""
-    places = [frame.place(x, y) for x, y in corners]
-    return [
-        Box(left=x0 - 1, top=min(y0, y1) - 1, right=x1 + 1, bottom=max(y0, y1) + 1)
-        for (x0, y0), (x1, y1) in pairwise(places)
-    ]
+def _spread(wanted: Sequence[float], apart: float) -> list[float]:
+    """Heights as near to the wanted ones as may be, in their order and so far apart."""
+    blocks: list[tuple[float, int]] = []  # mean of what its members want, less their offsets; size
+    for place, height in enumerate(wanted):
+        mean, size = height - place * apart, 1
+        while blocks and blocks[-1][0] >= mean:
+            above, more = blocks.pop()
+            mean, size = (above * more + mean * size) / (more + size), more + size
+        blocks.append((mean, size))
+    starts = [mean for mean, size in blocks for _ in range(size)]
+    return [start + place * apart for place, start in enumerate(starts)]
 
 
-def _across(levels: Sequence[Line], frame: Frame) -> list[Box]:
-    """What the baselines' lines take."""
-    return [Box(left=0, top=v.y - 1, right=frame.canvas.width, bottom=v.y + 1) for v in levels]
+def _draw_key(entries: Sequence[tuple[str, str, str]], width: float) -> tuple[str, float]:
+    """The key in lines that are no wider, and how high it is."""
+    drawn: list[str] = []
+    x, y = 0.0, LINE / 2
+    for mark, text, colour in entries:
+        lines = wrap(text, width - 24)
+        across = 24 + max(map(text_width, lines))
+        if x and x + across > width:
+            x, y = 0.0, y + LINE
+        drawn.append(_key_mark(mark, x + 9, y, colour))
+        drawn += [draw_text(x + 24, y + LINE * n, line, INK) for n, line in enumerate(lines)]
+        y += LINE * (len(lines) - 1)
+        x += across + 16
+    return "".join(drawn), y + LINE / 2 + 10 if entries else 0.0
+
+
+def _key_mark(mark: str, x: float, y: float, colour: str) -> str:
+    if mark in MARKS:
+        return draw_marks([(x, y, "")], mark, high=14)
+    match mark:
+        case "line" | "thin" | "dashed":
+            dash = "4 4" if mark == "dashed" else ""
+            return draw_line(
+                [(x - 9, y), (x + 9, y)], colour, _THICK if mark == "line" else _THIN, dash
+            )
+        case "upright":
+            return draw_line([(x, y - 7), (x, y + 7)], colour, 2)
+        case "box":
+            return draw_box((x - 6, y - 6, 12, 12), colour)
+    return draw_text(x, y, mark, INK, "middle")

@@ -1,412 +1,350 @@
-"""Vega-Lite dicts to inline SVG that is the same everywhere and follows the page's theme.
+"""SVG: shapes and texts as elements, how wide texts are, which names have room, charts as files.
 
-vl-convert draws; its output is then rewritten element by element from a list of what may stay, so
-that nothing external, no script and no style can come through, and so that equal charts are equal
-bytes: clip paths, which it numbers per process, are dropped, coordinates are rounded, and fonts
-are the page's. Colours are names in our specs' `COLOURS` and become CSS variables.
+Widths of texts are those of DejaVu Sans, one of the widest fonts that readers have: measuring would
+need the reader's own. Colours are CSS variables, which a page or the file itself sets for light and
+dark.
 """
 
-import html
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
+from html import escape
+from math import hypot
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Literal
-from xml.etree import ElementTree as ET
+from typing import Final, Literal, Protocol
 
-from heldout.charts.axes import Tick
-from heldout.charts.labels import Label
 from heldout.errors import InputError, Problem, SetupError
 
-# The `site` extra: Jinja2 and vl-convert, imported when a page is made and not before.
-
-_MODULES = ("jinja2", "vl_convert")
-
-
-def need(module: str) -> ModuleType:
-    """A module of the `site` extra.
-
-    Raises:
-        SetupError: it is not installed; the text names the command that brings it.
-    """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise SetupError(
-            f"the page needs {module}, which is not installed; pip install 'heldout[site]'"
-        ) from error
-
-
-def check_extra() -> None:
-    """Refuse to begin what ends with a page that cannot be made: events are for good.
-
-    Raises:
-        SetupError: a module of the `site` extra is not installed; the text names all of these.
-    """
-    missing = [module for module in _MODULES if find_spec(module) is None]
-    if missing:
-        be = "is" if len(missing) == 1 else "are"
-        raise SetupError(
-            f"the page needs {' and '.join(missing)}, which {be} not installed, so nothing was "
-            "done; pip install 'heldout[site]'"
-        )
-
-
-# The layers of a chart as Vega-Lite dicts: lines, marks and texts inside a frame.
-#
-# Nothing is left to the drawing program that depends on a machine: ticks and sizes are in the
-# dict.
-
-SIZE = 13
-INK, MUTED, _RULE, _HAIR, _LINK, RECORD, _PAPER = (f"#00000{n}" for n in range(1, 8))
-_DOT, _MARK = 32, 96
-Layer = dict[str, Any]
-
-Style = Literal["circle", "disc", "square", "open diamond", "diamond"]
-"""How a mark looks: a disc is a filled circle; diamonds are large, and filled unless open."""
-
-_STYLES: Mapping[Style, tuple[str, str, str]] = {
-    "circle": ("circle", _PAPER, MUTED),
-    "disc": ("circle", RECORD, RECORD),
-    "square": ("square", INK, _PAPER),
-    "open diamond": ("diamond", _PAPER, RECORD),
-    "diamond": ("diamond", RECORD, RECORD),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Canvas:
-    """Size of the plot's inside, the space around it, and of its labels, in CSS pixels."""
-
-    width: int
-    height: int
-    left: int = 48
-    right: int = 14
-    top: int = 28
-    bottom: int = 28
-    label: int = 44
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """A canvas with its scales; `place` is what the drawing program does with them."""
-
-    canvas: Canvas
-    x: tuple[float, float]
-    y: tuple[float, float]
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
-
-    def place(self, x: float, y: float) -> tuple[float, float]:
-        """Where a value lies, in pixels from the upper left corner of the plot's inside."""
-        right = (x - self.x[0]) / (self.x[1] - self.x[0])
-        up = (y - self.y[0]) / (self.y[1] - self.y[0])
-        return right * self.canvas.width, (1 - up) * self.canvas.height
-
-
-def draw_line(
-    corners: Sequence[tuple[float, float]],
-    frame: Frame,
-    colour: str,
-    *,
-    dash: Sequence[int] = (),
-) -> Layer:
-    """A line through corners, in values of the axes; thin where it is dashed."""
-    mark = {"type": "line", "aria": False, "stroke": colour, "strokeWidth": 1 if dash else 2}
-    values = [{"x": x, "y": y, "n": n} for n, (x, y) in enumerate(corners)]
-    return {
-        "data": {"values": values},
-        "mark": mark | ({"strokeDash": list(dash)} if dash else {"strokeJoin": "round"}),
-        "encoding": _axes(frame) | {"order": {"field": "n"}},
-    }
-
-
-def draw_strokes(places: Sequence[tuple[float, str]], frame: Frame, colour: str) -> Layer:
-    """Thin upright strokes over the whole height with their tooltips: (x, label)."""
-    low, high = frame.y
-    values = [{"x": x, "y": low, "y2": high, "label": label} for x, label in places]
-    more = {"y2": {"field": "y2"}, "description": {"field": "label"}}
-    return {
-        "data": {"values": values},
-        "mark": {"type": "rule", "stroke": colour, "strokeWidth": 1},
-        "encoding": _axes(frame) | more,
-    }
-
-
-def draw_dots(spots: Sequence[tuple[float, float, str]], frame: Frame, style: Style) -> Layer:
-    """Marks of one style with their tooltips: (x, y, label), in values of the axes."""
-    shape, fill, stroke = _STYLES[style]
-    return {
-        "data": {"values": [{"x": x, "y": y, "label": label} for x, y, label in spots]},
-        "mark": {
-            "type": "point",
-            "shape": shape,
-            "filled": False,
-            "fill": fill,
-            "stroke": stroke,
-            "strokeWidth": 1.5,
-            "opacity": 1,
-            "size": _MARK if shape == "diamond" else _DOT,
-        },
-        "encoding": _axes(frame) | {"description": {"field": "label"}},
-    }
-
-
-def draw_texts(labels: Sequence[Label], colour: str) -> list[Layer]:
-    """Text at pixels, with an edge in the colour of the page so that no line runs through it."""
-    return [
-        {
-            "data": {"values": [{"text": label.text}]},
-            "mark": {
-                "type": "text",
-                "aria": False,
-                "x": label.x,
-                "y": label.y,
-                "align": label.align,
-                "baseline": "middle",
-                "fontSize": SIZE,
-                "fill": colour,
-                "stroke": _PAPER,
-                "strokeWidth": 4,
-            },
-            "encoding": {"text": {"field": "text"}},
-        }
-        for label in labels
-    ]
-
-
-def _axes(frame: Frame) -> dict[str, Any]:
-    return {
-        "x": _axis("x", frame.x, frame.x_ticks) | {"field": "x"},
-        "y": _axis("y", frame.y, frame.y_ticks) | {"field": "y"},
-    }
-
-
-def _axis(field: str, domain: tuple[float, float], ticks: Sequence[Tick]) -> dict[str, Any]:
-    names = json.dumps([t.label for t in ticks])
-    upright = field == "y"
-    return {
-        "type": "quantitative",
-        "title": None,
-        "scale": {"domain": list(domain), "nice": False, "zero": False},
-        "axis": {
-            "values": [t.at for t in ticks],
-            "labelExpr": f"{names}[round(datum.index * {len(ticks) - 1})]",
-            "labelOverlap": False,
-            "labelBound": False,
-            "labelFlush": False,
-            "labelColor": MUTED,
-            "labelFontSize": SIZE,
-            "labelPadding": 8,
-            "grid": upright,
-            "gridColor": _HAIR,
-            "domain": not upright,
-            "domainColor": _RULE,
-            "ticks": not upright,
-            "tickColor": _RULE,
-            "tickSize": 4,
-        },
-    }
-
-
-def join_layers(frame: Frame, layers: Sequence[Layer]) -> dict[str, Any]:
-    """The whole chart; a layer without data is left out."""
-    canvas = frame.canvas
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "width": canvas.width,
-        "height": canvas.height,
-        "autosize": {"type": "none"},
-        "padding": {
-            "left": canvas.left,
-            "right": canvas.right,
-            "top": canvas.top,
-            "bottom": canvas.bottom,
-        },
-        "background": None,
-        "config": {"view": {"stroke": None, "fill": None}},
-        "layer": [layer for layer in layers if layer["data"]["values"]],
-    }
-
-
-# Filled boxes in a chart: bars, parts of bars, cells.
-
-RULE, LINK = "#000003", "#000005"
-"""Names of colours, as in `svg.COLOURS`."""
-
-
-def draw_box(
-    corners: tuple[float, float, float, float], frame: Frame, colour: str, description: str
-) -> Layer:
-    """A filled box with its tooltip.
-
-    Args:
-        corners: left, lower, right and upper end, in values of the axes.
-        frame: the chart's.
-        colour: one of `svg.COLOURS`.
-        description: what it shows.
-    """
-    left, bottom = frame.place(corners[0], corners[1])
-    right, top = frame.place(corners[2], corners[3])
-    mark = {"type": "rect", "x": left, "x2": right, "y": top, "y2": bottom, "fill": colour}
-    return {
-        "data": {"values": [{"label": description}]},
-        "mark": mark,
-        "encoding": {"description": {"field": "label"}},
-    }
-
-
-COLOURS: Mapping[str, str] = {
-    "#000001": "var(--ink)",
-    "#000002": "var(--muted)",
-    "#000003": "var(--rule)",
-    "#000004": "var(--hair)",
-    "#000005": "var(--link)",
-    "#000006": "var(--record)",
-    "#000007": "var(--paper)",
-}
-"""Colour in a spec -> what the page's style makes of it, light or dark."""
-
-_VEGA_LITE = "5.20"
-_KEPT = {
-    "svg": ("viewBox",),
-    "g": ("transform",),
-    "path": ("d", "transform"),
-    "line": ("x1", "x2", "y1", "y2", "transform"),
-    "rect": ("x", "y", "width", "height", "transform"),
-    "text": ("transform", "text-anchor", "font-size", "font-weight"),
-}
-_PAINT = ("fill", "stroke")
-_STROKE = ("stroke-width", "stroke-dasharray", "stroke-linejoin")
-_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
-
-
-def draw(spec: Mapping[str, Any]) -> str:
-    """A Vega-Lite spec as an `<svg>` element.
-
-    The spec says where everything is (autosize "none", explicit ticks): measuring text depends on
-    the fonts of the machine. A mark's `description` becomes its tooltip.
-
-    Raises:
-        SetupError: the `site` extra is not installed.
-    """
-    raw: str = need("vl_convert").vegalite_to_svg(dict(spec), vl_version=_VEGA_LITE)
-    root = _rewrite(ET.fromstring(raw))  # noqa: S314 - made by the line above, not by a stranger
-    if root is None:
-        raise ValueError(raw)
-    root.set("aria-hidden", "true")
-    return ET.tostring(root, encoding="unicode", short_empty_elements=True)
-
-
-def _rewrite(element: ET.Element) -> ET.Element | None:
-    """The element with only what we know; `None` where it draws nothing."""
-    tag = element.tag.rpartition("}")[2]
-    if tag not in _KEPT:
-        return None
-    made = ET.Element(tag, dict(_attributes(tag, element)))
-    made.text = element.text
-    made.extend(kept for child in element if (kept := _rewrite(child)) is not None)
-    if (tag == "g" and not len(made)) or _is_invisible(made):
-        return None
-    if tag == "g" and list(made.attrib) in ([], ["fill"]) and len(made) == 1:
-        return made[0]
-    label = element.get("aria-label", "")
-    if label and tag == "path":
-        ET.SubElement(made, "title").text = label
-    return made
-
-
-def _attributes(tag: str, element: ET.Element) -> Iterator[tuple[str, str]]:
-    for name in _KEPT[tag]:
-        value = element.get(name)
-        if value is not None and value != "translate(0,0)":
-            yield name, _LONG_NUMBER.sub(_round, value).removesuffix("px")
-    for name in _PAINT if tag not in ("g", "svg") else ():
-        value = element.get(name)
-        if value is not None or (name == "fill" and tag == "path"):
-            yield name, COLOURS.get(str(value), "none")
-    if element.get("stroke") is not None:
-        yield from ((n, v) for n in _STROKE if (v := element.get(n)) is not None)
-        if tag == "text":
-            yield "paint-order", "stroke"
-
-
-def _is_invisible(element: ET.Element) -> bool:
-    if element.tag not in ("path", "rect", "line"):
-        return False
-    painted = any(element.get(name, "none") != "none" for name in _PAINT)
-    return not painted or element.get("d") == ""
-
-
-def _round(match: re.Match[str]) -> str:
-    text = f"{float(match[0]):.2f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
-
-
-# A chart as a file: SVG in the light or dark of whoever looks, or PNG.
-
-SUFFIXES = (".svg", ".png")
-"""How the name of a chart's file may end."""
+INK: Final = "var(--ink)"
+MUTED: Final = "var(--muted)"
+RULE: Final = "var(--rule)"
+SOFT: Final = "var(--soft)"
+HAIR: Final = "var(--hair)"
+LINK: Final = "var(--link)"
+RECORD: Final = "var(--record)"
+PAPER: Final = "var(--paper)"
 
 LIGHT: Mapping[str, str] = {
     "--ink": "#1b1d1f",
     "--muted": "#585d63",
     "--rule": "#7f858c",
+    "--soft": "#c3c9cf",
     "--hair": "#dfe2e5",
     "--link": "#0b57a4",
     "--record": "#a8400a",
     "--paper": "#fcfcfa",
 }
-_DARK = {
+DARK: Mapping[str, str] = {
     "--ink": "#e8eaec",
     "--muted": "#a6adb4",
     "--rule": "#767d85",
+    "--soft": "#454c53",
     "--hair": "#2d3338",
     "--link": "#8cbef5",
     "--record": "#f2a071",
     "--paper": "#15181b",
 }
-_SCALE = 2.0
+
+SUFFIXES = (".svg", ".png")
+"""How the name of a chart's file may end."""
+
+FILE_WIDTH = 460
+"""Width of a chart in a file: its texts are 11 pixels high where a phone of 390 shows it whole."""
+
+SIZE = 13
+"""Font size of all texts of a chart, in CSS pixels."""
+
+LINE = 17
+"""Height of a line of text."""
+
+_WIDTHS = (
+    (0.28, "ijl'|"),
+    (0.34, " .,:;!I/\\"),
+    (0.4, 'frt()[]{}-"'),
+    (0.55, "cszxvyk?J_*\u2020\u00b7"),
+    (0.66, "ABEFKLPRSTVXYZ"),
+    (0.78, "CDGHNOQU+=<>#&~\u2212\u00d7\u03c4\u25b8\u25c2\u2013"),
+    (1.0, "mMWw%@\u2014\u2026\u2605\u2606"),
+)
+_EMS = {char: width for width, chars in _WIDTHS for char in chars}
+_EM, _WIDE, _FIRST_WIDE = 0.64, 1.05, "\u1100"
+_HALF_LINE = 8.0
+_GAP = 7.0
 
 
-def stand_alone(spec: Mapping[str, Any], *, title: str) -> str:
-    """A chart as an SVG file with the page's colours, light or dark.
+Point = tuple[float, float]
+
+Style = Literal["circle", "disc", "square", "open diamond", "diamond", "stroke"]
+"""How a mark looks: a disc is a filled circle; a stroke is upright."""
+
+MARKS: Mapping[str, tuple[str, str]] = {
+    "circle": (PAPER, MUTED),
+    "disc": (RECORD, RECORD),
+    "square": (INK, PAPER),
+    "open diamond": (PAPER, RECORD),
+    "diamond": (RECORD, RECORD),
+    "stroke": ("none", MUTED),
+}
+"""Style -> fill and edge."""
+
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """A rectangle in the plot, pixels from its top left corner."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def overlaps(self, other: "Box") -> bool:
+        """Whether the two share more than an edge."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """A mark that wants a name beside it, or none where the text is empty."""
+
+    x: float
+    y: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A level line across the area that wants a name on it."""
+
+    y: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """A name with its place: the middle of the line's height, and the end that x means."""
+
+    x: float
+    y: float
+    text: str
+    align: Literal["left", "right"]
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many characters, the last an ellipsis where some are gone."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def fit(text: str, width: float) -> str:
+    """As much of a text as a width has room for, with an ellipsis where some is gone."""
+    most = len(text)
+    while most > 1 and text_width(cut(text, most)) > width:
+        most -= 1
+    return cut(text, most)
+
+
+def wrap(text: str, width: float) -> list[str]:
+    """Lines of whole words that are no wider; a longer word is cut."""
+    lines: list[str] = []
+    for word in text.split():
+        if lines and text_width(f"{lines[-1]} {word}") <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(fit(word, width))
+    return lines
+
+
+def text_width(text: str) -> float:
+    """How wide a text is in CSS pixels; rather too much than too little."""
+    return SIZE * sum(_EMS.get(c, _WIDE if c >= _FIRST_WIDE else _EM) for c in text)
+
+
+def box_of(label: Label) -> Box:
+    """What a label covers."""
+    width = text_width(label.text)
+    left = label.x if label.align == "left" else label.x - width
+    return Box(left=left, top=label.y - _HALF_LINE, right=left + width, bottom=label.y + _HALF_LINE)
+
+
+def place_labels(
+    wanted: Sequence[Spot | Line], taken: Iterable[Box], area: Box
+) -> tuple[Label, ...]:
+    """Names for as many marks and lines as there is room, the first ones first.
+
+    No name covers another, a mark, a line or what is taken, and none stands as near to another
+    mark as to its own.
 
     Args:
-        spec: a Vega-Lite dict with the colours of `charts.svg.COLOURS`.
-        title: what it shows, for those who do not see it.
-
-    Raises:
-        SetupError: the `site` extra is not installed.
+        wanted: in order of importance; each also takes the place of its own mark or line.
+        taken: what is already drawn.
+        area: where names may be; lines go from its left end to its right end.
     """
-    drawn = draw(spec).removeprefix("<svg").replace(' aria-hidden="true"', "", 1)
-    inside, _, rest = drawn.partition(">")
-    light, dark = ("".join(f"{n}:{v};" for n, v in c.items()) for c in (LIGHT, _DARK))
+    spots = [one for one in wanted if isinstance(one, Spot)]
+    boxes = [*taken, *(_mark(one, area) for one in wanted)]
+    placed = []
+    for one in wanted:
+        ways = _beside(one, spots) if isinstance(one, Spot) else _along(one, area)
+        for label in ways:
+            box = box_of(label)
+            if _inside(box, area) and not any(box.overlaps(other) for other in boxes):
+                placed.append(label)
+                boxes.append(box)
+                break
+    return tuple(placed)
+
+
+def _beside(spot: Spot, spots: Sequence[Spot]) -> Iterator[Label]:
+    """Where a rising line leaves room, and close enough that nobody takes it for another's."""
+    for right, down, align in _WAYS if spot.text else ():
+        label = Label(x=spot.x + right, y=spot.y + down, text=spot.text, align=align)
+        if all(other is spot or _is_nearest(label, spot, other) for other in spots):
+            yield label
+
+
+_WAYS: tuple[tuple[float, float, Literal["left", "right"]], ...] = (
+    (-_GAP, -9, "right"),
+    (_GAP, -11, "left"),
+    (_GAP + 3, 0, "left"),
+    (_GAP, 14, "left"),
+    (-_GAP - 3, 0, "right"),
+    (_GAP, -15, "left"),
+)
+
+
+def _is_nearest(label: Label, spot: Spot, other: Spot) -> bool:
+    """Whether a label is nearer to its spot, clearly so where it stands between the two."""
+    beyond = label.y != spot.y and (spot.y - label.y) * (other.y - spot.y) >= 0
+    own, others = (hypot(label.x - s.x, label.y - s.y) for s in (spot, other))
+    return others > own + (0 if beyond else 6)
+
+
+def _along(line: Line, area: Box) -> Iterator[Label]:
+    """Above or below the line, from its right end to the left."""
+    step = 12
+    last = area.left + text_width(line.text)
+    x = area.right
+    while x >= last:
+        for down in (-9, 10):
+            yield Label(x=x, y=line.y + down, text=line.text, align="right")
+        x -= step
+
+
+def _mark(one: Spot | Line, area: Box) -> Box:
+    if isinstance(one, Line):
+        return Box(left=area.left, top=one.y - 1, right=area.right, bottom=one.y + 1)
+    half = 6.0
+    return Box(left=one.x - half, top=one.y - half, right=one.x + half, bottom=one.y + half)
+
+
+def _inside(box: Box, area: Box) -> bool:
+    across = area.left <= box.left and box.right <= area.right
+    return across and area.top <= box.top and box.bottom <= area.bottom
+
+
+def draw_marks(spots: Iterable[tuple[float, float, str]], style: str, *, high: float) -> str:
+    """Marks of one of `MARKS` with their tooltips; strokes are so high."""
+    fill, edge = MARKS[style]
+    drawn = "".join(_with_tip(_outline(style, x, y, high), tip) for x, y, tip in spots)
+    return f'<g fill="{fill}" stroke="{edge}" stroke-width="1.5">{drawn}</g>' if drawn else ""
+
+
+def _outline(style: str, x: float, y: float, high: float) -> str:
+    match style:
+        case "circle" | "disc":
+            return f'circle cx="{number(x)}" cy="{number(y)}" r="3.2"'
+        case "square":
+            return f'rect x="{number(x - 3.5)}" y="{number(y - 3.5)}" width="7" height="7"'
+        case "stroke":
+            return f'path d="M{number(x)} {number(y - high / 2)}v{number(high)}"'
+    return f'path d="M{number(x)} {number(y - 6.5)}l5 6.5l-5 6.5l-5 -6.5z"'
+
+
+def draw_line(points: Sequence[Point], colour: str, width: float, dash: str = "") -> str:
+    """A line through points."""
+    path = "L".join(f"{number(x)} {number(y)}" for x, y in points)
+    more = f' stroke-dasharray="{dash}"' if dash else ' stroke-linejoin="round"'
+    paint = f'fill="none" stroke="{colour}" stroke-width="{width:g}"{more}'
+    return f'<path d="M{path}" {paint}/>' if points else ""
+
+
+def draw_box(box: tuple[float, float, float, float], colour: str, tip: str = "") -> str:
+    """A filled box with its tooltip: left, top, width and height."""
+    left, top, width, height = map(number, box)
+    size = f'x="{left}" y="{top}" width="{width}" height="{height}"'
+    return _with_tip(f'rect {size} fill="{colour}"', tip)
+
+
+def draw_text(x: float, y: float, text: str, colour: str, anchor: str = "start") -> str:
+    """A text; y is the middle of its height."""
+    aligned = "" if anchor == "start" else f' text-anchor="{anchor}"'
+    place = f'x="{number(x)}" y="{number(y + SIZE * 0.35)}"'
+    return f'<text {place} fill="{colour}"{aligned}>{clean(text)}</text>' if text else ""
+
+
+def _with_tip(element: str, tip: str) -> str:
+    if not tip:
+        return f"<{element}/>"
+    return f"<{element}><title>{clean(tip)}</title></{element.partition(' ')[0]}>"
+
+
+def clean(text: str) -> str:
+    """A text as it may stand in SVG: escaped, without controls that XML or a reader cannot have."""
+    return escape(_BIDI.sub("", _NOT_XML.sub("\ufffd", text)), quote=False)
+
+
+def number(value: float) -> str:
+    """Two digits behind the point at most."""
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+class Chart(Protocol):
+    """What can be drawn."""
+
+    def parts(self, width: int) -> tuple[str, float]:
+        """Elements of the chart at a width, and how high it is."""
+
+    def description(self) -> str:
+        """What the axes and the marks are, in words."""
+
+
+def inline(chart: Chart, width: int) -> str:
+    """A chart as an element of a page, which says in words what it shows."""
+    drawn, height = chart.parts(width)
+    size = f'viewBox="0 0 {width} {number(height)}" font-size="{SIZE}"'
+    return f'<svg {size} aria-hidden="true">{drawn}</svg>'
+
+
+def stand_alone(chart: Chart, *, title: str) -> str:
+    """A chart as an SVG file, light or dark as its reader has it.
+
+    Args:
+        chart: what is drawn.
+        title: what it shows, for those who do not see it.
+    """
+    light, dark = ("".join(f"{n}:{v};" for n, v in c.items()) for c in (LIGHT, DARK))
     style = (
-        f"svg{{{light}background:var(--paper);font-family:system-ui,sans-serif}}"
-        f"@media(prefers-color-scheme:dark){{svg{{{dark}}}}}"
+        f".heldout{{{light}background:var(--paper);font-family:system-ui,sans-serif}}"
+        f"@media(prefers-color-scheme:dark){{.heldout{{{dark}}}}}"
     )
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" role="img"{inside}>'
-    return f"{head}<title>{html.escape(title, quote=False)}</title><style>{style}</style>{rest}\n"
+    return _file(chart, title, 'class="heldout"', f"<style>{style}</style>")
 
 
-def picture(spec: Mapping[str, Any], path: Path, *, title: str) -> bytes:
-    """A chart in the form that a file's name ends with.
+def picture(chart: Chart, path: Path, *, title: str) -> bytes:
+    """A chart in the format that a file's name ends with.
 
     Raises:
         InputError: code `chart-form`, the name ends neither in .svg nor in .png.
-        SetupError: the `site` extra is not installed.
+        SetupError: a PNG needs the `png` extra, which is not installed.
     """
     suffix = path.suffix.lower()
     if suffix == ".svg":
-        return stand_alone(spec, title=title).encode()
+        return stand_alone(chart, title=title).encode()
     if suffix == ".png":
-        png: bytes = need("vl_convert").svg_to_png(_in_light(spec, title=title), scale=_SCALE)
-        return png
+        return _png(chart, title)
     raise InputError(
         Problem(
             code="chart-form",
@@ -417,12 +355,31 @@ def picture(spec: Mapping[str, Any], path: Path, *, title: str) -> bytes:
     )
 
 
-def _in_light(spec: Mapping[str, Any], *, title: str) -> str:
-    """The same picture with plain colours and font, for a program that knows no CSS variables."""
-    drawn = stand_alone(spec, title=title)
-    for variable in COLOURS.values():
-        drawn = drawn.replace(variable, LIGHT[variable.removeprefix("var(").removesuffix(")")])
-    before, _, styled = drawn.partition("<style>")
-    paper = f'<rect width="100%" height="100%" fill="{LIGHT["--paper"]}"/>'
-    plain = before.replace("<svg ", '<svg font-family="sans-serif" ', 1)
-    return plain + paper + styled.partition("</style>")[2]
+_SCALE = 3
+
+
+def _png(chart: Chart, title: str) -> bytes:
+    """The light chart with plain colours, for a program that knows no CSS variables."""
+    try:
+        from resvg_py import svg_to_bytes  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise SetupError(
+            "a PNG needs resvg_py, which is not installed; pip install 'heldout[png]', or ask "
+            "for .svg"
+        ) from error
+    drawn = _file(chart, title, 'font-family="sans-serif"', "")
+    for name, colour in LIGHT.items():
+        drawn = drawn.replace(f"var({name})", colour)
+    return bytes(svg_to_bytes(svg_string=drawn, background=LIGHT["--paper"], zoom=_SCALE))
+
+
+def _file(chart: Chart, title: str, attribute: str, style: str) -> str:
+    margin = 10
+    drawn, height = chart.parts(FILE_WIDTH - 2 * margin)
+    wide, high = FILE_WIDTH, number(height + 2 * margin)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
+        f'viewBox="0 0 {wide} {high}" font-size="{SIZE}" role="img" {attribute}>'
+        f"<title>{clean(title)}</title><desc>{clean(chart.description())}</desc>{style}"
+        f'<g transform="translate({margin},{margin})">{drawn}</g></svg>\n'
+    )

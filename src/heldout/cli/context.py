@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from heldout.charts.svg import check_extra
 from heldout.cli.printing import TERMINAL, answers, messages, print_facts, reports_errors
 from heldout.errors import StoreError, plural, printable
 
@@ -89,22 +88,18 @@ class Place:
         return find_board(self.board_folder)
 
     @contextmanager
-    def desk(
-        self, *, page: bool = True, late: bool = False, restore: bool = False
-    ) -> "Iterator[Desk]":
+    def desk(self, *, late: bool = False, restore: bool = False) -> "Iterator[Desk]":
         """The organiser's desk, with the vault locked while it is used.
 
         A shared vault is brought up to its remote first. Rules in the board's folder that the log
         does not have, by an edit or by git, are shown and need a yes; then they are logged.
 
         Args:
-            page: whether the page is made anew in the end: then what makes it must be here first.
             late: whether a person says that it is as late as the clock says.
             restore: whether edited rules are replaced by those of the log.
 
         Raises:
             Exit: there are new rules, and nobody said yes to them; nothing was done.
-            SetupError: the page could not be made; nothing was done.
             StoreError: no board, no vault, another heldout holds the lock, the remote of a shared
                 vault cannot be followed, the clock is behind or far ahead, or board.toml was edited
                 and names a missing file.
@@ -113,8 +108,6 @@ class Place:
         from heldout.board.scores.session import organiser_session  # noqa: PLC0415 - heavy
         from heldout.board.store.sharing import OvertakenError  # noqa: PLC0415 - the same
 
-        if page:
-            check_extra()
         repository = self.board()
         if self.vault is None:
             raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")

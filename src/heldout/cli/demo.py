@@ -36,7 +36,7 @@ from heldout.errors import SetupError, plural
 def demo(*, folder: Path, seed: int, now: datetime, as_json: bool) -> None:
     """Play a whole shared task: real rankers, four teams, a board, its vault, its page.
 
-    Takes a minute or two, and needs the extras: pip install 'heldout[site,rankers]'. Leaves
+    Takes a minute or two, and needs an extra: pip install 'heldout[rankers]'. Leaves
     DIR/board and DIR/vault for you to try the other commands on.
 
     \b

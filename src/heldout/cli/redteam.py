@@ -12,7 +12,6 @@ import numpy as np
 from heldout.board.rules.release import ReleaseRule
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.store.repository import find_board
-from heldout.charts.svg import need
 from heldout.cli.context import reports_disk
 from heldout.cli.files import json_option, order_option
 from heldout.cli.printing import answers, number, print_facts, print_json, print_table, progress
@@ -191,7 +190,7 @@ def _two_runs(
     "--chart",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.svg",
-    help="Also draw the worst attacks (pip install 'heldout[site]').",
+    help="Also draw the worst attacks, as SVG.",
 )
 @reports_disk
 def redteam(
@@ -225,8 +224,6 @@ def redteam(
       heldout redteam --runs bm25.tsv dense.tsv --qrels dev.qrels -m RR@10
       heldout redteam --board kb --runs bm25.tsv dense.tsv --baseline tfidf.tsv --seeds 50
     """
-    if chart is not None:
-        need("vl_convert")
     repository = find_board(folder or Path()) if folder or not qrels else None
     spec = None if repository is None else repository.tree_spec()  # an edit may be tried
     systems = find_systems(

@@ -45,7 +45,7 @@ from heldout.trec.queries import format_queries, parse_queries
 
 # Whether the demo can be played, asked before it takes a minute of anybody's time.
 
-_EXTRAS = {"rankers": ("bm25s", "Stemmer"), "site": ("jinja2", "vl_convert")}
+_EXTRAS = {"rankers": ("bm25s", "Stemmer")}
 
 
 def check_ready(folder: Path) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from heldout.analyses.agreement.runs import matrix_spec
 from heldout.answers.table import Cell, Column, Table
+from heldout.charts.plot import Plot
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
 from heldout.stats.agreement import (
@@ -478,7 +479,7 @@ def title(found: JudgeAgreement) -> str:
     return f"Cohen's kappa of each two of {len(found.judges):,} judges"
 
 
-def spec(found: JudgeAgreement) -> dict[str, Any]:
+def spec(found: JudgeAgreement) -> Plot:
     """Kappa of each two judges; with at least one pair."""
     kappas = {(pair.first, pair.second): pair.kappa.value for pair in found.pairs}
     return matrix_spec(found.judges, kappas, "Cohen's kappa")

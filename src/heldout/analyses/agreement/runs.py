@@ -13,19 +13,9 @@ from typing import Any
 import numpy as np
 
 from heldout.answers.table import Column, Table
-from heldout.charts.labels import Label, cut, text_width
-from heldout.charts.svg import (
-    INK,
-    MUTED,
-    RULE,
-    SIZE,
-    Canvas,
-    Frame,
-    Layer,
-    draw_box,
-    draw_texts,
-    join_layers,
-)
+from heldout.charts.axes import place_axis
+from heldout.charts.plot import SHADES, Plot, Row
+from heldout.charts.svg import MUTED
 from heldout.errors import InputError, Problem
 from heldout.ids import Digest
 from heldout.stats.rank_correlation import RboTies, kendall, rank_biased_overlap, tau_ap_b
@@ -35,19 +25,14 @@ from heldout.trec.tops import TiedTops
 
 # Agreement of each two of many, as a picture: names down and across, dark where they agree.
 
-_WIDTH = 600
-_LEAST_CELL, _MOST_CELL = 5, 30
-_NAMED = 13
-_NAME = 28
-_KEY_WIDTH = 420
-_TOP = 56
-_SHADES = ((0.8, INK), (0.6, MUTED), (0.4, RULE), (0.2, "#000004"))
-"""From which value on a cell has which grey; below the last it is left empty."""
+
+_LEAST = (0.8, 0.6, 0.4, 0.2)
+"""From which value on a cell has which shade; below the last it is left empty."""
 
 
 def matrix_spec(
     names: Sequence[str], values: Mapping[tuple[str, str], float | None], what: str
-) -> dict[str, Any]:
+) -> Plot:
     """A cell below the diagonal for each two; a cross where nothing is known of them.
 
     Args:
@@ -55,75 +40,25 @@ def matrix_spec(
         values: by names, the earlier of the two first; up to 1.
         what: what the values are, for the key.
     """
-    count = len(names)
-    cell = min(max(_WIDTH / count, _LEAST_CELL), _MOST_CELL)
-    shown = [cut(name, _NAME) if cell >= _NAMED else "" for name in names]
-    side = round(cell * count)
-    canvas = Canvas(
-        width=max(side, _KEY_WIDTH),
-        height=side,
-        left=24 + round(max(text_width(name, SIZE) for name in shown)) + 30,
-        right=24,
-        top=_TOP,
-        bottom=24,
+    plot = Plot(
+        x=place_axis(len(names)),
+        rows=[Row(name=f"{name} · {place}") for place, name in enumerate(names, 1)],
+        head=what,
+        square=True,
     )
-    frame = Frame(
-        canvas=canvas,
-        x=(0.0, float(canvas.width)),
-        y=(float(canvas.height), 0.0),
-        x_ticks=(),
-        y_ticks=(),
-    )
-    layers: list[Layer] = []
-    unknown: list[Label] = []
     for row, name in enumerate(names):
         for column, other in enumerate(names[:row]):
             value = values.get((other, name))
-            corners = (column * cell, (row + 1) * cell - 1, (column + 1) * cell - 1, row * cell)
-            colour = None if value is None else _shade(value)
+            if value is None:
+                plot.text(column + 1, row, "×", MUTED)
+                continue
+            shades = zip(SHADES, _LEAST, strict=True)
+            colour = next((colour for colour, least in shades if value >= least), None)
             if colour is not None:
-                told = f"{other} and {name}: {what} {value:.3f}"
-                layers.append(draw_box(corners, frame, colour, told))
-            elif value is None and cell >= _NAMED:
-                x = (column + 0.5) * cell - 4
-                unknown.append(Label(x=x, y=(row + 0.5) * cell, text="×", align="left"))
-    return join_layers(
-        frame,
-        [*layers, *draw_texts(unknown, MUTED), *_names(shown, cell), *_key(frame, what)],
-    )
-
-
-def _shade(value: float) -> str | None:
-    return next((colour for least, colour in _SHADES if value >= least), None)
-
-
-def _names(shown: Sequence[str], cell: float) -> list[Layer]:
-    """Names and numbers down the left, numbers below the columns."""
-    step = next((step for step in (1, 5, 10, 20, 50) if step * cell >= 2 * SIZE), 100)
-    numbers, names = [], []
-    for place, name in enumerate(shown):
-        at = (place + 0.5) * cell
-        if (place + 1) % step == 0 or place == 0:
-            text = f"{place + 1}"
-            half = text_width(text, SIZE) / 2
-            numbers.append(Label(x=-8, y=at, text=text, align="right"))
-            numbers.append(Label(x=at - half, y=len(shown) * cell + 12, text=text, align="left"))
-        if name:
-            names.append(Label(x=-34, y=at, text=name, align="right"))
-    return [*draw_texts(numbers, MUTED), *draw_texts(names, INK)]
-
-
-def _key(frame: Frame, what: str) -> list[Layer]:
-    """What shades mean, above the cells."""
-    title = Label(x=0, y=-44, text=what, align="left")
-    layers: list[Layer] = draw_texts([title], INK)
-    x = 0.0
-    for least, colour in _SHADES:
-        text = f"from {least:g}"
-        layers.append(draw_box((x, -16, x + 12, -28), frame, colour, text))
-        layers += draw_texts([Label(x=x + 17, y=-22, text=text, align="left")], INK)
-        x += 34 + text_width(text, SIZE)
-    return layers
+                tip = f"{other} and {name}: {what} {value:.3f}"
+                plot.box((column + 0.5, column + 1.5), (row - 0.5, row + 0.5), colour, tip)
+    plot.shades([f"from {least:g}" for least in _LEAST])
+    return plot
 
 
 Ranking = tuple[tuple[str, ...], ...]
@@ -364,7 +299,7 @@ def title(found: RunAgreement) -> str:
     return f"Rank-biased overlap of each two of {len(found.runs):,} runs, mean over queries"
 
 
-def spec(found: RunAgreement) -> dict[str, Any]:
+def spec(found: RunAgreement) -> Plot:
     """RBO of each two runs."""
     values = {(pair.first, pair.second): pair.rbo.value for pair in found.pairs}
     return matrix_spec(found.runs, values, f"rank-biased overlap, p = {found.p:g}")

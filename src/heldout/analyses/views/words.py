@@ -6,33 +6,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.analyses.views.views import NamedRanks, Transfer, ViewAgreement, Views
+from heldout.analyses.views.views import Transfer, ViewAgreement, Views
 from heldout.answers.table import Cell, Column, Table
-from heldout.charts.axes import Tick
-from heldout.charts.labels import Label, cut, text_width
-from heldout.charts.svg import (
-    INK,
-    MUTED,
-    RECORD,
-    RULE,
-    SIZE,
-    Canvas,
-    Frame,
-    Layer,
-    draw_box,
-    draw_line,
-    draw_texts,
-    join_layers,
-)
+from heldout.charts.axes import place_axis
+from heldout.charts.plot import SHADES, Plot, Row
+from heldout.charts.svg import RECORD
 from heldout.errors import plural
 
 # How alike collections rank, as a picture: numbers above the diagonal, shades below.
 
-_NAME = 24
-_CELL, _LETTER = 40, 7.5
-_HAIR = "#000004"
-_SHADES = ((0.8, INK), (0.6, MUTED), (0.4, RULE), (-1.0, _HAIR))
-"""From which tau a cell has which grey."""
+
+_LEAST_TAU = (0.8, 0.6, 0.4, -1.0)
+"""From which tau a cell has which shade."""
 
 
 def transfer_title(transfer: Transfer) -> str:
@@ -40,41 +25,29 @@ def transfer_title(transfer: Transfer) -> str:
     return f"Kendall's tau-b between every two of {len(transfer.views)} collections"
 
 
-def transfer_spec(transfer: Transfer) -> dict[str, Any]:
+def transfer_spec(transfer: Transfer) -> Plot:
     """A row and a column for each collection, the one most like all others first.
 
     Args:
         transfer: at least one pair.
     """
     order = _order(transfer)
-    names = [cut(transfer.views[at], _NAME) for at in order]
-    size = _CELL * len(names)
-    left = 40 + round(max(map(len, names)) * _LETTER)
-    canvas = Canvas(width=size, height=size, left=left, right=24, top=68, bottom=16)
-    frame = Frame(
-        canvas=canvas,
-        x=(0.0, float(len(names))),
-        y=(0.0, float(len(names))),
-        x_ticks=(),
-        y_ticks=(),
+    names = [transfer.views[at] for at in order]
+    plot = Plot(
+        x=place_axis(len(names)),
+        rows=[Row(name=f"{name} · {place}", lead=True) for place, name in enumerate(names, 1)],
+        square=True,
     )
     taus = _matrix(transfer)[np.ix_(order, order)]
-    boxes, numbers = [], []
-    for row in range(len(names)):
-        for column in range(len(names)):
-            tau = taus[row, column]
-            told = f"{names[row]}, {names[column]}: {_say(tau)}"
-            if row > column and not np.isnan(tau):
-                boxes.append(_box(row, column, tau, told, frame))
-            elif row < column:
-                numbers.append(_middle((column + 0.5) * _CELL, (row + 0.5) * _CELL, _say(tau)))
-    rows = [
-        Label(x=-10, y=(place + 0.5) * _CELL, text=f"{name} · {place + 1}", align="right")
-        for place, name in enumerate(names)
-    ]
-    heads = [_middle((place + 0.5) * _CELL, -14, f"{place + 1}") for place in range(len(names))]
-    layers = [*boxes, *draw_texts([*numbers, *rows], INK), *draw_texts(heads, MUTED)]
-    return join_layers(frame, [*layers, *_key(frame)])
+    for (row, column), tau in np.ndenumerate(taus):
+        if row > column and not np.isnan(tau):
+            colour = next(c for c, least in zip(SHADES, _LEAST_TAU, strict=True) if tau >= least)
+            tip = f"{names[row]}, {names[column]}: {_say(tau)}"
+            plot.box((column + 0.5, column + 1.5), (row - 0.5, row + 0.5), colour, tip)
+        elif row < column:
+            plot.text(column + 1, row, _say(tau))
+    plot.shades(["tau-b from .8", "from .6", "from .4", "below"])
+    return plot
 
 
 def _matrix(transfer: Transfer) -> NDArray[np.float64]:
@@ -100,43 +73,8 @@ def _say(tau: float) -> str:
     return "-" if np.isnan(tau) else f"{tau:.2f}".replace("0.", ".", 1)
 
 
-def _box(row: int, column: int, tau: float, told: str, frame: Frame) -> Layer:
-    colour = next(colour for least, colour in _SHADES if tau >= least)
-    top = frame.y[1] - row
-    edge = 0.04
-    corners = (column + edge, top - 1 + edge, column + 1 - edge, top - edge)
-    return draw_box(corners, frame, colour, told)
-
-
-def _middle(x: float, y: float, text: str) -> Label:
-    """A text with its middle at a place."""
-    return Label(x=x + text_width(text, SIZE) / 2, y=y, text=text, align="right")
-
-
-def _key(frame: Frame) -> list[Layer]:
-    """What shades mean, above the plot, from its left edge on."""
-    layers: list[Layer] = []
-    x = 10.0 - frame.canvas.left
-    texts = ["tau-b from .8", "from .6", "from .4", "below"]
-    for (_, colour), text in zip(_SHADES, texts, strict=True):
-        scale = frame.y[1] / frame.canvas.height
-        top = frame.y[1] + 50 * scale
-        corners = (x * scale, top - 12 * scale, (x + 12) * scale, top)
-        layers.append(draw_box(corners, frame, colour, text))
-        layers += draw_texts([Label(x=x + 17, y=-44, text=text, align="left")], INK)
-        x += 34 + len(text) * _LETTER
-    return layers
-
-
-# Views side by side as a picture: which ranks named runs have on each.
-
-_VIEW_CHARTS_NAME = 30
-_WIDTH = 560
-_ROW, _GAP, _TOP = 26, 20, 44
-_VIEW_CHARTS_LETTER = 7.0
-_LEAST = 0.01
-_VIEW_CHARTS_SHADES = ((0.5, INK), (0.2, MUTED), (0.05, RULE), (_LEAST, "#000004"))
-"""From which share of trials a cell has which grey."""
+_LEAST_SHARE = (0.5, 0.2, 0.05, 0.01)
+"""From which share of the resamplings on a cell has which shade."""
 
 
 def view_title(result: Views) -> str:
@@ -147,7 +85,7 @@ def view_title(result: Views) -> str:
     )
 
 
-def view_spec(result: Views) -> dict[str, Any]:
+def view_spec(result: Views) -> Plot:
     """Figure 4: for each named run a row for each view, a cell for each rank, dark where often.
 
     A mark stands at the expected rank.
@@ -157,94 +95,33 @@ def view_spec(result: Views) -> dict[str, Any]:
 
     Source: msmarco-benchmarking, figure 4.
     """
+    views = [*result.stability]
     last = max(
         rank
         for one in result.ranks
         for rank, share in enumerate(one.probability, start=1)
-        if share >= _LEAST
+        if share >= _LEAST_SHARE[-1]
     )
-    count, groups = len(result.ranks), len(result.named)
-    height = _ROW * count + _GAP * groups
-    names = [cut(view, _VIEW_CHARTS_NAME) for view in result.stability]
-    heads = [cut(name, _VIEW_CHARTS_NAME) for name in result.named]
-    canvas = Canvas(
-        width=_WIDTH,
-        height=height,
-        left=24 + round(max(map(len, (*names, *heads))) * _VIEW_CHARTS_LETTER),
-        right=24,
-        top=_TOP,
-        bottom=48,
-    )
-    step = next((step for step in (1, 2, 5, 10, 20, 50, 100) if last / step <= _WIDTH / 40), 200)
-    frame = Frame(
-        canvas=canvas,
-        x=(0.5, last + 0.5),
-        y=(0.0, float(height)),
-        x_ticks=tuple(
-            Tick(at=rank, label=f"{rank}")
-            for rank in range(1, last + 1)
-            if rank % step == 0 or rank == 1
-        ),
-        y_ticks=(),
-    )
-    layers: list[Layer] = []
-    heads_at, names_at = [], []
-    y = float(height)
-    for place, one in enumerate(result.ranks):
-        if place % len(names) == 0:
-            heads_at.append(_left(heads[place // len(names)], y - _GAP / 2, frame))
-            y -= _GAP
-        layers += _row(one, y, frame)
-        names_at.append(_left(names[place % len(names)], y - _ROW / 2, frame))
-        y -= _ROW
-    layers += [*draw_texts(heads_at, INK), *draw_texts(names_at, MUTED)]
-    axis = Label(x=canvas.width, y=height + 32, text="rank", align="right")
-    return join_layers(frame, [*layers, *draw_texts([axis], MUTED), *_rank_key(frame)])
+    rows = [
+        Row(name=one.view, head=one.system if place % len(views) == 0 else "")
+        for place, one in enumerate(result.ranks)
+    ]
+    plot = Plot(x=place_axis(last), rows=rows, foot="rank")
+    for row, one in enumerate(result.ranks):
+        for rank, share in enumerate(one.probability, start=1):
+            shades = zip(SHADES, _LEAST_SHARE, strict=True)
+            colour = next((colour for colour, least in shades if share >= least), None)
+            if colour is not None:
+                tip = f"{one.system}, {one.view}: rank {rank} in {share:.1%}"
+                plot.bar((rank - 0.5, rank + 0.5), row, colour, tip)
+        plot.line([(one.expected, row - 0.45), (one.expected, row + 0.45)], RECORD)
+    first, *others = (f"from {least:.0%}" for least in _LEAST_SHARE)
+    plot.shades([f"{first} of resamplings", *others])
+    plot.key("upright", "expected rank", RECORD)
+    return plot
 
 
-def _row(one: NamedRanks, y: float, frame: Frame) -> list[Layer]:
-    """The cells of a run on a view, and its expected rank."""
-    top, bottom = y - 3, y - _ROW + 3
-    layers = []
-    for rank, share in enumerate(one.probability, start=1):
-        colour = next((colour for least, colour in _VIEW_CHARTS_SHADES if share >= least), None)
-        if colour is not None:
-            told = f"{one.system}, {one.view}: rank {rank} in {share:.1%}"
-            layers.append(draw_box((rank - 0.5, bottom, rank + 0.5, top), frame, colour, told))
-    ends = [(one.expected, bottom - 3), (one.expected, top + 3)]
-    return [*layers, draw_line(ends, frame, RECORD)]
-
-
-def _rank_key(frame: Frame) -> list[Layer]:
-    """What shades and marks mean, above the plot; places are pixels from its top left corner."""
-    layers: list[Layer] = []
-    x = 0.0
-    for least, colour in _VIEW_CHARTS_SHADES:
-        text = f"from {least:.0%}" if layers else f"from {least:.0%} of trials"
-        layers.append(draw_box(_at(x, -30, x + 12, -18, frame), frame, colour, text))
-        layers += draw_texts([Label(x=x + 17, y=-24, text=text, align="left")], INK)
-        x += 34 + len(text) * _VIEW_CHARTS_LETTER
-    left, bottom, _, top = _at(x, -32, x, -16, frame)
-    layers.append(draw_line([(left, bottom), (left, top)], frame, RECORD))
-    return [*layers, *draw_texts([Label(x=x + 8, y=-24, text="expected", align="left")], INK)]
-
-
-def _at(
-    left: float, top: float, right: float, bottom: float, frame: Frame
-) -> tuple[float, float, float, float]:
-    """Pixels as values of the axes: left, lower, right and upper end."""
-    scale = (frame.x[1] - frame.x[0]) / frame.canvas.width
-    height = frame.canvas.height
-    return (
-        frame.x[0] + left * scale,
-        height - bottom,
-        frame.x[0] + right * scale,
-        height - top,
-    )
-
-
-def _left(text: str, y: float, frame: Frame) -> Label:
-    return Label(x=-10, y=frame.canvas.height - y, text=text, align="right")
+# Views side by side as a picture: which ranks named runs have on each.
 
 
 _SHOWN = 3

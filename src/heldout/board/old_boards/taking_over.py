@@ -27,7 +27,6 @@ from heldout.board.scores.sets import digest_public
 from heldout.board.standings.standings import Standings, make_standings
 from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault, check_apart
-from heldout.charts.svg import check_extra
 from heldout.envelope.bundle import new_identity, recipient_of
 from heldout.errors import InputError, Problem, StoreError
 
@@ -145,9 +144,7 @@ def import_board(root: Path, vault_root: Path, source: Source, *, now: datetime)
     Raises:
         StoreError: a folder is taken, also by the import of another file.
         InputError: `future-date`: an entry claims a day after the import.
-        SetupError: the page could not be made; nothing is.
     """
-    check_extra()
     check_apart(vault_root, root)
     _check_days(source, now)
     repository, vault = Repository(root), Vault(vault_root)

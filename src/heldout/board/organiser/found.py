@@ -16,7 +16,6 @@ from heldout.board.scores.session import Desk, sit_down
 from heldout.board.scores.sets import SetData, check_sets, digest_public
 from heldout.board.store.repository import LOG, SPEC, Repository
 from heldout.board.store.vault import Vault, check_apart
-from heldout.charts.svg import check_extra
 from heldout.envelope.bundle import new_identity, recipient_of
 from heldout.envelope.keys import public_key
 from heldout.errors import StoreError
@@ -80,9 +79,7 @@ def found_board(
         StoreError: a folder is taken, or the vault would lie inside the board; nothing is made.
         InputError: the plan is no board, its sets give no score, or its held-out labels are in the
             open; likewise.
-        SetupError: the page could not be made; likewise.
     """
-    check_extra()
     check_apart(vault_root, root)
     repository = Repository(root)
     if is_founded(root, vault_root, plan, sets):

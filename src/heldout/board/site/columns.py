@@ -13,7 +13,7 @@ from typing import Literal
 from heldout.board.log.manifest import Efficiency, Identity
 from heldout.board.standings.standings import Row
 from heldout.charts.axes import day_words
-from heldout.charts.labels import cut
+from heldout.charts.svg import cut
 
 Value = int | float | str | None
 """What a row has in a column; `None` for nothing."""

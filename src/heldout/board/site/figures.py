@@ -10,11 +10,10 @@ from heldout.board.site.columns import COLUMNS, Column
 from heldout.board.site.rows import TableRow, ViewColumn, make_row, name_entry, stars_of
 from heldout.board.site.words import Part, Phrase, count, join_names, phrase
 from heldout.board.standings.standings import Row, Standings, best_so_far
-from heldout.charts.plot import Names, Point, cost_spec, progress_spec, scatter_spec
-from heldout.charts.svg import Canvas, draw
+from heldout.charts.scores import Entry, cost_chart, progress_chart, scatter_chart
+from heldout.charts.svg import inline
 
-_PROGRESS = (Canvas(width=930, height=300), Canvas(width=292, height=230, left=42, label=24))
-_SCATTER = (Canvas(width=400, height=320), Canvas(width=292, height=250, left=42))
+_WIDE, _HALF, _NARROW = 990, 460, 350  # of a screen, of a column of it, of a phone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +107,11 @@ def _points(
     columns: tuple[ViewColumn, ...],
     dev: ViewColumn | None,
     records: Sequence[Row],
-) -> list[Point]:
+) -> list[Entry]:
     official = columns[0].key
     ids = {row.id for row in records}
     return [
-        Point(
+        Entry(
             label=make_row(row, columns).system,
             day=row.received.date(),
             score=float(row.scores[official]),
@@ -133,7 +132,7 @@ def _add_star(label: str, star: str) -> str:
 
 
 def _progress(
-    points: Sequence[Point],
+    points: Sequence[Entry],
     records: Sequence[TableRow],
     official: ViewColumn,
     today: date,
@@ -141,22 +140,19 @@ def _progress(
     bar: bool,
     starred: bool,
 ) -> Figure:
-    names = Names(y=official.title)
-    wide, narrow = (
-        draw(progress_spec(points, canvas, until=today, names=names)) for canvas in _PROGRESS
-    )
+    chart = progress_chart(points, until=today, head=official.title)
     return Figure(
         key="progress",
         title="Scores over time",
         says=phrase(_say_progress(records, official, bar=bar), _STARS * starred),
         key_words=_key(points, baseline="dash"),
-        wide=wide,
-        narrow=narrow,
+        wide=inline(chart, _WIDE),
+        narrow=inline(chart, _NARROW),
         records=tuple(_record(row) for row in records),
     )
 
 
-def _key(points: Sequence[Point], *, baseline: str) -> tuple[tuple[str, str], ...]:
+def _key(points: Sequence[Entry], *, baseline: str) -> tuple[tuple[str, str], ...]:
     """The marks that a chart has, with their words."""
     marks = (
         ("diamond", "record", any(p.record for p in points)),
@@ -195,23 +191,19 @@ def _say_progress(records: Sequence[TableRow], column: ViewColumn, *, bar: bool)
 
 
 def _gap(
-    every: Sequence[Point], official: ViewColumn, dev: ViewColumn, today: date
+    every: Sequence[Entry], official: ViewColumn, dev: ViewColumn, today: date
 ) -> list[Figure]:
     """Official less dev score over time (fostering-coopetition, figure 3, right)."""
     gaps = [
-        Point(label=p.label, day=p.day, score=p.score - p.other)
+        Entry(label=p.label, day=p.day, score=p.score - p.other)
         for p in every
         if p.other is not None and not p.baseline
     ]
     if not gaps:
         return []
     below = sum(gap.score < 0 for gap in gaps)
-    equal = Point(label=f"{official.set} = {dev.set}", day=today, score=0.0, baseline=True)
-    names = Names(y=f"{official.title} − {dev.set}")
-    wide, narrow = (
-        draw(progress_spec([*gaps, equal], canvas, until=today, names=names))
-        for canvas in _PROGRESS
-    )
+    equal = Entry(label=f"{official.set} = {dev.set}", day=today, score=0.0, baseline=True)
+    chart = progress_chart([*gaps, equal], until=today, head=f"{official.title} − {dev.set}")
     return [
         Figure(
             key="gap",
@@ -222,8 +214,8 @@ def _gap(
                 f"{median(gap.score for gap in gaps):.3f}."
             ),
             key_words=(("circle", "entry"), ("dash", "no difference")),
-            wide=wide,
-            narrow=narrow,
+            wide=inline(chart, _WIDE),
+            narrow=inline(chart, _NARROW),
             records=(),
         )
     ]
@@ -242,12 +234,9 @@ def _reranking(rows: Sequence[Row], columns: tuple[ViewColumn, ...], today: date
     records = best_so_far(alone, columns[0].key, bar=False)
     level = make_row(others[0], columns)
     score = float(level.primary.text)
-    best = Point(label=f"full ranking: {level.system}", day=today, score=score, baseline=True)
+    best = Entry(label=f"full ranking: {level.system}", day=today, score=score, baseline=True)
     points = [*_points(alone, columns, None, records), best]
-    names = Names(y=columns[0].title)
-    wide, narrow = (
-        draw(progress_spec(points, canvas, until=today, names=names)) for canvas in _PROGRESS
-    )
+    chart = progress_chart(points, until=today, head=columns[0].title)
     steps = [make_row(row, columns) for row in records]
     return [
         Figure(
@@ -266,24 +255,21 @@ def _reranking(rows: Sequence[Row], columns: tuple[ViewColumn, ...], today: date
                 ("circle", "other re-ranking"),
                 ("dash", "best full ranking"),
             ),
-            wide=wide,
-            narrow=narrow,
+            wide=inline(chart, _WIDE),
+            narrow=inline(chart, _NARROW),
             records=tuple(_record(row) for row in steps),
         )
     ]
 
 
-def _scatter(every: Sequence[Point], official: ViewColumn, dev: ViewColumn) -> list[Figure]:
+def _scatter(every: Sequence[Entry], official: ViewColumn, dev: ViewColumn) -> list[Figure]:
     points = [point for point in every if point.other is not None]
     ratios = [p.score / p.other for p in points if p.other]
     fewest = 3
     if len(points) < fewest or len(ratios) < fewest or not all(ratios):
         return []
     ratio = median(ratios)
-    names = Names(y=official.title, x=dev.title)
-    wide, narrow = (
-        draw(scatter_spec(points, canvas, ratio=ratio, names=names)) for canvas in _SCATTER
-    )
+    chart = scatter_chart(points, ratio=ratio, head=official.title, foot=dev.title)
     return [
         Figure(
             key="dev-and-official",
@@ -295,8 +281,8 @@ def _scatter(every: Sequence[Point], official: ViewColumn, dev: ViewColumn) -> l
                 "labels are public: a sign of overfitting.",
             ),
             key_words=_key(points, baseline="square"),
-            wide=wide,
-            narrow=narrow,
+            wide=inline(chart, _HALF),
+            narrow=inline(chart, _NARROW),
             records=(),
         )
     ]
@@ -304,7 +290,6 @@ def _scatter(every: Sequence[Point], official: ViewColumn, dev: ViewColumn) -> l
 
 # Charts of what teams state of their systems' costs: each column of the table with an axis.
 
-_CANVASES = (Canvas(width=930, height=300), Canvas(width=292, height=250, left=42, label=24))
 _FEWEST = 3
 _MOST_NAMED = 6
 
@@ -349,9 +334,8 @@ def _cost_figure(
     places = {row.id: _place(cost, row, official) for row in stated}
     best = pareto_front(places.values())
     front = [row for row in stated if places[row.id] in best]
-    names = Names(y=official.title, x=cost.axis)
     points = [
-        Point(
+        Entry(
             label=make_row(row, columns).system,
             day=row.received.date(),
             score=float(row.scores[official.key]),
@@ -360,7 +344,7 @@ def _cost_figure(
         )
         for row in stated
     ]
-    wide, narrow = (draw(cost_spec(points, canvas, names=names)) for canvas in _CANVASES)
+    chart = cost_chart(points, head=official.title, foot=cost.axis)
     drawn = len([point for point in points if point.other and not point.record])
     return Figure(
         key=f"cost-{cost.key}",
@@ -376,8 +360,8 @@ def _cost_figure(
             ("diamond", "on the Pareto front"),
             *((("circle", "other entry"),) if drawn else ()),
         ),
-        wide=wide,
-        narrow=narrow,
+        wide=inline(chart, _WIDE),
+        narrow=inline(chart, _NARROW),
         records=(),
     )
 

@@ -51,7 +51,7 @@ from heldout.board.site.words import (
 )
 from heldout.board.standings.standings import Row, Standings, read_pairs
 from heldout.charts.axes import day_words
-from heldout.charts.labels import cut
+from heldout.charts.svg import cut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

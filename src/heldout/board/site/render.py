@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
-from types import ModuleType
 from typing import Any
 from urllib.parse import quote
 
@@ -42,7 +41,6 @@ from heldout.board.standings.seasons import (
 )
 from heldout.board.standings.standings import Standings
 from heldout.charts.axes import day_words
-from heldout.charts.svg import need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +203,7 @@ def render_board(
     Raises:
         SetupError: the `site` extra is not installed.
     """
-    environment = _environment(need("jinja2"))
+    environment = _environment()
     here = spec.in_season(seasons[0].season) if seasons else spec
     files = {
         "index.html": _render(environment, make_board_page(standings, here, facts)),
@@ -246,8 +244,10 @@ def _render_entries(
 
 
 @cache
-def _environment(jinja2: ModuleType) -> Any:
+def _environment() -> Any:
     """The templates, each compiled once for as long as the process lives."""
+    import jinja2  # noqa: PLC0415 - most commands make no page
+
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: _read("templates", name).decode()),
         autoescape=True,

@@ -17,7 +17,7 @@ from heldout.board.site.columns import STATED, Cell, make_cell
 from heldout.board.site.words import Part, clean, count, file_stem, name, safe_link
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words
-from heldout.charts.labels import cut
+from heldout.charts.svg import cut
 from heldout.scoring.spec import parse_measure
 
 ANONYMOUS = "Anonymous"

@@ -69,7 +69,7 @@ def review(
     """
     shown: list[dict[str, Any]] = []
     against = False
-    with place.desk(page=False) as desk:
+    with place.desk() as desk:
         sets = load_sets(desk.repository, desk.spec(), vault=desk.vault)
         spec = desk.spec()
         for result in review_all(desk, sets, ids):

@@ -90,7 +90,7 @@ def teams(*, place: Place) -> None:
     Example:
       heldout board teams --vault ../kb-vault
     """
-    with place.desk(page=False) as desk:
+    with place.desk() as desk:
         history = desk.history()
         current = history.agreements[-1] if history.agreements else None
         everybody = history.teams.values()

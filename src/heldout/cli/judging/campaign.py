@@ -225,7 +225,7 @@ def maintain(
       heldout prefer maintain campaign --documents documents.tsv
       heldout prefer maintain campaign --publish-labels
     """
-    with place.desk(page=options.publish) as desk:
+    with place.desk() as desk:
         found = rounds.maintain(desk, CampaignFolder(campaign), options, progress=TERMINAL)
     if place.as_json:
         print_json(rounds.round_value(found))

@@ -4,28 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from heldout.answers.table import Cell, Column, Table
-from heldout.charts.axes import Tick
-from heldout.charts.labels import Label, cut
-from heldout.charts.svg import (
-    INK,
-    MUTED,
-    RECORD,
-    Canvas,
-    Frame,
-    Layer,
-    draw_dots,
-    draw_line,
-    draw_texts,
-    join_layers,
-)
+from heldout.charts.axes import share_axis
+from heldout.charts.plot import Plot, Row
+from heldout.charts.svg import MUTED, RECORD
 from heldout.judging.labels.contests import PERFECT, Contest, Contests, find_cycles
 
 _MOST_PAIRS = 66
 _MOST_SQUARE = 17
 _MOST_ROWS = 46
 _NAMED = 3
-_ROW = 22
-_NAME = 30
 
 
 def facts(found: Contests) -> tuple[tuple[str, str], ...]:
@@ -58,25 +45,31 @@ def title(found: Contests) -> str:
     )
 
 
-def spec(found: Contests) -> dict[str, Any]:
+def spec(found: Contests) -> Plot:
     """The share of each run against the perfect run, or else against the one with most wins."""
     rival = _rival(found)
     against = [_against(found, run, rival) for run in found.runs if run != rival]
     known = [one for one in against if one.share is not None]
-    rows = sorted(known, key=lambda one: -(one.share or 0))[:_MOST_ROWS]
-    height = _ROW * max(len(rows), 1)
-    frame = Frame(
-        canvas=Canvas(width=440, height=height, left=230, right=70, top=44, bottom=32),
-        x=(0.0, 1.0),
-        y=(0.0, float(max(len(rows), 1))),
-        x_ticks=tuple(Tick(at=n / 4, label=f"{n * 25}%") for n in range(5)),
-        y_ticks=(),
+    shown = sorted(known, key=lambda one: -(one.share or 0))[:_MOST_ROWS]
+    stars = ["*" if _significant(one, found.level) else "" for one in shown]
+    plot = Plot(
+        x=share_axis(),
+        rows=[
+            Row(name=one.a, note=f"n {one.queries:,}{star}")
+            for one, star in zip(shown, stars, strict=True)
+        ]
+        or [Row(name="")],
+        foot=f"preferred to {rival}",
     )
-    layers: list[Layer] = [draw_line([(0.5, 0.0), (0.5, frame.y[1])], frame, MUTED, dash=(4, 4))]
-    layers += draw_texts([Label(x=0, y=-26, text=f"preferred to {rival}", align="left")], MUTED)
-    for place, one in enumerate(rows):
-        layers += _row(one, frame.y[1] - place - 0.5, frame, found.level)
-    return join_layers(frame, layers)
+    plot.upright(0.5)
+    for row, (one, star) in enumerate(zip(shown, stars, strict=True)):
+        tip = f"{one.a}: {one.share:.1%} of {one.queries:,} queries"
+        plot.interval(row, one.low, one.high, RECORD if star else MUTED)
+        plot.dots([(one.share or 0.0, row, tip)], "disc" if star else "circle")
+    plot.key("disc", "significant, marked *")
+    plot.key("circle", "not significant")
+    plot.key("line", f"exact {found.level:.0%} interval", MUTED)
+    return plot
 
 
 def value(found: Contests) -> dict[str, Any]:
@@ -308,17 +301,3 @@ def _notes(found: Contests, left_out: int) -> tuple[str, ...]:
             f"{PERFECT}. --json has all."
         ),
     )
-
-
-def _row(one: Contest, at: float, frame: Frame, level: float) -> list[Layer]:
-    if one.share is None or one.low is None or one.high is None:
-        return []
-    told = f"{one.a}: {one.share:.1%} of {one.queries:,} queries"
-    y = frame.place(0, at)[1]
-    mark = "*" if _significant(one, level) else ""
-    return [
-        draw_line([(one.low, at), (one.high, at)], frame, RECORD if mark else MUTED),
-        draw_dots([(one.share, at, told)], frame, "disc" if mark else "circle"),
-        *draw_texts([Label(x=-10, y=y, text=cut(one.a, _NAME), align="right")], INK),
-        *draw_texts([Label(x=450, y=y, text=f"n {one.queries:,}{mark}", align="left")], MUTED),
-    ]

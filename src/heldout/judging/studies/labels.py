@@ -7,22 +7,9 @@ from typing import Any
 import msgspec
 
 from heldout.answers.table import Cell, Column, Table
-from heldout.charts.axes import score_span, score_ticks
-from heldout.charts.labels import Box, Label, Spot, cut, place_labels
-from heldout.charts.svg import (
-    INK,
-    MUTED,
-    RECORD,
-    RULE,
-    SIZE,
-    Canvas,
-    Frame,
-    Layer,
-    draw_dots,
-    draw_line,
-    draw_texts,
-    join_layers,
-)
+from heldout.charts.axes import score_axis
+from heldout.charts.plot import Plot
+from heldout.charts.svg import RULE
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import Pairings
 from heldout.judging.labels.rescoring import LeftOut, Rescored, RunMean, RunRescored, SpreadLabels
@@ -36,8 +23,6 @@ from heldout.stats.tau_ranges import TauRange
 # The study's figure 6: where the order of the best changes, points leave the rising line, and a
 # perfect run by the old labels is a level line below the best.
 
-_NAME = 22
-
 
 def title(found: Rescored) -> str:
     """What the picture shows."""
@@ -47,66 +32,38 @@ def title(found: Rescored) -> str:
     )
 
 
-def spec(found: Rescored) -> dict[str, Any]:
-    """A mark for each run, filled where it was pooled; a line for the perfect run."""
+def spec(found: Rescored) -> Plot:
+    """A mark for each run, filled where it was pooled; a line for the perfect run.
+
+    The runs that moved most have their names first.
+    """
     runs = [one for one in found.runs if one.run != PERFECT]
-    perfect = next((one.after.value for one in found.runs if one.run == PERFECT), None)
+    perfect = [one.after.value for one in found.runs if one.run == PERFECT]
     ends = [end for one in runs for end in one.after.bca or (one.after.value,)]
-    x = score_span([one.before.value for one in runs])
-    y = score_span([*ends, *([] if perfect is None else [perfect])])
-    frame = Frame(
-        canvas=Canvas(width=600, height=420, left=56, right=24, top=44, bottom=44),
-        x=x,
-        y=y,
-        x_ticks=score_ticks(x, most=9),
-        y_ticks=score_ticks(y, most=9),
+    plot = Plot(
+        x=score_axis([one.before.value for one in runs]),
+        y=score_axis([*ends, *perfect]),
+        head=f"{found.measures[1]}, {found.after}",
+        foot=f"{found.measures[0]}, {found.before}",
+        height=340,
     )
-    layers: list[Layer] = []
-    if perfect is not None:
-        layers.append(draw_line([(x[0], perfect), (x[1], perfect)], frame, RECORD, dash=(4, 4)))
+    for value in perfect:
+        plot.level(value, f"{PERFECT} before")
     for one in runs:
-        corners = [(one.before.value, end) for end in one.after.bca or ()]
-        if corners:
-            layers.append(draw_line(corners, frame, RULE, dash=(1, 0)))
+        plot.line([(one.before.value, end) for end in one.after.bca or ()], RULE, thin=True)
     for pooled in (False, True):
-        dots = [
+        spots = [
             (one.before.value, one.after.value, f"{one.run}: {one.after.value:.4f}")
             for one in runs
             if one.pooled == pooled
         ]
-        layers.append(draw_dots(dots, frame, "disc" if pooled else "circle"))
-    return join_layers(frame, [*layers, *_names(runs, frame), *_axes(found, frame)])
-
-
-def _names(runs: Sequence[RunRescored], frame: Frame) -> list[Layer]:
-    """Names where there is room, those that moved most first."""
-    wanted = []
+        plot.dots(spots, "disc" if pooled else "circle")
+        if spots:
+            plot.key("disc" if pooled else "circle", "pooled run" if pooled else "other run")
+    plot.key("thin", f"{found.level:.0%} BCa interval", RULE)
     for one in sorted(runs, key=lambda one: -abs(one.before.rank - one.after.rank)):
-        left, top = frame.place(one.before.value, one.after.value)
-        wanted.append(Spot(x=left, y=top, text=cut(one.run, _NAME)))
-    width, height = float(frame.canvas.width), float(frame.canvas.height)
-    area = Box(left=0, top=0, right=width, bottom=height)
-    return draw_texts(list(place_labels(wanted, [], size=SIZE, area=area)), INK)
-
-
-def _axes(found: Rescored, frame: Frame) -> list[Layer]:
-    width, height = frame.canvas.width, frame.canvas.height
-    key = "lines: BCa intervals"
-    pooled = {one.pooled for one in found.runs if one.run != PERFECT}
-    if len(pooled) > 1:
-        key = f"filled: pooled; {key}"
-    if any(one.run == PERFECT for one in found.runs):
-        key += f"; dashed: {PERFECT} before"
-    return draw_texts(
-        [
-            Label(x=0, y=-24, text=f"{found.measures[1]}, {found.after}", align="left"),
-            Label(x=width, y=-24, text=key, align="right"),
-            Label(
-                x=width, y=height + 34, text=f"{found.measures[0]}, {found.before}", align="right"
-            ),
-        ],
-        MUTED,
-    )
+        plot.name(one.before.value, one.after.value, one.run)
+    return plot
 
 
 # Tables of labels beside those of scores: pairs that labels win, and labels without each run.

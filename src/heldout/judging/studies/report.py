@@ -12,20 +12,9 @@ from typing import Any
 from numpy.random import PCG64, Generator
 
 from heldout.answers.table import Column, Table
-from heldout.charts.axes import Tick, score_ticks
-from heldout.charts.labels import Label
-from heldout.charts.svg import (
-    LINK,
-    MUTED,
-    RULE,
-    Canvas,
-    Frame,
-    Layer,
-    draw_box,
-    draw_line,
-    draw_texts,
-    join_layers,
-)
+from heldout.charts.axes import count_axis, place_axis
+from heldout.charts.plot import Plot
+from heldout.charts.svg import LINK, Chart
 from heldout.errors import InputError, Problem
 from heldout.judging.campaign.judgments import Judgment, counted
 from heldout.judging.campaign.pools import Pool, PoolSizes, build_pools, sizes
@@ -166,9 +155,6 @@ def _agreement(found: Judges) -> Table:
 
 # How large pools are, as a table, pictures and JSON (shallow-pooling, figures 3 and 4).
 
-_MOST_TICKS = 20
-_BAR = 0.4
-
 
 def table(found: Mapping[str, PoolSizes]) -> Table:
     """Sizes of each set of pools.
@@ -194,27 +180,19 @@ def table(found: Mapping[str, PoolSizes]) -> Table:
     )
 
 
-def histogram(found: PoolSizes) -> dict[str, Any]:
+def histogram(found: PoolSizes) -> Plot:
     """Queries by the size of their pools; at least one pool."""
-    largest = max(found.histogram)
-    most = float(max(found.histogram.values()))
-    frame = Frame(
-        canvas=Canvas(width=600, height=240, left=56, right=24, top=40, bottom=56),
-        x=(0.5, largest + 0.5),
-        y=(0.0, most * 1.05),
-        x_ticks=_size_ticks(largest),
-        y_ticks=_whole_ticks(most * 1.05),
+    plot = Plot(
+        x=place_axis(max(found.histogram)),
+        y=count_axis(max(found.histogram.values())),
+        head="queries",
+        foot="passages in the pool",
+        height=220,
     )
-    layers: list[Layer] = [draw_line([(0.5, 0.0), (largest + 0.5, 0.0)], frame, RULE)]
     for size, queries in found.histogram.items():
-        corners = (size - _BAR, 0.0, size + _BAR, float(queries))
-        layers.append(draw_box(corners, frame, LINK, f"{size:,} passages: {queries:,} queries"))
-    canvas = frame.canvas
-    names = [
-        Label(x=-canvas.left, y=-22, text="queries", align="left"),
-        Label(x=canvas.width, y=canvas.height + 42, text="passages in the pool", align="right"),
-    ]
-    return join_layers(frame, [*layers, *draw_texts(names, MUTED)])
+        tip = f"{size:,} passages: {queries:,} queries"
+        plot.box((size - 0.4, size + 0.4), (0, queries), LINK, tip)
+    return plot
 
 
 def value_of_pools(found: Mapping[str, PoolSizes]) -> dict[str, Any]:
@@ -233,23 +211,6 @@ def value_of_pools(found: Mapping[str, PoolSizes]) -> dict[str, Any]:
     }
 
 
-def _size_ticks(largest: int) -> tuple[Tick, ...]:
-    """Every size, or every second, fifth, tenth, …, with the first."""
-    step = next(
-        s * 10**n for n in range(9) for s in (1, 2, 5) if largest <= _MOST_TICKS * s * 10**n
-    )
-    every = sorted({1, *range(step, largest + 1, step)})
-    return tuple(Tick(at=n, label=f"{n:,}") for n in every)
-
-
-def _whole_ticks(top: float) -> tuple[Tick, ...]:
-    """Round whole numbers of queries."""
-    ticks = score_ticks((0.0, top), most=6)
-    return tuple(
-        Tick(at=one.at, label=f"{round(one.at):,}") for one in ticks if one.at == round(one.at)
-    )
-
-
 # A section of the report on judging: what was found, or why it cannot be told.
 
 
@@ -258,11 +219,11 @@ class Drawing:
     """A picture.
 
     Attributes:
-        chart: Vega-Lite dict.
+        chart: the picture.
         shows: what it shows, for those who do not see it; also its caption.
     """
 
-    chart: Mapping[str, Any]
+    chart: Chart
     shows: str
 
 

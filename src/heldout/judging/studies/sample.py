@@ -8,21 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from heldout.answers.table import Cell, Column, Table
-from heldout.charts.axes import score_span, score_ticks
-from heldout.charts.labels import Box, Label, Spot, cut, place_labels
-from heldout.charts.svg import (
-    INK,
-    MUTED,
-    SIZE,
-    Canvas,
-    Frame,
-    Layer,
-    Style,
-    draw_dots,
-    draw_line,
-    draw_texts,
-    join_layers,
-)
+from heldout.charts.axes import score_axis
+from heldout.charts.plot import Plot, Row
+from heldout.charts.svg import MUTED
 from heldout.errors import InputError, Problem
 from heldout.judging.campaign.judgments import Votes
 from heldout.judging.labels.contests import PERFECT
@@ -194,9 +182,6 @@ def score_sample(
     )
 
 
-_NAME = 22
-
-
 def facts(found: SampleScores) -> tuple[tuple[str, str], ...]:
     """The answer in a few lines."""
     return (
@@ -283,38 +268,25 @@ def title(found: SampleScores) -> str:
     )
 
 
-def spec(found: SampleScores) -> dict[str, Any]:
+def spec(found: SampleScores) -> Plot:
     """A mark for each run; names where there is room."""
-    x = score_span([one.every for one in found.runs])
-    y = score_span([one.sample for one in found.runs])
-    frame = Frame(
-        canvas=Canvas(width=600, height=360, left=56, right=24, top=44, bottom=48),
-        x=x,
-        y=y,
-        x_ticks=score_ticks(x, most=9),
-        y_ticks=score_ticks(y, most=8),
+    plot = Plot(
+        x=score_axis([one.every for one in found.runs]),
+        y=score_axis([one.sample for one in found.runs]),
+        head=f"{found.measure}, judged queries",
+        foot=f"{found.measure}, all queries",
+        height=320,
     )
-    dots = [
-        (one.every, one.sample, f"{one.run}: {one.every:.4f}, {one.sample:.4f}")
-        for one in found.runs
-    ]
-    width, height = float(frame.canvas.width), float(frame.canvas.height)
-    spots = [
-        Spot(x=at[0], y=at[1], text=cut(one.run, _NAME))
-        for one in found.runs
-        for at in [frame.place(one.every, one.sample)]
-    ]
-    area = Box(left=0, top=0, right=width, bottom=height)
-    axes = [
-        Label(x=-frame.canvas.left, y=-24, text=f"{found.measure}, judged queries", align="left"),
-        Label(x=width, y=height + 36, text=f"{found.measure}, all queries", align="right"),
-    ]
-    layers: list[Layer] = [
-        draw_dots(dots, frame, "disc"),
-        *draw_texts(list(place_labels(spots, [], size=SIZE, area=area)), INK),
-        *draw_texts(axes, MUTED),
-    ]
-    return join_layers(frame, layers)
+    plot.dots(
+        [
+            (one.every, one.sample, f"{one.run}: {one.every:.4f}, {one.sample:.4f}")
+            for one in found.runs
+        ],
+        "disc",
+    )
+    for one in found.runs:
+        plot.name(one.every, one.sample, one.run)
+    return plot
 
 
 def value(found: SampleScores) -> dict[str, Any]:
@@ -349,8 +321,6 @@ Which = Literal["before", "after"]
 BOTH: tuple[Which, Which] = ("before", "after")
 """Either labels."""
 
-_ROW, _SCORE_RANGES_NAME = 22, 26
-
 
 def title_of_score_ranges(found: Rescored, which: Which) -> str:
     """What the picture shows."""
@@ -362,35 +332,21 @@ def title_of_score_ranges(found: Rescored, which: Which) -> str:
     )
 
 
-def spec_of_score_ranges(found: Rescored, which: Which) -> dict[str, Any]:
+def spec_of_score_ranges(found: Rescored, which: Which) -> Plot:
     """A row for each run, the best on the labels before first; the perfect run is open."""
-    rows = [(one, one.before if which == "before" else one.after) for one in found.runs]
-    x = score_span([end for _, mean in rows for end in (mean.value, *(mean.bca or ()))])
-    frame = Frame(
-        canvas=Canvas(width=420, height=_ROW * len(rows), left=240, right=110, top=44, bottom=36),
-        x=x,
-        y=(0.0, float(len(rows))),
-        x_ticks=score_ticks(x, most=8),
-        y_ticks=(),
+    after = which == "after"
+    shown = [(one.run, one.after if after else one.before) for one in found.runs]
+    plot = Plot(
+        x=score_axis([end for _, mean in shown for end in (mean.value, *(mean.bca or ()))]),
+        rows=[Row(name=run, note=f"{mean.value:.3f}, rank {mean.rank:,}") for run, mean in shown],
+        foot=f"{found.measures[after]}, {found.after if after else found.before}",
     )
-    layers: list[Layer] = []
-    for place, (one, mean) in enumerate(rows):
-        at = len(rows) - place - 0.5
-        y = frame.place(x[0], at)[1]
-        if mean.bca is not None:
-            layers.append(draw_line([(end, at) for end in mean.bca], frame, MUTED))
-        told = f"{one.run}: {mean.value:.4f}, rank {mean.rank:,}"
-        style: Style = "circle" if one.run == PERFECT else "disc"
-        right = f"{mean.value:.3f}, rank {mean.rank:,}"
-        layers += [
-            draw_dots([(mean.value, at, told)], frame, style),
-            *draw_texts(
-                [Label(x=-10, y=y, text=cut(one.run, _SCORE_RANGES_NAME), align="right")], INK
-            ),
-            *draw_texts([Label(x=frame.canvas.width + 10, y=y, text=right, align="left")], MUTED),
-        ]
-    name = (
-        f"{found.measures[which == 'after']}, {found.before if which == 'before' else found.after}"
-    )
-    layers += draw_texts([Label(x=0, y=-24, text=name, align="left")], MUTED)
-    return join_layers(frame, layers)
+    for row, (run, mean) in enumerate(shown):
+        low, high = mean.bca or (None, None)
+        plot.interval(row, low, high, MUTED)
+        tip = f"{run}: {mean.value:.4f}, rank {mean.rank:,}"
+        plot.dots([(mean.value, row, tip)], "circle" if run == PERFECT else "disc")
+    plot.key("line", f"{found.level:.0%} BCa interval", MUTED)
+    if any(run == PERFECT for run, _ in shown):
+        plot.key("circle", f"{PERFECT} by the labels before")
+    return plot

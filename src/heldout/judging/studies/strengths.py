@@ -4,26 +4,13 @@ from collections import Counter
 from typing import Any
 
 from heldout.answers.table import Cell, Column, Table
-from heldout.charts.axes import score_ticks
-from heldout.charts.labels import Label, cut
-from heldout.charts.svg import (
-    INK,
-    MUTED,
-    RECORD,
-    Canvas,
-    Frame,
-    Layer,
-    draw_dots,
-    draw_line,
-    draw_texts,
-    join_layers,
-)
+from heldout.charts.axes import score_axis
+from heldout.charts.plot import Plot, Row
+from heldout.charts.svg import MUTED, RECORD
 from heldout.judging.labels.strengths import CLOSE, Ends, RunDifference, RunStrengths
 
 _MOST_PAIRS = 66
 _MOST_ROWS = 46
-_ROW = 22
-_NAME = 30
 
 
 def facts(found: RunStrengths) -> tuple[tuple[str, str], ...]:
@@ -56,28 +43,27 @@ def title(found: RunStrengths) -> str:
     )
 
 
-def spec(found: RunStrengths) -> dict[str, Any]:
+def spec(found: RunStrengths) -> Plot:
     """Each run's difference to the strongest; with at least two runs."""
-    rows = _against_first(found)[:_MOST_ROWS]
-    low = min([0.0, *(-(one.sandwich or (0, one.difference))[1] for one in rows)])
-    high = max([0.0, *(-(one.sandwich or (one.difference, 0))[0] for one in rows)])
-    edge = 0.05 * (high - low) or 1.0
-    height = _ROW * len(rows)
-    frame = Frame(
-        canvas=Canvas(width=440, height=height, left=230, right=14, top=44, bottom=32),
-        x=(low - edge, high + edge),
-        y=(0.0, float(len(rows))),
-        x_ticks=score_ticks((low - edge, high + edge), most=6),
-        y_ticks=(),
+    shown = _against_first(found)[:_MOST_ROWS]
+    ends = [-end for one in shown for end in one.sandwich or (one.difference,)]
+    plot = Plot(
+        x=score_axis([0.0, *ends]),
+        rows=[Row(name=one.b) for one in shown],
+        foot=f"strength less that of {next(iter(found.strengths))}, logits",
     )
-    first = next(iter(found.strengths))
-    layers: list[Layer] = [draw_line([(0.0, 0.0), (0.0, frame.y[1])], frame, MUTED, dash=(4, 4))]
-    layers += draw_texts(
-        [Label(x=0, y=-26, text=f"strength less that of {first}, logits", align="left")], MUTED
-    )
-    for place, one in enumerate(rows):
-        layers += _row(one, len(rows) - place - 0.5, frame)
-    return join_layers(frame, layers)
+    plot.upright(0)
+    for row, one in enumerate(shown):
+        apart = _apart(one.sandwich)
+        low, high = one.sandwich or (None, None)
+        if low is not None and high is not None:
+            plot.interval(row, -high, -low, RECORD if apart else MUTED)
+        tip = f"{one.b}: {-one.difference:+.3f}"
+        plot.dots([(-one.difference, row, tip)], "disc" if apart else "circle")
+    plot.key("disc", "weaker than the strongest")
+    plot.key("circle", "no significant difference")
+    plot.key("line", f"{found.level:.0%} interval", MUTED)
+    return plot
 
 
 def value(found: RunStrengths) -> dict[str, Any]:
@@ -219,18 +205,3 @@ def _notes(found: RunStrengths) -> tuple[str, ...]:
             "strongest was found in the same judgments, which favours it."
         ),
     )
-
-
-def _row(one: RunDifference, at: float, frame: Frame) -> list[Layer]:
-    y = frame.place(0, at)[1]
-    apart = _apart(one.sandwich)
-    lines = []
-    if one.sandwich is not None:
-        low, high = one.sandwich
-        lines.append(draw_line([(-high, at), (-low, at)], frame, RECORD if apart else MUTED))
-    told = f"{one.b}: {-one.difference:+.3f}"
-    return [
-        *lines,
-        draw_dots([(-one.difference, at, told)], frame, "disc" if apart else "circle"),
-        *draw_texts([Label(x=-10, y=y, text=cut(one.b, _NAME), align="right")], INK),
-    ]

@@ -8,27 +8,15 @@ Source: Nogueira et al., as figure 2 of Craswell et al. 2021.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log10
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.answers.table import Column, Table
-from heldout.charts.axes import log_ticks, score_span, score_ticks
-from heldout.charts.labels import Label
-from heldout.charts.svg import (
-    INK,
-    MUTED,
-    RECORD,
-    Canvas,
-    Frame,
-    Layer,
-    draw_dots,
-    draw_line,
-    draw_texts,
-    join_layers,
-)
+from heldout.charts.axes import log_axis, score_axis
+from heldout.charts.plot import Plot
+from heldout.charts.svg import RECORD
 from heldout.errors import plural
 from heldout.rankers.playbook.fine_tuning import CurveBaseline, CurvePoint, LearningCurve
 from heldout.stats.tests import run_test
@@ -138,9 +126,6 @@ def _point(
     )
 
 
-_CANVAS = Canvas(width=520, height=300, left=64, right=64, top=36, bottom=56)
-
-
 def title(curves: Sequence[Curve]) -> str:
     """What the picture shows."""
     return f"{curves[0].measure} on {curves[0].test} by how many labels were trained on"
@@ -192,7 +177,7 @@ def kept(curve: Curve) -> LearningCurve:
     )
 
 
-def spec(curves: Sequence[Curve]) -> dict[str, Any]:
+def spec(curves: Sequence[Curve]) -> Plot:
     """Mean and interval over the logarithm of the number of labels, of the first curve.
 
     The level of the run that is re-ranked is a dashed line.
@@ -203,55 +188,31 @@ def spec(curves: Sequence[Curve]) -> dict[str, Any]:
     Source: msmarco-benchmarking, figure 2.
     """
     curve = curves[0]
-    frame = _frame(curve)
-    level = [(frame.x[0], curve.first_stage), (frame.x[1], curve.first_stage)]
-    means = [(log10(point.labels), point.mean) for point in curve.points]
-    trials = [
-        (log10(point.labels), score, f"{point.condition.name}, trial {trial}: {score:.4f}")
-        for point in curve.points
-        for trial, score in enumerate(point.by_trial)
-    ]
-    dots = [
-        (x, y, f"{point.condition.name}: {y:.4f}")
-        for (x, y), point in zip(means, curve.points, strict=True)
-    ]
-    layers: list[Layer] = [
-        draw_line(level, frame, MUTED, dash=[4, 4]),
-        draw_line(means, frame, RECORD),
-    ]
-    for point in curve.points:
-        layers += _whisker(point, frame)
-    layers += [draw_dots(trials, frame, "circle"), draw_dots(dots, frame, "diamond")]
-    return join_layers(frame, [*layers, *_names(curve, frame)])
-
-
-def _frame(curve: Curve) -> Frame:
     ends = [end for point in curve.points for end in (point.low, point.high) if end is not None]
     trials = [score for point in curve.points for score in point.by_trial]
-    y = score_span([*ends, *trials, curve.first_stage])
-    logs = [log10(point.labels) for point in curve.points]
-    room = max((max(logs) - min(logs)) * 0.06, 0.05)
-    x = (min(logs) - room, max(logs) + room)
-    return Frame(
-        canvas=_CANVAS, x=x, y=y, x_ticks=log_ticks(x, most=6), y_ticks=score_ticks(y, most=7)
+    plot = Plot(
+        x=log_axis([point.labels for point in curve.points]),
+        y=score_axis([*ends, *trials, curve.first_stage]),
+        head=curve.measure,
+        foot="labels trained on",
     )
-
-
-def _whisker(point: ShareScores, frame: Frame) -> list[Layer]:
-    if point.low is None or point.high is None:
-        return []
-    x = log10(point.labels)
-    return [draw_line([(x, point.low), (x, point.high)], frame, RECORD)]
-
-
-def _names(curve: Curve, frame: Frame) -> list[Layer]:
-    height = frame.place(0, curve.first_stage)[1]
-    first = Label(x=4, y=height - 10, text=curve.first_name, align="left")
-    up = Label(x=-frame.canvas.left, y=-20, text=curve.measure, align="left")
-    right = Label(
-        x=frame.canvas.width, y=frame.canvas.height + 38, text="labels trained on", align="right"
-    )
-    return [*draw_texts([first], INK), *draw_texts([up, right], MUTED)]
+    plot.level(curve.first_stage, curve.first_name)
+    plot.line([(point.labels, point.mean) for point in curve.points], RECORD)
+    for point in curve.points:
+        if point.low is not None and point.high is not None:
+            plot.line([(point.labels, point.low), (point.labels, point.high)], RECORD)
+        plot.dots(
+            [
+                (point.labels, score, f"{point.condition.name}, trial {trial}: {score:.4f}")
+                for trial, score in enumerate(point.by_trial)
+            ],
+            "circle",
+        )
+        tip = f"{point.condition.name}: {point.mean:.4f}"
+        plot.dots([(point.labels, point.mean, tip)], "diamond")
+    plot.key("circle", "a trial")
+    plot.key("diamond", f"mean, with its {curve.level:.0%} interval")
+    return plot
 
 
 def _table(curve: Curve) -> Table:

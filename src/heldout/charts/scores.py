@@ -1,0 +1,119 @@
+"""Scores of a board as charts: over time, against dev scores, and against a cost."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from heldout.charts.axes import day_axis, log_axis, score_axis
+from heldout.charts.plot import Plot
+from heldout.charts.svg import MUTED, RECORD, Style
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An entry or a baseline in a chart.
+
+    Attributes:
+        label: what it is called; its tooltip.
+        day: day of submission.
+        score: the score that ranks.
+        other: the dev score, or the cost; `None` where it has none.
+        record: whether it was best when it came and above every baseline; where there is a cost,
+            whether it is on the Pareto front.
+        baseline: an organiser's baseline.
+        match: whether it is one of those that the chart shows apart, which are filled; `None`
+            where the chart shows none apart.
+    """
+
+    label: str
+    day: date
+    score: float
+    other: float | None = None
+    record: bool = False
+    baseline: bool = False
+    match: bool | None = None
+
+
+def progress_chart(entries: Sequence[Entry], *, until: date, head: str) -> Plot:
+    """Score over date: entries, the stepped line of records, baselines as dashed lines.
+
+    Args:
+        entries: at least one.
+        until: where the line of records ends, the day of the page.
+        head: name of the vertical axis.
+    """
+    days = [one.day for one in entries if not one.baseline] or [until - timedelta(days=30)]
+    axis = day_axis(min(days), max(until, *days))
+    plot = Plot(x=axis, y=score_axis([one.score for one in entries]), head=head)
+    for one in sorted(entries, key=lambda one: -one.score):
+        if one.baseline:
+            plot.level(one.score, one.label)
+    records = [one for one in entries if one.record]
+    others = [one for one in entries if not one.record and not one.baseline]
+    steps = sorted((one.day.toordinal(), one.score) for one in records)
+    plot.stairs(steps, until.toordinal(), RECORD)
+    _mark(plot, [*others, *records], lambda one: one.day.toordinal())
+    best = {one.day: one for one in sorted(records, key=lambda one: one.score)}
+    for one in sorted(
+        records, key=lambda one: (one is best[one.day], one.day, one.score), reverse=True
+    ):
+        plot.name(one.day.toordinal(), one.score, one.label)
+    return plot
+
+
+def scatter_chart(entries: Sequence[Entry], *, ratio: float | None, head: str, foot: str) -> Plot:
+    """Official score over dev score, with the line of the median ratio.
+
+    Args:
+        entries: at least one with a dev score; those without are left out.
+        ratio: official / dev along the line; `None` for no line.
+        head: name of the vertical axis.
+        foot: name of the horizontal axis.
+    """
+    both = {one: one.other for one in entries if one.other is not None}
+    x, y = score_axis(both.values()), score_axis([one.score for one in both])
+    plot = Plot(x=x, y=y, head=head, foot=foot)
+    if ratio is not None:
+        low, high = max(x.low, y.low / ratio), min(x.high, y.high / ratio)
+        if low < high:
+            plot.line([(low, low * ratio), (high, high * ratio)], MUTED, dash=True)
+    _mark(plot, [*both], both.__getitem__)
+    return plot
+
+
+def cost_chart(entries: Sequence[Entry], *, head: str, foot: str) -> Plot:
+    """Score over the logarithm of a cost, with the stepped line of the Pareto front.
+
+    Args:
+        entries: at least one with a cost above 0; those without are left out.
+        head: name of the vertical axis.
+        foot: name of the horizontal axis.
+    """
+    costs = {one: one.other for one in entries if one.other}
+    x = log_axis(costs.values())
+    plot = Plot(x=x, y=score_axis([one.score for one in costs]), head=head, foot=foot)
+    front = sorted((cost, one.score, one.label) for one, cost in costs.items() if one.record)
+    others = [(cost, one.score, one.label) for one, cost in costs.items() if not one.record]
+    plot.stairs([(cost, score) for cost, score, _ in front], x.high, RECORD)
+    plot.dots(others, "circle")
+    plot.dots(front, "diamond")
+    for spot in reversed(front):
+        plot.name(*spot)
+    return plot
+
+
+def _mark(plot: Plot, entries: Sequence[Entry], across: Callable[[Entry], float]) -> None:
+    """The entries at their positions, those that stand out on top."""
+    styles: list[Style] = ["circle", "square", "disc", "open diamond", "diamond"]
+    for style in styles:
+        plot.dots(
+            [(across(one), one.score, one.label) for one in entries if _style(one) == style], style
+        )
+
+
+def _style(entry: Entry) -> Style:
+    if entry.baseline:
+        return "square"
+    if entry.record:
+        return "open diamond" if entry.match is False else "diamond"
+    return "disc" if entry.match else "circle"

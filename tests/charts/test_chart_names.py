@@ -1,0 +1,63 @@
+"""Names in charts lie on nothing else, and each is nearest to its own mark."""
+
+from itertools import combinations
+from math import hypot
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heldout.charts.svg import Box, Line, Spot, box_of, place_labels
+
+AREA = Box(left=0, top=0, right=400, bottom=200)
+SPOTS = st.builds(
+    Spot,
+    x=st.floats(0, 400),
+    y=st.floats(0, 200),
+    text=st.text("abc", max_size=30),
+)
+LINES = st.builds(Line, y=st.floats(0, 200), text=st.text("abc", min_size=1, max_size=30))
+
+
+@settings(max_examples=60)
+@given(st.lists(SPOTS, max_size=12), st.lists(LINES, max_size=3))
+def test_labels_never_overlap_and_never_leave(spots: list[Spot], lines: list[Line]) -> None:
+    taken = Box(left=0, top=90, right=400, bottom=110)
+    labels = place_labels([*spots, *lines], [taken], area=AREA)
+    boxes = [box_of(label) for label in labels]
+    marks = [Box(left=s.x - 6, top=s.y - 6, right=s.x + 6, bottom=s.y + 6) for s in spots]
+    levels = [Box(left=0, top=v.y - 1, right=400, bottom=v.y + 1) for v in lines]
+    assert not [1 for a, b in combinations([taken, *boxes], 2) if a.overlaps(b)]
+    assert not [1 for a in boxes for b in (*marks, *levels) if a.overlaps(b)]
+    assert all(b.left >= 0 and b.right <= 400 and b.top >= 0 and b.bottom <= 200 for b in boxes)
+
+
+@settings(max_examples=60)
+@given(st.lists(SPOTS, max_size=12, unique_by=lambda spot: spot.text))
+def test_a_label_is_nearest_to_its_own_mark(spots: list[Spot]) -> None:
+    for label in place_labels(spots, [], area=AREA):
+        nearest = min(spots, key=lambda s: hypot(s.x - label.x, s.y - label.y))
+        assert label.text == nearest.text != ""
+
+
+def test_a_lone_spot_gets_its_label() -> None:
+    (label,) = place_labels([Spot(x=200, y=100, text="abc")], [], area=AREA)
+    assert (label.text, label.align) == ("abc", "right")
+    (right,) = place_labels([Spot(x=5, y=100, text="abc")], [], area=AREA)
+    assert right.align == "left"
+
+
+def test_the_first_spots_come_first() -> None:
+    stack = [Spot(x=200, y=100 + 4 * n, text=f"run{n}") for n in range(8)]
+    names = [label.text for label in place_labels(stack, [], area=AREA)]
+    assert names == ["run0", "run7"]
+
+
+def test_a_line_has_its_name_at_its_right_end_or_where_there_is_room() -> None:
+    line = Line(y=100, text="BM25")
+    (label,) = place_labels([line], [], area=AREA)
+    assert (label.x, label.y) == (400, 91)
+    busy_end = [Spot(x=390, y=y, text="") for y in (92, 108)]
+    (moved,) = place_labels([line, *busy_end], [], area=AREA)
+    assert moved.x < 390
+    full = [Box(left=0, top=0, right=400, bottom=200)]
+    assert place_labels([line], full, area=AREA) == ()
