@@ -20,7 +20,7 @@ from heldout.board.audit.closing import close_board
 from heldout.board.log.events import format_entry
 from heldout.board.log.submission import Submission
 from heldout.board.organiser import decide
-from heldout.board.organiser.rebuild import rebuild
+from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.organiser.words import rebuilt_facts
 from heldout.board.rules.changes import format_key
 from heldout.board.rules.release import NOT_CLEAR
@@ -89,7 +89,7 @@ def bar(board: ScoredBoard, name: str) -> str:
 
 
 def faults(board: ScoredBoard) -> tuple[str, ...]:
-    rebuild(board.tick())
+    bring_up_to_date(board.tick())
     return tuple(
         fault
         for fault in audit_board(board.desk.repository, board.desk.vault).faults
@@ -192,7 +192,7 @@ def test_nothing_about_the_best_run_leaves(board: ScoredBoard) -> None:
             assert known.keys().isdisjoint(("bars", "compared", "not_above", "evidence"))
             assert {"bars", "compared"} <= entry.event.sealed.keys()
             assert known["scores"].keys() == known["queries"].keys() == {"dev"}
-    rebuild(desk)
+    bring_up_to_date(desk)
     spec = desk.spec()
     standings = make_standings(public, spec, now=desk.now)
     assert standings == make_standings(desk.vault.entries(), spec, now=desk.now)
@@ -307,13 +307,13 @@ def test_without_a_baseline_no_score_is_published(rounded: ScoredBoard, tmp_path
         board.publish(sent)
     (problem,) = caught.value.problems
     assert (problem.code, problem.path) == ("no-baseline", "view eval")
-    warned = rebuild(board.tick())
+    warned = bring_up_to_date(board.tick())
     assert warned.no_baseline == ("eval",)
     assert "no baseline in eval" in str(rebuilt_facts(warned))
     assert "heldout board baseline" in problem.hint
     assert board.desk.history().submissions[ONE].status == "reviewed"
     board.baseline(BASE, LOW)
-    assert rebuild(board.tick()).no_baseline == ()
+    assert bring_up_to_date(board.tick()).no_baseline == ()
     board.publish(sent)
     assert said(board)[ONE] == text(HIGH)
     assert faults(board) == ()
@@ -423,9 +423,9 @@ def test_a_final_view_has_no_bar(board: ScoredBoard) -> None:
 
 def archive(board: ScoredBoard, folder: Path) -> Path:
     board.rules(('runs = "with-consent"', 'runs = "never"'))  # there are no runs
-    rebuild(board.tick())
+    bring_up_to_date(board.tick())
     assert close_board(board.tick())
-    rebuild(board.tick())
+    bring_up_to_date(board.tick())
     file = folder / "archive.zip"
     write_archive(board.tick(), file)
     return file

@@ -9,7 +9,7 @@ from scored_board import ScoredBoard, as_ratchet, make_board
 
 from heldout.board.audit.audit import audit_board
 from heldout.board.organiser import found
-from heldout.board.organiser.rebuild import rebuild
+from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.rules.changes import format_key, is_key, needs_key, parse_key
 from heldout.board.rules.template import NewBoard, new_board_files
 from heldout.board.scores.commitments import compare_held_out, list_broken_keys
@@ -161,7 +161,7 @@ def test_another_key_is_refused_also_with_a_reason(
     refused = r"labels/eval\.key in the vault is missing, or is not the key .* no reason allows it"
     for step in (
         lambda: note_labels(desk, why="a better key"),
-        lambda: rebuild(desk),
+        lambda: bring_up_to_date(desk),
         lambda: accept_rules(replace_rules(desk)),
         lambda: board.enter("20261103-two", LOW) if told else board.baseline("20261103-b", LOW),
     ):
@@ -175,7 +175,7 @@ def test_another_key_is_refused_also_with_a_reason(
     digest = committed(board)["eval.key"]
     key_file(board).write_bytes((board.root / "vault" / "sealed" / digest).read_bytes())
     assert key_file(board).read_bytes() == kept
-    rebuild(board.tick())
+    bring_up_to_date(board.tick())
 
 
 def replace_rules(desk: Desk) -> Desk:
@@ -217,6 +217,6 @@ def test_a_key_that_comes_later_makes_no_score_an_earlier_one(board: ScoredBoard
 
 def test_old_boards_have_no_key(board: ScoredBoard) -> None:
     board.enter("20261102-one", LOW)
-    rebuild(board.tick())
+    bring_up_to_date(board.tick())
     assert not key_file(board).exists()
     assert committed(board) == {}

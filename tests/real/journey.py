@@ -15,7 +15,7 @@ from real_collections import COLLECTIONS, Collection, Entry
 
 from heldout.board.organiser.decide import Decision, publish
 from heldout.board.organiser.found import found_board
-from heldout.board.organiser.rebuild import rebuild
+from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.organiser.receive import Receipt, receive
 from heldout.board.organiser.review import review
 from heldout.board.participant.checks import check
@@ -146,7 +146,7 @@ def open_board(
     (root / "board.toml").write_text(rules, encoding="utf-8")
     with desk.vault.locked():
         accept_rules(desk)
-        rebuild(desk)
+        bring_up_to_date(desk)
     clone = folder / f"{collection.name}-clone"
     subprocess.run(["git", "clone", "-q", root, clone], check=True)
     given = collection.entries(data) if entries is None else entries
@@ -247,7 +247,7 @@ def take_in(board: Board, *, now: datetime, way: Way) -> Sequence[Receipt]:
     desk = board.desk(now)
     with desk.vault.locked():
         receipts = receive(desk, _arrivals(board, way))
-        rebuild(desk)
+        bring_up_to_date(desk)
     return receipts
 
 
@@ -267,7 +267,7 @@ def decide(board: Board, ids: Sequence[SubmissionId], *, now: datetime) -> Seque
         sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
         why = "an official run of a shared task"
         decisions = [publish(desk, review(desk, sets, name), why=why) for name in ids]
-        rebuild(desk)
+        bring_up_to_date(desk)
     return decisions
 
 

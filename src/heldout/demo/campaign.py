@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal
 import httpx
 import numpy as np
 
-from heldout.board.organiser.rebuild import rebuild
+from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.scores.session import Desk
 from heldout.board.standings.standings import Standings
 from heldout.collections.collection import QuerySplit
@@ -164,7 +164,7 @@ def publish_version(desk: Desk, folder: Path) -> tuple[Change | None, Standings]
     options = RoundOptions(public=True)
     version = publish_labels(desk, campaign, "dev", LeadRule(), options)
     score_versions(desk, why="scored on labels that made-up judges preferred")
-    standings = rebuild(desk).standings
+    standings = bring_up_to_date(desk).standings
     return None if version is None else compare_version(desk, version), standings
 
 

@@ -2,6 +2,8 @@
 
 Real rankers make real runs; teams of our own invention seal and submit them on different days;
 an organiser reviews and publishes them. Two are refused, so that a newcomer sees both kinds.
+
+Whether the demo can be played, asked before it takes a minute of anybody's time.
 """
 
 import bz2
@@ -18,7 +20,7 @@ import numpy as np
 from heldout.board.log.manifest import Manifest, format_manifest
 from heldout.board.organiser.decide import add_baseline, publish, reject
 from heldout.board.organiser.found import GivenSet, found_board
-from heldout.board.organiser.rebuild import rebuild
+from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.organiser.receive import receive
 from heldout.board.organiser.review import Review, review
 from heldout.board.participant.checks import check
@@ -42,8 +44,6 @@ from heldout.rankers.methods import choose_method
 from heldout.rankers.run import Task, format_run
 from heldout.trec.qrels import format_qrels, parse_qrels
 from heldout.trec.queries import format_queries, parse_queries
-
-# Whether the demo can be played, asked before it takes a minute of anybody's time.
 
 _EXTRAS = {"rankers": ("bm25s", "Stemmer")}
 
@@ -299,7 +299,7 @@ def play_demo(
     _show_baseline(folder, now, say)
     scenes = tuple(_play(folder, part, now, say) for part in parts if part is not BASELINE)
     with sit(folder, now) as desk:
-        standings = rebuild(desk).standings
+        standings = bring_up_to_date(desk).standings
     return standings, scenes
 
 
@@ -392,7 +392,7 @@ def _allow_figures(folder: Path, desk: Desk, now: datetime) -> None:
     file = desk.repository.files.file(SPEC)
     file.write_whole(file.read_bytes() + _FIGURES.format(day=now.date()).encode())
     with sit(folder, desk.now, accept=lambda _: None) as sure:
-        rebuild(sure)
+        bring_up_to_date(sure)
 
 
 def _example(split: QuerySplit) -> Example:
@@ -424,7 +424,7 @@ def _show_baseline(folder: Path, now: datetime, say: Callable[[str, str], None])
     name = draft_id(BASELINE.slug, today=moment.date(), embargoed=False)
     with sit(folder, moment) as later:
         add_baseline(later, name, dict(_files(folder, BASELINE)), description=BASELINE.system)
-        rebuild(later)
+        bring_up_to_date(later)
     say("baseline", f"{BASELINE.system}, shown by the organisers on {moment:%d %b}")
 
 
@@ -440,7 +440,7 @@ def _play(folder: Path, part: Part, now: datetime, say: Callable[[str, str], Non
     say("sent", f"{moment:%d %b}  {submission}  by {part.team}")
     with sit(folder, moment + timedelta(hours=8)) as desk:
         scene = _decide(desk, submission, part)
-        rebuild(desk)
+        bring_up_to_date(desk)
     say("published" if scene.published else "refused", scene.why or part.system)
     return scene
 

@@ -8,6 +8,11 @@ that computed it. A run with errors is not stored: it gives no number, and is so
 A record names judged documents' places and grades, which may be secret: folders are 0700, files
 0600, and a record that somebody else could have written is never read. A record that is damaged
 fails its checksum and is as good as absent; writers need no lock: of two at once one wins.
+
+A run that was scored, and what its scores depend on.
+
+What a stored score looks like on disk: msgpack, behind a line that says so and a checksum. Apart
+from the cache, since to load msgspec takes longer than to find that nothing is stored.
 """
 
 import hashlib

@@ -4,6 +4,8 @@ The rule: a mean is over the queries that have at least one judgment and are not
 A query that the run does not answer counts 0; a judged query without a relevant document counts
 0, as in trec_eval. Queries of the run without judgments are ignored. All are counted.
 (`FirstRel` alone has no value where nothing is found, and is averaged over the other queries.)
+
+Means over each query subset, from the scores of all queries.
 """
 
 import math
@@ -271,9 +273,6 @@ def _highest_grade(measure: Measure) -> int | None:
     if measure.params.dcg == "exp-log2":
         return 1000  # 2^1000 is still a finite float64
     return measure.params.max_rel
-
-
-# Means over each query subset, from the scores of all queries.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,10 @@ Source: TREC Fair Ranking 2021 and 2022, as the organisers' code computes it (fa
 trec2022-fair-public, wptrec/metrics/awrf.py and common.py; trec2021-fair-public, metrics.py), after
 Sapiezynski et al., "Quantifying the Impact of User Attention on Fair Group Representation in Ranked
 Lists", WWW 2019 companion, whose attention is geometric.
+
+Fairness over queries: the worst group of queries, and the gap between the best and the worst. A
+mean over all queries hides a group that a system serves badly. Each of the two summaries is a mean
+again, over weighted queries, so that whoever has the scores by query can check it.
 """
 
 import math
@@ -24,11 +28,6 @@ from heldout.errors import InputError, Problem, quote
 from heldout.scoring.measures import Params
 from heldout.trec.groups import UNKNOWN, DocumentGroups
 from heldout.trec.scans import Signature
-
-# Fairness over queries: the worst group of queries, and the gap between the best and the worst.
-#
-# A mean over all queries hides a group that a system serves badly. Each of the two summaries is a
-# mean again, over weighted queries, so that whoever has the scores by query can check it.
 
 Summary = Literal["mean", "worst", "gap"]
 """`mean`: over all queries. `worst`: the mean over the group whose mean is lowest. `gap`: the mean

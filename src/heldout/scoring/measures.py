@@ -11,6 +11,10 @@ trec_eval 10:
 
 Sums are `math.fsum`, exactly rounded, so a score does not depend on the order of the judgments
 or on how a run was scanned.
+
+What a run says of each judged query, as plain integers; queries that look alike are one. A run of
+7,000 queries with one judgment each has only some hundred different rankings, as far as measures
+can see, so each is measured once.
 """
 
 import math
@@ -25,11 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.trec.ranking import JudgedRanking, Rankings
-
-# What a run says of each judged query, as plain integers; queries that look alike are one.
-#
-# A run of 7,000 queries with one judgment each has only some hundred different rankings, as far as
-# measures can see, so each is measured once.
 
 
 class Hits(NamedTuple):  # a tuple is compared and hashed without Python code

@@ -3,6 +3,12 @@
 A facet is a set of queries with a name. Labels of a classifier come as a file instead
 (`heldout.trec.groups.read_facets`). A list of words is how domain subsets of MS MARCO were cut
 (msmarco-benchmarking, section 5): a query belongs to the domain where it has a word of the list.
+
+Lists of words or phrases, one in each line, as they are used to cut a domain out of queries.
+
+Which queries are looked at: all of them, some, or each kind apart. A facet is an attribute of
+queries: how many words they have, the word they begin with, whether they have a word of a list, or
+the labels in a file.
 """
 
 import re
@@ -21,8 +27,6 @@ from heldout.trec.queries import read_queries
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
 from heldout.trec.text import check_line
-
-# Lists of words or phrases, one in each line, as they are used to cut a domain out of queries.
 
 
 def read_word_list(source: BinaryIO, *, path: str, limits: Limits | None = None) -> tuple[str, ...]:
@@ -137,11 +141,6 @@ def _group(pairs: Iterable[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
         found.setdefault(facet, set()).add(query)
     return {facet: frozenset(found[facet]) for facet in sorted(found)}
 
-
-# Which queries are looked at: all of them, some, or each kind apart.
-#
-# A facet is an attribute of queries: how many words they have, the word they begin with, whether
-# they have a word of a list, or the labels in a file.
 
 _WORDS = "words:"
 

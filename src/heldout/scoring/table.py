@@ -1,4 +1,9 @@
-"""ScoreTable: one measure of many systems on the same queries. Missing is not zero."""
+"""ScoreTable: one measure of many systems on the same queries. Missing is not zero.
+
+A table of scores made ready for an analysis that draws queries: complete, and in one order. Queries
+are put in the order of their names, so that a table whose rows somebody shuffled gives the same
+draws. Scores of which lower ones are better change their sign.
+"""
 
 import csv
 import math
@@ -257,11 +262,6 @@ def _is_score(cell: str) -> bool:
     # Python reads 1_0 as ten; a table that says so more likely has lost a comma
     return number is None or (math.isfinite(number) and "_" not in cell)
 
-
-# A table of scores made ready for an analysis that draws queries: complete, and in one order.
-#
-# Queries are put in the order of their names, so that a table whose rows somebody shuffled gives
-# the same draws. Scores of which lower ones are better change their sign.
 
 """Which scores are better."""
 

@@ -1,4 +1,30 @@
-"""Scores turned into others before they are analysed: `--transform`."""
+"""Scores turned into others before they are analysed: `--transform`.
+
+All values that a measure can take on result lists of some length. The lists are never all written
+down where that is not needed: what a measure cannot tell apart is one list. A list of N documents
+has 2^N patterns of relevance, but RR sees only the first relevant one (N + 1 values), P, R and
+Success only their number; nDCG and RBP are sums over positions, whose values grow position by
+position, equal ones merged; AP and ERR take every pattern. The values themselves always come from
+`heldout.scoring.measures`.
+
+Scores as ranks among all attainable values: `--transform interval`. A score becomes the number of
+attainable values below it, over how many there are above the lowest: 0 for the worst list, 1 for
+the best, equal steps between neighbours. What is attainable depends on how many relevant documents
+a query has, so each query has a scale of its own, and a rank in it is not the same unit on every
+query. Source: Ferrante, Ferro and Fuhr 2021; the division, which gives every query the same weight,
+is ours.
+
+Scores on the scale of what people prefer: `--transform preference`. For pairs of results that
+people compared, the share that preferred the one with the higher score is fitted as a function of
+the difference of scores: never falling, and a half where scores are equal (isotonic regression). A
+score is then twice the share by which its result would be preferred to one of score 0, less 1: 0
+where nobody could tell, 1 where everybody prefers it. Between differences that were compared it is
+interpolated; beyond the largest it is unknown, and an error. What is compared may be whole lists of
+two systems, or two documents: a document is then a list of its own. This takes perception as a
+function of the difference alone, wherever on the scale it lies. Source: msmarco-benchmarking,
+section 4.1, asks for measures that are equally spaced in perceived relevance; this way to get one
+is ours. Barlow et al. 1972 (isotonic regression).
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,14 +44,6 @@ from heldout.scoring.table import ScoreTable, table_of
 from heldout.trec.judgments import Preference, read_preferences
 from heldout.trec.qrels import Qrels
 from heldout.trec.reading.sources import open_input
-
-# All values that a measure can take on result lists of some length.
-#
-# The lists are never all written down where that is not needed: what a measure cannot tell apart
-# is one list. A list of N documents has 2^N patterns of relevance, but RR sees only the first
-# relevant one (N + 1 values), P, R and Success only their number; nDCG and RBP are sums over
-# positions, whose values grow position by position, equal ones merged; AP and ERR take every
-# pattern. The values themselves always come from `heldout.measures`.
 
 MOST_LISTS = 1 << 17
 """Patterns of relevance that are taken one by one."""
@@ -193,14 +211,6 @@ def _no_scale(found: str, expected: str) -> InputError:
     )
 
 
-# Scores as ranks among all attainable values: `--transform interval`.
-#
-# A score becomes the number of attainable values below it, over how many there are above the
-# lowest: 0 for the worst list, 1 for the best, equal steps between neighbours. What is attainable
-# depends on how many relevant documents a query has, so each query has a scale of its own, and a
-# rank in it is not the same unit on every query. Source: Ferrante, Ferro and Fuhr 2021; the
-# division, which gives every query the same weight, is ours.
-
 _NEAR = 1e-9
 
 
@@ -266,20 +276,6 @@ def _rank(table: ScoreTable, place: int, values: NDArray[np.float64]) -> NDArray
 def _problem(code: str, found: str, expected: str) -> InputError:
     return InputError(Problem(code=code, path="--transform", found=found, expected=expected))
 
-
-# Scores on the scale of what people prefer: `--transform preference`.
-#
-# For pairs of results that people compared, the share that preferred the one with the higher score
-# is fitted as a function of the difference of scores: never falling, and a half where scores are
-# equal (isotonic regression). A score is then twice the share by which its result would be
-# preferred to one of score 0, less 1: 0 where nobody could tell, 1 where everybody prefers it.
-# Between differences that were compared it is interpolated; beyond the largest it is unknown, and
-# an error.
-#
-# What is compared may be whole lists of two systems, or two documents: a document is then a list
-# of its own. This takes perception as a function of the difference alone, wherever on the scale it
-# lies. Source: msmarco-benchmarking, section 4.1, asks for measures that are equally spaced in
-# perceived relevance; this way to get one is ours. Barlow et al. 1972 (isotonic regression).
 
 Values = Mapping[str, Mapping[str, float]]
 """Query -> item -> score."""

@@ -1,4 +1,10 @@
-"""Writes everything that a closed board's results follow from into one archive."""
+"""Writes everything that a closed board's results follow from into one archive.
+
+An archive of a board in a folder of its own: its files are those listed, its log is whole. It is
+laid out as a board and its vault are, so that both are read from it as from the real ones. Whoever
+made it may be an enemy: no file is used before it was held against the list, and no id from the log
+names a file that is not on it.
+"""
 
 import hashlib
 import shutil
@@ -179,13 +185,6 @@ def list_files(opened: OpenedBoard) -> Iterator[tuple[str, bytes]]:
     told = Contents(board=opened.spec.name, events=len(opened.log), head=head, files=listed)
     data = msgspec.json.encode(told, order="deterministic")
     yield MANIFEST, msgspec.json.format(data, indent=1) + b"\n"
-
-
-# An archive of a board in a folder of its own: its files are those listed, its log is whole.
-#
-# It is laid out as a board and its vault are, so that both are read from it as from the real ones.
-# Whoever made it may be an enemy: no file is used before it was held against the list, and no id
-# from the log names a file that is not on it.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

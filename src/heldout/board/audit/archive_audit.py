@@ -2,6 +2,12 @@
 
 Whoever made the archive may be an enemy: nothing in it is believed before it is checked, and what
 cannot be checked is said.
+
+Holds the labels of an archive, and all else that was held out, against what its log commits to. The
+first event commits; what changes later is an event `changed-rules`, and nothing else is. A score
+has to be made with the versions that were in force when it was told last.
+
+Computes again, from an archive, what a board published of its ranking beside the scores.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,11 +59,6 @@ from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import HeldoutError, InputError, StoreError, quote
 from heldout.ids import query_set_of, run_name
-
-# Holds the labels of an archive, and all else that was held out, against what its log commits to.
-#
-# The first event commits; what changes later is an event `changed-rules`, and nothing else is. A
-# score has to be made with the versions that were in force when it was told last.
 
 _COMMITTING = ("opened-board", "changed-rules")
 _SCORING = ("published", "corrected", "baseline", "reviewed")
@@ -193,8 +194,6 @@ def say_labels(unpacked: Unpacked) -> tuple[str, ...]:
     changes = f", as changed by {later} later event{'s' * (later > 1)}" if later else ""
     return (f"{many} against {first}{changes}",)
 
-
-# Computes again, from an archive, what a board told of its ranking beside the scores.
 
 _CHANGES = ("corrected", "reviewed", "changed-rules")
 """Kinds of events after which scores by query may be others than before."""

@@ -19,7 +19,7 @@ from heldout.board.log.events import Entry
 from heldout.board.log.manifest import Identity, identity_fields
 from heldout.board.old_boards.legacy import TYPES, OldEntry, OldTable, Repair
 from heldout.board.organiser.found import first_signers
-from heldout.board.organiser.rebuild import rebuild
+from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import format_recipients
 from heldout.board.scores.session import Desk, sit_down
@@ -160,7 +160,7 @@ def import_board(root: Path, vault_root: Path, source: Source, *, now: datetime)
         if not done_before:
             _log(desk, source)
             repository.git.init()
-            rebuild(desk)
+            bring_up_to_date(desk)
             vault.finish()
         standings = make_standings(vault.entries(), desk.spec(), now=now)
     return TakenOver(desk=desk, standings=standings, done_before=done_before)

@@ -4,6 +4,10 @@
 
 The event is the decision. What follows from it (files, page, commit) is made by `rebuild`, so a
 crash after the event costs nothing: the next call finds it in the log and goes on from there.
+
+An organiser's own run: scored like any other, shown without rank, trophy or quota.
+
+What organisers write about a submission under embargo: it is public at once, the team is not.
 """
 
 import re
@@ -374,8 +378,6 @@ def _refusal(code: str, name: str, submission: Submission, expected: str) -> Pro
     return Problem(code=code, path=name, found=found, expected=expected)
 
 
-# An organiser's own run: scored like any other, shown without rank, trophy or quota.
-
 _NAME = "organisers"
 
 
@@ -424,9 +426,6 @@ def _no_file(path: Path) -> Problem:
         found="no such file",
         expected="a run file that can be read",
     )
-
-
-# What organisers write about a submission under embargo: it is public at once, the team is not.
 
 
 def check_text(desk: Desk, text: str, *submissions: str, anyway: bool = False) -> None:

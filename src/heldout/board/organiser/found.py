@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from heldout.board.log.events import format_entry, redact
-from heldout.board.organiser.rebuild import rebuild
+from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.rules.changes import is_key, list_stems
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import NewBoard, new_board_files
@@ -173,4 +173,4 @@ def _open(desk: Desk, rules: str) -> None:
             public = {"board.toml": rules, "files": files, "signers": first_signers(desk)}
             desk.log("opened-board", None, public=public, sealed={"labels": labels})
     desk.repository.git.init()
-    rebuild(desk)
+    bring_up_to_date(desk)

@@ -1,4 +1,7 @@
-"""Everything public, made again from the log and the time: a crash in it costs nothing."""
+"""Everything public, made again from the log and the time: a crash in it costs nothing.
+
+`rebuild` logs nothing. `bring_up_to_date` first logs what the rules ask for by now.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,19 +81,30 @@ class Rebuilt:
     no_baseline: tuple[str, ...] = ()
 
 
-def rebuild(desk: Desk) -> Rebuilt:
-    """Bring the board up to the vault's log: sealed files, public log, page, one commit.
+def bring_up_to_date(desk: Desk) -> Rebuilt:
+    """Log what is due by now, then make everything public again.
 
-    An embargo that ended is revealed here. Held-out files that are new are committed to first, and
-    then what the rules allow by now to be published of the ranking beside the scores is logged.
-    The rules are those of the log; an edit of board.toml is left alone.
+    Due are the commitment to held-out files that are new, and the figures of the ranking that the
+    rules let be published by now. An edit of board.toml is left alone.
 
     Args:
-        desk: its lock is held, and its clock was looked at (`organiser.clock`).
+        desk: its lock is held, and its clock was looked at (`organiser_session`).
     """
-    before = committed_log(desk.repository)
     rules = note_held_out(desk) or desk.accepted
     measure_due(desk)
+    return rebuild(desk, rules=rules)
+
+
+def rebuild(desk: Desk, *, rules: NotedRules | None = None) -> Rebuilt:
+    """Make everything public again: sealed files, log, page, one commit. Nothing is logged.
+
+    An embargo that ended is revealed here. The rules are those of the log.
+
+    Args:
+        desk: its lock is held, and its clock was looked at (`organiser_session`).
+        rules: edited rules that this call has logged, for `Rebuilt.rules`.
+    """
+    before = committed_log(desk.repository)
     entries = desk.vault.entries()
     public = project(entries, now=desk.now)
     changed = int(desk.repository.write_file(KEYS, format_recipients(desk.spec().recipients)))
@@ -120,9 +134,9 @@ def _without_baseline(desk: Desk) -> tuple[str, ...]:
 
 
 def catch_up(desk: Desk, *, news: bool) -> Rebuilt:
-    """Rebuild where there is news or the public side is behind; else leave everything alone."""
+    """Bring up to date where there is news or the public side is behind; else change nothing."""
     if news or is_behind(desk):
-        return rebuild(desk)
+        return bring_up_to_date(desk)
     entries = desk.vault.entries()
     standings, _ = current_standings(entries, desk.spec(), now=desk.now)
     return Rebuilt(

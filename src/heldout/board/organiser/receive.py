@@ -1,4 +1,11 @@
-"""Takes in what has arrived: sealed bytes into the vault, then the event that fixes their time."""
+"""Takes in what has arrived: sealed bytes into the vault, then the event that fixes their time.
+
+Two arrivals that claim one id at once: neither is taken in until an organiser has decided. An id
+can be read on the branch that it is sent from. Whoever is quick can send files of their own under
+it, and the server does not say whose commit came first: dates in commits are what their authors
+wrote, and the order of refs is that of their names. So whichever was taken silently, the other team
+could lose its submission to whoever sorts first.
+"""
 
 import secrets
 import zlib
@@ -23,13 +30,6 @@ from heldout.envelope.bundle import file_names, open_metadata
 from heldout.envelope.keys import Form
 from heldout.errors import InputError, Problem, StoreError, TrustError, quote
 from heldout.ids import SubmissionId, digest_bytes
-
-# Two arrivals that claim one id at once: neither is taken in until an organiser has decided.
-#
-# An id can be read on the branch that it is sent from. Whoever is quick can send files of their
-# own under it, and the server does not say whose commit came first: dates in commits are what
-# their authors wrote, and the order of refs is that of their names. So whichever was taken
-# silently, the other team could lose its submission to whoever sorts first.
 
 
 def refuse_contested(

@@ -4,6 +4,9 @@ Everything that has to be drawn or opened is done first and written into one pri
 vault. From there on each step only carries out what the note says, so that a call which was killed
 goes on where it stopped: sealed keys, private keys, the event, board.toml, the page, and last the
 note.
+
+Plans a change of the organisers' keys: who goes, who comes, what is sealed again for whom. Nothing
+is changed here but that an edited board.toml is logged first.
 """
 
 import re
@@ -18,7 +21,7 @@ import msgspec
 
 from heldout.board.log.events import Entry, Signers, check_clock, name_of_key, signers_of
 from heldout.board.log.submission import Submission
-from heldout.board.organiser.rebuild import Rebuilt, catch_up, rebuild
+from heldout.board.organiser.rebuild import Rebuilt, bring_up_to_date, catch_up
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import among, check_recipients, own_recipients, plain
@@ -38,10 +41,6 @@ from heldout.envelope.keys import Form, new_signing_key, public_key
 from heldout.errors import InputError, Problem, SetupError, StoreError, TrustError, quote
 from heldout.files.durable import File
 from heldout.ids import SubmissionId, digest_bytes
-
-# Plans a change of the organisers' keys: who goes, who comes, what is sealed again for whom.
-#
-# Nothing is changed here but that an edited board.toml is logged first.
 
 RETIRED = "retired-"
 """What the names of private keys begin with that are kept only for what was sealed for them."""
@@ -578,7 +577,7 @@ def _carry_out(desk: Desk, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
             if file.name.startswith(RETIRED):
                 file.delete()
     own = desk.vault.own_signer(plan.signers)
-    rebuilt = rebuild(desk if own is None else replace(desk, by=own.name))
+    rebuilt = bring_up_to_date(desk if own is None else replace(desk, by=own.name))
     return Rekeyed(
         event=event,
         went_on=went_on,

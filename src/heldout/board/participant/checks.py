@@ -1,4 +1,9 @@
-"""The organisers' own checks on a draft, as far as they go without held-out labels."""
+"""The organisers' own checks on a draft, as far as they go without held-out labels.
+
+The copies of a board's public log that a clone can see, and the rules that they give. Rules hold by
+the log alone. board.toml of a clone is what git brought: whoever may push to the board can change
+it, and no event says so.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,11 +45,6 @@ from heldout.files.durable import File
 from heldout.ids import SubmissionId, find_near, query_set_of, say_near, submission_date
 from heldout.trec.scanning.plain import hash_documents
 from heldout.trec.scans import Scan
-
-# The copies of a board's public log that a clone can see, and the rules that they give.
-#
-# Rules hold by the log alone. board.toml of a clone is what git brought: whoever may push to the
-# board can change it, and no event says so.
 
 _NO_LOG = (
     f"{LOG} is missing or empty, so nothing says which rules hold; "

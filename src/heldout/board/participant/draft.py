@@ -1,4 +1,7 @@
-"""A participant's draft: its id, and its folder with run files and metadata."""
+"""A participant's draft: its id, and its folder with run files and metadata.
+
+What this clone sealed and sent last of each submission: `.heldout/packed/ID.json`.
+"""
 
 import re
 import secrets
@@ -266,9 +269,6 @@ def _suffixes(source: Path) -> str:
     """The last two suffixes of a run's name, as far as a tarball's member may have them."""
     plain = [s for s in source.suffixes[-2:] if re.fullmatch(r"\.[A-Za-z0-9_-]{1,16}", s, re.ASCII)]
     return "".join(plain)
-
-
-# What this clone sealed and sent last of each submission: `.heldout/packed/ID.json`.
 
 
 class Sealed(msgspec.Struct, frozen=True, kw_only=True):

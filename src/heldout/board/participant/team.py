@@ -2,6 +2,8 @@
 
 Key and registration lie in `.heldout/team`, mode 0600, ignored by git. Whoever has the key submits
 as the team.
+
+Registers a team, in a clone of the board: what is signed, sealed and sent.
 """
 
 import secrets
@@ -195,8 +197,6 @@ def _folder(repository: Repository) -> Folder:
     # Not in .heldout/keys: every file there is the key of a submission, named by its id.
     return repository.files.below(".heldout/team")
 
-
-# Registers a team, in a clone of the board: what is signed, sealed and sent.
 
 _NEUTRAL = Author(name="Anonymous", email="anonymous@localhost")
 

@@ -1,9 +1,8 @@
-"""The files of a vault that decide scores, and how they differ from what the log commits to.
+"""What the log commits to: held-out files by their digests, rules, and the organisers' keys.
 
-Every version that was ever committed to is kept as `sealed/SHA256`, written before its event: so an
-archive can open it, and a score can be checked with the labels that held when it was told.
-
-Labels can change for a reason. The key of a query set cannot.
+`compare_held_out` says which held-out files are others than the log has. `check_new_rules` looks at
+an edited board.toml before it is logged, because what is logged holds for good. `check_recipients`
+refuses a key that nobody here has: a wrong one in board.toml would lock every later submission.
 """
 
 import difflib
@@ -170,8 +169,6 @@ def check_unchanged(held: HeldOut) -> None:
         )
 
 
-# Looks at a board.toml that was edited before it is logged: what is logged holds for good.
-
 _LONGEST_AGREEMENT = 1 << 18
 
 
@@ -328,8 +325,6 @@ def _check_agreement(repository: Repository, history: History, after: BoardSpec)
     if registration is not None and registration.agreement is not None and not history.closed:
         read_agreement_text(repository, registration.agreement)
 
-
-# Whom submissions are sealed for: a wrong key in board.toml would lock every later one.
 
 _PROBE = b"any key\n"
 

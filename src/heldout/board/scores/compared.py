@@ -2,6 +2,10 @@
 
 Labels are mended entry by entry: until the last one is scored anew, the mended ones are ranked by
 other labels than the rest. Whoever corrects one entry alone chooses who is ranked by which.
+
+What a submission is compared with: all others that the vault knows.
+
+How far a submission lies below the baselines, by scores that never leave the vault.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,8 +34,6 @@ from heldout.errors import StoreError, printable
 from heldout.ids import query_set_of
 from heldout.scoring.spec import parse_measure
 from heldout.trec.scans import Signature
-
-# What a submission is compared with: all others that the vault knows.
 
 T = TypeVar("T")
 
@@ -112,9 +114,6 @@ def _read(read: Callable[[], T], name: str, otherwise: T, *, lost: bool, mend: M
         except StoreError:
             continue
     return otherwise
-
-
-# How far a submission lies below the baselines, by scores that never leave the vault.
 
 
 def list_distances(

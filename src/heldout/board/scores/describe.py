@@ -2,6 +2,12 @@
 
 The columns are those of Tables 1 and 2 of fostering-coopetition; lengths are counted in tokens
 between white space, as there.
+
+What two query sets share: ids, texts, and texts that are nearly the same.
+
+How small a difference between two systems a query set can show.
+
+What an organiser should know of the files that views name, before a score depends on them.
 """
 
 import math
@@ -25,8 +31,6 @@ from heldout.scoring.table import ScoreTable
 from heldout.stats.power import detectable_difference
 from heldout.trec.qrels import Qrels
 from heldout.trec.queries import Queries
-
-# What two query sets share: ids, texts, and texts that are nearly the same.
 
 NEAR = 0.8
 """Least cosine of two texts that are called nearly the same. Of the 6,980 MS MARCO passage dev
@@ -188,8 +192,6 @@ def _weigh_trigrams(texts: Sequence[str]) -> "sparse.csr_matrix":
     norms = np.sqrt(np.bincount(rows, values**2, minlength=len(texts)))
     return sparse.csr_matrix((values / norms[rows], (rows, cells)), shape=shape)
 
-
-# How small a difference between two systems a query set can show.
 
 _FEWEST = 2
 
@@ -555,9 +557,6 @@ def _note_resolution(one: QueryFacts) -> str:
         f"{found.difference:.2g} upwards (paired t test, alpha {found.alpha:g}, power "
         f"{found.power:g}; {found.spread.why})"
     )
-
-
-# What an organiser should know of the files that views name, before a score depends on them.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

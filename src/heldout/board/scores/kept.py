@@ -3,6 +3,12 @@
 Each lies in the vault as a file named by its digest, and the event that tells the score holds that
 digest, sealed. So neither can be changed afterwards, and whoever gets to see the files can go over
 every release: the organisers at any time, everybody in the archive.
+
+What scores by query have to be, whoever says that they are a run's: checked before used.
+
+`scores/ID.json` in the vault: all that opening a submission gave.
+
+Signatures in the vault: later runs are compared with them, not with the run.
 """
 
 import io
@@ -28,8 +34,6 @@ from heldout.errors import Problem, StoreError, quote
 from heldout.ids import digest_bytes
 from heldout.scoring.spec import Measure, parse_measure
 from heldout.trec.scans import Scan, Signature
-
-# What scores by query have to be, whoever says that they are a run's: checked before used.
 
 _CLOSE = 1e-9
 _HIGHEST_GRADE = 1000
@@ -98,8 +102,6 @@ def _is_equal(one: float | None, other: float | None) -> bool:
 def _are_close(one: Sequence[float], other: Sequence[float]) -> bool:
     return len(one) == len(other) and all(map(_is_equal, one, other))
 
-
-# `scores/ID.json` in the vault: all that opening a submission gave.
 
 T = TypeVar("T", bound=msgspec.Struct)
 D = TypeVar("D")
@@ -355,8 +357,6 @@ def make_noisy(
     except ValueError as error:
         raise StoreError(f"view {view.name} publishes scores with noise: {error}") from None
 
-
-# Signatures in the vault: later runs are compared with them, not with the run.
 
 _DAMAGED = (
     *(OSError, EOFError, ValueError, KeyError, MemoryError, NotImplementedError, RuntimeError),

@@ -1,6 +1,13 @@
 """The figures that a board tells of its ranking beside the scores, computed from true scores.
 
 Equal input and seed give equal figures, so that whoever has the scores can go over them.
+
+The facets of the queries that a board ranks on, as its other views name their files.
+
+Ranks of entries of which some pairs are not compared: their ranges, shares and facets. Two entries
+that are nearly the same stand towards each other as their released scores do, in every resampling
+and on every facet, and no range tells them apart. So nothing is said of such a pair beyond what its
+scores say; with all others each of the two is compared as any entry is.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,8 +47,6 @@ from heldout.scoring.first_ranks import Side, first_ranks
 from heldout.scoring.spec import parse_measure
 from heldout.scoring.table import Better, ScoreTable, cut_table, table_of
 from heldout.stats.resampling import bootstrap_means, rank_rows
-
-# The facets of the queries that a board ranks on, as its other views name their files.
 
 FEWEST_IN_FACET = 50
 """Fewest queries with scores of a facet of which a board tells anything; the `min_group` of a view
@@ -99,12 +104,6 @@ def read_query_facets(
         for name, queries in groups.items()
     ]
 
-
-# Ranks of entries of which some pairs are not compared: their ranges, shares and facets.
-#
-# Two entries that are nearly the same stand towards each other as their released scores do, in
-# every resampling and on every facet, and no range tells them apart. So nothing is said of such a
-# pair beyond what its scores say; with all others each of the two is compared as any entry is.
 
 _LEVEL, _TRIALS = 0.95, 1000
 _DECIMALS = 2

@@ -1,4 +1,9 @@
-"""What a reader makes of the published runs over a query set, each opened once more."""
+"""What a reader makes of the published runs over a query set, each opened once more.
+
+The runs of a published submission, out of the envelope once more.
+
+The first documents of the published runs, out of the sealed files: what pools are made of.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from io import BytesIO
@@ -15,8 +20,6 @@ from heldout.errors import InputError, Problem
 from heldout.ids import Digest, SubmissionId, query_set_of
 from heldout.trec.ranking import Order
 from heldout.trec.tops import Tops, read_tops
-
-# The runs of a published submission, out of the envelope once more.
 
 T = TypeVar("T")
 
@@ -131,9 +134,6 @@ def _read_sealed(desk: Desk, entry: Submission, query_set: str, read: Reader[T])
 
     opened = open_published_runs(desk, entry, {query_set}, read_member)
     return {run: one.value for run, one in opened.items()}
-
-
-# The first documents of the published runs, out of the sealed files: what pools are made of.
 
 
 def check_set(spec: BoardSpec, name: str) -> None:

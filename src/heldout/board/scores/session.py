@@ -1,10 +1,14 @@
 """An organiser's session: the one way to a vault that can be written.
 
 `organiser_session` holds the locks of vault and board, and checks what protects both before it
-gives a desk: the clock, the board's remote, the rules that others put in force, and the keys here.
-So it makes no difference who calls, the command line, the demo or another program. `look_at` gives
-a desk whose vault raises where it would be written. Only a board that is being created is written
-without a session.
+gives a session: the clock, the board's remote, the rules that others put in force, and the keys
+here. So it makes no difference who calls: the command line, the demo or another program. `look_at`
+gives a session whose vault raises where it would be written. Only a board that is being created is
+written without these checks.
+
+What was shown cannot be hidden again, and no event is dated before another. So a clock that is
+behind is refused, and so is one so far ahead that it is probably wrong: it would reveal a team
+before its day, and every later command would have to wait for it.
 """
 
 import tomllib
@@ -53,8 +57,6 @@ from heldout.board.store.sharing import newer_agreement, newer_rules
 from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import short_recipient
 from heldout.errors import InputError, Problem, StoreError, plural, quote
-
-# The organiser's desk: a board, its vault, the time, and who sits there.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,12 +369,6 @@ def is_behind(desk: Desk) -> bool:
     head = repository.git.head() if repository.git.is_repository() else None
     return behind or (head is not None and repository.is_uncommitted(LOG, head))
 
-
-# Holds an organiser's clock against what the board knows, before anything is logged or shown.
-#
-# What was shown cannot be hidden again, and no event is dated before another. So a clock that is
-# behind is refused, and so is one so far ahead that it is more likely wrong than right: it would
-# name a team before its day, and every later command would have to wait for it.
 
 _MOST_LOG = 1 << 30
 _LATER = datetime.max.replace(tzinfo=UTC)

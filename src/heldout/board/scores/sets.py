@@ -1,4 +1,20 @@
-"""Query sets as a run is checked and scored with them: queries, labels, candidates."""
+"""Query sets as a run is checked and scored with them: queries, labels, candidates.
+
+Runs of one submission that differ only by seed: their names, and whether all of them are there. The
+first run of a query set is called as the set is, the second `SET~2`, the third `SET~3`. Every set
+has as many as the others, so that each seed is a whole system. Source: fostering-coopetition,
+section 2.2, where runs that differ by seed alone use up submissions and climb on noise.
+
+The files that views name: a list of queries, groups of queries, groups of documents. A path below
+`labels/` leads into the vault, any other into the board.
+
+What query sets must hold, so that a board can give scores and keep its labels to itself.
+
+The board's own files that decide scores, held against the digests in the log. Queries, public
+labels, candidates and the public files of views lie in git, where whoever may push can change them.
+The log has their digests from the start. A file with other bytes is an edit of the rules: nothing
+is scored by it until an organiser has said yes to it.
+"""
 
 import re
 import shlex
@@ -26,13 +42,6 @@ from heldout.trec.qrels import GradeBook, Qrels, combine, regrade
 from heldout.trec.queries import Queries
 from heldout.trec.ranking import Rankings
 from heldout.trec.scans import Expected, Signature
-
-# Runs of one submission that differ only by seed: their names, and whether all of them are there.
-#
-# The first run of a query set is called as the set is, the second `SET~2`, the third `SET~3`.
-# Every set has as many as the others, so that each seed is a whole system. Source:
-# fostering-coopetition, section 2.2, where runs that differ by seed alone use up submissions and
-# climb on noise.
 
 T = TypeVar("T")
 
@@ -104,10 +113,6 @@ def _too_many(seeds: int, most: int, path: str) -> Problem:
         hint="this board takes no further seeds" if one else "runs.seeds in board.toml",
     )
 
-
-# The files that views name: a list of queries, groups of queries, groups of documents.
-#
-# A path below `labels/` leads into the vault, any other into the board.
 
 _VAULT = "labels/"
 
@@ -446,8 +451,6 @@ def expected_run(spec: BoardSpec, data: SetData, *, submission_type: str) -> Exp
     )
 
 
-# What query sets must hold, so that a board can give scores and keep its labels to itself.
-
 _FEWEST = {"feedback": 100, "deciding": 300}
 """Queries that count, of each part of a split set: with 100 a score between 0 and 1 has a standard
 error of about 0.04, and a release rule on fewer than 300 rarely publishes anything."""
@@ -594,12 +597,6 @@ def _tell_open(view: View, name: str) -> Problem:
         hint="who knows the labels writes the perfect run",
     )
 
-
-# The board's own files that decide scores, held against the digests in the log.
-#
-# Queries, public labels, candidates and the public files of views lie in git, where whoever may
-# push can change them. The log has their digests from the founding on. A file with other bytes is
-# an edit of the rules: nothing is scored by it until an organiser has said yes to it.
 
 _MOST_VERSIONS = 200
 _MOST_BYTES = 1 << 30

@@ -2,6 +2,10 @@
 
 The result is an event of the log, so the page stays a function of log, rules and now, and whoever
 has the archive can compute it again.
+
+Entries of which a board may publish more than their scores by now.
+
+What is published of a ranking beside the scores, computed from those of the vault and logged.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,8 +40,6 @@ from heldout.board.standings.standings import (
 )
 from heldout.trec.scans import Signature
 
-# Entries of which a board may tell more than their scores by now.
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
@@ -57,8 +59,6 @@ class Due:
     ranked: tuple[str, ...]
     since: date
 
-
-# What is told of a ranking beside the scores, computed from those of the vault and logged.
 
 SEED = 0
 """Of everything that is drawn for a page; the event names it."""

@@ -9,8 +9,12 @@ import click
 from heldout.board.log.manifest import parse_day
 from heldout.board.organiser.decide import check_text
 from heldout.board.organiser.finals import FinalStep, find_final_view, name_finalists, open_final
-from heldout.board.organiser.rebuild import Rebuilt, catch_up, rebuild_public
-from heldout.board.organiser.rebuild import rebuild as rebuild_board
+from heldout.board.organiser.rebuild import (
+    Rebuilt,
+    bring_up_to_date,
+    catch_up,
+    rebuild_public,
+)
 from heldout.board.organiser.review import Review, review_all, show_score
 from heldout.board.organiser.steps import (
     Outcome,
@@ -259,7 +263,7 @@ def rebuild(*, yes: bool, restore_rules: bool, place: Place) -> None:
         rebuilt = rebuild_public(place.board(), now=place.now)
     else:
         with place.desk(late=yes, restore=restore_rules) as desk:
-            rebuilt = rebuild_board(desk)
+            rebuilt = bring_up_to_date(desk)
     if place.as_json:
         print_json(rebuilt_document(rebuilt))
         return
