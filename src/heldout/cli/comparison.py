@@ -82,7 +82,7 @@ _HIGHEST = 1000
     type=click.Choice(["simultaneous", "pointwise"]),
     default="simultaneous",
     show_default=True,
-    help="Of Success@j: all depths at once, or each by itself.",
+    help="Intervals of Success@j: all depths at once, or each by itself.",
 )
 @level_option
 @seed_option

@@ -268,23 +268,11 @@ def _checked(option: Declared) -> Callable[[click.Context, click.Parameter, Any]
 
 # What commands use that do not declare their options as parameters yet.
 
-SHARE = DecimalRange(0, 1, min_open=True, max_open=True)
-"""A number between 0 and 1, neither of them."""
-
 level_option = add_option("level", Level, 0.95)
 """`--level`."""
 
 jobs_option = add_option("jobs", Jobs, None)
 """`--jobs`."""
-
-ties_option = click.option(
-    "--ties",
-    type=click.Choice(["earlier", "shared"]),
-    default="earlier",
-    show_default=True,
-    help="Rank of systems with equal means: the earlier one is better, or all share the best.",
-)
-"""`--ties`; a `stats.resample.TieRule`."""
 
 alike_option = click.option(
     "--alike/--no-alike",
@@ -293,18 +281,6 @@ alike_option = click.option(
     help="Comparison of the runs of different teams; half a minute for a hundred entries.",
 )
 """`--alike`."""
-
-
-def trials_option(number: int, words: str) -> Decorator:
-    """`--trials`.
-
-    Args:
-        number: if not given.
-        words: for the help.
-    """
-    return click.option(
-        "--trials", type=click.IntRange(min=1), default=number, show_default=True, help=words
-    )
 
 
 def one_argument(name: str, made_of: type[Any], *options: Decorator) -> Decorator:

@@ -157,7 +157,7 @@ def _two_runs(
     help="Games of each attack on the board's rule, and of the worst on every rule.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of every draw."
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
 )
 @click.option(
     "--release",

@@ -83,7 +83,7 @@ def upload_options(command: click.decorators.FC) -> click.decorators.FC:
         type=click.Choice(get_args(Form)),
         default="age",
         show_default=True,
-        help="Of the board that they are for.",
+        help="Envelope of the board that they are for.",
     )
     return folder(envelope(command))
 

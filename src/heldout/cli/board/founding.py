@@ -94,7 +94,7 @@ _TASK = "Rank the documents of the collection for each query."
     "-m",
     "--measure",
     metavar="MEASURE",
-    help="Of every view [RR@10].",
+    help="Measure of every view [RR@10].",
 )
 @click.option(
     "--stake",

@@ -161,7 +161,12 @@ def archive(
 @click.command()
 @why_option("The reason; it is public.")
 @click.option("--add", multiple=True, metavar="KEY", help="Public key of an organiser who joins.")
-@click.option("--drop", multiple=True, metavar="KEY", help="Of one who leaves, or was lost.")
+@click.option(
+    "--drop",
+    multiple=True,
+    metavar="KEY",
+    help="Key of an organiser who leaves, or whose key was lost.",
+)
 @click.option("--keep-key", is_flag=True, help="This vault's own key stays.")
 @click.option(
     "--add-signer",

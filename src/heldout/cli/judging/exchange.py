@@ -133,12 +133,12 @@ def import_(
     """Take a file of Mechanical Turk's results into judgments.jsonl, and write the approvals.
 
     FILE is what the platform gives out, or Turkle: HITId, AssignmentId, WorkerId, Input.*,
-    Answer.*. Judgments are told by the task's id, and texts are compared, so that the results of
+    Answer.*. Judgments are known by the task's id, and texts are compared, so that the results of
     another campaign are refused. Taking a file in again changes nothing.
 
-    Workers get random names: whose they are can only be told with workers.key, which is written
-    beside campaign.toml and belongs to nobody else. Failed tests are kept and do not count; whom
-    they bar is told, and written to FILE-barred.txt, to be blocked on the platform.
+    Workers get random names: only workers.key says whose they are, which is written
+    beside campaign.toml and belongs to nobody else. Failed tests are stored and do not count; whom
+    they bar is printed, and written to FILE-barred.txt, to be blocked on the platform.
 
     Approvals have an x for each task, unless campaign.toml says that failed tests are not paid.
 

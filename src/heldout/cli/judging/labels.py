@@ -114,7 +114,7 @@ def report(
     scoring: Scoring,
     as_json: Json = False,
 ) -> None:
-    """Write all that a campaign tells into a folder: tables, pictures, and judged pairs.
+    """Write all that a campaign shows into a folder: tables, pictures, and judged pairs.
 
     A page (index.html), the same as report.md and report.json, every table as CSV and LaTeX, and
     every picture as SVG. Pairs are drawn by --seed, without a look at what people said of them.
