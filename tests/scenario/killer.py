@@ -23,17 +23,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any, NoReturn
 
 from town import call, environment
 
-import heldout.cli.board.drafting
-import heldout.cli.board.founding
-import heldout.cli.board.inbox
-import heldout.cli.board.organiser
-import heldout.cli.board.sending
-import heldout.cli.board.trust  # noqa: F401 - loaded before forking
+import heldout.board
+import heldout.cli.board
+
+for package in (heldout.board, heldout.cli.board):  # loaded before forking
+    for found in walk_packages(package.__path__, f"{package.__name__}."):
+        import_module(found.name)
 
 KILLED = 137
 WRITING = frozenset(("init", "add", "commit", "push", "fetch", "update-ref", "hash-object"))

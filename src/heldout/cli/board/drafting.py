@@ -1,25 +1,15 @@
 """A participant's commands on a draft, inside a clone of a board: make it, check it."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from heldout.board.log.manifest import parse_day
-from heldout.board.log.registration import read_registration, team_handle
-from heldout.board.participant.checks import Check, check_public_files, check_tree_rules
-from heldout.board.participant.checks import check as check_draft
-from heldout.board.participant.draft import check_embargo, draft_id
-from heldout.board.participant.draft import draft as make_draft
-from heldout.board.participant.team import require_registration
-from heldout.board.policy.checks import QuotaState
-from heldout.board.rules.changes import difference_facts
-from heldout.board.scores.telling import describe_true
-from heldout.board.store.arrivals import Arrival, find_registration, find_request
-from heldout.board.store.repository import Repository
 from heldout.cli.context import Place, in_clone
 from heldout.cli.printing import (
     answers,
@@ -32,6 +22,13 @@ from heldout.cli.printing import (
 )
 from heldout.errors import InputError, Problem, plural, problem_document
 from heldout.ids import parse_submission_id, run_name, submission_date
+
+if TYPE_CHECKING:
+    from heldout.board.participant.checks import Check
+    from heldout.board.policy.checks import QuotaState
+    from heldout.board.store.arrivals import Arrival
+    from heldout.board.store.repository import Repository
+
 
 # `heldout check --form`: the form of a pull request, for the workflow that a forge runs.
 
@@ -62,6 +59,8 @@ def _look(
     repository: Repository, base: str, head: str
 ) -> tuple[str | None, str | None, tuple[Problem, ...]]:
     """Id or team of what a request brings, `None` for what it is not, and what is wrong with it."""
+    from heldout.board.store.arrivals import find_registration, find_request
+
     registration = find_registration(repository.git, base=base, head=head)
     if registration is not None:
         try:
@@ -74,6 +73,9 @@ def _look(
 
 def _registered_team(repository: Repository, arrival: Arrival) -> str:
     """The team of a registration that says in the open what it has to say."""
+    from heldout.board.log.registration import read_registration, team_handle
+    from heldout.board.participant.team import require_registration
+
     require_registration(repository.spec())
     if arrival.problems:
         raise InputError(arrival.problems)
@@ -116,6 +118,11 @@ def draft(
     Example:
       heldout draft lighthouse-monot5 --dev d.trec.gz --eval e.trec.gz
     """
+    from heldout.board.participant.checks import check_public_files, check_tree_rules
+    from heldout.board.participant.draft import check_embargo, draft_id
+    from heldout.board.participant.draft import draft as make_draft
+    from heldout.board.rules.changes import difference_facts
+
     repository = place.board()
     print_facts(messages(), difference_facts(check_tree_rules(repository, repository.log())))
     check_public_files(repository)
@@ -161,6 +168,8 @@ def check(*, place: Place, submission: str | None, form: tuple[str, str] | None)
     Example:
       heldout check 20261120-lighthouse-monot5
     """
+    from heldout.board.participant.checks import check as check_draft
+
     if (submission is None) == (form is None):
         raise click.UsageError("name a draft's ID, or --form BASE REF")
     if form is not None:
@@ -180,6 +189,9 @@ def check(*, place: Place, submission: str | None, form: tuple[str, str] | None)
 
 def print_check(found: Check, repository: Repository, place: Place) -> None:
     """What a check says of a draft, for a reader."""
+    from heldout.board.rules.changes import difference_facts
+    from heldout.board.scores.telling import describe_true
+
     spec = repository.spec().on(submission_date(found.id))
     facts = [(name, "no run that can be read") for name in spec.sets if name not in found.scans]
     for name, scan in found.scans.items():
@@ -280,6 +292,8 @@ def _count(found: Check) -> int:
 
 
 def _day(text: str) -> date:
+    from heldout.board.log.manifest import parse_day
+
     try:
         return parse_day(text)
     except ValueError:

@@ -1,5 +1,7 @@
 """`heldout board`: found a board, look at its sets, show a baseline."""
 
+from __future__ import annotations
+
 import re
 import shlex
 import sys
@@ -8,42 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 import msgspec
 
-from heldout.board.old_boards.legacy import OldTable, Repair, parse_table
-from heldout.board.old_boards.taking_over import Source, TakenOver, differing_trophies, import_board
-from heldout.board.organiser.decide import add_baseline
-from heldout.board.organiser.found import GivenSet, choose_order, found_board, is_founded
-from heldout.board.organiser.rebuild import catch_up
-from heldout.board.organiser.words import rebuilt_facts, released_fact
-from heldout.board.rules.changes import FIXED_BY_SCORES
-from heldout.board.rules.spec import ForgeSpec, parse_forge
-from heldout.board.rules.template import PRICES, SPLIT_ABOVE, NewBoard, Stake
-from heldout.board.scores.commitments import check_recipients
-from heldout.board.scores.describe import (
-    CollectionFacts,
-    Description,
-    as_document,
-    describe_collection,
-    describe_sets,
-    describe_views,
-    list_columns,
-    list_notes,
-    list_view_notes,
-    say_collection,
-)
-from heldout.board.scores.published_numbers import (
-    VOTE,
-    Price,
-    PublishedNumbers,
-    count_numbers,
-    find_price,
-)
-from heldout.board.scores.sets import load_sets
-from heldout.board.store.vault import Vault
+from heldout.board.rules.template import Stake
 from heldout.cli.board.drafting import read_runs
 from heldout.cli.context import (
     Place,
@@ -63,13 +35,19 @@ from heldout.cli.printing import (
     print_table,
     reports_errors,
 )
-from heldout.collections.source import read_whole
 from heldout.envelope.keys import Form
 from heldout.errors import InputError, Problem, plural, quote
-from heldout.trec.qrels import read_qrels
-from heldout.trec.queries import read_queries
 from heldout.trec.ranking import Order
-from heldout.trec.reading.sources import open_input
+
+if TYPE_CHECKING:
+    from heldout.board.old_boards.legacy import OldTable, Repair
+    from heldout.board.old_boards.taking_over import Source, TakenOver
+    from heldout.board.organiser.found import GivenSet
+    from heldout.board.rules.spec import ForgeSpec
+    from heldout.board.rules.template import NewBoard
+    from heldout.board.scores.describe import CollectionFacts, Description
+    from heldout.board.scores.published_numbers import Price, PublishedNumbers
+
 
 _file = click.Path(path_type=Path, dir_okay=False)
 _MEASURE = "RR@10"
@@ -161,6 +139,10 @@ def new(
       heldout board new kb --vault ../kb-vault --dev dev.tsv dev.qrels \\
       --eval eval.tsv eval.qrels -m RR@10
     """
+    from heldout.board.organiser.found import choose_order, found_board, is_founded
+    from heldout.board.rules.template import PRICES, NewBoard
+    from heldout.board.scores.describe import as_document, describe_sets
+
     sets = {"dev": _given(dev, public=True)} if dev is not None else {}
     sets["eval"] = _given(eval, public=False)
     if final is not None:
@@ -222,6 +204,8 @@ def new(
 
 def _ask_stake() -> Stake:
     """What a person answers; `known` without a terminal."""
+    from heldout.board.rules.template import PRICES
+
     if not sys.stdin.isatty():
         return "known"
     print_facts(messages(), [(name, f"for {price}") for name, price in PRICES.items()])
@@ -231,6 +215,8 @@ def _ask_stake() -> Stake:
 
 def _next(folder: Path, vault: Path, plan: NewBoard, now: datetime) -> Iterator[str]:
     """What to do now; commands can be called as they stand, once FILE is a file."""
+    from heldout.board.rules.changes import FIXED_BY_SCORES
+
     runs = " ".join(
         f"--{name} FILE" if name in ("dev", "eval") else f"--run {name}=FILE" for name in plan.sets
     )
@@ -256,6 +242,8 @@ def _next(folder: Path, vault: Path, plan: NewBoard, now: datetime) -> Iterator[
 
 
 def _say_informing(plan: NewBoard) -> str:
+    from heldout.board.rules.template import SPLIT_ABOVE
+
     if plan.judged > SPLIT_ABOVE:
         return (
             "view feedback publishes every score on a quarter of the eval queries and ranks "
@@ -303,6 +291,17 @@ def describe(*, place: Place, collection: str | None) -> None:
     Example:
       heldout board describe --vault ../kb-vault --collection documents/
     """
+    from heldout.board.scores.commitments import check_recipients
+    from heldout.board.scores.describe import (
+        as_document,
+        describe_sets,
+        describe_views,
+        list_view_notes,
+    )
+    from heldout.board.scores.published_numbers import count_numbers, find_price
+    from heldout.board.scores.sets import load_sets
+    from heldout.board.store.vault import Vault
+
     repository = place.board()
     vault = None
     if place.vault is not None:
@@ -364,6 +363,10 @@ def baseline(
       heldout board baseline 20261101-bm25 --dev d.tsv --eval e.tsv \\
       --description "BM25, k1 0.9, b 0.4"
     """
+    from heldout.board.organiser.decide import add_baseline
+    from heldout.board.organiser.rebuild import catch_up
+    from heldout.board.organiser.words import rebuilt_facts, released_fact
+
     files = read_runs({"dev": dev, "eval": eval}, runs)
     with place.desk() as desk:
         decision = add_baseline(desk, name, files, description=description)
@@ -394,6 +397,8 @@ def _print_numbers(numbers: PublishedNumbers) -> None:
 
 
 def _say_price(price: Price) -> Iterator[tuple[str, str]]:
+    from heldout.board.scores.published_numbers import VOTE
+
     rule = (
         "a vote over all of a board's N published numbers can gain about "
         f"{VOTE} * sqrt(N) * u; u = sd(A - B) / sqrt(n), the standard error of the difference of "
@@ -409,6 +414,8 @@ def _say_price(price: Price) -> Iterator[tuple[str, str]]:
 
 
 def _print(description: Description) -> None:
+    from heldout.board.scores.describe import list_columns, list_notes, say_collection
+
     warnings = [("warning", text) for text in _warnings(description)]
     print_facts(answers(), [*warnings, ("", "")] if warnings else [])
     if description.collection is not None:
@@ -420,6 +427,9 @@ def _print(description: Description) -> None:
 
 
 def _count_documents(place: str) -> CollectionFacts:
+    from heldout.board.scores.describe import describe_collection
+    from heldout.collections.source import read_whole
+
     found, _ = read_whole(place, labelled=False, progress=TERMINAL)
     if not found.documents:
         problem = Problem(
@@ -455,6 +465,11 @@ def _without_warnings(description: Description) -> Description:
 
 
 def _given(files: tuple[Path, Path], *, public: bool) -> GivenSet:
+    from heldout.board.organiser.found import GivenSet
+    from heldout.trec.qrels import read_qrels
+    from heldout.trec.queries import read_queries
+    from heldout.trec.reading.sources import open_input
+
     queries, qrels = files
     with open_input(queries) as source:
         read = read_queries(source, path=str(queries))
@@ -463,6 +478,8 @@ def _given(files: tuple[Path, Path], *, public: bool) -> GivenSet:
 
 
 def _forge(address: str) -> ForgeSpec:
+    from heldout.board.rules.spec import parse_forge
+
     found = parse_forge(address)
     if found is None:
         raise click.BadParameter(
@@ -497,6 +514,9 @@ def import_msmarco(*, table: Path, folder: Path, vault: Path, now: datetime, as_
     Example:
       heldout board import-msmarco msmarco-doc-leaderboard.csv old --vault ../old-vault
     """
+    from heldout.board.old_boards.legacy import parse_table
+    from heldout.board.old_boards.taking_over import Source, import_board
+
     data = _read(table)
     source = Source(name=table.name, data=data, table=parse_table(data, path=str(table)))
     taken = import_board(folder, vault.absolute(), source, now=now)
@@ -524,6 +544,8 @@ def _read(table: Path) -> bytes:
 
 
 def _facts(folder: Path, vault: Path, source: Source, taken: TakenOver) -> list[tuple[str, str]]:
+    from heldout.board.old_boards.taking_over import differing_trophies
+
     before = "   (done before)" if taken.done_before else ""
     table = source.table
     without = len(taken.standings.unranked)
@@ -575,6 +597,8 @@ def _say_repair(repair: Repair) -> str:
 
 
 def _document(source: Source, taken: TakenOver) -> dict[str, object]:
+    from heldout.board.old_boards.taking_over import differing_trophies
+
     table = source.table
     baselines = sum(entry.mark == "baseline" for entry in table.entries)
     return {

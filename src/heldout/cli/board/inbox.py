@@ -1,20 +1,21 @@
 """`heldout inbox`: take in what has arrived, and say what waits."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from heldout.board.organiser.receive import Receipt, note_told
-from heldout.board.organiser.steps import list_reveals, list_waiting, take_in
-from heldout.board.organiser.words import rebuilt_facts, rules_facts, waited
-from heldout.board.scores.compared import find_mixed, say_mixed
-from heldout.board.scores.session import Desk
-from heldout.board.store.arrivals import remove_deliveries
 from heldout.cli.context import Place, at_board, keep_token_host, print_next, reach_forge
 from heldout.cli.printing import answers, print_facts, print_json, print_problems, reports_errors
 from heldout.errors import problem_document
+
+if TYPE_CHECKING:
+    from heldout.board.organiser.receive import Receipt
+    from heldout.board.scores.session import Desk
+
 
 _MAY_CHANGE = frozenset(
     ("id-conflict", "changed-file", "vault-full", "not-registered", "nothing-to-update")
@@ -69,6 +70,11 @@ def inbox(
     Example:
       heldout inbox --from ../uploads
     """
+    from heldout.board.organiser.receive import note_told
+    from heldout.board.organiser.steps import take_in
+    from heldout.board.organiser.words import rebuilt_facts, rules_facts
+    from heldout.board.store.arrivals import remove_deliveries
+
     with place.desk() as desk:
         if token_host is not None:
             keep_token_host(desk, token_host)
@@ -101,6 +107,9 @@ def _done_with(receipts: Sequence[Receipt]) -> frozenset[str]:
 
 
 def _inbox_json(desk: Desk, receipts: Sequence[Receipt], silent: Sequence[str]) -> dict[str, Any]:
+    from heldout.board.organiser.steps import list_reveals, list_waiting
+    from heldout.board.scores.compared import find_mixed
+
     return {
         "silent": list(silent),
         "received": [_receipt_json(r) for r in receipts if r.kind != "known"],
@@ -120,6 +129,10 @@ def _inbox_json(desk: Desk, receipts: Sequence[Receipt], silent: Sequence[str]) 
 
 
 def _print_waiting(desk: Desk, silent: Sequence[str]) -> None:
+    from heldout.board.organiser.steps import list_reveals, list_waiting
+    from heldout.board.organiser.words import waited
+    from heldout.board.scores.compared import find_mixed, say_mixed
+
     facts = [("silent", f"{name} did not answer: what waits there is not known") for name in silent]
     for submission in list_waiting(desk):
         whom = "the team, your question stands" if submission.status == "asked" else "you"

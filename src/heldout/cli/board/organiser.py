@@ -1,50 +1,26 @@
 """The organiser's commands on submissions: review, decisions, rebuild."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from heldout.board.log.manifest import parse_day
-from heldout.board.organiser.decide import check_text
-from heldout.board.organiser.finals import FinalStep, find_final_view, name_finalists, open_final
-from heldout.board.organiser.rebuild import (
-    Rebuilt,
-    bring_up_to_date,
-    catch_up,
-    rebuild_public,
-)
-from heldout.board.organiser.review import Review, review_all, show_score
-from heldout.board.organiser.steps import (
-    Outcome,
-    ask_team,
-    correct_all,
-    extend_embargo,
-    publish_all,
-    reject_all,
-)
-from heldout.board.organiser.words import (
-    decision_document,
-    decision_facts,
-    final_document,
-    final_facts,
-    rebuilt_document,
-    rebuilt_facts,
-    review_document,
-    review_facts,
-    verdict_facts,
-)
-from heldout.board.rules.spec import BoardSpec
-from heldout.board.scores.score import ViewScore
-from heldout.board.scores.session import Desk
-from heldout.board.scores.sets import load_sets
 from heldout.cli.context import Place, at_board, confirm, print_next, reach_forge
 from heldout.cli.options import REASON, why_option
 from heldout.cli.printing import answers, print_facts, print_json, print_problems, reports_errors
 from heldout.errors import plural, printable
 
 if TYPE_CHECKING:
+    from heldout.board.organiser.finals import FinalStep
+    from heldout.board.organiser.rebuild import Rebuilt
+    from heldout.board.organiser.review import Review
+    from heldout.board.organiser.steps import Outcome
+    from heldout.board.rules.spec import BoardSpec
+    from heldout.board.scores.score import ViewScore
+    from heldout.board.scores.session import Desk
     from heldout.judging.services.maintaining import Waiting
 
 _anyway = click.option(
@@ -71,6 +47,10 @@ def review(
     Example:
       heldout review 20261120-lighthouse-monot5
     """
+    from heldout.board.organiser.review import review_all, show_score
+    from heldout.board.organiser.words import review_document
+    from heldout.board.scores.sets import load_sets
+
     shown: list[dict[str, Any]] = []
     against = False
     with place.desk() as desk:
@@ -113,6 +93,10 @@ def publish(
     Example:
       heldout publish 20261120-lighthouse-monot5 --yes
     """
+    from heldout.board.organiser.review import review_all
+    from heldout.board.organiser.steps import publish_all
+    from heldout.board.scores.sets import load_sets
+
     with place.desk() as desk:
         sets = load_sets(desk.repository, desk.spec(), vault=desk.vault)
         reviews = review_all(desk, sets, ids)
@@ -144,6 +128,8 @@ def reject(
     Example:
       heldout reject 20261120-lighthouse-monot5 --why "the third run in 30 days"
     """
+    from heldout.board.organiser.steps import reject_all
+
     with place.desk() as desk:
         outcome = reject_all(desk, reach_forge(), ids, why=why, anyway=yes)
         _report(desk, outcome, "rejected", as_json=place.as_json)
@@ -171,6 +157,8 @@ def ask(
     Example:
       heldout ask 20261120-lighthouse-monot5 "Which group of the institute is this?"
     """
+    from heldout.board.organiser.steps import ask_team
+
     with place.desk() as desk:
         outcome = ask_team(desk, reach_forge(), submission, text=text, anyway=yes)
         _report(desk, outcome, "asked", as_json=place.as_json)
@@ -200,6 +188,8 @@ def correct(
       heldout correct 20261120-lighthouse-monot5 \\
       --why "two labels were on wrong queries"
     """
+    from heldout.board.organiser.steps import correct_all
+
     with place.desk() as desk:
         outcome = correct_all(desk, reach_forge(), ids, why=why, unchanged=anyway, anyway=yes)
         _report(desk, outcome, "corrected", as_json=place.as_json)
@@ -226,6 +216,8 @@ def extend(
     Example:
       heldout extend 20261120-anon-5b1e09c4 2027-09-01 --why "the review was delayed"
     """
+    from heldout.board.organiser.steps import extend_embargo
+
     with place.desk() as desk:
         outcome = extend_embargo(
             desk, reach_forge(), submission, until=_day(day), why=why, anyway=yes
@@ -255,6 +247,9 @@ def rebuild(*, yes: bool, restore_rules: bool, place: Place) -> None:
     Example:
       heldout rebuild
     """
+    from heldout.board.organiser.rebuild import bring_up_to_date, rebuild_public
+    from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
+
     if place.vault is None and (restore_rules or place.accept_rules):
         raise click.UsageError("the rules are the organisers': name the vault, --vault DIR")
     if restore_rules and place.accept_rules:
@@ -303,6 +298,8 @@ def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
 def _print_review(
     result: Review, scores: Mapping[str, ViewScore] | None, spec: BoardSpec, *, now: datetime
 ) -> None:
+    from heldout.board.organiser.words import review_facts, verdict_facts
+
     console = answers()
     print_facts(console, review_facts(result, now=now))
     print_problems(console, result.scores.metadata_problems)
@@ -313,6 +310,8 @@ def _print_review(
 
 def _report(desk: Desk, outcome: Outcome, verb: str, *, as_json: bool) -> None:
     """Say what became of submissions; exit code 1 where one is not as was asked for."""
+    from heldout.board.organiser.words import decision_document, rebuilt_document
+
     waiting = _count_waiting(desk, outcome.done) if verb == "published" else ()
     if as_json:
         more: dict[str, Any] = {}
@@ -328,7 +327,9 @@ def _report(desk: Desk, outcome: Outcome, verb: str, *, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _print_outcome(desk: Desk, outcome: Outcome, verb: str, waiting: "Sequence[Waiting]") -> None:
+def _print_outcome(desk: Desk, outcome: Outcome, verb: str, waiting: Sequence[Waiting]) -> None:
+    from heldout.board.organiser.words import decision_facts, rebuilt_facts
+
     standings, earlier = outcome.rebuilt.standings, outcome.earlier
     for decision in outcome.decisions:
         print_facts(answers(), decision_facts(desk, decision, verb, standings))
@@ -357,16 +358,18 @@ def _list_missing(spec: BoardSpec) -> list[str]:
     return [key for key, address in addresses.items() if not address]
 
 
-def _count_waiting(desk: Desk, entries: Sequence[str]) -> "Sequence[Waiting]":
+def _count_waiting(desk: Desk, entries: Sequence[str]) -> Sequence[Waiting]:
     """What the board's preference labels were made without; mostly it has none."""
     if not any(view.labels for view in desk.spec().views):
         return ()
-    from heldout.judging.services.maintaining import count_waiting  # noqa: PLC0415 - mostly not needed
+    from heldout.judging.services.maintaining import count_waiting
 
     return count_waiting(desk, entries)
 
 
 def _day(text: str) -> date:
+    from heldout.board.log.manifest import parse_day
+
     try:
         return parse_day(text)
     except ValueError:
@@ -395,6 +398,10 @@ def finalists(*, ids: tuple[str, ...], why: str | None, yes: bool, place: Place)
     Example:
       heldout board finalists 20261120-lighthouse-monot5 20261121-coast-colbert
     """
+    from heldout.board.organiser.decide import check_text
+    from heldout.board.organiser.finals import name_finalists
+    from heldout.board.organiser.rebuild import catch_up
+
     with place.desk() as desk:
         if why is not None:
             check_text(desk, why, *ids, anyway=yes)
@@ -423,6 +430,10 @@ def final(*, why: str | None, yes: bool, place: Place) -> None:
     Example:
       heldout board final --vault ../kb-vault
     """
+    from heldout.board.organiser.decide import check_text
+    from heldout.board.organiser.finals import find_final_view, open_final
+    from heldout.board.organiser.rebuild import catch_up
+
     with place.desk() as desk:
         known = desk.history().final
         if why is not None:
@@ -442,6 +453,13 @@ def final(*, why: str | None, yes: bool, place: Place) -> None:
 
 
 def _report_final(desk: Desk, step: FinalStep, rebuilt: Rebuilt, *, as_json: bool) -> None:
+    from heldout.board.organiser.words import (
+        final_document,
+        final_facts,
+        rebuilt_document,
+        rebuilt_facts,
+    )
+
     known = step.final
     if as_json:
         print_json({**final_document(known), "event": step.event, **rebuilt_document(rebuilt)})

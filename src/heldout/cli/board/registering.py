@@ -1,30 +1,20 @@
 """Registration of teams: `register` for a participant, `board teams` and `board revoke`."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from heldout.board.log.history import read_history
-from heldout.board.log.registration import LONGEST_NAME, Agreement, Team
-from heldout.board.organiser.rebuild import catch_up
-from heldout.board.organiser.registration import revoke as revoke_team
-from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
-from heldout.board.participant.checks import rules_to_seal_by
-from heldout.board.participant.send import main_commit
-from heldout.board.participant.team import (
-    OwnTeam,
-    current_agreement,
-    deliver_registration,
-    push_registration,
-    team_standing,
-)
-from heldout.board.participant.team import register as register_team
-from heldout.board.policy.registered import revoked_before
 from heldout.cli.context import Place, at_board, in_clone, not_pushed, print_next
 from heldout.cli.options import why_option
 from heldout.cli.printing import answers, fail, print_facts, print_json
 from heldout.errors import InputError, StoreError, plural, printable
+
+if TYPE_CHECKING:
+    from heldout.board.log.registration import Agreement, Team
+    from heldout.board.participant.team import OwnTeam
 
 
 @click.command()
@@ -59,6 +49,11 @@ def register(
     Example:
       heldout register --team "Lighthouse Retrieval Group" --contact ada@example.org
     """
+    from heldout.board.log.history import read_history
+    from heldout.board.participant.checks import rules_to_seal_by
+    from heldout.board.participant.team import current_agreement, team_standing
+    from heldout.board.participant.team import register as register_team
+
     repository = place.board()
     log = repository.newest_log()
     spec, history = rules_to_seal_by(repository), read_history(log)
@@ -90,6 +85,8 @@ def teams(*, place: Place) -> None:
     Example:
       heldout board teams --vault ../kb-vault
     """
+    from heldout.board.policy.registered import revoked_before
+
     with place.desk() as desk:
         history = desk.history()
         current = history.agreements[-1] if history.agreements else None
@@ -121,6 +118,10 @@ def revoke(*, team: str, why: str, place: Place) -> None:
     Example:
       heldout board revoke team-0123456789abcdef --why "the key was lost"
     """
+    from heldout.board.organiser.rebuild import catch_up
+    from heldout.board.organiser.registration import revoke as revoke_team
+    from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
+
     with place.desk() as desk:
         event = revoke_team(desk, team, why=why)
         rebuilt = catch_up(desk, news=event is not None)
@@ -151,6 +152,9 @@ def _consent(agreement: Agreement, *, agreed: bool, as_json: bool) -> None:
 
 
 def _send(place: Place, own: OwnTeam, folder: Path | None) -> str:
+    from heldout.board.participant.send import main_commit
+    from heldout.board.participant.team import deliver_registration, push_registration
+
     if folder is not None:
         deliver_registration(own, folder)
         return f"{own.handle}.json to {folder}"
@@ -180,6 +184,8 @@ def _print_registered(own: OwnTeam, sent: str) -> None:
 
 
 def _team_facts(team: Team, current: Agreement | None) -> list[tuple[str, str]]:
+    from heldout.board.log.registration import LONGEST_NAME
+
     who = team.registrant
     named = [] if who is None else [who.team, who.institution, who.contact]
     shown = printable(", ".join(part for part in named if part))[: 3 * LONGEST_NAME]

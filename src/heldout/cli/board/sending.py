@@ -1,43 +1,32 @@
 """A participant's commands that seal and send, inside a clone of a board."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from heldout.board.log.events import Entry
-from heldout.board.log.final import Final
-from heldout.board.log.history import History, LastProposal, last_proposal, read_history
-from heldout.board.log.submission import Submission
-from heldout.board.participant.checks import Check, check_tree_rules, quota_of, rules_to_seal_by
-from heldout.board.participant.checks import check as check_draft
-from heldout.board.participant.draft import (
-    draft_folder,
-    drafts,
-    read_metadata,
-    read_sealed,
-    require_draft,
-)
-from heldout.board.participant.receipts import keep_receipt
-from heldout.board.participant.send import Packed, deliver, mark_sent, receipt_of, update
-from heldout.board.participant.send import pack as pack_draft
-from heldout.board.participant.send import submit as submit_draft
-from heldout.board.policy.amending import check_update
-from heldout.board.rules.changes import difference_facts
-from heldout.board.rules.days import one_shot_deadline
-from heldout.board.rules.spec_file import parse_spec
-from heldout.board.scores.telling import describe_released
-from heldout.board.store.git import Git
-from heldout.board.store.repository import Repository
+from heldout.board.log.history import History
 from heldout.cli.board.drafting import check_json, print_check, print_seen
 from heldout.cli.context import Place, in_clone, not_pushed
 from heldout.cli.printing import answers, fail, messages, print_facts, print_json, reports_errors
-from heldout.envelope.bundle import short_recipient
 from heldout.errors import InputError, Problem, StoreError, plural
 from heldout.ids import SubmissionId, parse_submission_id
+
+if TYPE_CHECKING:
+    from heldout.board.log.final import Final
+    from heldout.board.log.history import LastProposal
+    from heldout.board.log.submission import Submission
+    from heldout.board.participant.checks import Check
+    from heldout.board.participant.send import Packed
+    from heldout.board.store.git import Git
+    from heldout.board.store.repository import Repository
+
 
 _send_to = click.option(
     "--to",
@@ -134,6 +123,10 @@ def withdraw(*, place: Place, submission: str, folder: Path | None) -> None:
 
 
 def _update(place: Place, submission: str, folder: Path | None, *, withdrawn: bool) -> None:
+    from heldout.board.participant.draft import read_metadata, require_draft
+    from heldout.board.participant.send import update
+    from heldout.board.policy.amending import check_update
+
     repository = place.board()
     name = parse_submission_id(submission)
     require_draft(repository, name)
@@ -168,6 +161,9 @@ def _update(place: Place, submission: str, folder: Path | None, *, withdrawn: bo
 
 
 def _check_and_pack(repository: Repository, submission: str, place: Place) -> tuple[Check, Packed]:
+    from heldout.board.participant.checks import check as check_draft
+    from heldout.board.participant.send import pack as pack_draft
+
     found = check_draft(repository, parse_submission_id(submission), now=place.now)
     if not found.ok or found.manifest is None:
         if place.as_json:
@@ -195,6 +191,9 @@ class _Sent:
 
 
 def _send(place: Place, submission: SubmissionId, packed: Packed, folder: Path | None) -> _Sent:
+    from heldout.board.participant.receipts import keep_receipt
+    from heldout.board.participant.send import deliver, mark_sent
+
     repository = place.board()
     log = repository.newest_log()  # before anything is sent: it may be none of the organisers'
     repository.pin(log)
@@ -209,6 +208,9 @@ def _send(place: Place, submission: SubmissionId, packed: Packed, folder: Path |
 
 
 def _send_branch(place: Place, submission: SubmissionId, packed: Packed) -> _Sent:
+    from heldout.board.participant.draft import read_metadata
+    from heldout.board.participant.send import submit as submit_draft
+
     repository = place.board()
     git = repository.git
     before = _branches(git)
@@ -230,6 +232,9 @@ def _branches(git: Git) -> Mapping[str, str]:
 
 
 def _print_packed(repository: Repository, submission: SubmissionId, packed: Packed) -> None:
+    from heldout.board.participant.checks import rules_to_seal_by
+    from heldout.envelope.bundle import short_recipient
+
     spec = rules_to_seal_by(repository)
     keys = ", ".join(short_recipient(spec.envelope, key) for key in spec.recipients)
     who = plural(len(spec.recipients), "organiser")
@@ -297,6 +302,11 @@ def status(*, place: Place, submission: str | None) -> None:
     Example:
       heldout status 20261120-lighthouse-monot5
     """
+    from heldout.board.log.history import read_history
+    from heldout.board.participant.checks import check_tree_rules
+    from heldout.board.participant.receipts import keep_receipt
+    from heldout.board.rules.changes import difference_facts
+
     repository = place.board()
     entries = repository.newest_log()
     log = _Log(entries=entries, history=read_history(entries))
@@ -328,6 +338,8 @@ def status(*, place: Place, submission: str | None) -> None:
 
 def _require_known(repository: Repository, history: History, name: SubmissionId) -> None:
     """End with 1 where neither this clone nor the log knows the id."""
+    from heldout.board.participant.draft import draft_folder, drafts
+
     if draft_folder(repository, name).is_folder() or name in repository.own_ids():
         return
     here = sorted({*drafts(repository), *repository.own_ids()})
@@ -346,6 +358,12 @@ def _describe(
     repository: Repository, log: _Log, name: SubmissionId, *, now: datetime
 ) -> Mapping[str, Any]:
     """A submission as JSON."""
+    from heldout.board.log.history import last_proposal
+    from heldout.board.participant.checks import quota_of
+    from heldout.board.participant.draft import read_sealed
+    from heldout.board.participant.send import receipt_of
+    from heldout.board.rules.spec_file import parse_spec
+
     known = log.history.submissions.get(name)
     quota = quota_of(repository, log.history, name, now=now)
     may = None if log.history.closed else quota
@@ -405,6 +423,8 @@ def _say_final(known: Final | None, name: str) -> list[tuple[str, str]]:
 
 def _withheld_until(history: History, known: Submission, *, today: date) -> date | None:
     """The last day of a one-shot board, as long as no score of it is told."""
+    from heldout.board.rules.days import one_shot_deadline
+
     deadline = one_shot_deadline(history)
     waits = known.status == "published" and deadline is not None and today <= deadline
     return deadline if waits else None
@@ -412,6 +432,10 @@ def _withheld_until(history: History, known: Submission, *, today: date) -> date
 
 def _say_update(repository: Repository, log: _Log, known: Submission) -> str:
     """That what was sent last from here is not in force, and why if the log says it."""
+    from heldout.board.log.history import last_proposal
+    from heldout.board.participant.draft import read_sealed
+    from heldout.board.participant.send import receipt_of
+
     note = read_sealed(repository, known.id)
     if note is None or not known.files or note.sent in ("", receipt_of(known.files)):
         return ""
@@ -441,6 +465,9 @@ def _say_proposal(asked: Mapping[str, str]) -> str:
 
 
 def _say_why(repository: Repository, log: _Log, name: SubmissionId, *, withdrawn: bool) -> str:
+    from heldout.board.participant.draft import read_metadata
+    from heldout.board.policy.amending import check_update
+
     try:
         check_update(log.entries, name, read_metadata(repository, name), withdrawn=withdrawn)
     except InputError as error:
@@ -451,6 +478,8 @@ def _say_why(repository: Repository, log: _Log, name: SubmissionId, *, withdrawn
 
 def _next(repository: Repository, known: Submission) -> str:
     """What the team has to do; "" for nothing."""
+    from heldout.board.participant.draft import read_sealed
+
     if known.status != "asked":
         return ""
     if read_sealed(repository, known.id) is None:
@@ -488,6 +517,9 @@ def _print_status(
 
 def _describe_released(submission: Submission, history: History) -> dict[str, str]:
     """View -> what was told of it: the score, its spread, and what it is a mean over."""
+    from heldout.board.rules.spec_file import parse_spec
+    from heldout.board.scores.telling import describe_released
+
     spec = parse_spec(history.rules[-1][1].encode())
     return {
         name: describe_released(submission, name, spec) + _say_queries(submission.counts.get(name))

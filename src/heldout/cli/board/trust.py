@@ -1,58 +1,31 @@
 """Commands by which others can check the organisers: audit, archive, keys, stamps."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from heldout.board.audit.archive import Archived, write_archive
-from heldout.board.audit.archive_audit import audit_archive
-from heldout.board.audit.audit import Audit, audit_board
-from heldout.board.audit.closing import close_board
-from heldout.board.audit.timestamps import (
-    Stamp,
-    ask_authority,
-    keep_response,
-    make_request,
-    read_roots,
-)
-from heldout.board.log.events import (
-    SIGNER_KINDS,
-    Entry,
-    format_time,
-    parse_log,
-    signers_after,
-)
-from heldout.board.log.history import check_continues
-from heldout.board.organiser.rebuild import catch_up
-from heldout.board.organiser.rekey import (
-    KeyChange,
-    Rekeyed,
-    ensure_key,
-    is_begun,
-    own_signer_key,
-)
-from heldout.board.organiser.rekey import rekey as change_keys
-from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
-from heldout.board.participant.checks import LogCopies, read_copies
-from heldout.board.participant.receipts import (
-    Receipt,
-    ReceiptCheck,
-    check_receipt,
-    list_changes,
-    read_receipt,
-)
-from heldout.board.scores.session import Desk
-from heldout.board.store.repository import TIMESTAMPS, Repository
 from heldout.cli.context import Place, at_board, confirm, print_next, with_vault
 from heldout.cli.options import REASON, why_option
 from heldout.cli.printing import answers, print_facts, print_json
-from heldout.envelope.bundle import short_recipient
 from heldout.errors import HeldoutError, StoreError, plural, quote
-from heldout.files.durable import write_whole
+
+if TYPE_CHECKING:
+    from heldout.board.audit.archive import Archived
+    from heldout.board.audit.audit import Audit
+    from heldout.board.audit.timestamps import Stamp
+    from heldout.board.log.events import Entry
+    from heldout.board.organiser.rekey import Rekeyed
+    from heldout.board.participant.checks import LogCopies
+    from heldout.board.participant.receipts import Receipt, ReceiptCheck
+    from heldout.board.scores.session import Desk
+    from heldout.board.store.repository import Repository
+
 
 _file = click.Path(path_type=Path, exists=True, dir_okay=False)
 _root = click.option(
@@ -94,6 +67,10 @@ def audit(
       heldout audit --receipt .heldout/receipts/20261120-lighthouse-monot5.json
       heldout audit kb-archive.zip
     """
+    from heldout.board.audit.archive_audit import audit_archive
+    from heldout.board.audit.audit import audit_board
+    from heldout.board.audit.timestamps import read_roots
+
     checked: ReceiptCheck | None = None
     if archived is not None:
         if receipt is not None or earlier is not None or root is not None:
@@ -139,6 +116,11 @@ def archive(
     Example:
       heldout archive kb-archive.zip --vault ../kb-vault --yes
     """
+    from heldout.board.audit.archive import write_archive
+    from heldout.board.audit.closing import close_board
+    from heldout.board.organiser.rebuild import catch_up
+    from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
+
     if agreed and why is None:
         raise click.UsageError("--agreed is your word for a team's: say how you know, with --why")
     if why is not None and not agreed:
@@ -223,6 +205,10 @@ def rekey(
       heldout board rekey --why "a laptop was stolen" --vault ../kb-vault --yes
       heldout board rekey --keep-key --sign --why "events are signed" --vault ../kb-vault --yes
     """
+    from heldout.board.organiser.rekey import KeyChange, is_begun
+    from heldout.board.organiser.rekey import rekey as change_keys
+    from heldout.board.organiser.words import rebuilt_facts
+
     joining = _read_signers(add_signers)
     _give_key(place, keep_key=keep_key)
     with place.desk() as desk:
@@ -265,6 +251,8 @@ def signer(*, name: str | None, place: Place) -> None:
     Example:
       heldout board signer --name Ada --vault ../kb-vault
     """
+    from heldout.board.organiser.rekey import own_signer_key
+
     repository = place.board()
     if place.vault is None:
         raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
@@ -310,6 +298,11 @@ def timestamp(
       heldout board timestamp --request log.tsq
       heldout board timestamp --response log.tsr --timestamp-root tsa.pem
     """
+    from heldout.board.audit.timestamps import keep_response, make_request, read_roots
+    from heldout.board.log.events import format_time
+    from heldout.board.store.repository import TIMESTAMPS
+    from heldout.files.durable import write_whole
+
     if sum(given is not None for given in (authority, request, response)) != 1:
         raise click.UsageError("give one of --authority, --request and --response")
     repository = place.board()
@@ -336,12 +329,16 @@ def timestamp(
 
 
 def _read_response(authority: str | None, response: Path | None, last: Entry) -> bytes:
+    from heldout.board.audit.timestamps import ask_authority, make_request
+
     if response is not None:
         return response.read_bytes()
     return ask_authority(str(authority), make_request(last))
 
 
 def _stamp_json(stamp: Stamp | None, last: Entry, request: Path | None) -> dict[str, Any]:
+    from heldout.board.log.events import format_time
+
     if stamp is None:
         return {"event": last.event.seq, "request": str(request)}
     return {"event": stamp.event, "at": format_time(stamp.at), "file": stamp.file}
@@ -349,6 +346,8 @@ def _stamp_json(stamp: Stamp | None, last: Entry, request: Path | None) -> dict[
 
 def _read_signers(given: tuple[str, ...]) -> dict[str, str]:
     """Name -> public key, of what `heldout board signer` prints."""
+    from heldout.board.log.events import SIGNER_KINDS, signers_after
+
     found: dict[str, str] = {}
     for text in given:
         name, _, key = text.rpartition("=")
@@ -378,6 +377,11 @@ def _hold_against(
     repository: Repository, found: Audit, receipt: Path | None, earlier: Path | None
 ) -> tuple[Audit, ReceiptCheck | None]:
     """What a receipt or an older log adds to an audit."""
+    from heldout.board.log.events import parse_log
+    from heldout.board.log.history import check_continues
+    from heldout.board.participant.checks import read_copies
+    from heldout.board.participant.receipts import check_receipt, list_changes, read_receipt
+
     faults, notes, checked = [*found.faults], [*found.notes], [*found.checked]
     result = None
     try:
@@ -421,6 +425,8 @@ def _say_behind(copies: LogCopies, receipt: Receipt) -> Iterator[str]:
 
 
 def _audit_facts(found: Audit, receipt: ReceiptCheck | None) -> Facts:
+    from heldout.board.log.events import format_time
+
     facts = [("fault", fault) for fault in found.faults]
     if not found.faults:
         told = f"{plural(found.events, 'event')}: {', '.join(found.checked)}"
@@ -438,6 +444,8 @@ def _audit_facts(found: Audit, receipt: ReceiptCheck | None) -> Facts:
 
 
 def _audit_json(found: Audit, receipt: ReceiptCheck | None) -> dict[str, Any]:
+    from heldout.board.log.events import format_time
+
     told: dict[str, Any] = {
         "ok": not found.faults,
         "events": found.events,
@@ -484,6 +492,8 @@ def _archive_json(file: Path, made: Archived, *, closed: bool) -> dict[str, Any]
 
 def _give_key(place: Place, *, keep_key: bool) -> None:
     """A vault that has lost its key gets one first: without any, no session can be opened."""
+    from heldout.board.organiser.rekey import ensure_key
+
     if place.vault is None or keep_key:
         return
     ensure_key(place.board(), place.vault.absolute(), now=place.clock())
@@ -500,6 +510,8 @@ def _consequences(*, destroy_old: bool) -> str:
 
 
 def _rekey_facts(desk: Desk, done: Rekeyed) -> Facts:
+    from heldout.envelope.bundle import short_recipient
+
     form = desk.spec().envelope
     facts = [("went on", "with the change of keys that an earlier call began")] * done.went_on
     again = "this change was made before; another reason (--why) makes another one"
@@ -522,6 +534,8 @@ def _rekey_facts(desk: Desk, done: Rekeyed) -> Facts:
 
 
 def _rekey_json(done: Rekeyed) -> dict[str, Any]:
+    from heldout.board.organiser.words import rebuilt_document
+
     return {
         "event": done.event,
         "went_on": done.went_on,
