@@ -8,7 +8,6 @@ from typing import get_args
 
 import click
 
-from heldout.analyses.dated import tell_view
 from heldout.cli.analyses.board_source import BoardSource, board_options, load_board
 from heldout.cli.files import order_option
 from heldout.cli.options import jobs_option, one_argument
@@ -200,6 +199,8 @@ def _read_board(source: Source, board: BoardSource, measure: str | None) -> Scor
         raise click.UsageError(
             "--board has scores and measure already: leave --runs, --qrels, --scores and -m away"
         )
+    from heldout.analyses.dated import tell_view  # noqa: PLC0415 - most calls name no board
+
     known = load_board(board)
     view = known.view(board.view)
     if measure not in (None, view.measure):
