@@ -17,6 +17,7 @@ from heldout.analyses import drift as report
 from heldout.analyses.drift import Drift, find_drift, median_slopes
 from heldout.analyses.entries import BoardScores
 from heldout.analyses.views.views import pair_views
+from heldout.answers.answer import to_document
 from heldout.board.old_boards.legacy import parse_table
 from heldout.board.scores.analyses_source import scores_of_old_table
 from heldout.errors import InputError
@@ -172,7 +173,7 @@ def test_too_few_entries_or_one_day_alone_are_undefined(days: list[int]) -> None
     assert result.verdict == "undefined"
     assert result.difference is None
     assert "needs" in result.why
-    assert report.value(result)["per_year"]["difference"] is None
+    assert result.difference is None
 
 
 def test_an_entry_whose_dev_score_is_0_has_no_ratio_and_is_left_out() -> None:
@@ -189,7 +190,7 @@ def test_an_entry_whose_dev_score_is_0_has_no_ratio_and_is_left_out() -> None:
 
 
 def test_the_same_seed_gives_the_same_result() -> None:
-    assert report.value(found(made(4))) == report.value(found(made(4)))
+    assert to_document(found(made(4))) == to_document(found(made(4)))
 
 
 def test_queries_of_both_views_are_drawn_for_both() -> None:

@@ -18,6 +18,7 @@ from drawings import root_of, tips
 from heldout.analyses import progress as report
 from heldout.analyses.entries import BoardScores
 from heldout.analyses.progress import Progress, trace_progress
+from heldout.answers.answer import to_document
 from heldout.board.old_boards.legacy import parse_table
 from heldout.board.scores.analyses_source import scores_of_old_table
 from heldout.errors import InputError
@@ -76,10 +77,10 @@ def test_what_comes_later_changes_nothing_of_what_was_said_when_it_came(seed: in
 def test_the_order_of_queries_means_nothing(seed: int) -> None:
     rows = rows_of(seed)
     order = rng(seed).permutation(60)
-    other = report.value(trace(made({one: row[order] for one, row in rows.items()})))
-    ours = report.value(trace(made(rows)))
+    other = to_document(trace(made({one: row[order] for one, row in rows.items()})))
+    ours = to_document(trace(made(rows)))
     for one, same in zip(ours["line"], other["line"], strict=True):
-        assert one["id"] == same["id"]
+        assert one["entry"]["id"] == same["entry"]["id"]
         assert one["p_then"] == (same["p_then"] and pytest.approx(same["p_then"], rel=1e-9))
     for one, same in zip(ours["comparisons"], other["comparisons"], strict=True):
         assert one["p"] == (same["p"] and pytest.approx(same["p"], rel=1e-9))
@@ -104,7 +105,7 @@ def test_the_declared_test_decides() -> None:
         step = result.line[1]
         one = next(c for c in result.comparisons if c.b == step.entry.id and c.a == step.displaced)
         assert step.p == one.p[name]  # type: ignore[index]
-        assert report.value(result)["decide"] == name
+        assert result.decide == name
 
 
 def test_the_family_is_each_step_against_the_first_the_displaced_and_the_top_three() -> None:
@@ -194,7 +195,7 @@ def test_means_alone_have_a_line_and_no_tests() -> None:
     assert all(step.p is None for step in result.line)
     (table,) = report.tables(result)
     assert "nothing is tested" in table.notes[-1]
-    assert not report.value(result)["tested"]
+    assert not result.comparisons
 
 
 def test_systems_that_are_all_alike_seldom_have_a_significant_step() -> None:

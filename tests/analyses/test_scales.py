@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from drawings import root_of
 from heldout.analyses import scales as report
 from heldout.analyses.scales import describe_scale
+from heldout.answers.answer import to_document
 from heldout.answers.table import to_latex, to_markdown
 
 # CMD scales command
@@ -98,7 +99,7 @@ def test_long_lists_are_not_written_down() -> None:
     assert len(scale.values) > 100_000
     assert scale.violations is None
     assert scale.listed == ()
-    json.dumps(report.value(scale))
+    json.dumps(to_document(scale))
 
 
 def test_without_a_relevant_document_there_is_one_value() -> None:

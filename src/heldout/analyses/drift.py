@@ -13,7 +13,7 @@ it; its interval resamples queries, since entries share them.
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -456,50 +456,8 @@ def spec(result: Drift, plot: Plot) -> plots.Plot:
     return progress_chart([*gaps, level], until=until, head=head)
 
 
-def value(result: Drift) -> dict[str, Any]:
-    """The whole result for JSON."""
-    return {
-        "board": result.board,
-        "official": result.official,
-        "dev": result.dev,
-        "measure": result.measure,
-        "entries": len(result.points),
-        "ratio": result.ratio,
-        "gap": result.gap,
-        "scatter": result.scatter,
-        "scatter_left": result.scatter_left,
-        "per_year": {
-            "difference": _trend_value(result.difference),
-            "remainder": _trend_value(result.remainder),
-            "ratio": _trend_value(result.ratio_trend),
-        },
-        "verdict": result.verdict,
-        "why": result.why,
-        "level": result.level,
-        "trials": result.trials,
-        "points": [
-            {
-                "id": point.entry.id,
-                "date": point.entry.day.isoformat(),
-                "official": point.official,
-                "dev": point.dev,
-                "difference": point.difference,
-                "ratio": point.ratio,
-            }
-            for point in result.points
-        ],
-        "digests": list(result.digests),
-    }
-
-
 def _trend(trend: Trend | None) -> tuple[Cell, Cell, Cell]:
     return (None, None, None) if trend is None else (trend.per_year, trend.low, trend.high)
-
-
-def _trend_value(trend: Trend | None) -> dict[str, float | None] | None:
-    if trend is None:
-        return None
-    return {"slope": trend.per_year, "low": trend.low, "high": trend.high}
 
 
 def _say_intervals(result: Drift) -> str:

@@ -16,8 +16,8 @@ significant on one facet and not on another is no evidence of that.
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any, Self
+from dataclasses import dataclass, replace
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -459,29 +459,6 @@ def tables(result: Facets, *, measure: str = "") -> tuple[Table, ...]:
     return (*found, _interactions(result)) if result.interactions else found
 
 
-def value(result: Facets) -> dict[str, Any]:
-    """The whole result for JSON."""
-    return {
-        "systems": list(result.systems),
-        "facets": [_facet(facet) for facet in (result.overall, *result.facets)],
-        "left_out": dict(result.left_out),
-        "unlabelled": result.unlabelled,
-        "reference": result.reference,
-        "reference_chosen": result.chosen,
-        "differences": [asdict(one) for one in result.differences],
-        "family": result.family,
-        "family_overall": result.family_overall,
-        "correction": "bonferroni",
-        "interactions": [asdict(one) for one in result.interactions],
-        "interaction_family": len(result.interactions),
-        "draws": result.draws,
-        "least": result.least,
-        "level": result.level,
-        "better": result.better,
-        "digest": result.digest,
-    }
-
-
 def title(result: Facets) -> str:
     """What the picture shows."""
     return f"{_drawn(result)} against {result.reference} on each facet of the queries"
@@ -524,10 +501,6 @@ def _drawn(result: Facets) -> str:
 
 def _name(facet: str) -> str:
     return facet or _ALL
-
-
-def _facet(facet: Facet) -> dict[str, Any]:
-    return asdict(facet) | {"name": _name(facet.name)}
 
 
 def _standings(result: Facets, measure: str) -> Table:

@@ -14,8 +14,8 @@ is the pair with the smallest mean difference, which needs the least reweighting
 import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
@@ -545,11 +545,6 @@ def tables(result: Power, *, measure: str = "") -> tuple[Table, ...]:
     """
     plans = _plan_table(result, measure or "score")
     return (plans, _simulation_table(result)) if result.simulated else (plans,)
-
-
-def value(result: Power) -> dict[str, Any]:
-    """The whole result for JSON."""
-    return asdict(result)
 
 
 def title(result: Power) -> str:

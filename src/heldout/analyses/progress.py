@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -390,65 +390,6 @@ def spec(result: Progress, *, find: str = "") -> Plot:
     if starred:
         plot.key("★", "significant when it came")
     return plot
-
-
-def value(result: Progress) -> dict[str, Any]:
-    """The whole result for JSON."""
-    return {
-        "board": result.board,
-        "view": result.view,
-        "measure": result.measure,
-        "entries": sum(not entry.baseline for entry in result.entries),
-        "baselines": sum(entry.baseline for entry in result.entries),
-        "queries": result.queries,
-        "tested": bool(result.comparisons),
-        "decide": result.decide,
-        "alternative": "two-sided",
-        "correction": "holm",
-        "level": result.level,
-        "bar": result.bar,
-        "line": [
-            {
-                "id": step.entry.id,
-                "date": step.entry.day.isoformat(),
-                "description": step.entry.description,
-                "score": step.score,
-                "displaced": step.displaced,
-                "gain": step.gain,
-                "p": step.p,
-                "p_then": step.p_then,
-                "family_then": step.family_then,
-                "why": step.why,
-            }
-            for step in result.line
-        ],
-        "top": list(result.top),
-        "family": len(result.comparisons),
-        "comparisons": [
-            {
-                "a": one.a,
-                "b": one.b,
-                "kinds": list(one.kinds),
-                "difference": one.difference,
-                "low": one.low,
-                "high": one.high,
-                "p": {name.replace("-", "_"): one.p[name] for name in TESTS},
-                "p_corrected": one.p_corrected,
-                "why": one.why,
-            }
-            for one in result.comparisons
-        ],
-        "points": [
-            {
-                "id": entry.id,
-                "date": entry.day.isoformat(),
-                "score": result.scores[entry.id],
-                "baseline": entry.baseline,
-            }
-            for entry in result.entries
-        ],
-        "digest": result.digest,
-    }
 
 
 def _is_significant(p: float | None) -> bool:

@@ -11,10 +11,10 @@ the second; where neither system is better, that is a verdict of its own; the re
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import reduce
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -477,30 +477,6 @@ def tables(result: Reliability, *, measure: str = "") -> tuple[Table, ...]:
         if published
         else (_reliability_shares(result),)
     )
-
-
-def value(result: Reliability) -> dict[str, Any]:
-    """For JSON."""
-    return {
-        "systems": result.systems,
-        "queries": result.queries,
-        "splits": result.splits,
-        "pairs": result.pairs,
-        **(
-            {}
-            if result.splits >= FEWEST_SPLITS
-            else {"why_no_ends": f"fewer than {FEWEST_SPLITS} splits"}
-        ),
-        "tests": {name: asdict(found) for name, found in result.columns.items()},
-        "equal_means": result.equal_means,
-        "equal_medians": result.equal_medians,
-        "correlation": result.correlation,
-        **({} if result.correlation is not None else {"why": "no two systems' scores vary"}),
-        "alpha": result.alpha,
-        "equal": result.equal,
-        "options": asdict(result.options) | {"signed_rank": "approximate"},
-        "digest": result.digest,
-    }
 
 
 def title(result: Reliability) -> str:

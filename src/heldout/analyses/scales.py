@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -252,26 +252,6 @@ def tables(scale: Scale) -> tuple[Table, ...]:
     if 0 < len(scale.listed) <= _LISTS:
         found.append(_list_table(scale))
     return tuple(found)
-
-
-def value(scale: Scale) -> dict[str, Any]:
-    """The whole result for JSON."""
-    return {
-        "measure": str(scale.universe.measure),
-        "length": scale.universe.length,
-        "supply": {str(grade): count for grade, count in scale.universe.supply.items()},
-        "values": list(scale.values),
-        "fractions": None if scale.fractions is None else [str(one) for one in scale.fractions],
-        "gaps": list(scale.gaps),
-        "equally_spaced": scale.equally_spaced,
-        "violations": None
-        if scale.violations is None
-        else [
-            {"low": one.low, "high": one.high, "gap": one.gap, "missing": list(one.missing)}
-            for one in scale.violations
-        ],
-        "lists": [{"list": list(grades), "value": found} for grades, found in scale.listed],
-    }
 
 
 def title(scale: Scale) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -486,54 +486,6 @@ def tables(result: Teams) -> tuple[Table, ...]:
     """The groups and, where runs are known, those that are nearly the same across teams."""
     groups = _group_table(result)
     return (groups,) if result.variants is None else (groups, _variant_table(result))
-
-
-def value(result: Teams) -> dict[str, Any]:
-    """The whole result for JSON."""
-    variants = result.variants
-    return {
-        "board": result.board,
-        "public": result.public,
-        "reserve": result.reserve,
-        "measure": result.measure,
-        "by": result.by,
-        "window_days": result.window,
-        "nameless": result.nameless,
-        "level": result.level,
-        "trials": result.trials,
-        "groups": [
-            {
-                "name": group.name,
-                "entries": list(group.entries),
-                "submissions": group.submissions,
-                "busiest_window": group.busiest,
-                "best_public_rank": group.best_public,
-                "best_reserve_rank": group.best_reserve,
-                "slope": None if group.slope is None else _slope_value(group.slope),
-                "why": group.why,
-            }
-            for group in result.groups
-        ],
-        "variants": None
-        if variants is None
-        else [
-            {"entries": list(v.entries), "teams": list(v.teams), "least_rbo": v.least_rbo}
-            for v in variants
-        ],
-        "digests": list(result.digests),
-    }
-
-
-def _slope_value(slope: Slope) -> dict[str, float | None]:
-    return {
-        "per_submission": slope.per_submission,
-        "low": slope.low,
-        "high": slope.high,
-        "low_all": slope.low_all,
-        "high_all": slope.high_all,
-        "ols_low": slope.ols_low,
-        "ols_high": slope.ols_high,
-    }
 
 
 def _group_table(result: Teams) -> Table:
