@@ -92,7 +92,7 @@ def parse_submission_id(text: str, *, path: str = "submission id") -> Submission
     Raises:
         InputError: code `submission-id`.
 
-    Source: fostering-coopetition, section 3.1 (1); the alphabet is that of the real boards.
+    Source: Lin et al. 2022, §3.1 (1); the alphabet is that of the real boards.
     """
     if _SUBMISSION_ID.fullmatch(text) and ".." not in text and _day(text) is not None:
         return SubmissionId(text)

@@ -1,4 +1,4 @@
-"""ESL and RR on real runs: they can order two runs differently (significant-improvements-2021)."""
+"""ESL and RR on real runs: they can order two runs differently (Lin et al. 2021)."""
 
 import gzip
 from collections.abc import Callable

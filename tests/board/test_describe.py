@@ -119,7 +119,7 @@ def test_median_length_is_not_the_mean() -> None:
 
 @pytest.mark.real
 def test_passage_dev_row_of_table_1(data: Callable[[str], Path]) -> None:
-    """fostering-coopetition, Table 1: 6,980 queries, 5.92 tokens, 7,437 judgments, 1.07, 1.07."""
+    """Lin et al. 2022, Table 1: 6,980 queries, 5.92 tokens, 7,437 judgments, 1.07, 1.07."""
     given = queries(data("qrels/queries.msmarco-passage.dev-subset.tsv.gz").read_bytes())
     labels = qrels(data("qrels/qrels.msmarco-passage.dev-subset.txt.gz").read_bytes())
     row = list_columns(describe_sets({"dev": (given, labels)}))[1]
@@ -128,7 +128,7 @@ def test_passage_dev_row_of_table_1(data: Callable[[str], Path]) -> None:
 
 @pytest.mark.real
 def test_document_dev_row_of_table_1(data: Callable[[str], Path]) -> None:
-    """fostering-coopetition, Table 1: 5,193 queries, 5.89 tokens, 5,193 judgments, 1.0, 1.0.
+    """Lin et al. 2022, Table 1: 5,193 queries, 5.89 tokens, 5,193 judgments, 1.0, 1.0.
 
     Its queries are those passage dev queries that have a judged document.
     """

@@ -1,10 +1,8 @@
 """How an analysis answers: one answer, in whichever form was asked for."""
 
 import json
-from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -12,6 +10,8 @@ from click.testing import CliRunner, Result
 
 from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table
+from heldout.charts.axes import share_axis
+from heldout.charts.plot import Plot, Row
 from heldout.cli.printing import Output, output_options, print_answer, reports_errors, waiting
 
 TABLE = Table(
@@ -23,15 +23,10 @@ TABLE = Table(
 VALUE = {"systems": ["bm25", "dense"], "p": [None, 0.0002]}
 
 
-def draw() -> Mapping[str, Any]:
-    return {
-        "width": 20,
-        "height": 10,
-        "autosize": "none",
-        "data": {"values": [{"x": 1}]},
-        "mark": {"type": "point", "color": "#000001"},
-        "encoding": {"x": {"field": "x", "type": "quantitative", "axis": None}},
-    }
+def draw() -> Plot:
+    plot = Plot(x=share_axis(), rows=[Row(name="dense")])
+    plot.dots([(0.5, 0, "dense")], "disc")
+    return plot
 
 
 def answer(*, drawn: bool = True) -> Answer:

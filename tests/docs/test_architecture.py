@@ -1,43 +1,36 @@
-"""docs/architecture.md names rooms and functions that exist, and every room has a row."""
+"""The drawing of the house: made from the import contract and the imports."""
 
-import re
-from importlib import import_module
+import importlib.util
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-import heldout
-
-PAGE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text("utf-8")
-NAMES = sorted(set(re.findall(r"`(heldout(?:\.\w+)+)`", PAGE)))
-FILES = sorted(set(re.findall(r"`((?:\w+/)+\w+\.py)`", PAGE)))
-PACKAGE = Path(heldout.__file__).parent
+ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_names_functions() -> None:
-    assert len(NAMES) > 20
-    assert len(FILES) > 5
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("tool", ROOT / "tools" / "architecture.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_function_named_exists(name: str) -> None:
-    module, _, attribute = name.rpartition(".")
-    try:
-        import_module(name)
-    except ModuleNotFoundError:
-        assert hasattr(import_module(module), attribute), name
+def test_the_drawing_is_that_of_the_contract_and_the_code(tool: ModuleType) -> None:
+    drawn = (ROOT / "docs" / "images" / "architecture.svg").read_text("utf-8")
+
+    assert drawn == tool.draw(), "run python tools/architecture.py"
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_every_file_named_exists(file: str) -> None:
-    assert (PACKAGE / file).is_file() or (PACKAGE.parents[1] / file).is_file()
-
-
-def test_every_room_has_a_row() -> None:
-    table = PAGE.split("## ")[0]
-    rooms = {
+def test_every_room_of_the_code_is_in_the_contract(tool: ModuleType) -> None:
+    rooms = {room for layer in tool.read_layers() for room in layer}
+    code = {
         path.stem
-        for path in PACKAGE.iterdir()
-        if path.stem.isidentifier() and not path.stem.startswith("_")
-    } - {"py"}
-    assert {room for room in rooms if f"`{room}`" not in table} == set()
+        for path in (ROOT / "src" / "heldout").iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").is_file()
+    }
+
+    assert code - rooms == {"__init__", "__main__"}

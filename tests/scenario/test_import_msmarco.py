@@ -236,7 +236,7 @@ def records(old: Old) -> tuple[Row, ...]:
 
 @pytest.mark.real
 def test_the_boards_in_april_2022_as_in_section_4(boards: Boards) -> None:
-    """fostering-coopetition, section 4: sizes, and how many came by pull request."""
+    """Lin et al. 2022, §4: sizes, and how many came by pull request."""
     doc, passage = (boards[name].standings.rows for name in ("doc", "passage"))
     assert len(until(doc, "2022-04-19")) == 116
     assert len(until(passage, "2022-04-19")) == 161
@@ -246,7 +246,7 @@ def test_the_boards_in_april_2022_as_in_section_4(boards: Boards) -> None:
 
 @pytest.mark.real
 def test_the_first_rows_are_those_of_figure_1(boards: Boards) -> None:
-    """fostering-coopetition, figure 1, a picture of the document board; ties to the earlier."""
+    """Lin et al. 2022, figure 1, a picture of the document board; ties to the earlier."""
     rows = until(boards["doc"].standings.rows, "2022-01-31")[:15]
     assert tuple(row.scores["eval"] for row in rows) == FIGURE_1
     assert [f"{row.received:%Y%m%d}" for row in rows][1:] == [
@@ -257,7 +257,7 @@ def test_the_first_rows_are_those_of_figure_1(boards: Boards) -> None:
 
 @pytest.mark.real
 def test_there_were_thirteen_records_by_the_end_of_april_2021(boards: Boards) -> None:
-    """significant-improvements, section 3: R1 to R13, above the baselines; table 1's differences.
+    """Lin et al. 2021, §3: R1 to R13, above the baselines; table 1's differences.
 
     Those were computed without the artefact of the official script, so they are larger.
     """
@@ -277,7 +277,7 @@ def test_there_were_thirteen_records_by_the_end_of_april_2021(boards: Boards) ->
 
 @pytest.mark.real
 def test_bert_made_the_large_jump_of_january_2019(boards: Boards) -> None:
-    """msmarco-benchmarking, section 1 and figure 1, left."""
+    """Craswell et al. 2021, §1 and figure 1, left."""
     line = records(boards["passage"])
     steps = [(Decimal(b.scores["eval"]) - Decimal(a.scores["eval"]), b) for a, b in pairwise(line)]
     size, row = max(steps, key=lambda step: step[0])
@@ -293,7 +293,7 @@ def test_bert_made_the_large_jump_of_january_2019(boards: Boards) -> None:
 def test_eval_is_below_dev_with_a_few_exceptions(
     boards: Boards, name: str, both: int, below: int, ratio: float
 ) -> None:
-    """fostering-coopetition, figure 3."""
+    """Lin et al. 2022, figure 3."""
     scores = [
         (float(row.scores["eval"]), float(row.scores["dev"]))
         for row in boards[name].standings.rows

@@ -1,7 +1,7 @@
 """A whole journey in MS MARCO's form: the participant has openssl, tar, bzip2, git, no heldout.
 
 The commands are those of the packing script of the old boards, with the options that it left to
-OpenSSL's defaults left out here too (fostering-coopetition, section 3.1).
+OpenSSL's defaults left out here too (Lin et al. 2022, §3.1).
 """
 
 import json

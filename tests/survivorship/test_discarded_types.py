@@ -26,7 +26,7 @@ TABLE_3 = {
     "person": (6_425, 2_487, 38.7),
     "location": (5_828, 1_642, 28.2),
 }
-"""Survivorship-bias, table 3: queries, discarded ones, percent."""
+"""Gupta and MacAvaney 2022, table 3: queries, discarded ones, percent."""
 
 counts = st.dictionaries(
     st.sampled_from("abcde"),

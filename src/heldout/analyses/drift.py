@@ -5,7 +5,7 @@ But a constant factor between the two looks like drift while scores rise: querie
 mean that score nothing would give one, and so would a harder set. Ratio and difference are both
 told, with the trend of what is left of the difference once the ratio is taken out.
 
-Sources: fostering-coopetition, section 4 and Figure 3. A trend is the median of the slopes between
+Sources: Lin et al. 2022, §4 and Figure 3. A trend is the median of the slopes between
 all pairs of entries of different days (Theil 1950, Sen 1968), so that a few odd entries do not make
 it; its interval resamples queries, since entries share them.
 """
@@ -432,7 +432,7 @@ def title(result: Drift, plot: Plot) -> str:
 
 
 def spec(result: Drift, plot: Plot) -> plots.Plot:
-    """The picture of one of the two panels of fostering-coopetition, Figure 3.
+    """The picture of one of the two panels of Lin et al. 2022, Figure 3.
 
     Args:
         result: with at least one point.

@@ -5,8 +5,8 @@ the first entry above the best of them. Each entry on the line is compared with 
 the one it displaced, and the three best of today with each other. Whether a step was significant
 when it came is asked of what had come by then, and of nothing later.
 
-Sources: significant-improvements, section 3 and Table 1; msmarco-benchmarking, Figure 1;
-fostering-coopetition, Figure 2.
+Sources: Lin et al. 2021, §3 and Table 1; Craswell et al. 2021, Figure 1;
+Lin et al. 2022, Figure 2.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

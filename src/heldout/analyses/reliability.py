@@ -1,7 +1,7 @@
 """Do two halves of the queries lead to the same conclusions? How often, for each test.
 
 The queries are split in two at random, many times; every two systems are compared in both halves
-(msmarco-benchmarking, section 4.3 and table 4). By which statistic one system is better, the mean
+(Craswell et al. 2021, §4.3 and table 4). By which statistic one system is better, the mean
 or the median, and by which test significantly so, makes a column of that table.
 
 The paper leaves open what equal medians mean, which tie and continuity corrections the tests have
@@ -418,7 +418,7 @@ PUBLISHED: Mapping[str, float] = {
     "rank_sum_median": 0.812,
     "signed_rank_median": 0.807,
 }
-"""Share of agreement on the MS MARCO document board by RR (msmarco-benchmarking, table 4a)."""
+"""Share of agreement on the MS MARCO document board by RR (Craswell et al. 2021, table 4a)."""
 
 _EQUAL = {
     "own": "Where neither system is better, that is a verdict that matches only itself.",

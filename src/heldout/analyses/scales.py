@@ -4,7 +4,7 @@ A difference structure on result lists asks that, where a difference cd fits bet
 list lies as far above a, and some list as far below b (solvability). A finite set of values does
 that exactly where its values are equally spaced. Held against the whole range, every gap between
 two values must be attainable above the lowest value and below the highest one; where a gap is not,
-it is told with the values that are missing. Sources: msmarco-benchmarking, section 4.1 and Table 3;
+it is told with the values that are missing. Sources: Craswell et al. 2021, §4.1 and Table 3;
 Ferrante, Ferro and Fuhr 2021.
 
 The paper's authors hold that users' perception, and not the set of lists, should be equally

@@ -1,7 +1,7 @@
 """Would the ranking look the same on other queries? How often each system gets each rank.
 
 Every trial draws queries with replacement and ranks all systems by their mean
-(msmarco-benchmarking, section 3.1, tables 1 and 2, figure 3). This describes the ranking and is no
+(Craswell et al. 2021, §3.1, tables 1 and 2, figure 3). This describes the ranking and is no
 confidence statement: percentiles of these ranks hold far less often than they say where systems
 are close. For ranks that may be believed see `validity.ranges`.
 """
@@ -390,7 +390,7 @@ def spec(stability: Stability, ranges: RankRanges, *, measure: str = "") -> Plot
         ranges: of the same table of scores.
         measure: what was measured, for the title of the axis.
 
-    Source: msmarco-benchmarking, figure 3.
+    Source: Craswell et al. 2021, figure 3.
     """
     systems = stability.systems
     plot = Plot(

@@ -1,7 +1,7 @@
 """A part of a collection's queries, written out: queries, judgments, training pairs, scores.
 
 What a facet cuts out of a training set can be trained on, and what it cuts out of a test set can
-be asked every question of `heldout analyse` again. Source: msmarco-benchmarking, section 5, on
+be asked every question of `heldout analyse` again. Source: Craswell et al. 2021, §5, on
 Med-MARCO, the medical queries of MS MARCO.
 """
 

@@ -5,8 +5,8 @@ rank of its best entry on the public view and on the reserve that nobody ever se
 the slope of (reserve - public) over its own submissions. Who learns from released scores and not
 from the task climbs on the public view alone: the slope is below 0.
 
-Sources: msmarco-benchmarking, section 3.3;
-fostering-coopetition, section 2.2.
+Sources: Craswell et al. 2021, §3.3;
+Lin et al. 2022, §2.2.
 """
 
 import unicodedata

@@ -9,7 +9,7 @@
 There is no MAC. A changed file is refused only where the change breaks the padding, the tarball
 or the bound digests; docs/envelope.md says what this form cannot promise.
 
-Source: fostering-coopetition, section 3.1 (4) and the packing scripts of the two boards.
+Source: Lin et al. 2022, §3.1 (4) and the packing scripts of the two boards.
 """
 
 import base64

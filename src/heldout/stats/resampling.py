@@ -5,7 +5,7 @@ order they finish, changes nothing. The same seed gives the same bytes on one co
 cluster.
 
 A trial draws queries with replacement. How often each was drawn, times the scores, gives the sums
-of all systems at once: a product of two matrices and no loop (msmarco-benchmarking, section 3.1).
+of all systems at once: a product of two matrices and no loop (Craswell et al. 2021, §3.1).
 Sums are exact (`stats.exact`), so a tie is a tie on every machine.
 
 Assumptions: queries are drawn independently from those that the measure is meant for. Percentile
@@ -169,7 +169,7 @@ def bootstrap_ranks(
         ties: what equal means get.
         executor: where to compute; `None` for here.
 
-    Source: msmarco-benchmarking, section 3.1.
+    Source: Craswell et al. 2021, §3.1.
     """
     size = values.shape[1] if size is None else size
     whole = whole_numbers(values, summed=size)

@@ -1,7 +1,7 @@
 """How alike two sets of labels order runs: Kendall's tau among all, and among those that matter.
 
 One tau over all runs hides what happens at the top: in the study it is .65 over 16 runs and .16
-over the best ten (shallow-pooling, table 3).
+over the best ten (Arabzadeh et al. 2021, table 3).
 
 No interval is given: a bootstrap of queries orders runs by fewer different queries, which lowers
 every tau. Of 45 runs on 50 queries its 95% held the true one in no sample, and no other interval

@@ -96,8 +96,7 @@ TESTS: Mapping[str, Test] = MappingProxyType(
             assumes="independent queries",
             ties="queries that both answer, or neither, are dropped",
             undefined="no query is answered by one system alone",
-            source="significant-improvements-2021, section 4; McNemar 1947; "
-            "Clopper and Pearson 1934",
+            source="Lin et al. 2021, §4; McNemar 1947; Clopper and Pearson 1934",
             options={
                 "above": number(
                     default=0.0,

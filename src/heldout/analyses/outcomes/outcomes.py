@@ -1,7 +1,7 @@
 """How two runs differ: what they find, how high they rank it, and whether one is the better.
 
 For every pair each query is found by neither run, by one alone or by both; no mean mixes these
-outcomes (significant-improvements-2021, sections 4 and 5). Counts, tests, correction and verdicts
+outcomes (Lin et al. 2021, §§4 and 5). Counts, tests, correction and verdicts
 of all pairs; see `outcome_tests`, `verdicts`, `run_order`.
 """
 

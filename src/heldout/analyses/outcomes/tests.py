@@ -5,7 +5,7 @@ document stands among the first k. Case (2) is tested by the exact binomial; in 
 lengths and reciprocal ranks are compared by signed ranks and by t. For groups of seeds see
 `group_outcomes`.
 
-Source: significant-improvements-2021, sections 4 and 5, table 2.
+Source: Lin et al. 2021, §§4 and 5, table 2.
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,7 +3,7 @@
 Strict: a run finds more queries that the other does not, and ranks better where both find. By
 search length it also needs evidence that its mean is not longer by a margin: the signed ranks of
 most queries know nothing of a rare loss. Do no harm: it does one of them, and the other is not
-worse by a margin (significant-improvements-2021, section 5).
+worse by a margin (Lin et al. 2021, §5).
 
 Two families of hypotheses are corrected. The p-values of the tests: pairs × outcomes under the one
 test that was declared for case (3). The verdicts: pairs, since a strict verdict needs both of its
@@ -26,7 +26,7 @@ from heldout.stats.results import bonferroni, holm
 #
 # "Better" by a verdict is neither complete nor transitive: most pairs have no verdict, and three
 # runs may beat each other in a circle. The line respects every verdict outside of circles, and
-# goes by the mean score where no verdict decides (significant-improvements-2021, section 5, asks
+# goes by the mean score where no verdict decides (Lin et al. 2021, §5, asks
 # for a linear order; how ties and circles are dealt with is ours).
 
 

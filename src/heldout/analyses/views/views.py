@@ -1,7 +1,7 @@
 """Does a ranking hold on other views: other measures, queries, or labels?
 
 Every view is bootstrapped as `validity.stability` does it, over the systems that all views share;
-beside it stands how alike the views rank them (msmarco-benchmarking, section 3.2, figure 4).
+beside it stands how alike the views rank them (Craswell et al. 2021, §3.2, figure 4).
 """
 
 from collections.abc import Mapping, Sequence
@@ -90,7 +90,7 @@ def compare_rankings(means: ScoreTable, *, top: int = 10) -> Transfer:
             that ties are ties.
         top: how many of the best systems of a view the tau of the top is taken over, >= 2.
 
-    Source: msmarco-benchmarking, section 3.2, for the views; the coefficients are a choice of ours.
+    Source: Craswell et al. 2021, §3.2, for the views; the coefficients are a choice of ours.
     """
     values = np.round(means.values, DIGITS)
     pairs = tuple(
@@ -351,7 +351,7 @@ def bootstrap_views(
     Raises:
         InputError: codes `too-few-views`, `unknown-system`, `too-few-systems`, `too-few-queries`.
 
-    Source: msmarco-benchmarking, section 3.2.
+    Source: Craswell et al. 2021, §3.2.
     """
     if len(views) < _LEAST:
         raise InputError(

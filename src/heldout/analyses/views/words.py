@@ -93,7 +93,7 @@ def view_spec(result: Views) -> Plot:
     Args:
         result: with scores by query on at least one view.
 
-    Source: msmarco-benchmarking, figure 4.
+    Source: Craswell et al. 2021, figure 4.
     """
     views = [*result.stability]
     last = max(

@@ -1,6 +1,6 @@
 """The metadata file of a submission: what a team says of its run.
 
-The fields of the MS MARCO boards (fostering-coopetition, sections 3.1 and 3.3), with the
+The fields of the MS MARCO boards (Lin et al. 2022, §§3.1 and 3.3), with the
 institution named by itself, the training data disclosed, and what binds the file to its runs.
 """
 

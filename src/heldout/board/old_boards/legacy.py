@@ -1,6 +1,6 @@
 """The tables of the MS MARCO leaderboards: read as published, every repair reported.
 
-Each of the two boards was one CSV file in a git repository (fostering-coopetition, section 3).
+Each of the two boards was one CSV file in a git repository (Lin et al. 2022, §3).
 Nobody checked what was typed into it, so ids, scores and types are missing or misspelt. Every cell
 is kept as it stands; what is made of it is said beside it.
 """

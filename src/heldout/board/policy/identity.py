@@ -1,7 +1,7 @@
 """Who is who: the evidence that two teams are one, or that an id gives an embargoed team away.
 
 Every function says what is the case, never who is guilty: groups of one organisation are teams
-of their own, and a person may be in several (fostering-coopetition, section 3.3). What is found
+of their own, and a person may be in several (Lin et al. 2022, §3.3). What is found
 is for the organisers. A participant sees what public entries alone give: even "it resembles the
 name of an entry under embargo" would let anybody try names until one answers.
 

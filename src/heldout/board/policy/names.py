@@ -199,7 +199,7 @@ def is_generic(name: str) -> bool:
     Args:
         name: of a team or an institution.
 
-    Source: fostering-coopetition, section 3.3, Participant Identity; the words are ours.
+    Source: Lin et al. 2022, §3.3, Participant Identity; the words are ours.
     """
     return not without_fillers(name)
 

@@ -134,7 +134,7 @@ def find_alike_runs(desk: Desk, board: BoardScores) -> tuple[AlikeRuns, ...]:
         desk: of the organiser.
         board: what `read_board_scores` gave.
 
-    Source: msmarco-benchmarking, section 3.3.
+    Source: Craswell et al. 2021, §3.3.
     """
     query_set = board.view().queries
     submissions = desk.history().submissions

@@ -1,6 +1,6 @@
 """What an organiser should know of query sets before a board opens on them.
 
-The columns are those of Tables 1 and 2 of fostering-coopetition; lengths are counted in tokens
+The columns are those of Tables 1 and 2 of Lin et al. 2022; lengths are counted in tokens
 between white space, as there.
 
 What two query sets share: ids, texts, and texts that are nearly the same.

@@ -193,7 +193,7 @@ def _say_progress(records: Sequence[TableRow], column: ViewColumn, *, bar: bool)
 def _gap(
     every: Sequence[Entry], official: ViewColumn, dev: ViewColumn, today: date
 ) -> list[Figure]:
-    """Official less dev score over time (fostering-coopetition, figure 3, right)."""
+    """Official less dev score over time (Lin et al. 2022, figure 3, right)."""
     gaps = [
         Entry(label=p.label, day=p.day, score=p.score - p.other)
         for p in every

@@ -3,7 +3,7 @@
 Three things stand beside the rows. Ranges of ranks come from the event that measured them: what was
 not compared may stand above or below anybody, so it widens the ranges of all others by one rank.
 Small data: whether an entry states few enough training pairs to be listed in a view, so that
-systems that learn from many do not crowd out the others (fostering-coopetition, section 5).
+systems that learn from many do not crowd out the others (Lin et al. 2022, §5).
 Comparable entries: counts between two entries that differ in one query give that query's label
 away, so two that are nearly the same are never compared with each other, and each is compared with
 all others.
@@ -406,7 +406,7 @@ def best_so_far(rows: Iterable[Row], primary: str, *, bar: bool = True) -> tuple
         bar: whether the baselines are in the way: they come first whatever their dates, so the
             line begins with the first entry above the best of them.
 
-    Source: significant-improvements, section 3.
+    Source: Lin et al. 2021, §3.
     """
     rows = sorted(rows, key=lambda row: (row.received, row.id))
     best = max((Decimal(r.scores[primary]) for r in rows if r.baseline and bar), default=None)
@@ -420,7 +420,7 @@ def best_so_far(rows: Iterable[Row], primary: str, *, bar: bool = True) -> tuple
 
 
 def _trophies(shown: Iterable[Submission], primary: str, *, bar: bool) -> frozenset[str]:
-    """Entries strictly above every earlier one (fostering-coopetition, section 3)."""
+    """Entries strictly above every earlier one (Lin et al. 2022, §3)."""
     best: Decimal | None = None
     winners = set()
     for submission in sorted(shown, key=lambda s: (s.received, s.id)):

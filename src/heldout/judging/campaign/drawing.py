@@ -1,7 +1,7 @@
 """Draws tasks: which pairs come together, in which order, on which side; and tests for them.
 
 Order and sides are drawn anew for each copy of a task, so that they explain nothing
-(shallow-pooling, section 3.1), and stored, so that what they did can be measured.
+(Arabzadeh et al. 2021, §3.1), and stored, so that what they did can be measured.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Pools: per query, the passages that may be its best answer.
 
-The first documents of the runs and the known answer, each text once (shallow-pooling, section 4.1;
+The first documents of the runs and the known answer, each text once (Arabzadeh et al. 2021, §4.1;
 once per text: a judge who is shown the same words twice can only guess).
 """
 
@@ -131,7 +131,7 @@ def build_pools(
 
 
 def sizes(pools: Iterable[Pool]) -> PoolSizes:
-    """Sizes of pools (shallow-pooling, figures 3 and 4)."""
+    """Sizes of pools (Arabzadeh et al. 2021, figures 3 and 4)."""
     found = [len(pool.candidates) for pool in pools]
     return PoolSizes(
         queries=len(found),

@@ -122,7 +122,7 @@ def _bad(error: Exception, line: bytes, path: str, number: int, kind: type) -> P
     )
 
 
-# Tasks: what one worker does at a sitting; ten pairs and three tests (shallow-pooling, 3.1).
+# Tasks: what one worker does at a sitting; ten pairs and three tests (Arabzadeh et al. 2021, §3.1).
 
 Why = Literal["pool", "challenge"]
 """Why a pair is judged: it lies in a pool; a new run's top challenges the best known answer."""
@@ -223,7 +223,7 @@ def amount_owed(*, reward: Money, answered: int, items: int) -> Money:
         answered: how many items have an answer, with or without a preference.
         items: how many there are, at least 1.
 
-    Source: shallow-pooling, section 3.3, leaves the formula open.
+    Source: Arabzadeh et al. 2021, §3.3, leaves the formula open.
     """
     return -(-reward * answered // items)
 

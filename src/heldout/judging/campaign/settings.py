@@ -1,7 +1,7 @@
 """How a campaign of preference judging is run: `campaign.toml`, as a value.
 
 Money is in hundredths of the currency. Defaults are the study's, where it says
-(shallow-pooling, section 3.1).
+(Arabzadeh et al. 2021, §3.1).
 """
 
 import json
@@ -217,7 +217,7 @@ def _problem(code: str, path: str, found: str, line: int | None = None) -> Probl
     return Problem(code=code, path=path, line=line, found=found, expected="TOML in UTF-8")
 
 
-# What judging costs (shallow-pooling, sections 3.1 and 4.1).
+# What judging costs (Arabzadeh et al. 2021, §§3.1 and 4.1).
 
 _MINUTES = 60
 

@@ -2,7 +2,7 @@
 
 Only queries where the two runs show different passages, and the pair was judged, say anything.
 n counts queries, never votes: several votes on one query are one observation, and a test on votes
-takes luck for significance (shallow-pooling, section 4.2, table 4; the study judged once).
+takes luck for significance (Arabzadeh et al. 2021, §4.2, table 4; the study judged once).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """Preference labels: per query the best passages of its pool, as judged.
 
 Each query's tournament gives its labels; a query that nobody judged keeps its known answer, or
-gets none where it had none (shallow-pooling, section 5.1).
+gets none where it had none (Arabzadeh et al. 2021, §5.1).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from heldout.judging.campaign.pools import Pool
 #
 # Where several have won most, the others are dropped and wins are counted anew among those alone;
 # where nobody can be dropped any more all of them are best: they beat each other in a circle
-# (shallow-pooling, section 5.1). A pair with as many votes on each side, or none, is won by
+# (Arabzadeh et al. 2021, §5.1). A pair with as many votes on each side, or none, is won by
 # neither.
 
 
@@ -186,7 +186,7 @@ def label_pool(
 
 
 def count_pairings(labels: Mapping[str, Sequence[str]], votes: Votes) -> Pairings:
-    """How often labels won the pairs they were in (shallow-pooling, section 5.1).
+    """How often labels won the pairs they were in (Arabzadeh et al. 2021, §5.1).
 
     The study's 91.8% and 46.6% leave open how a pair of two labels counts: both ways are given.
 

@@ -1,4 +1,4 @@
-"""Maintenance: labels that grow as new runs come (shallow-pooling, section 6).
+"""Maintenance: labels that grow as new runs come (Arabzadeh et al. 2021, §6).
 
 A new run's first document that nobody has judged challenges the best known answer of its query. It
 takes its place once it leads by so many votes: one vote would wrongly exchange answers a third of

@@ -1,7 +1,7 @@
 """Every run scored again: its score on the labels there were, and on the preference labels.
 
 Where the order of the best changes while the order of all stays much the same, labels may no longer
-tell improvements (shallow-pooling, section 5.2). Intervals draw queries; where judgments are given,
+tell improvements (Arabzadeh et al. 2021, §5.2). Intervals draw queries; where judgments are given,
 a second one draws them anew too. The scores of a run already differ from query to query for the
 noise of their labels, so an interval over queries holds it once. The second counts it twice, and is
 too wide rather than too narrow: see docs/judging.md for how often each holds.
@@ -546,7 +546,7 @@ def _find_noise(scores: _Scores) -> Noise | None:
 # Leave one run out: is a run good on preference labels only because its own passages were judged?
 #
 # The passages that a run alone brought to the pools are taken out, with the pairs they were in,
-# and everything is done again (shallow-pooling, section 5.2, for run L).
+# and everything is done again (Arabzadeh et al. 2021, §5.2, for run L).
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Where one run and the labels agree: category A, its first document is the known answer, or B.
 
 Each query gives one pair: in A the known answer against the second document, in B against the
-first (shallow-pooling, section 3.1, tables 1 and 2).
+first (Arabzadeh et al. 2021, §3.1, tables 1 and 2).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -68,7 +68,7 @@ def split_queries(
 #
 # In category A the run shows the known answer first, and that is compared with its second
 # document; in B it shows another one, which is compared with the known answer. Labels that are the
-# best answers would win both (shallow-pooling, section 3.2, tables 1 and 2, figure 2).
+# best answers would win both (Arabzadeh et al. 2021, §3.2, tables 1 and 2, figure 2).
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +182,8 @@ def _count(
     return count_category(category, **tally, level=level)
 
 
-# One run against the labels, by category, as tables and JSON (shallow-pooling, tables 1 and 2).
+# One run against the labels, by category, as tables and JSON
+# (Arabzadeh et al. 2021, tables 1 and 2).
 
 Both = tuple[CategoryResult, CategoryResult]
 
@@ -296,7 +297,7 @@ def _rows(one: CategoryResult, total: int) -> tuple[tuple[Cell, ...], tuple[Cell
 
 # What people prefer where a run and the labels agree, and where not, as a picture.
 #
-# Shallow-pooling, figure 2.
+# Arabzadeh et al. 2021, figure 2.
 
 _WORDS = {
     "A": ("A: known answer first", "the next passage"),

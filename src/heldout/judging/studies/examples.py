@@ -1,6 +1,6 @@
 """Judged pairs with their texts, drawn before anybody knows what was preferred.
 
-Shallow-pooling, figure 1.
+Arabzadeh et al. 2021, figure 1.
 """
 
 from collections.abc import Sequence

@@ -20,7 +20,7 @@ from heldout.stats.bradley_terry import CrowdAnswers, fit_crowd
 
 STUDY_ACCURACY = 1228 / 1868
 """How often a worker preferred the known answer to the second document of a run that agreed with
-it (shallow-pooling, table 2, category A)."""
+it (Arabzadeh et al. 2021, table 2, category A)."""
 
 _TWO = 2
 

@@ -153,7 +153,7 @@ def _agreement(found: Judges) -> Table:
     )
 
 
-# How large pools are, as a table, pictures and JSON (shallow-pooling, figures 3 and 4).
+# How large pools are, as a table, pictures and JSON (Arabzadeh et al. 2021, figures 3 and 4).
 
 
 def table(found: Mapping[str, PoolSizes]) -> Table:

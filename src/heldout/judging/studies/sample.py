@@ -1,6 +1,6 @@
 """Runs on all queries and on the judged ones, as tables, a picture and JSON.
 
-Shallow-pooling, table 3 and figure 5.
+Arabzadeh et al. 2021, table 3 and figure 5.
 """
 
 from collections.abc import Collection, Mapping
@@ -19,7 +19,7 @@ from heldout.stats.regression import clustered_share
 from heldout.stats.tau_ranges import Both, TauRange, find_taus
 from heldout.trec.tops import Places
 
-# How often a run orders two passages as people do (shallow-pooling, section 4.1).
+# How often a run orders two passages as people do (Arabzadeh et al. 2021, §4.1).
 #
 # Of the judged pairs with both passages among a run's first ten documents, the share that the run
 # orders as most votes do. Run L of the study came to 63.07%, the most of all.
@@ -100,7 +100,7 @@ def order_agreement(
 # Do the judged queries rank runs as all queries do?
 #
 # Both scores are on the labels there were: the sample is compared with the whole, and not with
-# what people preferred (shallow-pooling, section 4.1, figure 5).
+# what people preferred (Arabzadeh et al. 2021, §4.1, figure 5).
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,7 +313,7 @@ def value(found: SampleScores) -> dict[str, Any]:
 
 # Scores with their intervals, in the order of the labels before, as a picture.
 #
-# Shallow-pooling, the lower plots of figure 6.
+# Arabzadeh et al. 2021, the lower plots of figure 6.
 
 Which = Literal["before", "after"]
 """On which labels."""

@@ -3,7 +3,7 @@
 Where a curve ends, a ranker's score is taken to grow by the same amount with each doubling of the
 training pairs. A line through its last three sizes says how much that is, and when it reaches a
 score worth having; it is not followed further than three doublings. Effectiveness over the number
-of pairs, with several trials for each: msmarco-benchmarking-2021, Figure 2. Intervals are those of
+of pairs, with several trials for each: Craswell et al. 2021, Figure 2. Intervals are those of
 trials: they know nothing of other queries than those the curve was measured on.
 """
 

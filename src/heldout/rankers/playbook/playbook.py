@@ -2,11 +2,11 @@
 
 A new collection has few labels or none, so a difference of means says little: what counts is
 which gains the labels rule out and which they cannot see. Two intervals are taken, since neither
-is right for every small sample, and a verdict needs both. Source: msmarco-benchmarking-2021,
-section 6, asks for such a playbook; the rules are ours.
+is right for every small sample, and a verdict needs both. Source: Craswell et al. 2021,
+§6, asks for such a playbook; the rules are ours.
 
 Labels that annotators chose from one system's top results leave out what that system missed
-(survivorship-bias-2022), and any comparison on them favours it. A run's own ranks of the labels
+(Gupta and MacAvaney 2022), and any comparison on them favours it. A run's own ranks of the labels
 are a hint of that: no relevant document stands where nobody looked.
 """
 

@@ -185,7 +185,7 @@ def spec(curves: Sequence[Curve]) -> Plot:
     Args:
         curves: at least one; the first is drawn.
 
-    Source: msmarco-benchmarking, figure 2.
+    Source: Craswell et al. 2021, figure 2.
     """
     curve = curves[0]
     ends = [end for point in curve.points for end in (point.low, point.high) if end is not None]
