@@ -83,7 +83,7 @@ def over_time() -> Plot:
     return progress_chart([*entries, level], until=date(2026, 12, 1), head="eval RR@10")
 
 
-CHARTS = {
+CHARTS: dict[str, Plot | Sheet] = {
     "scores": scores(),
     "forest": forest(),
     "matrix": matrix(),
@@ -96,7 +96,7 @@ WIDTHS = (300, 340, 440, 720, 940)
 
 @pytest.fixture(params=CHARTS)
 def chart(request: pytest.FixtureRequest) -> Plot | Sheet:
-    return CHARTS[request.param]
+    return CHARTS[str(request.param)]
 
 
 def texts(drawn: str) -> Iterator[tuple[float, float, float, str]]:

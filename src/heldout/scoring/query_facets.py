@@ -2,7 +2,7 @@
 
 A facet is a set of queries with a name. Labels of a classifier come as a file instead
 (`heldout.trec.groups.read_facets`). A list of words is how domain subsets of MS MARCO were cut
-(msmarco-benchmarking, section 5): a query belongs to the domain where it has a word of the list.
+(Craswell et al. 2021, §5): a query belongs to the domain where it has a word of the list.
 
 Lists of words or phrases, one in each line, as they are used to cut a domain out of queries.
 

@@ -21,8 +21,8 @@ score is then twice the share by which its result would be preferred to one of s
 where nobody could tell, 1 where everybody prefers it. Between differences that were compared it is
 interpolated; beyond the largest it is unknown, and an error. What is compared may be whole lists of
 two systems, or two documents: a document is then a list of its own. This takes perception as a
-function of the difference alone, wherever on the scale it lies. Source: msmarco-benchmarking,
-section 4.1, asks for measures that are equally spaced in perceived relevance; this way to get one
+function of the difference alone, wherever on the scale it lies. Source: Craswell et al. 2021,
+§4.1, asks for measures that are equally spaced in perceived relevance; this way to get one
 is ours. Barlow et al. 1972 (isotonic regression).
 """
 

@@ -2,8 +2,8 @@
 
 Runs of one submission that differ only by seed: their names, and whether all of them are there. The
 first run of a query set is called as the set is, the second `SET~2`, the third `SET~3`. Every set
-has as many as the others, so that each seed is a whole system. Source: fostering-coopetition,
-section 2.2, where runs that differ by seed alone use up submissions and climb on noise.
+has as many as the others, so that each seed is a whole system. Source: Lin et al. 2022,
+§2.2, where runs that differ by seed alone use up submissions and climb on noise.
 
 The files that views name: a list of queries, groups of queries, groups of documents. A path below
 `labels/` leads into the vault, any other into the board.

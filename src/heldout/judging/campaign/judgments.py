@@ -201,8 +201,8 @@ def counted(
     """The judgments that count, in order: votes on pairs that nobody knows, of honest judges.
 
     Of answers to one pair in one task the last counts. Left out are tests, answers without a
-    preference, tasks that were not finished, and what a failed test excludes. Arabzadeh et al. 2021,
-    §3.1, leaves open whether that is the task or the worker.
+    preference, tasks that were not finished, and what a failed test excludes: Arabzadeh et al.
+    2021, §3.1, leaves open whether that is the task or the worker.
 
     Args:
         judgments: all that were recorded.
