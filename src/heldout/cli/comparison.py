@@ -18,10 +18,8 @@ from heldout.analyses.outcomes.verdicts import Rules
 from heldout.analyses.outcomes.words import compared_facts, fit_facts, tables, value, verdict_facts
 from heldout.answers.answer import Answer
 from heldout.cli.analyses.answers import print_each
-from heldout.cli.analyses.facet_source import facet_options
 from heldout.cli.analyses.score_source import find_reading
-from heldout.cli.files import order_option
-from heldout.cli.options import add_options, level_option
+from heldout.cli.options import add_option, add_options, level_option
 from heldout.cli.printing import (
     Output,
     messages,
@@ -32,7 +30,7 @@ from heldout.cli.printing import (
 )
 from heldout.scoring.first_ranks import first_ranks
 from heldout.scoring.query_facets import FacetSource
-from heldout.scoring.run_files import describe_orders
+from heldout.scoring.run_files import RunOrder, describe_orders
 from heldout.scoring.scores import Scores
 from heldout.scoring.sources import ComparedScores, find_compared, score_compared
 from heldout.scoring.spec import parse_measure
@@ -74,8 +72,8 @@ _HIGHEST = 1000
     show_default=True,
     help="Lowest grade that is relevant.",
 )
-@order_option
-@facet_options
+@add_option("order", RunOrder, None)
+@add_options("facets", FacetSource)
 @add_options("rules", Rules)
 @click.option(
     "--intervals",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from heldout.cli.options import json_option
 from heldout.cli.printing import TERMINAL, answers, messages, print_facts, reports_errors
 from heldout.errors import StoreError, plural, printable
 
@@ -173,7 +174,6 @@ _vault = click.option(
     metavar="DIR",
     help="The board's vault [or HELDOUT_VAULT].",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 
 
 _accept_rules = click.option(

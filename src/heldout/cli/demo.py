@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 
 from heldout.board.standings.standings import Standings
-from heldout.cli.context import json_option, now_option
+from heldout.cli.context import now_option
+from heldout.cli.options import json_option
 from heldout.cli.printing import (
     answers,
     messages,

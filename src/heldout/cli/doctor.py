@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 import heldout
-from heldout.cli.context import json_option
+from heldout.cli.options import json_option
 from heldout.cli.printing import (
     Console,
     answers,

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import click
 
-from heldout.cli.analyses.facet_source import facet_options
 from heldout.cli.analyses.score_source import find_reading
-from heldout.cli.files import json_option, order_option
-from heldout.cli.options import jobs_option
+from heldout.cli.options import add_option, add_options, jobs_option, json_option
 from heldout.cli.printing import (
     Console,
     answers,
@@ -28,7 +26,7 @@ from heldout.ids import find_near
 from heldout.scoring.evaluate import Evaluation, KindScores, MeasureScores, score_kinds
 from heldout.scoring.many import collect_notes
 from heldout.scoring.query_facets import FacetSource, check_size, load_facet, load_only
-from heldout.scoring.run_files import ORDERS, describe_orders, scan_file
+from heldout.scoring.run_files import ORDERS, RunOrder, describe_orders, scan_file
 from heldout.scoring.score import Failed, Scored, other_spelling
 from heldout.scoring.sources import read_judgments
 from heldout.scoring.spec import Measure, parse_measure
@@ -55,8 +53,8 @@ _SHOWN = 3
     help="For example RR@10, nDCG@10 or AP(rel=2); can be given many times.",
 )
 @click.option("--per-query", is_flag=True, help="Also the scores of each query.")
-@order_option
-@facet_options
+@add_option("order", RunOrder, None)
+@add_options("facets", FacetSource)
 @jobs_option
 @click.option(
     "--no-cache", "use_cache", flag_value=False, default=True, help="Neither use nor store scores."
@@ -358,7 +356,7 @@ def _kind_json(scores: KindScores) -> dict[str, object]:
 @click.argument("run", metavar="RUN")
 @click.option("--queries", "queries_path", required=True, metavar="Q", help="The query set.")
 @click.option("--depth", type=click.IntRange(min=1), metavar="N", help="Most documents of a query.")
-@order_option
+@add_option("order", RunOrder, None)
 @json_option
 @click.pass_context
 @reports_errors

@@ -266,6 +266,9 @@ def _checked(option: Declared) -> Callable[[click.Context, click.Parameter, Any]
     return check
 
 
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+"""`--json`, where it is a command's only form of output beside text."""
+
 # What commands use that do not declare their options as parameters yet.
 
 level_option = add_option("level", Level, 0.95)

@@ -13,7 +13,7 @@ from heldout.board.rules.release import ReleaseRule
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.store.repository import find_board
 from heldout.cli.context import reports_disk
-from heldout.cli.files import json_option, order_option
+from heldout.cli.options import add_option, json_option
 from heldout.cli.printing import answers, number, print_facts, print_json, print_table, progress
 from heldout.errors import InputError, Problem, plural, printable
 from heldout.redteam.attacks import ATTACKS
@@ -31,6 +31,7 @@ from heldout.redteam.report import (
     play_worst_again,
 )
 from heldout.redteam.systems import Source, Systems, draw, find_systems, units_apart
+from heldout.scoring.run_files import RunOrder
 from heldout.trec.accelerators import find_accelerators
 from heldout.trec.ranking import Order
 
@@ -183,7 +184,7 @@ def _two_runs(
     help="A best baseline so many u below the systems; repeat it for more [0, 8, 16, and the "
     "board's own].",
 )
-@order_option
+@add_option("order", RunOrder, None)
 @json_option
 @click.option("--markdown", is_flag=True, help="The tables in Markdown.")
 @click.option(

@@ -10,7 +10,6 @@ from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.facets import ScoresByKind
 from heldout.answers.answer import Answer
 from heldout.cli.analyses.answers import print_each
-from heldout.cli.analyses.facet_source import facet_options
 from heldout.cli.analyses.facets import with_writing
 from heldout.cli.analyses.sources import SOURCES, UNCUT
 from heldout.cli.options import add_options, dask_option
@@ -60,7 +59,7 @@ def make_command(analysis: Analysis[Any, Any]) -> click.Command:
         run = with_writing(run)
     decorators = [
         source_of.options,
-        *(() if analysis.source in UNCUT else (facet_options,)),
+        *(() if analysis.source in UNCUT else (add_options("facets", FacetSource),)),
         add_options("options", analysis.options),
         *((seed_option,) if analysis.seeded else ()),
         *((dask_option,) if analysis.parallel else ()),

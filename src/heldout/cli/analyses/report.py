@@ -8,9 +8,7 @@ import click
 from heldout.analyses.analysis import Draws
 from heldout.analyses.report import Chapter, Heading, Kinds, render_report, write_chapters
 from heldout.cli.analyses.board_source import BoardSource, board_options, load_alike, load_board
-from heldout.cli.analyses.facet_source import facet_options
-from heldout.cli.context import json_option
-from heldout.cli.options import alike_option, dask_option, jobs_option
+from heldout.cli.options import add_options, alike_option, dask_option, jobs_option, json_option
 from heldout.cli.printing import answers, print_facts, print_json, reports_errors, seed_option
 from heldout.errors import StoreError, plural
 from heldout.files.durable import Folder
@@ -27,7 +25,7 @@ from heldout.scoring.query_facets import FacetSource, load_facet
     metavar="FOLDER",
     help="A new folder, outside of the board.",
 )
-@facet_options
+@add_options("facets", FacetSource)
 @alike_option
 @jobs_option
 @seed_option

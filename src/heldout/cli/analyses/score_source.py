@@ -9,12 +9,12 @@ from typing import get_args
 import click
 
 from heldout.cli.analyses.board_source import BoardSource, board_options, load_board
-from heldout.cli.files import order_option
-from heldout.cli.options import jobs_option, one_argument
+from heldout.cli.options import add_option, jobs_option, one_argument
 from heldout.cli.printing import TERMINAL, messages, print_notes
 from heldout.errors import InputError, Problem
 from heldout.scoring.cache import code_version, find_cache
 from heldout.scoring.many import Reading
+from heldout.scoring.run_files import RunOrder
 from heldout.scoring.scores import Scores
 from heldout.scoring.sources import (
     check_complete,
@@ -78,7 +78,7 @@ source_options = one_argument(
         metavar="MEASURE",
         help="Measure, such as RR@10 or nDCG@10.",
     ),
-    order_option,
+    add_option("order", RunOrder, None),
     click.option(
         "--scores",
         "table",

@@ -20,12 +20,12 @@ from heldout.cli.board.drafting import read_runs
 from heldout.cli.context import (
     Place,
     at_board,
-    json_option,
     now_option,
     print_next,
     reports_disk,
     with_vault,
 )
+from heldout.cli.options import json_option
 from heldout.cli.printing import (
     TERMINAL,
     answers,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +11,7 @@ import click
 from heldout.cli.context import Place, at_board, confirm, print_next, with_vault
 from heldout.cli.options import REASON, why_option
 from heldout.cli.printing import answers, print_facts, print_json
-from heldout.errors import HeldoutError, StoreError, plural, quote
+from heldout.errors import StoreError, plural, quote
 
 if TYPE_CHECKING:
     from heldout.board.audit.archive import Archived
@@ -21,10 +19,8 @@ if TYPE_CHECKING:
     from heldout.board.audit.timestamps import Stamp
     from heldout.board.log.events import Entry
     from heldout.board.organiser.rekey import Rekeyed
-    from heldout.board.participant.checks import LogCopies
-    from heldout.board.participant.receipts import Receipt, ReceiptCheck
+    from heldout.board.participant.receipts import ReceiptCheck
     from heldout.board.scores.session import Desk
-    from heldout.board.store.repository import Repository
 
 
 _file = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -69,6 +65,7 @@ def audit(
     """
     from heldout.board.audit.archive_audit import audit_archive
     from heldout.board.audit.audit import audit_board
+    from heldout.board.audit.copies import hold_against
     from heldout.board.audit.timestamps import read_roots
 
     checked: ReceiptCheck | None = None
@@ -82,7 +79,7 @@ def audit(
         roots = () if root is None else read_roots(root)
         found = audit_board(place.board(), place.vault, roots=roots)
         if receipt is not None or earlier is not None:
-            found, checked = _hold_against(place.board(), found, receipt, earlier)
+            found, checked = hold_against(place.board(), found, receipt, earlier)
     if place.as_json:
         print_json(_audit_json(found, checked))
     else:
@@ -371,57 +368,6 @@ def _public_log(place: Place) -> tuple[Entry, ...]:
     except StoreError:
         return ()
     return board.newest_log()
-
-
-def _hold_against(
-    repository: Repository, found: Audit, receipt: Path | None, earlier: Path | None
-) -> tuple[Audit, ReceiptCheck | None]:
-    """What a receipt or an older log adds to an audit."""
-    from heldout.board.log.events import parse_log
-    from heldout.board.log.history import check_continues
-    from heldout.board.participant.checks import read_copies
-    from heldout.board.participant.receipts import check_receipt, list_changes, read_receipt
-
-    faults, notes, checked = [*found.faults], [*found.notes], [*found.checked]
-    result = None
-    try:
-        copies = read_copies(repository)
-        older = [copies.here]
-        if earlier is not None:
-            older.append(parse_log(earlier.read_bytes(), path=earlier.name))
-            checked.append(f"{earlier.name}, which it continues")
-            faults += check_continues(older[-1], copies.newest)
-        faults += copies.find_faults()
-        notes += copies.say_behind()
-        for copy in older:
-            broken = [*check_continues(copy, copies.newest)]
-            notes += [] if broken else list_changes(copy, copies.newest)
-    except HeldoutError as error:
-        copies, faults = None, [*faults, str(error)]
-    if receipt is not None and copies is not None and copies.newest:
-        kept = read_receipt(receipt)
-        result = check_receipt(kept, copies.newest)
-        faults += result.faults
-        checked.append("the receipt")
-        notes += _say_behind(copies, kept)
-    told = replace(
-        found,
-        checked=tuple(checked),
-        faults=tuple(dict.fromkeys(faults)),
-        notes=tuple(dict.fromkeys(notes)),
-    )
-    return told, result
-
-
-def _say_behind(copies: LogCopies, receipt: Receipt) -> Iterator[str]:
-    """That this clone is behind: no fault of the organisers."""
-    if len(copies.newest) > len(copies.here):
-        yield (
-            f"the receipt was held against {copies.board}'s newer log of "
-            f"{plural(len(copies.newest), 'event')}; git pull {copies.board} brings it here"
-        )
-    elif receipt.seen.seq >= len(copies.newest):
-        yield "if origin did not answer, this clone may only be behind: git pull, then call again"
 
 
 def _audit_facts(found: Audit, receipt: ReceiptCheck | None) -> Facts:
