@@ -88,11 +88,28 @@ def test_what_is_large_is_sent_to_a_cluster_once(
     assert sent == [1]
 
 
-def test_an_error_on_a_cluster_comes_out_as_it_is(cluster: Any) -> None:
-    with open_executor(dask=cluster.scheduler_address) as executor:
-        assert executor is not None
-        with pytest.raises(ValueError, match="invalid literal"):
-            executor.submit(int, "seven").result()
+@pytest.fixture(params=["threads", "cluster"])
+def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
+    """Each kind: the tests below hold for all of them."""
+    on_cluster = request.param == "cluster"
+    dask = request.getfixturevalue("cluster").scheduler_address if on_cluster else None
+    with open_executor(jobs=2, dask=dask) as opened:
+        assert opened is not None
+        yield opened
+
+
+def test_results_come_in_the_order_of_the_tasks(executor: Executor) -> None:
+    waiting = [executor.submit(divmod, 7, number) for number in (1, 2, 3)]
+    assert [one.result() for one in waiting] == [(7, 0), (3, 1), (2, 1)]
+    assert list(executor.map(abs, [-3, 1, -2])) == [3, 1, 2]
+    assert executor.submit(int, "ff", base=16).result() == 255
+
+
+def test_an_error_comes_out_as_it_is_and_others_go_on(executor: Executor) -> None:
+    wrong, right = executor.submit(int, "seven"), executor.submit(int, "7")
+    with pytest.raises(ValueError, match="invalid literal"):
+        wrong.result()
+    assert right.result() == 7
 
 
 def test_no_scheduler_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
