@@ -1,7 +1,7 @@
 """Begin a campaign: pools of the tops of runs and of the known answers, and proposed tests."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -37,7 +37,7 @@ class PoolSource:
         str | None, Opt("Labels; the best document of a query is its known answer.", metavar="Q")
     ] = None
     queries: Annotated[str | None, Opt("Texts of the queries.", metavar="FILE")] = None
-    published: PublishedSource
+    published: PublishedSource = field(default_factory=PublishedSource)
     order: RunOrder = None
 
 
