@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sample_boards import HOSTILE
 
 from drawings import root_of, texts, tips
-from heldout.board.site.words import clean
+from heldout.answers.text import clean
 from heldout.charts.axes import day_axis, score_axis
 from heldout.charts.plot import Plot
 from heldout.charts.scores import Entry, progress_chart, scatter_chart

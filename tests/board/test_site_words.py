@@ -8,9 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sample_boards import HOSTILE, HOSTILE_LINKS
 
+from heldout.answers.text import clean
 from heldout.board.site.words import (
     Part,
-    clean,
     count,
     file_stem,
     join_names,

@@ -23,7 +23,7 @@ from heldout.analyses.views.views import views_of_board
 from heldout.answers.answer import Answer
 from heldout.answers.files import facts_markdown, plain_markdown, render_alone, table_csv
 from heldout.answers.table import to_markdown
-from heldout.board.site.words import clean
+from heldout.answers.text import clean
 from heldout.charts.svg import stand_alone
 from heldout.errors import InputError, Problem
 from heldout.scoring.scores import Scores

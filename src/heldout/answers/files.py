@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any
 
 from heldout.answers.table import Table, format_cells
-from heldout.board.site.words import clean
+from heldout.answers.text import clean
 from heldout.charts.svg import inline
 from heldout.files.csv import defuse
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import msgspec
 
+from heldout.answers.text import clean
 from heldout.board.log.measured import (
     Drift,
     FacetRanks,
@@ -29,7 +30,7 @@ from heldout.board.site.rows import (
     name_entry,
     say_range,
 )
-from heldout.board.site.words import Part, Phrase, clean, count, join_names, phrase
+from heldout.board.site.words import Part, Phrase, count, join_names, phrase
 from heldout.board.standings.standings import Standings, best_so_far, read_pairs
 from heldout.charts.axes import day_words
 

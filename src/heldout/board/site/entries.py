@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
+from heldout.answers.text import clean
 from heldout.board.log.events import format_time
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.site.columns import COLUMNS, Column, full_text
@@ -21,7 +22,7 @@ from heldout.board.site.rows import (
     public_rows,
 )
 from heldout.board.site.rules import BoardFacts
-from heldout.board.site.words import clean, count, safe_link
+from heldout.board.site.words import count, safe_link
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words
 

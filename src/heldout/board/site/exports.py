@@ -15,6 +15,7 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
+from heldout.answers.text import clean
 from heldout.board.log.events import format_time
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.site.columns import COLUMNS, ENTRY, RESULT, STATED
@@ -29,7 +30,7 @@ from heldout.board.site.rows import (
     released,
 )
 from heldout.board.site.rules import BoardFacts
-from heldout.board.site.words import clean, count, safe_link
+from heldout.board.site.words import count, safe_link
 from heldout.board.standings.standings import Row, Standings, best_so_far
 from heldout.files.csv import defuse
 

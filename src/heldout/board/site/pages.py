@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+from heldout.answers.text import clean
 from heldout.board.log.measured import Measured
 from heldout.board.rules.spec import BoardSpec, Example
 from heldout.board.site.columns import COLUMNS, Column, stated_columns
@@ -39,16 +40,7 @@ from heldout.board.site.sections import (
     make_further,
     make_listings,
 )
-from heldout.board.site.words import (
-    Part,
-    Phrase,
-    clean,
-    count,
-    join_names,
-    phrase,
-    plain,
-    safe_link,
-)
+from heldout.board.site.words import Part, Phrase, count, join_names, phrase, plain, safe_link
 from heldout.board.standings.standings import Row, Standings, read_pairs
 from heldout.charts.axes import day_words
 from heldout.charts.svg import cut

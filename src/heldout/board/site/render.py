@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Any
 from urllib.parse import quote
 
+from heldout.answers.text import clean
 from heldout.board.rules.spec import BoardSpec, Season
 from heldout.board.site.confidence import (
     RankingTrust,
@@ -31,7 +32,7 @@ from heldout.board.site.rows import (
 )
 from heldout.board.site.rules import BoardFacts
 from heldout.board.site.sections import listing_files, rules_of
-from heldout.board.site.words import clean, count, file_stem, tie
+from heldout.board.site.words import count, file_stem, tie
 from heldout.board.standings.seasons import (
     OverallRow,
     SeasonStandings,

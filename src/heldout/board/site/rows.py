@@ -9,12 +9,13 @@ from urllib.parse import quote
 
 import msgspec
 
+from heldout.answers.text import clean
 from heldout.board.log.manifest import LINKS, Efficiency, Identity
 from heldout.board.log.measured import Measured
 from heldout.board.rules.parts import say_part
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.site.columns import STATED, Cell, make_cell
-from heldout.board.site.words import Part, clean, count, file_stem, name, safe_link
+from heldout.board.site.words import Part, count, file_stem, name, safe_link
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words
 from heldout.charts.svg import cut

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
+from heldout.answers.text import clean
 from heldout.board.log.events import Entry
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec, Example, QuerySet
 from heldout.board.rules.template import draft_command
 from heldout.board.site.rows import make_columns
 from heldout.board.site.sections import say_final
-from heldout.board.site.words import clean, count, join_names, name, plain
+from heldout.board.site.words import count, join_names, name, plain
 from heldout.charts.axes import day_words
 from heldout.ids import Digest
 

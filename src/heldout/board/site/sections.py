@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from heldout.answers.text import clean
 from heldout.board.log.final import OpenedFinal
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.site.rows import (
@@ -23,7 +24,7 @@ from heldout.board.site.rows import (
     public_row,
     public_rows,
 )
-from heldout.board.site.words import Part, Phrase, clean, count, phrase
+from heldout.board.site.words import Part, Phrase, count, phrase
 from heldout.board.standings.seasons import listing_views, rank_listed
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words

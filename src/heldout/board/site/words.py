@@ -5,13 +5,12 @@ or a JSON file, so all of them say the same.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-_BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
-_NOT_TEXT = re.compile("[\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+from heldout.answers.text import clean
+
 _NOT_IN_LINKS = re.compile(r"""[\s"<>\\^`{|}]""")
 _TIES = re.compile(r"(?<=[0-9]) (?=[A-Za-z])|(?<=[a-z]{2}) (?=[12][0-9]{3}\b)")
 
@@ -69,18 +68,6 @@ def join_names(parts: Iterable[Part]) -> Phrase:
             made.append(" and " if index == len(parts) - 1 else ", ")
         made.append(part)
     return phrase(*made)
-
-
-def clean(text: str) -> str:
-    """Somebody's text with nothing in it that is not text.
-
-    Control characters and runs of white space become one space, code points that no encoding
-    may hold become U+FFFD, and the explicit bidirectional controls go: they serve to make a line
-    read as something else.
-    """
-    text = _NOT_TEXT.sub("\ufffd", _BIDI_CONTROLS.sub("", text))
-    spaced = "".join(" " if unicodedata.category(c) == "Cc" else c for c in text)
-    return " ".join(spaced.split())
 
 
 def safe_link(text: str) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from heldout.answers.files import facts_markdown, plain_markdown, render_alone, table_csv
 from heldout.answers.table import to_latex, to_markdown
-from heldout.board.site.words import clean
+from heldout.answers.text import clean
 from heldout.charts.svg import stand_alone
 from heldout.judging.studies.examples import Example, tell
 from heldout.judging.studies.report import Section
