@@ -18,14 +18,15 @@ from importlib.util import find_spec
 from itertools import chain, combinations
 from pathlib import Path
 from statistics import median
-from typing import Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal
 
 from heldout.errors import SetupError
 from heldout.trec.accelerators import INTERFACE, Accelerators, find_accelerators, switched_off
-from heldout.trec.runs import scan_run
-from heldout.trec.scans import Scan
+
+if TYPE_CHECKING:  # it also has to say that numpy is missing
+    import numpy as np
+
+    from heldout.trec.scans import Scan
 
 Kind = Literal["package", "program", "compiled"]
 Group = Literal["base", "reading", "analyses", "boards", "judging", "rankers", "data"]
@@ -520,7 +521,7 @@ class Speed:
     timings: tuple[Timing, ...]
 
 
-def draw_sample(rng: np.random.Generator, *, queries: int = 200, depth: int = 1000) -> Sample:
+def draw_sample(rng: "np.random.Generator", *, queries: int = 200, depth: int = 1000) -> Sample:
     """A run like those of MS MARCO: ids below 8,841,823, scores of six decimals that fall.
 
     Args:
@@ -532,7 +533,7 @@ def draw_sample(rng: np.random.Generator, *, queries: int = 200, depth: int = 10
     qrels: dict[str, dict[str, int]] = {}
     for query in range(1_000_000, 1_000_000 + queries):
         documents = rng.choice(_DOCUMENTS, size=depth, replace=False).tolist()
-        scores = 30 - np.cumsum(rng.uniform(0.001, 0.02, size=depth))
+        scores = 30 - rng.uniform(0.001, 0.02, size=depth).cumsum()
         qrels[str(query)] = {str(documents[int(rng.integers(depth))]): 1}
         lines += [
             f"{query} Q0 {document} {rank} {score:.6f} sample\n"
@@ -608,7 +609,9 @@ def _choices(form: Form, found: Accelerators) -> Iterator[tuple[str, ...]]:
     return chain.from_iterable(combinations(there, count) for count in range(len(there) + 1))
 
 
-def _read(sample: Sample, form: Form, parts: Sequence[str], found: Accelerators) -> Scan:
+def _read(sample: Sample, form: Form, parts: Sequence[str], found: Accelerators) -> "Scan":
+    from heldout.trec.runs import scan_run  # noqa: PLC0415 - it needs numpy, which may be gone
+
     none = Accelerators(threads=found.threads)
     accelerators = replace(
         none,
@@ -625,7 +628,7 @@ def _read(sample: Sample, form: Form, parts: Sequence[str], found: Accelerators)
     )
 
 
-def _check_same(first: Scan, other: Scan, parts: Sequence[str]) -> None:
+def _check_same(first: "Scan", other: "Scan", parts: Sequence[str]) -> None:
     """No part may change what is found.
 
     Raises:
@@ -639,7 +642,7 @@ def _check_same(first: Scan, other: Scan, parts: Sequence[str]) -> None:
         )
 
 
-def _found(scan: Scan) -> tuple[object, ...]:
+def _found(scan: "Scan") -> tuple[object, ...]:
     rankings, signature = scan.rankings, scan.signature
     arrays = (rankings.starts, rankings.positions, rankings.grades, rankings.retrieved)
     return (

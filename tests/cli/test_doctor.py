@@ -34,6 +34,7 @@ from heldout.installation import (
     measure,
 )
 from heldout.scoring.cache import ScoreCache
+from heldout.trec import runs
 from heldout.trec.accelerators import Accelerators, Bzip2, Gzip, Scanner, find_accelerators
 from heldout.trec.runs import Gathered, scan_run
 from heldout.trec.scans import Scan
@@ -396,7 +397,7 @@ def test_only_the_parts_named_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append((accelerators.scanner, accelerators.bzip2, accelerators.gzip))
         return scan_run(*args, **options)
 
-    monkeypatch.setattr(speed, "scan_run", spy)
+    monkeypatch.setattr(runs, "scan_run", spy)
     measure(draw_small(np.random.default_rng(0)), EVERYTHING, clock=make_clock(), repeats=1)
     n, s, c = "numpy", "stdlib", "compiled"
     assert seen[1:] == [
@@ -412,7 +413,7 @@ def test_a_part_that_finds_something_else_is_told(monkeypatch: pytest.MonkeyPatc
             options["qrels"] = {}
         return scan_run(*args, **options)
 
-    monkeypatch.setattr(speed, "scan_run", lie)
+    monkeypatch.setattr(runs, "scan_run", lie)
     with pytest.raises(SetupError, match=r"HELDOUT_WITHOUT=isal,"):
         measure(
             draw_small(np.random.default_rng(0)),
