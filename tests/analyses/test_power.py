@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from drawings import tips
 from heldout.analyses import power as report
 from heldout.analyses.power import MOST_QUERIES, plan_power, simulate_power
 from heldout.answers.table import to_latex, to_markdown
-from heldout.board.scores.describe import measure_spread, resolve
+from heldout.board.scores.describe import Spread, resolve
 from heldout.cli.analysing import analyse
 from heldout.errors import InputError
 from heldout.scoring.table import ScoreTable, table_of
@@ -51,14 +52,19 @@ def test_plans_follow_from_the_middle_deviation_and_its_interval() -> None:
 
 
 def test_a_board_is_described_by_the_same_figures() -> None:
-    scores = pilot()  # ten pairs: of an even number the lower middle is planned for
-    board = resolve(500, measure_spread(pilot(systems=3)))
-    plan = next(
-        one for one in plan_power(pilot(systems=3), seeded(), trials=9).plans if one.queries == 500
-    )
+    found = plan_power(pilot(systems=3), seeded(), trials=9)
+    spread = Spread(deviation=found.deviation, source="assumed", why="of a pilot")
+    (plan,) = (one for one in found.plans if one.queries == 500)
+    assert plan.difference == pytest.approx(resolve(500, spread).difference)
 
-    assert plan.difference == pytest.approx(board.difference)
-    assert plan_power(scores, seeded(), trials=9).deviation <= measure_spread(scores).deviation
+
+@pytest.mark.parametrize("systems", [3, 5])
+def test_the_deviation_of_a_pilot_is_the_lower_middle_of_its_pairs(systems: int) -> None:
+    """Three pairs have a middle; of ten the lower one is planned for."""
+    scores = pilot(systems=systems)
+    deviations = sorted(np.std(a - b, ddof=1) for a, b in combinations(scores.values, 2))
+    found = plan_power(scores, seeded(), trials=9)
+    assert found.deviation == pytest.approx(deviations[(len(deviations) - 1) // 2])
 
 
 def test_simulated_t_has_the_power_that_was_planned() -> None:

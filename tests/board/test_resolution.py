@@ -2,12 +2,10 @@
 
 import math
 
-import numpy as np
 import pytest
 from scipy import stats
 
-from heldout.board.scores.describe import ASSUMED, measure_spread, resolve
-from heldout.scoring.table import table_of
+from heldout.board.scores.describe import ASSUMED, resolve
 
 
 def find_power(queries: int, difference: float, deviation: float) -> float:
@@ -50,35 +48,3 @@ def test_too_few_queries_have_no_number(queries: int) -> None:
 def test_levels_out_of_range(alpha: float, power: float) -> None:
     with pytest.raises(ValueError, match=r"0|1"):
         resolve(100, ASSUMED, alpha=alpha, power=power)
-
-
-def test_a_pilot_gives_the_median_over_pairs() -> None:
-    rows = {"a": [0, 0, 0, 0], "b": [1, 0, 0, 0], "c": [1, 1, 0, 0]}
-    pilot = table_of({name: dict(enumerate_queries(row)) for name, row in rows.items()})
-    deviations = [np.std(d, ddof=1) for d in ([1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 0, 0])]
-    found = measure_spread(pilot)
-    assert found.deviation == pytest.approx(np.median(deviations))
-    assert found.source == "pilot"
-    assert found.why == "measured: median of 3 pairs of 3 systems on 4 queries"
-
-
-def enumerate_queries(row: list[int]) -> list[tuple[str, float]]:
-    return [(str(number), float(value)) for number, value in enumerate(row)]
-
-
-def test_a_pilot_with_gaps_compares_what_both_have() -> None:
-    pilot = table_of({"a": {"1": 1.0, "2": 0.0, "3": 0.5}, "b": {"1": 0.0, "2": 0.0, "3": None}})
-    assert measure_spread(pilot).deviation == pytest.approx(np.std([1, 0], ddof=1))
-
-
-@pytest.mark.parametrize(
-    "scores",
-    [
-        {"a": {"1": 1.0, "2": 0.0}},
-        {"a": {"1": 1.0}, "b": {"1": 0.0}},
-        {"a": {"1": 1.0, "2": 0.5}, "b": {"1": 1.0, "2": 0.5}},
-    ],
-)
-def test_a_pilot_that_says_nothing_is_refused(scores: dict[str, dict[str, float | None]]) -> None:
-    with pytest.raises(ValueError, match="a pilot needs two systems"):
-        measure_spread(table_of(scores))

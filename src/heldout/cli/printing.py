@@ -388,9 +388,6 @@ class Output(TableOutput):
     ] = None
 
 
-table_options = add_options("output", TableOutput)
-"""`--json`, `--markdown` and `--latex`, as one `output` argument."""
-
 output_options = add_options("output", Output)
 """`--json`, `--markdown`, `--latex` and `--chart FILE`, as one `output` argument."""
 

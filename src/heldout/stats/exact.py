@@ -177,9 +177,6 @@ def _rank_gaps(fractions: list[Fraction]) -> _Ranked | None:
     return _Ranked(gaps, classes.astype(np.int32))
 
 
-ROUNDING = 1e-12
-"""Means are equal within this, and within this share of the size of what is averaged."""
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

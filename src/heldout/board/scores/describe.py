@@ -27,7 +27,6 @@ from scipy import sparse
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.scores.sets import SetData
 from heldout.errors import plural, quote
-from heldout.scoring.table import ScoreTable
 from heldout.stats.power import detectable_difference
 from heldout.trec.qrels import Qrels
 from heldout.trec.queries import Queries
@@ -273,33 +272,6 @@ def resolve(queries: int, spread: Spread, *, alpha: float = 0.05, power: float =
     )
 
 
-def measure_spread(pilot: ScoreTable) -> Spread:
-    """The spread between systems that were run already: the median over their pairs.
-
-    Args:
-        pilot: scores by query; each pair is compared on the queries that both have.
-
-    Raises:
-        ValueError: no two systems share two queries, or half of the pairs never differ.
-    """
-    deviations = []
-    for a, b in combinations(range(len(pilot.systems)), 2):
-        both = pilot.known[a] & pilot.known[b]
-        if both.sum() >= _FEWEST:
-            difference = pilot.values[a][both] - pilot.values[b][both]
-            deviations.append(float(np.std(difference, ddof=1)))
-    if not deviations or not np.median(deviations) > 0:
-        raise ValueError("a pilot needs two systems that differ on two queries or more")
-    return Spread(
-        deviation=float(np.median(deviations)),
-        source="pilot",
-        why=(
-            f"measured: median of {len(deviations):,} pairs of {len(pilot.systems)} systems on "
-            f"{len(pilot.queries):,} queries"
-        ),
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelFacts:
     """What the judgments of a query set hold; those of queries outside it are left out.
@@ -397,7 +369,7 @@ def describe_sets(
     Args:
         sets: name -> queries, and labels where they are at hand.
         excluded: name -> queries that do not count.
-        spread: of paired differences; `measure_spread` takes it from earlier runs.
+        spread: of paired differences.
         collection: facts about the documents, to be carried along.
         threshold: least cosine of near-duplicate queries.
         examples: most examples of each kind.
