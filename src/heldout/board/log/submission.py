@@ -78,8 +78,8 @@ class Submission:
         runs: query set -> SHA-256 of a baseline's run, which lies in the vault; empty where sealed.
         sealed_again: SHA-256 of its own key as sealed for the organisers of today; empty where
             they have not changed since it was received.
-        evidence: view -> digest of what its score was told for, by `pipeline.evidence`; empty
-            where sealed, and for what was told before there was any.
+        evidence: view -> digest of what its score was published for (`board.scores`); empty
+            where sealed, and for what was published before there was any.
         proposal: metadata that wait for an organiser, `None` mostly.
         signature: of its team, over the revision in force; `None` where it has none, or sealed.
         kept: folder of the vault (`scores`, `signatures`) -> SHA-256 of the file there that the
