@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.analyses.ranges import rank_ranges
 from heldout.analyses.stability import bootstrap_stability
-from heldout.board.log.measured import Facets, end_bin, find_bin, list_wrong
-from heldout.board.rules.spec import PARTS, TrustPart
+from heldout.board.log.measured import PARTS, Facets, TrustPart, end_bin, find_bin, list_wrong
 from heldout.board.scores.measuring import (
     Compared,
     QueryFacet,

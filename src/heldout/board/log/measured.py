@@ -8,11 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
 from heldout.errors import quote
+
+TrustPart = Literal["ranges", "stability", "progress", "drift", "outcomes", "facets"]
+"""What a page may tell of a ranking beside its scores."""
+
+PARTS: tuple[TrustPart, ...] = get_args(TrustPart)
+"""All of them, in the order of the page. Each draws from a stream of its own by its place here, so
+a new one comes last."""
 
 LeftOut = Literal["near", "incomplete", "withheld"]
 """Why an entry is not compared: nearly the same as all it could be compared with (in events without
@@ -184,8 +191,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def told(self) -> frozenset[str]:
         """The parts of which something is said, if only why not."""
-        parts = ("ranges", "stability", "progress", "drift", "outcomes", "facets")
-        return frozenset(self.why) | {part for part in parts if getattr(self, part) is not None}
+        return frozenset(self.why) | {part for part in PARTS if getattr(self, part) is not None}
 
 
 def list_wrong(figures: Figures, entries: Sequence[str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from heldout.board.log.measured import PARTS, TrustPart
 from heldout.board.rules.release import ReleaseRule
 from heldout.scoring.fairness import Summary
 from heldout.trec.ranking import Order
@@ -129,16 +130,6 @@ def _is_root(url: str) -> bool:
     bare = not parts.query and not parts.fragment and parts.username is None
     return bool(host and tidy and bare and (parts.scheme == "https" or plain))
 
-
-TrustPart = Literal["ranges", "stability", "progress", "drift", "outcomes", "facets"]
-"""What a page may tell of a ranking beside its scores."""
-
-PARTS: tuple[TrustPart, ...] = (
-    *("ranges", "stability", "progress"),
-    *("drift", "outcomes", "facets"),
-)
-"""All of them, in the order of the page. Each draws from a stream of its own by its place here, so
-a new one comes last."""
 
 DEFAULT_PARTS: tuple[TrustPart, ...] = PARTS[:5]
 """What is told where `show` is left out. Facets tell of few queries each, so they are asked for."""

@@ -26,6 +26,7 @@ from heldout.analyses.outcomes.verdicts import Judged, Rules
 from heldout.analyses.progress import trace_progress
 from heldout.analyses.ranges import rank_ranges
 from heldout.board.log.measured import (
+    PARTS,
     Drift,
     FacetRanks,
     Facets,
@@ -34,10 +35,11 @@ from heldout.board.log.measured import (
     Ranges,
     Stability,
     Step,
+    TrustPart,
     find_bin,
 )
 from heldout.board.log.submission import Submission
-from heldout.board.rules.spec import PARTS, BoardSpec, TrustPart
+from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.sets import load_view_files
 from heldout.board.standings.standings import FEWEST_DIFFERENT, read_pairs
 from heldout.board.store.repository import Repository

@@ -21,9 +21,10 @@ from heldout.board.log.measured import (
     Measured,
     Outcome,
     Step,
+    TrustPart,
     end_bin,
 )
-from heldout.board.rules.spec import BoardSpec, TrustPart, due_day, say_after
+from heldout.board.rules.spec import BoardSpec, due_day, say_after
 from heldout.board.site.rows import (
     STARS,
     TableRow,
