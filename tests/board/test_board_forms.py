@@ -7,7 +7,7 @@ import pytest
 from scored_board import FOUNDED, ScoredBoard, make_board
 
 from heldout.board.log.events import Draft
-from heldout.board.scores.session import sit_down
+from heldout.board.scores.session import begin_session
 from heldout.board.store.repository import LOG, SPEC, Repository
 from heldout.board.store.vault import Vault
 from heldout.envelope.keys import new_signing_key
@@ -104,7 +104,7 @@ def test_a_session_sits_down_at_either(board: Board) -> None:
     repository, vault = board
     with vault.locked() as news, repository.locked():
         assert news == ()
-        desk = sit_down(repository, vault, now=LATER)
+        desk = begin_session(repository, vault, now=LATER)
         assert desk.by
         with pytest.raises(StoreError, match="another heldout"), vault.locked():
             pass

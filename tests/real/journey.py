@@ -22,7 +22,7 @@ from heldout.board.participant.checks import check
 from heldout.board.participant.draft import draft, draft_folder, draft_id, read_metadata
 from heldout.board.participant.send import deliver, pack, submit
 from heldout.board.rules.template import NewBoard
-from heldout.board.scores.session import Desk, accept_rules, sit_down
+from heldout.board.scores.session import Desk, accept_rules, begin_session
 from heldout.board.scores.sets import load_sets
 from heldout.board.store.arrivals import Arrival, find_in_folder, find_in_git
 from heldout.board.store.repository import Repository
@@ -85,7 +85,7 @@ class Board:
     def desk(self, moment: datetime) -> Desk:
         """The organiser's desk at a moment."""
         vault = Vault.open(self.vault_root, board=self.repository.root)
-        return sit_down(self.repository, vault, now=moment)
+        return begin_session(self.repository, vault, now=moment)
 
 
 def make_calendar(entries: Sequence[Entry], *, primary: str) -> Mapping[date, Sequence[Entry]]:

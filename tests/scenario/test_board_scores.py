@@ -22,7 +22,7 @@ from town import (
 
 from heldout.analyses.entries import BoardScores
 from heldout.board.scores.analyses_source import find_alike_runs, read_board_scores
-from heldout.board.scores.session import Desk, sit_down
+from heldout.board.scores.session import Desk, begin_session
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
@@ -33,7 +33,7 @@ NOW = datetime(2026, 12, 1, tzinfo=UTC)
 
 def _desk(town: Town) -> Desk:
     repository = Repository(town.board)
-    return sit_down(repository, Vault.open(town.vault, board=town.board), now=NOW)
+    return begin_session(repository, Vault.open(town.vault, board=town.board), now=NOW)
 
 
 def _read(town: Town, *, unpublished: bool = False) -> BoardScores:
@@ -256,7 +256,7 @@ def test_who_only_looks_at_a_board_writes_nothing_into_its_vault(
 
 def test_a_vault_that_is_opened_to_be_read_alone_cannot_be_written(played: Town) -> None:
     vault = Vault.open(played.vault, board=played.board, read_only=True)
-    desk = sit_down(Repository(played.board), vault, now=NOW)
+    desk = begin_session(Repository(played.board), vault, now=NOW)
     with pytest.raises(RuntimeError, match="read alone"):
         vault.keep_sealed(b"x")
     with pytest.raises(RuntimeError, match="read alone"):

@@ -1,4 +1,4 @@
-"""Whoever works on a board sits down through the session that protects it, or cannot write."""
+"""Whoever works on a board opens the session that protects it, or cannot write."""
 
 import ast
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 NOW = datetime(2026, 11, 2, tzinfo=UTC)
 SOURCES = Path(heldout.__file__).parent
 
-# A new board has no history to protect yet; a vault without a key has nobody who could sit down.
+# A new board has no history to protect yet; a vault without a key has nobody who could open a session.
 CREATE = {"board/organiser/found.py", "board/old_boards/taking_over.py"}
 WITHOUT_KEY = {"board/organiser/rekey.py"}
 SESSION = {"board/scores/session.py"}
@@ -45,7 +45,7 @@ def test_a_vault_is_opened_to_be_written_by_a_session_alone() -> None:
         if any("read_only=True" not in ast.unparse(call) for call in calls)
     }
     assert writing == SESSION | WITHOUT_KEY
-    assert _calls("sit_down").keys() == SESSION | CREATE
+    assert _calls("begin_session").keys() == SESSION | CREATE
 
 
 def test_a_session_of_any_program_refuses_a_clock_that_is_behind(town: Town) -> None:

@@ -22,7 +22,7 @@ from heldout.board.organiser.found import first_signers
 from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import format_recipients
-from heldout.board.scores.session import Desk, sit_down
+from heldout.board.scores.session import Desk, begin_session
 from heldout.board.scores.sets import digest_public
 from heldout.board.standings.standings import Standings, make_standings
 from heldout.board.store.repository import SPEC, Repository
@@ -156,7 +156,7 @@ def import_board(root: Path, vault_root: Path, source: Source, *, now: datetime)
     with vault.locked(), repository.locked():
         if not done_before:
             _write_rules(repository, vault, source)
-        desk = sit_down(repository, vault, now=now)
+        desk = begin_session(repository, vault, now=now)
         if not done_before:
             _log(desk, source)
             repository.git.init()

@@ -12,7 +12,7 @@ from heldout.board.rules.changes import is_key, list_stems
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import NewBoard, new_board_files
 from heldout.board.scores.commitments import keep_versions, new_keys
-from heldout.board.scores.session import Desk, sit_down
+from heldout.board.scores.session import Desk, begin_session
 from heldout.board.scores.sets import SetData, check_sets, digest_public
 from heldout.board.store.repository import LOG, SPEC, Repository
 from heldout.board.store.vault import Vault, check_apart
@@ -83,7 +83,7 @@ def found_board(
     check_apart(vault_root, root)
     repository = Repository(root)
     if is_founded(root, vault_root, plan, sets):
-        return sit_down(repository, Vault(vault_root, read_only=True), now=now)
+        return begin_session(repository, Vault(vault_root, read_only=True), now=now)
     going_on = Vault(vault_root).is_unfinished(root)
     if not going_on and root.exists() and {path.name for path in root.iterdir()} - {".git"}:
         raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
@@ -100,7 +100,7 @@ def found_board(
             repository.write_file(path, data)
         if plan.forge is not None and plan.forge.hosted:
             vault.keep_token_host(plan.forge.host)
-        desk = sit_down(repository, vault, now=now)
+        desk = begin_session(repository, vault, now=now)
         _open(desk, files[SPEC].decode())
         vault.finish()
     return desk

@@ -530,7 +530,7 @@ def organiser_session(
         for one in news:
             tell(one)
         # The clock after the fetch: what came with it happened before.
-        desk = sit_down(repository, vault, now=clock())
+        desk = begin_session(repository, vault, now=clock())
         vault.remove_unneeded()  # what a killed call left
         if vault.is_shared():
             _check_pulled(repository)
@@ -550,10 +550,10 @@ def look_at(repository: Repository, vault_root: Path, *, now: datetime) -> Desk:
         StoreError: no vault there, it has no key, or lacks events of the board's public log.
     """
     vault = Vault.open(vault_root, board=repository.root, read_only=True)
-    return sit_down(repository, vault, now=now)
+    return begin_session(repository, vault, now=now)
 
 
-def sit_down(repository: Repository, vault: Vault, *, now: datetime) -> Desk:
+def begin_session(repository: Repository, vault: Vault, *, now: datetime) -> Desk:
     """The desk of whoever holds the vault's keys, by the name that they sign events with.
 
     Raises:
