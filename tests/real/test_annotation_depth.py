@@ -120,7 +120,7 @@ def test_the_command_tells_which_models_of_figure_1_differ_by_ap(
     )
     assert found.exit_code == 0, found.output
     value = json.loads(found.stdout)
-    p = dict(zip(value["systems"], value["p_corrected"], strict=True))
+    p = dict(zip(value["systems"], value["ranges"]["p"], strict=True))
     place = {name: at for at, name in enumerate(value["systems"])}
 
     table = figure_1["AP"].values
