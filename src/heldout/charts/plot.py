@@ -230,7 +230,7 @@ class Sheet:
 
     def parts(self, width: int) -> tuple[str, float]:
         """The elements at a width, and how high they are."""
-        columns = self.columns if width >= NARROW else 1
+        columns = min(self.columns, len(self.plots)) if width >= NARROW else 1
         own = (width - _BETWEEN * (columns - 1)) / columns
         key, top = _draw_key(self.plots[0].keys, width)
         drawn = [key]
