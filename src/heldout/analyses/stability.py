@@ -3,7 +3,7 @@
 Every trial draws queries with replacement and ranks all systems by their mean
 (Craswell et al. 2021, §3.1, tables 1 and 2, figure 3). This describes the ranking and is no
 confidence statement: percentiles of these ranks hold far less often than they say where systems
-are close. For ranks that may be believed see `validity.ranges`.
+are close. For ranks that may be believed see `analyses.ranges`.
 """
 
 from concurrent.futures import Executor

@@ -1,6 +1,6 @@
 """Does a ranking hold on other views: other measures, queries, or labels?
 
-Every view is bootstrapped as `validity.stability` does it, over the systems that all views share;
+Every view is bootstrapped as `analyses.stability` does it, over the systems that all views share;
 beside it stands how alike the views rank them (Craswell et al. 2021, §3.2, figure 4).
 """
 
@@ -24,7 +24,7 @@ from heldout.stats.resampling import DIGITS, TieRule, bootstrap_means
 # Do two views, or two collections, rank the same systems alike?
 #
 # Kendall's tau and AP correlation between every two columns of a table of means. A low tau between
-# views of few queries may be noise and no difference between them: `validity.views` shows how far
+# views of few queries may be noise and no difference between them: `bootstrap_views` shows how far
 # ranks move within each.
 
 _LEAST = 2
