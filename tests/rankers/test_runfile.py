@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import os
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -65,10 +66,10 @@ def test_a_file_that_cannot_be_replaced_is_kept_and_nothing_is_left(
     path = tmp_path / "r.run"
     path.write_bytes(b"before")
 
-    def fail(_: Path, __: Path) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(Path, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
         write_run(RUN, path, form="trec", tag="t")
     assert path.read_bytes() == b"before"
