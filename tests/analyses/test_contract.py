@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from drawings import texts
 from heldout.analyses.agreement.judges import rate_documents
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.by_facet import answer_each
@@ -35,7 +37,7 @@ NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 SYSTEMS = tuple(f"run{n}" for n in range(6))
 QUERIES = tuple(f"q{n}" for n in range(48))
 KINDS = {"odd": frozenset(QUERIES[1::2]), "even": frozenset(QUERIES[::2]), "few": frozenset("q1")}
-FEWER = {
+FEWER: Mapping[str, Mapping[str, Any]] = {
     "stability": {"trials": 50, "flips": 199},
     "reliability": {"splits": 5},
     "power": {"trials": 50, "queries": (100,)},
@@ -172,7 +174,7 @@ def test_one_answer_has_every_form(analysis: Analysis[Any, Any]) -> None:
         assert "toprule" in to_latex(one)
     assert answer.title
     assert answer.chart is not None
-    assert answer.chart()
+    assert texts(answer.chart())
 
 
 def test_the_same_seed_gives_the_same_document_on_any_executor(

@@ -220,7 +220,7 @@ def test_the_chart_stars_significant_steps_and_fills_what_the_filter_finds() -> 
         for mark in group
         if (title := mark.find("title")) is not None
     }
-    assert sorted(marks) == ["system a", "★ a BERT of ours"]
+    assert sorted(map(str, marks)) == ["system a", "★ a BERT of ours"]
     assert len({*marks.values()}) == 2
 
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from heldout.board.log.events import parse_log
 from heldout.board.log.history import read_history
+from heldout.board.log.measured import PARTS
 from heldout.board.rules.days import list_early
-from heldout.board.rules.spec import DEFAULT_PARTS, PARTS, Trust, due_day
+from heldout.board.rules.spec import DEFAULT_PARTS, Trust, due_day
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.standings.standings import (
     Standings,

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
-import pyrage
+import pyrage  # type: ignore[import-untyped]  # ships no types; used in this module only
 
 from heldout.envelope.keys import KeyPair, Plaintext, read_fully
 from heldout.errors import SetupError, TrustError
