@@ -28,7 +28,7 @@ SCREENS = pytest.mark.parametrize(
         pytest.param(1280, "dark", _COLOURS, id="1280-dark"),
     ],
 )
-"""Phone and desk, light and dark: all rules at either width and in either theme once, and the
+"""Phone and session, light and dark: all rules at either width and in either theme once, and the
 colours, which alone depend on both, in all four."""
 
 

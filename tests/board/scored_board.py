@@ -21,7 +21,7 @@ from heldout.board.rules.template import NewBoard
 from heldout.board.scores.kept import ScoreFile, keep_scores
 from heldout.board.scores.rescoring import ScoredBaseline
 from heldout.board.scores.score import ViewScore
-from heldout.board.scores.session import Desk, accept_rules, note_labels
+from heldout.board.scores.session import Session, accept_rules, note_labels
 from heldout.board.scores.sets import load_sets
 from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault
@@ -69,36 +69,36 @@ class ScoredBoard:
     memory: tuple[Repository, Vault] | None = None
 
     @property
-    def desk(self) -> Desk:
+    def session(self) -> Session:
         on_disk = Repository(self.root / "board"), Vault(self.root / "vault")
         repository, vault = self.memory or on_disk
-        return Desk(repository=repository, vault=vault, now=self.now, by="organiser")
+        return Session(repository=repository, vault=vault, now=self.now, by="organiser")
 
     @property
     def vault(self) -> Vault:
-        return self.desk.vault
+        return self.session.vault
 
-    def tick(self) -> Desk:
+    def tick(self) -> Session:
         self.now += timedelta(hours=1)
-        return self.desk
+        return self.session
 
     def rules(self, *changes: tuple[str, str], more: str = "") -> None:
         """Edit board.toml and accept it."""
-        desk = self.tick()
-        text = desk.repository.tree_rules()
+        session = self.tick()
+        text = session.repository.tree_rules()
         for old, new in changes:
             assert old in text, old
             text = text.replace(old, new)
-        desk.repository.write_file(SPEC, (text + more).encode())
-        accept_rules(desk)
+        session.repository.write_file(SPEC, (text + more).encode())
+        accept_rules(session)
 
     def scores(
         self, values: Values, files: Mapping[str, str], *, received: datetime | None = None
     ) -> ScoreFile:
         """What scoring a run gives that has these scores on every view, by the labels of today."""
-        desk = self.desk
-        spec = add_label_views(desk.spec_at(received or self.now), desk.spec())
-        sets = load_sets(desk.repository, spec, vault=desk.vault)
+        session = self.session
+        spec = add_label_views(session.spec_at(received or self.now), session.spec())
+        sets = load_sets(session.repository, spec, vault=session.vault)
         return ScoreFile(
             files=dict(files),
             code_version="made up",
@@ -112,30 +112,30 @@ class ScoredBoard:
         )
 
     def baseline(self, name: str, values: Values) -> Decision:
-        desk = self.tick()
+        session = self.tick()
         run = self.root / f"{name}.run"
         run.write_text(name)
         digest = str(digest_bytes(name.encode()))
-        spec = desk.spec().on(desk.now.date())
+        spec = session.spec().on(session.now.date())
         scores = self.scores(values, dict.fromkeys(spec.sets, digest))
         identity = Identity(
             team="organisers", institution="", description=name, paper="", code="", training_data=""
         )
         runs = dict.fromkeys(spec.sets, run)
         return publish_baseline(
-            desk, name, ScoredBaseline(runs=runs, scans={}, scores=scores), identity
+            session, name, ScoredBaseline(runs=runs, scans={}, scores=scores), identity
         )
 
     def send(
         self, name: str, values: Values, *, team: str = "Some Team", until: date | None = None
     ) -> Review:
         """Received and reviewed; the review is given back."""
-        desk = self.tick()
+        session = self.tick()
         parts = [f"{name}.{part}.age" for part in ("key", "metadata", "tar")]
-        files = {part: str(desk.vault.keep_sealed(part.encode())) for part in parts}
-        desk.log("received", name, public={"files": files})
+        files = {part: str(session.vault.keep_sealed(part.encode())) for part in parts}
+        session.log("received", name, public={"files": files})
         scores = self.scores(values, files)
-        keep_scores(desk.vault, name, scores)
+        keep_scores(session.vault, name, scores)
         manifest = Manifest(
             team=team,
             institution=f"University of {team}",
@@ -151,11 +151,11 @@ class ScoredBoard:
             "type": manifest.type,
             "embargo_until": None if until is None else until.isoformat(),
             "revision": 1,
-            "kept": desk.vault.kept(name),
+            "kept": session.vault.kept(name),
         }
-        desk.log("reviewed", name, sealed=sealed)
+        session.log("reviewed", name, sealed=sealed)
         return Review(
-            submission=desk.find(name),
+            submission=session.find(name),
             manifest=manifest,
             scores=scores,
             findings=(),
@@ -164,9 +164,9 @@ class ScoredBoard:
         )
 
     def publish(self, sent: Review) -> Decision:
-        """Publish what was sent, under the desk's clock."""
-        desk = self.tick()
-        found = publish(desk, replace(sent, submission=desk.find(sent.submission.id)), why="")
+        """Publish what was sent, under the session's clock."""
+        session = self.tick()
+        found = publish(session, replace(sent, submission=session.find(sent.submission.id)), why="")
         assert found.done, found
         return found
 
@@ -178,19 +178,19 @@ class ScoredBoard:
 
     def relabel(self, query: str = "eval00") -> None:
         """Change a label of the held-out set, and log it for a reason."""
-        desk = self.tick()
-        file = desk.vault.labels_file("eval")
+        session = self.tick()
+        file = session.vault.labels_file("eval")
         more = f"{query} 0 more{self.now:%d%H} 1\n".encode()
         file.write_whole(file.read_bytes() + more, mode=0o600)
-        assert note_labels(desk, why="a label was wrong")
+        assert note_labels(session, why="a label was wrong")
 
     def correct(self, name: str, values: Values, *, anyway: bool = True) -> Decision:
         """Score an entry again, by the labels of today."""
-        desk = self.tick()
-        known = desk.history().submissions[name]
+        session = self.tick()
+        known = session.history().submissions[name]
         files = dict(known.runs if known.baseline else known.files)
         scores = self.scores(values, files, received=known.received)
-        return correct(desk, name, scores, why="a label was wrong", anyway=anyway)
+        return correct(session, name, scores, why="a label was wrong", anyway=anyway)
 
     def published(self, name: str) -> Mapping[str, Any]:
         """The event that published an entry, with every field opened."""

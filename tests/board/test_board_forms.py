@@ -27,8 +27,8 @@ def founded(tmp_path_factory: pytest.TempPathFactory) -> ScoredBoard:
 def board(request: pytest.FixtureRequest, founded: ScoredBoard, tmp_path: Path) -> Board:
     if request.param == "memory":
         return copy_board(*memory_board(founded.root / "board", founded.root / "vault"))
-    desk = founded.copy(tmp_path / "town").desk
-    return desk.repository, desk.vault
+    session = founded.copy(tmp_path / "town").session
+    return session.repository, session.vault
 
 
 def note(vault: Vault, *, now: datetime = LATER) -> str:
@@ -104,8 +104,8 @@ def test_a_session_sits_down_at_either(board: Board) -> None:
     repository, vault = board
     with vault.locked() as news, repository.locked():
         assert news == ()
-        desk = begin_session(repository, vault, now=LATER)
-        assert desk.by
+        session = begin_session(repository, vault, now=LATER)
+        assert session.by
         with pytest.raises(StoreError, match="another heldout"), vault.locked():
             pass
     assert not vault.is_shared()

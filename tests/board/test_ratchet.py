@@ -78,8 +78,8 @@ def text(values: Row) -> str:
 
 def said(board: ScoredBoard) -> dict[str, str]:
     """Entry -> what everybody reads of its score."""
-    desk = board.desk
-    rows = make_standings(desk.vault.entries(), desk.spec(), now=desk.now).every
+    session = board.session
+    rows = make_standings(session.vault.entries(), session.spec(), now=session.now).every
     return {row.id: row.scores.get("eval") or row.not_above["eval"] for row in rows}
 
 
@@ -92,7 +92,7 @@ def faults(board: ScoredBoard) -> tuple[str, ...]:
     bring_up_to_date(board.tick())
     return tuple(
         fault
-        for fault in audit_board(board.desk.repository, board.desk.vault).faults
+        for fault in audit_board(board.session.repository, board.session.vault).faults
         if not fault.startswith("submissions/") and "signed" not in fault
     )
 
@@ -140,8 +140,8 @@ def test_a_rejected_run_and_one_that_waits_are_no_bar(board: ScoredBoard) -> Non
 
 def test_a_run_that_was_withdrawn_before_it_was_published_is_no_bar(board: ScoredBoard) -> None:
     board.send(ONE, HIGHER)
-    desk = board.tick()
-    desk.log("withdrawn", ONE, public={"files": {}}, sealed={"revision": 2})
+    session = board.tick()
+    session.log("withdrawn", ONE, public={"files": {}}, sealed={"revision": 2})
     board.enter(TWO, HIGH)
     assert bar(board, TWO) == BASE
     assert said(board)[TWO] == text(HIGH)
@@ -183,8 +183,8 @@ def test_nothing_about_the_best_run_leaves(board: ScoredBoard) -> None:
     hidden = nudge(LOW, 5)
     board.enter(ONE, hidden)
     board.enter(TWO, nudge(LOW, 6, 0.3), team="Other Team")
-    desk = board.tick()
-    public = project(desk.vault.entries(), now=datetime(2030, 1, 1, tzinfo=UTC))
+    session = board.tick()
+    public = project(session.vault.entries(), now=datetime(2030, 1, 1, tzinfo=UTC))
     for entry in public:
         if entry.event.kind == "published":
             assert entry.event.public["untold"] == ["eval"]
@@ -192,12 +192,12 @@ def test_nothing_about_the_best_run_leaves(board: ScoredBoard) -> None:
             assert known.keys().isdisjoint(("bars", "compared", "not_above", "evidence"))
             assert {"bars", "compared"} <= entry.event.sealed.keys()
             assert known["scores"].keys() == known["queries"].keys() == {"dev"}
-    bring_up_to_date(desk)
-    spec = desk.spec()
-    standings = make_standings(public, spec, now=desk.now)
-    assert standings == make_standings(desk.vault.entries(), spec, now=desk.now)
+    bring_up_to_date(session)
+    spec = session.spec()
+    standings = make_standings(public, spec, now=session.now)
+    assert standings == make_standings(session.vault.entries(), spec, now=session.now)
     exact = text(hidden)
-    files = board.desk.repository.files
+    files = board.session.repository.files
     pages = [name for name, _ in files.walk("leaderboard") if name.endswith(".html")]
     texts = [
         b"".join(map(format_entry, public)).decode(),
@@ -294,7 +294,7 @@ def test_while_labels_are_mixed_nothing_new_is_published(board: ScoredBoard) -> 
 
 def test_scores_that_are_missing_are_named(board: ScoredBoard) -> None:
     board.enter(ONE, nudge(LOW, 0))
-    digest = board.desk.history().submissions[ONE].evidence["eval"]
+    digest = board.session.history().submissions[ONE].evidence["eval"]
     board.vault.files.delete(f"sealed/{digest}")
     with pytest.raises(StoreError, match=f"sealed/{digest} is missing or damaged"):
         board.enter(TWO, HIGH)
@@ -311,7 +311,7 @@ def test_without_a_baseline_no_score_is_published(rounded: ScoredBoard, tmp_path
     assert warned.no_baseline == ("eval",)
     assert "no baseline in eval" in str(rebuilt_facts(warned))
     assert "heldout board baseline" in problem.hint
-    assert board.desk.history().submissions[ONE].status == "reviewed"
+    assert board.session.history().submissions[ONE].status == "reviewed"
     board.baseline(BASE, LOW)
     assert bring_up_to_date(board.tick()).no_baseline == ()
     board.publish(sent)
@@ -385,7 +385,7 @@ def test_each_season_has_a_bar_and_a_key_of_its_own(board: ScoredBoard) -> None:
     board.enter(ONE, HIGHER)
     ids = [f"next{number:02}" for number in range(QUERIES)]
     queries = "".join(f"{q}\twhat is {q}\n" for q in ids)
-    board.desk.repository.files.write_whole("queries/next.tsv", queries.encode())
+    board.session.repository.files.write_whole("queries/next.tsv", queries.encode())
     labels = "".join(f"{q} 0 d{q} 1\n" for q in ids)
     board.vault.labels_file("next").write_whole(labels.encode())
     board.rules(more=_SEASONS)
@@ -488,7 +488,7 @@ def publish_none(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
 
 def begin_low(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     """A lower bar is taken than the best run: that of the baseline."""
-    history = board.desk.history()
+    history = board.session.history()
     digest = history.submissions[BASE].evidence["eval"]
 
     def lower(*_: object) -> ratchet.Best:
@@ -566,7 +566,7 @@ def test_the_bar_of_an_old_board_is_by_team_as_before(rounded: ScoredBoard, tmp_
     assert said(board)[TWO] == text(HIGH)
     assert not board.vault.has_set_key("eval")
     assert faults(board) == ()
-    assert ratchet.is_answered(board.desk.history().submissions[ONE], "eval")
+    assert ratchet.is_answered(board.session.history().submissions[ONE], "eval")
 
 
 def test_runs_without_scores_by_query_are_compared_with_nothing() -> None:

@@ -15,7 +15,7 @@ from heldout.board.rules.template import NewBoard, new_board_files
 from heldout.board.scores.commitments import compare_held_out, list_broken_keys
 from heldout.board.scores.kept import RunReport
 from heldout.board.scores.rescoring import is_earlier, lacks_key
-from heldout.board.scores.session import Desk, accept_rules, note_labels
+from heldout.board.scores.session import Session, accept_rules, note_labels
 from heldout.board.scores.sets import load_sets
 from heldout.board.store.repository import SPEC
 from heldout.errors import StoreError
@@ -53,7 +53,7 @@ def key_file(board: ScoredBoard) -> Path:
 
 
 def committed(board: ScoredBoard) -> dict[str, str]:
-    return {n: d for n, d in board.desk.history().labels.items() if is_key(n)}
+    return {n: d for n, d in board.session.history().labels.items() if is_key(n)}
 
 
 def test_a_key_is_read_as_it_was_written() -> None:
@@ -71,11 +71,11 @@ def test_what_is_no_key_is_refused_by_name(data: bytes) -> None:
 
 
 def test_only_held_out_sets_of_a_ratchet_need_one(board: ScoredBoard) -> None:
-    spec = board.desk.spec()
+    spec = board.session.spec()
     assert not any(needs_key(spec, name) for name in spec.sets)
     assert not key_file(board).exists()
     as_ratchet(board)
-    spec = board.desk.spec()
+    spec = board.session.spec()
     assert [name for name in spec.sets if needs_key(spec, name)] == ["eval"]
 
 
@@ -97,7 +97,7 @@ def test_it_is_made_once(board: ScoredBoard) -> None:
     board.rules(('rule = "ratchet"', 'rule = "rounded"'))
     board.rules(('rule = "rounded"', 'rule = "ratchet"'))
     assert key_file(board).read_bytes() == before
-    assert not list(list_broken_keys(board.desk.history()))
+    assert not list(list_broken_keys(board.session.history()))
 
 
 def test_a_new_board_has_its_key_from_the_first_event_on(
@@ -133,7 +133,7 @@ def test_without_its_event_no_key_stays(
     def overtaken(*_: object, **__: object) -> None:
         raise StoreError("another organiser's event came first")
 
-    monkeypatch.setattr(Desk, "log", overtaken)
+    monkeypatch.setattr(Session, "log", overtaken)
     with pytest.raises(StoreError, match="came first"):
         as_ratchet(board)
     assert not key_file(board).exists()
@@ -157,17 +157,17 @@ def test_another_key_is_refused_also_with_a_reason(
     kept = key_file(board).read_bytes()
     events = len(board.vault.entries())
     CHANGES[case](key_file(board))
-    desk = board.tick()
+    session = board.tick()
     refused = r"labels/eval\.key in the vault is missing, or is not the key .* no reason allows it"
     for step in (
-        lambda: note_labels(desk, why="a better key"),
-        lambda: bring_up_to_date(desk),
-        lambda: accept_rules(replace_rules(desk)),
+        lambda: note_labels(session, why="a better key"),
+        lambda: bring_up_to_date(session),
+        lambda: accept_rules(replace_rules(session)),
         lambda: board.enter("20261103-two", LOW) if told else board.baseline("20261103-b", LOW),
     ):
         with pytest.raises(StoreError, match=refused):
             step()
-    faults = audit_board(desk.repository, desk.vault.root).faults
+    faults = audit_board(session.repository, session.vault.root).faults
     assert any("labels/eval.key" in fault for fault in faults)
     kinds = {entry.event.kind for entry in board.vault.entries()[events:]}
     assert kinds <= {"received", "reviewed"}
@@ -178,10 +178,10 @@ def test_another_key_is_refused_also_with_a_reason(
     bring_up_to_date(board.tick())
 
 
-def replace_rules(desk: Desk) -> Desk:
-    text = desk.repository.tree_rules().replace("quota = 2", "quota = 5")
-    desk.repository.write_file(SPEC, text.encode())
-    return desk
+def replace_rules(session: Session) -> Session:
+    text = session.repository.tree_rules().replace("quota = 2", "quota = 5")
+    session.repository.write_file(SPEC, text.encode())
+    return session
 
 
 def test_a_log_that_changed_a_key_is_found(
@@ -189,23 +189,23 @@ def test_a_log_that_changed_a_key_is_found(
 ) -> None:
     as_ratchet(board)
     key_file(board).write_bytes(format_key(bytes(32)))
-    desk = board.tick()
+    session = board.tick()
     with monkeypatch.context() as patched:
         patched.setattr("heldout.board.scores.session.check_keys", lambda _held: None)
-        note_labels(desk, why="a better key")
-    (fault,) = list_broken_keys(board.desk.history())
+        note_labels(session, why="a better key")
+    (fault,) = list_broken_keys(board.session.history())
     assert "labels/eval.key" in fault
-    assert fault in audit_board(desk.repository, desk.vault.root).faults
+    assert fault in audit_board(session.repository, session.vault.root).faults
 
 
 def test_a_key_that_comes_later_makes_no_score_an_earlier_one(board: ScoredBoard) -> None:
     sent = board.send("20261102-one", LOW)
     as_ratchet(board)
-    desk = board.desk
-    held = compare_held_out(desk.vault, desk.history(), desk.spec())
+    session = board.session
+    held = compare_held_out(session.vault, session.history(), session.spec())
     assert (held.new, held.changed) == ((), ())
     kept = sent.scores
-    sets = load_sets(desk.repository, desk.spec(), vault=desk.vault)
+    sets = load_sets(session.repository, session.spec(), vault=session.vault)
     assert not is_earlier(kept, sets)
     # Before it is published it is scored again, so that what it is told for names the key.
     runs = {name: RunReport(**_EMPTY) for name in ("dev", "eval")}

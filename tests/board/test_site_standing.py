@@ -152,7 +152,7 @@ def test_facts_of_a_board() -> None:
         "44 entries, 10 teams, 2 anonymous",
         "1,050 held-out queries",
     )
-    assert page.desk == "median decision 2 days, 1 waiting"
+    assert page.decision_times == "median decision 2 days, 1 waiting"
 
 
 def test_the_only_query_set_is_named_with_its_size() -> None:
@@ -174,15 +174,15 @@ def test_when_a_board_is_open() -> None:
 
 
 def test_how_long_a_decision_takes() -> None:
-    def desk(days: float) -> str:
+    def decision_times(days: float) -> str:
         board = standings([baseline()], decision_days=days, waiting=0)
-        return make_board_page(board, spec(), facts()).desk
+        return make_board_page(board, spec(), facts()).decision_times
 
-    assert desk(0.2) == "median decision within a day"
-    assert desk(1.0) == "median decision 1 day"
-    assert desk(1.5) == "median decision 1.5 days"
-    assert desk(12.4) == "median decision 12 days"
-    assert make_board_page(empty(), spec(), facts()).desk == ""
+    assert decision_times(0.2) == "median decision within a day"
+    assert decision_times(1.0) == "median decision 1 day"
+    assert decision_times(1.5) == "median decision 1.5 days"
+    assert decision_times(12.4) == "median decision 12 days"
+    assert make_board_page(empty(), spec(), facts()).decision_times == ""
 
 
 def test_unknown_sizes_are_left_out() -> None:

@@ -22,7 +22,7 @@ from heldout.board.participant.checks import check
 from heldout.board.participant.draft import draft, draft_folder, draft_id, read_metadata
 from heldout.board.participant.send import deliver, pack, submit
 from heldout.board.rules.template import NewBoard
-from heldout.board.scores.session import Desk, accept_rules, begin_session
+from heldout.board.scores.session import Session, accept_rules, begin_session
 from heldout.board.scores.sets import load_sets
 from heldout.board.store.arrivals import Arrival, find_in_folder, find_in_git
 from heldout.board.store.repository import Repository
@@ -82,8 +82,8 @@ class Board:
             for entry in entries
         }
 
-    def desk(self, moment: datetime) -> Desk:
-        """The organiser's desk at a moment."""
+    def session(self, moment: datetime) -> Session:
+        """The organiser's session at a moment."""
         vault = Vault.open(self.vault_root, board=self.repository.root)
         return begin_session(self.repository, vault, now=moment)
 
@@ -141,18 +141,18 @@ def open_board(
         primary="eval",
     )
     vault_root = folder / f"{collection.name}-vault"
-    desk = found_board(root, vault_root, plan, {"eval": collection.given(data)}, now=now)
-    rules = _edited_rules(desk.rules(), collection)
+    session = found_board(root, vault_root, plan, {"eval": collection.given(data)}, now=now)
+    rules = _edited_rules(session.rules(), collection)
     (root / "board.toml").write_text(rules, encoding="utf-8")
-    with desk.vault.locked():
-        accept_rules(desk)
-        bring_up_to_date(desk)
+    with session.vault.locked():
+        accept_rules(session)
+        bring_up_to_date(session)
     clone = folder / f"{collection.name}-clone"
     subprocess.run(["git", "clone", "-q", root, clone], check=True)
     given = collection.entries(data) if entries is None else entries
     return Board(
         collection=collection,
-        repository=desk.repository,
+        repository=session.repository,
         vault_root=vault_root,
         clone=Repository(clone),
         inbox=folder / f"{collection.name}-inbox",
@@ -244,30 +244,30 @@ def send(board: Board, entry: Entry, *, now: datetime, way: Way) -> SubmissionId
 
 def take_in(board: Board, *, now: datetime, way: Way) -> Sequence[Receipt]:
     """The organiser's inbox: log what has arrived, bring the public log up to date."""
-    desk = board.desk(now)
-    with desk.vault.locked():
-        receipts = receive(desk, _arrivals(board, way))
-        bring_up_to_date(desk)
+    session = board.session(now)
+    with session.vault.locked():
+        receipts = receive(session, _arrivals(board, way))
+        bring_up_to_date(session)
     return receipts
 
 
 def look_at(board: Board, ids: Sequence[SubmissionId], *, now: datetime) -> None:
     """The organiser reviews: opens, scans, scores, judges."""
-    desk = board.desk(now)
-    with desk.vault.locked():
-        sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
+    session = board.session(now)
+    with session.vault.locked():
+        sets = load_sets(session.repository, session.repository.spec(), vault=session.vault)
         for name in ids:
-            review(desk, sets, name)
+            review(session, sets, name)
 
 
 def decide(board: Board, ids: Sequence[SubmissionId], *, now: datetime) -> Sequence[Decision]:
     """The organiser publishes what no finding stands against, and rebuilds once."""
-    desk = board.desk(now)
-    with desk.vault.locked():
-        sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
+    session = board.session(now)
+    with session.vault.locked():
+        sets = load_sets(session.repository, session.repository.spec(), vault=session.vault)
         why = "an official run of a shared task"
-        decisions = [publish(desk, review(desk, sets, name), why=why) for name in ids]
-        bring_up_to_date(desk)
+        decisions = [publish(session, review(session, sets, name), why=why) for name in ids]
+        bring_up_to_date(session)
     return decisions
 
 

@@ -139,12 +139,12 @@ def test_sealed_files_are_those_that_were_sent(boards: Boards, name: str) -> Non
 @pytest.mark.parametrize("name", ["trec-covid-round1", "trec-dl-2021-passage"])
 def test_reviews_tell_the_quirks(boards: Boards, quirks: Quirky, root: Path, name: str) -> None:
     """What a review kept is what an own reading finds, and what was counted by other means."""
-    desk = boards[name].desk(datetime(2028, 1, 1, tzinfo=UTC))
+    session = boards[name].session(datetime(2028, 1, 1, tzinfo=UTC))
     ids = {entry.run: i for i, entry in boards[name].ids().items()}
     rows = statistics(COLLECTIONS[name], root)
     assert len(quirks[name]) == RUNS[name]
     for run in quirks[name]:
-        scores = read_scores(desk.vault, ids[run.entry.run])
+        scores = read_scores(session.vault, ids[run.entry.run])
         assert scores is not None
         report, facts, row = scores.runs["eval"], run.single, rows[run.entry.run]
         assert (report.queries, report.documents) == (facts.queries, facts.documents)
@@ -198,7 +198,7 @@ def test_a_third_run_within_30_days_is_refused(root: Path, tmp_path: Path) -> No
         look_at(board, [name], now=now)
         outcomes += decide(board, [name], now=now)
         if not outcomes[-1].done:
-            reject(board.desk(now), name, why="the third run in 30 days")
+            reject(board.session(now), name, why="the third run in 30 days")
     assert [decision.done for decision in outcomes] == [True, True, False, True]
     assert [why.split(":")[0] for why in outcomes[2].why_not] == ["quota"]
     assert len(page_rows(board)) == 3

@@ -103,10 +103,10 @@ def found(files: Path, *, baselines: tuple[str, ...] = ()) -> None:
         name: GivenSet(queries=queries, qrels=judged(f"{name}.qrels"), public=public)
         for name, public in plan.sets.items()
     }
-    desk = found_board(files / "board", files / "vault", plan, sets, now=NOW)
+    session = found_board(files / "board", files / "vault", plan, sets, now=NOW)
     for name in baselines:
         runs = {"dev": Path(f"{name}.tsv"), "eval": Path(f"{name}.tsv")}
-        add_baseline(desk, f"20261120-{name}", runs, description=name)
+        add_baseline(session, f"20261120-{name}", runs, description=name)
 
 
 def write_run(name: str, place: int, *, last: int | None = None) -> None:

@@ -26,7 +26,7 @@ from heldout.board.log.registration import (
 from heldout.board.organiser.registration import receive_registrations
 from heldout.board.participant.draft import read_metadata
 from heldout.board.participant.send import pack, submit
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.board.store.arrivals import find_registrations_in_folder
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
@@ -136,21 +136,21 @@ def deliver(town: Town, data: bytes, handle: str, *, now: str = NEXT) -> Mapping
     folder.mkdir(exist_ok=True)
     file = folder / f"{handle}.json"
     file.write_bytes(data)
-    with sitting(town, now=now) as desk:
-        (receipt,) = receive_registrations(desk, find_registrations_in_folder(folder))
+    with sitting(town, now=now) as session:
+        (receipt,) = receive_registrations(session, find_registrations_in_folder(folder))
     file.unlink()
     problems = [problem_document(problem) for problem in receipt.problems]
     return {"kind": receipt.kind, "notes": receipt.notes, "problems": problems}
 
 
 @contextmanager
-def sitting(town: Town, *, now: str) -> Iterator[Desk]:
-    """The organiser's desk, without the commands."""
+def sitting(town: Town, *, now: str) -> Iterator[Session]:
+    """The organiser's session, without the commands."""
     repository = Repository(town.board)
     vault = Vault.open(town.vault, board=repository.root)
     with vault.locked():
         moment = datetime.fromisoformat(now)
-        yield Desk(repository=repository, vault=vault, now=moment, by="somebody")
+        yield Session(repository=repository, vault=vault, now=moment, by="somebody")
 
 
 def refusal(receipt: Mapping[str, Any]) -> list[str]:

@@ -22,7 +22,7 @@ from town import (
 
 from heldout.analyses.entries import BoardScores
 from heldout.board.scores.analyses_source import find_alike_runs, read_board_scores
-from heldout.board.scores.session import Desk, begin_session
+from heldout.board.scores.session import Session, begin_session
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 
 
-def _desk(town: Town) -> Desk:
+def _desk(town: Town) -> Session:
     repository = Repository(town.board)
     return begin_session(repository, Vault.open(town.vault, board=town.board), now=NOW)
 
@@ -119,10 +119,10 @@ def test_entries_that_wait_come_only_where_they_are_asked_for(played: Town) -> N
 
 
 def test_a_run_that_two_teams_sent_is_found(played: Town) -> None:
-    desk = _desk(played)
-    (pair,) = find_alike_runs(desk, read_board_scores(desk, unpublished=True))
+    session = _desk(played)
+    (pair,) = find_alike_runs(session, read_board_scores(session, unpublished=True))
     assert (pair.a, pair.b, pair.rbo) == ("20261103-lamp", "20261120-copy", 1.0)
-    assert find_alike_runs(desk, read_board_scores(desk)) == ()
+    assert find_alike_runs(session, read_board_scores(session)) == ()
 
 
 def test_progress_is_told_from_the_board(played: Town) -> None:
@@ -256,10 +256,10 @@ def test_who_only_looks_at_a_board_writes_nothing_into_its_vault(
 
 def test_a_vault_that_is_opened_to_be_read_alone_cannot_be_written(played: Town) -> None:
     vault = Vault.open(played.vault, board=played.board, read_only=True)
-    desk = begin_session(Repository(played.board), vault, now=NOW)
+    session = begin_session(Repository(played.board), vault, now=NOW)
     with pytest.raises(RuntimeError, match="read alone"):
         vault.keep_sealed(b"x")
     with pytest.raises(RuntimeError, match="read alone"):
-        desk.log("asked", "20261120-later", public={"why": "x"})
+        session.log("asked", "20261120-later", public={"why": "x"})
     with pytest.raises(RuntimeError, match="read alone"), vault.locked():
         pass

@@ -9,7 +9,6 @@ from trusting import DAY, DECIDED, LAST
 from heldout.board.audit import closing
 from heldout.board.scores import commitments as new_rules
 from heldout.board.scores import session
-from heldout.board.scores import session as desk
 from heldout.ids import digest_bytes
 
 pytestmark = pytest.mark.slow
@@ -89,7 +88,7 @@ def test_a_view_that_never_told_anything_for_want_of_labels_is_no_hindrance(
     text = rules.read_text("utf-8").replace("[baselines]", f"{NEVER_THERE}\n[baselines]")
     rules.write_text(text, "utf-8")
     with monkeypatch.context() as earlier:
-        for module in (new_rules, desk, session):
+        for module in (new_rules, session):
             earlier.setattr(module, "check_new_rules", lambda *_args, **_kwargs: None)
         assert town.organiser("rebuild", now=DECIDED).code == 0
     archive = town.root / "kb.zip"

@@ -13,7 +13,7 @@ from town import Town, found_town, git
 
 from heldout.board.organiser.answer import answer
 from heldout.board.policy.checks import Finding
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.board.store.arrivals import Arrival
 from heldout.board.store.forges.local import FolderForge
 from heldout.board.store.forges.protocol import Handle, Outcome, PullRequest
@@ -74,11 +74,11 @@ def town(tmp_path: Path) -> Town:
 
 
 @contextmanager
-def desk(town: Town, *, now: str = DAY) -> Iterator[Desk]:
+def session(town: Town, *, now: str = DAY) -> Iterator[Session]:
     repository = Repository(town.board)
     vault = Vault.open(town.vault, board=repository.root)
     with vault.locked():
-        yield Desk(
+        yield Session(
             repository=repository, vault=vault, now=datetime.fromisoformat(now), by="somebody"
         )
 
@@ -86,7 +86,7 @@ def desk(town: Town, *, now: str = DAY) -> Iterator[Desk]:
 def tell(
     town: Town, forge: Memory | FolderForge, name: str, findings: Sequence[Finding] = FINDINGS
 ) -> Outcome:
-    with desk(town) as sat:
+    with session(town) as sat:
         facts = {"eval": {"queries answered": 30}}
         return answer(sat, forge, name, findings=findings, facts=facts)
 

@@ -71,9 +71,9 @@ def town(program: Callable[[str], str], tmp_path: Path) -> Town:
 
 
 @pytest.fixture
-def desk(town: Town) -> Path:
+def session(town: Town) -> Path:
     """Where the participant packs: the public key, two runs, the metadata."""
-    folder = town.root / "desk"
+    folder = town.root / "session"
     (folder / ID).mkdir(parents=True)
     key = (town.clone / "keys" / "organisers.txt").read_text()
     (folder / "public.pem").write_text(key)
@@ -89,20 +89,20 @@ def write_metadata(folder: Path, **changes: object) -> None:
     (folder / f"{ID}-metadata.json").write_text(json.dumps({**METADATA, **changes}, indent=1))
 
 
-def send(town: Town, desk: Path, *names: str, pull: int) -> None:
+def send(town: Town, session: Path, *names: str, pull: int) -> None:
     """A pull request with these files, by git alone."""
     git(town.clone, "checkout", "-q", "-B", f"pull-{pull}", "origin/main")
     for name in names:
         target = town.clone / "submissions" / name
         target.parent.mkdir(exist_ok=True)
-        target.write_bytes((desk / name).read_bytes())
+        target.write_bytes((session / name).read_bytes())
     git(town.clone, "add", "submissions")
     git(town.clone, "commit", "-q", "-m", f"Submission {ID}")
     git(town.clone, "push", "-q", "origin", f"HEAD:refs/pull/{pull}/head")
 
 
-def test_from_pack_to_page(town: Town, desk: Path) -> None:
-    send(town, desk, f"{ID}.key.bin.enc", f"{ID}.tar.enc", f"{ID}-metadata.json.enc", pull=7)
+def test_from_pack_to_page(town: Town, session: Path) -> None:
+    send(town, session, f"{ID}.key.bin.enc", f"{ID}.tar.enc", f"{ID}-metadata.json.enc", pull=7)
     (taken,) = town.take_in(now=DAY)["received"]
     assert (taken["id"], taken["kind"]) == (ID, "received")
     review = town.organiser("review", ID, now=DAY)
@@ -114,9 +114,9 @@ def test_from_pack_to_page(town: Town, desk: Path) -> None:
     assert (row["team"], row["embargoed"]) == (None, True)
     assert row["scores"]["eval"] is not None
     town.push()
-    write_metadata(desk, paper="https://example.org/paper", revision=2)
-    shell(PACK_METADATA, desk)
-    send(town, desk, f"{ID}-metadata.json.enc", pull=8)
+    write_metadata(session, paper="https://example.org/paper", revision=2)
+    shell(PACK_METADATA, session)
+    send(town, session, f"{ID}-metadata.json.enc", pull=8)
     assert [r["kind"] for r in town.take_in(now=LATER)["received"]] == ["updated"]
     assert town.organiser("rebuild", now=REVEAL).code == 0
     (row,) = town.rows()
@@ -124,21 +124,21 @@ def test_from_pack_to_page(town: Town, desk: Path) -> None:
     assert town.audit()["ok"]
 
 
-def test_openssl_opens_it_with_the_board_s_private_key(town: Town, desk: Path) -> None:
+def test_openssl_opens_it_with_the_board_s_private_key(town: Town, session: Path) -> None:
     identity = (town.vault / "identities" / "organiser.txt").read_text()
-    (desk / "identity.pem").write_text(identity)
-    opened = shell(OPEN, desk)
+    (session / "identity.pem").write_text(identity)
+    opened = shell(OPEN, session)
     metadata, _, run = opened.partition("}")
     assert json.loads(metadata + "}") == METADATA
     assert run == run_text("eval", 1)
 
 
-def test_a_swapped_key_opens_nothing(town: Town, desk: Path) -> None:
+def test_a_swapped_key_opens_nothing(town: Town, session: Path) -> None:
     """The tarball of one submission beside the key of another."""
-    tarball = (desk / f"{ID}.tar.enc").read_bytes()
-    shell(PACK + PACK_METADATA, desk)
-    (desk / f"{ID}.tar.enc").write_bytes(tarball)
-    send(town, desk, f"{ID}.key.bin.enc", f"{ID}.tar.enc", f"{ID}-metadata.json.enc", pull=7)
+    tarball = (session / f"{ID}.tar.enc").read_bytes()
+    shell(PACK + PACK_METADATA, session)
+    (session / f"{ID}.tar.enc").write_bytes(tarball)
+    send(town, session, f"{ID}.key.bin.enc", f"{ID}.tar.enc", f"{ID}-metadata.json.enc", pull=7)
     town.take_in(now=DAY)
     assert town.organiser("review", ID, now=DAY).code == 1
     assert town.publish(ID, now=LATER).code == 1

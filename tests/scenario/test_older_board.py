@@ -11,10 +11,9 @@ from town import OTHER_TEAM, Town, found_town, git
 from trusting import DAY, LAST, ONE, add_baseline, read_files
 
 from heldout.board.audit import archive, closing
-from heldout.board.scores import rescoring
-from heldout.board.scores import session as desk
+from heldout.board.scores import rescoring, session
 from heldout.board.scores.commitments import FIRST_TIME
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.board.store.vault import Vault
 
 pytestmark = pytest.mark.slow
@@ -93,9 +92,9 @@ def test_a_change_of_keys_brings_the_digests_too(tmp_path: Path) -> None:
 def town(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
     """Founded, scored and published as an earlier heldout did; with a mask that is in no digest."""
     town = found_town(tmp_path)
-    honest, labels = Desk.log, Vault.held_out
+    honest, labels = Session.log, Vault.held_out
 
-    def log(here: Desk, kind: str, submission: str | None, **fields: Any) -> Any:
+    def log(here: Session, kind: str, submission: str | None, **fields: Any) -> Any:
         sealed: Mapping[str, Any] = fields.pop("sealed", None) or {}
         kept = {name: v for name, v in sealed.items() if name not in ("evidence", "compared")}
         return honest(here, kind, submission, sealed=kept, **fields)
@@ -107,10 +106,10 @@ def town(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
         file.unlink()
     (town.vault / "labels" / "eval.exclude").write_text(OUT)
     with monkeypatch.context() as before:
-        before.setattr(Desk, "log", log)
+        before.setattr(Session, "log", log)
         before.setattr(Vault, "held_out", held_out)
         before.setattr(rescoring, "_held_out", lambda _sets: {})
-        before.setattr(desk, "keep_versions", lambda _vault, _files: None)
+        before.setattr(session, "keep_versions", lambda _vault, _files: None)
         add_baseline(town, seed=3)
         town.send("one", now=DAY, seed=1)
         town.send("two", now=DAY, seed=2, team=OTHER_TEAM)

@@ -67,16 +67,18 @@ def test_a_session_of_any_program_refuses_rules_that_nobody_accepted(town: Town)
         pass
     assert (town.vault / "events.jsonl").read_bytes() == before
     seen: list[RuleChange] = []
-    with organiser_session(repository, town.vault, clock=lambda: NOW, accept=seen.append) as desk:
-        assert desk.spec().release.submissions == 200
+    with organiser_session(
+        repository, town.vault, clock=lambda: NOW, accept=seen.append
+    ) as session:
+        assert session.spec().release.submissions == 200
     (change,) = seen
     assert [one.key for one in change.differences] == ["release.submissions"]
 
 
 def test_two_sessions_do_not_work_at_once(town: Town) -> None:
     repository = Repository(town.board)
-    with organiser_session(repository, town.vault, clock=lambda: NOW) as desk:
+    with organiser_session(repository, town.vault, clock=lambda: NOW) as session:
         second = organiser_session(repository, town.vault, clock=lambda: NOW)
         with pytest.raises(StoreError, match="another heldout is at work"), second:
             pass
-        assert look_at(repository, town.vault, now=NOW).by == desk.by
+        assert look_at(repository, town.vault, now=NOW).by == session.by

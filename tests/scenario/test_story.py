@@ -58,9 +58,9 @@ def test_from_a_run_to_the_page_with_the_real_program(town: Town) -> None:
     sent = program(town, "submit", submission, "--now", DAY_2, cwd=inside)
     assert sent.code == 0, sent.err
     assert "pushed to origin" in sent.out
-    desk = {"cwd": town.board / "queries", "HELDOUT_VAULT": str(town.vault)}
-    assert program(town, "inbox", "--now", DAY_2, **desk).code == 0  # type: ignore[arg-type]  # a Path and text
-    told = program(town, "publish", submission, "--yes", "--now", DAY_2, **desk)  # type: ignore[arg-type]  # the same
+    session = {"cwd": town.board / "queries", "HELDOUT_VAULT": str(town.vault)}
+    assert program(town, "inbox", "--now", DAY_2, **session).code == 0  # type: ignore[arg-type]  # a Path and text
+    told = program(town, "publish", submission, "--yes", "--now", DAY_2, **session)  # type: ignore[arg-type]  # the same
     assert told.code == 0, told.err
     assert re.search(r"released  RR@10 0\.\d{3}, n = 30 \(dev 0\.\d{3}\)\n", told.out)
     assert "standing  rank 1 of 1; best so far\n" in told.out

@@ -153,7 +153,7 @@ _AT_DESK = (
     *("archive", "ask", "correct", "extend", "inbox", "publish", "rebuild", "reject", "review"),
     *("baseline", "final", "finalists", "maintain", "rekey", "revoke", "teams"),
 )
-"""Commands that sit at the organiser's desk, of `heldout board` and `heldout prefer` too."""
+"""Commands that sit at the organiser's session, of `heldout board` and `heldout prefer` too."""
 
 
 def accepting(board: Path, vault: Path, *arguments: str | Path) -> tuple[str, ...]:

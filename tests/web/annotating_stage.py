@@ -35,7 +35,7 @@ def asked(number: int, *texts: str, query: str = QUERY) -> Question:
 
 
 @dataclass
-class Desk:
+class Session:
     """A folder, its pages, and a caller."""
 
     folder: QuestionFolder
@@ -82,7 +82,7 @@ def make_desk(
     count: int = 3,
     questions: tuple[Question, ...] = (),
     folder: Path | None = None,
-) -> Desk:
+) -> Session:
     """A folder of so many questions, or of these, and its pages."""
     place = QuestionFolder(folder or stages.folder / f"{form.kind}{len(stages.made)}", form)
     made = questions or tuple(asked(number, *TEXTS) for number in range(1, count + 1))
@@ -90,4 +90,4 @@ def make_desk(
         place.add(made)
     clock = Clock()
     app = make_annotating_app(Annotating(folder=place, key=place.key(), token=TOKEN, clock=clock))
-    return Desk(place, place.questions(), clock, app, Caller(app, stages.portal))
+    return Session(place, place.questions(), clock, app, Caller(app, stages.portal))

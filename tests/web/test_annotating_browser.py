@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from annotating_stage import TEXTS, TOKEN, Desk, asked, make_desk
+from annotating_stage import TEXTS, TOKEN, Session, asked, make_desk
 from axe_playwright_python.sync_playwright import Axe
 from judging_stage import Stages
 from playwright.sync_api import Browser, Page, expect
@@ -39,8 +39,8 @@ class Window:
         questions: tuple[Question, ...] = (),
     ) -> None:
         two = tuple(asked(n, *TEXTS, LONG, "x" * 5_000) for n in (1, 2))
-        self.desk: Desk = make_desk(stages, form=form, questions=questions or two)
-        self.root = stages.serve(self.desk.app)
+        self.session: Session = make_desk(stages, form=form, questions=questions or two)
+        self.root = stages.serve(self.session.app)
         self.browser = browser
         self.complaints: list[str] = []
 
@@ -62,7 +62,7 @@ class Window:
         return page
 
     def said(self) -> list[tuple[str, str, tuple[str, ...]]]:
-        return [(one.query, one.choice, one.passages) for one in self.desk.answers()]
+        return [(one.query, one.choice, one.passages) for one in self.session.answers()]
 
 
 def come(page: Page, title: str) -> None:
@@ -116,7 +116,7 @@ def test_a_question_is_answered_by_keys_alone(browser: Browser, stages: Stages) 
     page.keyboard.press("Enter")
     expect(page.get_by_text("2 of 2 answered.")).to_be_visible()
     assert window.said() == [("q1", "wrong_lab", ("q1-d0",)), ("q2", "no_ans", ())]
-    assert window.desk.answers()[1].note == "5 of 5, as said"
+    assert window.session.answers()[1].note == "5 of 5, as said"
     assert window.complaints == []
 
 
@@ -166,7 +166,7 @@ def test_a_lost_connection_and_a_reload_keep_the_answer(browser: Browser, stages
     expect(page.get_by_label("I can't judge this")).to_be_checked()
     expect(page.get_by_role("status")).to_contain_text("not saved yet")
     assert window.said() == [("q1", "partial_ans", ("q1-d2",))]
-    assert window.desk.answers()[0].note == "a remark"
+    assert window.session.answers()[0].note == "a remark"
 
 
 def test_a_full_disk_is_told_and_the_answer_stays(

@@ -19,7 +19,7 @@ from heldout.errors import StoreError, plural, printable
 if TYPE_CHECKING:
     from heldout.board.organiser.answer import ForgeAccess
     from heldout.board.scores.commitments import RuleChange
-    from heldout.board.scores.session import Desk
+    from heldout.board.scores.session import Session
     from heldout.board.store.repository import Repository
 
 
@@ -89,8 +89,8 @@ class Place:
         return find_board(self.board_folder)
 
     @contextmanager
-    def desk(self, *, late: bool = False, restore: bool = False) -> "Iterator[Desk]":
-        """The organiser's desk, with the vault locked while it is used.
+    def session(self, *, late: bool = False, restore: bool = False) -> "Iterator[Session]":
+        """The organiser's session, with the vault locked while it is used.
 
         A shared vault is brought up to its remote first. Rules in the board's folder that the log
         does not have, by an edit or by git, are shown and need a yes; then they are logged.
@@ -112,7 +112,7 @@ class Place:
         repository = self.board()
         if self.vault is None:
             raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
-        session = organiser_session(
+        opened = organiser_session(
             repository,
             self.vault.absolute(),
             clock=self.clock,
@@ -122,8 +122,8 @@ class Place:
             restore=restore,
         )
         try:
-            with session as desk:
-                yield desk
+            with opened as session:
+                yield session
         except OvertakenError as error:
             raise _BegunAgain(str(error)) from None
 
@@ -187,7 +187,7 @@ def in_clone(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def at_board(command: Callable[..., None]) -> Callable[..., None]:
-    """Options of an organiser's command that sits at the desk, handed over as `place`."""
+    """Options of an organiser's command that sits at the session, handed over as `place`."""
     return _board(_vault(_accept_rules(_at_vault(command))))
 
 
@@ -314,17 +314,17 @@ def _may_send_token(host: str) -> bool:
         return False
 
 
-def keep_token_host(desk: "Desk", address: str) -> None:
+def keep_token_host(session: "Session", address: str) -> None:
     """Remember that the token is for the forge of the board's rules, as the organiser names it.
 
     Raises:
         BadParameter: the rules name another forge, or none that is asked over HTTP.
     """
-    forge = desk.spec().forge
+    forge = session.spec().forge
     host = forge.host if forge is not None and forge.hosted else ""
     if address.rstrip("/").lower() != host:
         names = f"names {host}" if host else "names none that is asked over HTTP"
         raise click.BadParameter(
             f"{address!r}: [forge] of board.toml {names}", param_hint="--token-host"
         )
-    desk.vault.keep_token_host(host)
+    session.vault.keep_token_host(host)

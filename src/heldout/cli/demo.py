@@ -99,8 +99,8 @@ def _judge(
     except SetupError as error:
         say("left out", f"better labels: {error}")
         return None, standings
-    with sit(folder, now) as desk:
-        change, standings = publish_version(desk, story.folder)
+    with sit(folder, now) as session:
+        change, standings = publish_version(session, story.folder)
     say(
         "judged",
         f"{plural(len(story.endings), 'task')} by made-up judges, one who does not look and one "

@@ -23,7 +23,7 @@ import httpx
 import numpy as np
 
 from heldout.board.organiser.rebuild import bring_up_to_date
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.board.standings.standings import Standings
 from heldout.collections.collection import QuerySplit
 from heldout.demo.page_judge import Decide, Ending, PageJudge, Question
@@ -150,11 +150,11 @@ def play_campaign(
     )
 
 
-def publish_version(desk: Desk, folder: Path) -> tuple[Change | None, Standings]:
+def publish_version(session: Session, folder: Path) -> tuple[Change | None, Standings]:
     """Make a version of the board's dev labels of what was judged; score every run on it.
 
     Args:
-        desk: of the board; its lock is held.
+        session: of the board; its lock is held.
         folder: the campaign's directory.
 
     Returns:
@@ -162,10 +162,10 @@ def publish_version(desk: Desk, folder: Path) -> tuple[Change | None, Standings]
     """
     campaign = read_campaign(CampaignFolder(folder))
     options = RoundOptions(public=True)
-    version = publish_labels(desk, campaign, "dev", LeadRule(), options)
-    score_versions(desk, why="scored on labels that made-up judges preferred")
-    standings = bring_up_to_date(desk).standings
-    return None if version is None else compare_version(desk, version), standings
+    version = publish_labels(session, campaign, "dev", LeadRule(), options)
+    score_versions(session, why="scored on labels that made-up judges preferred")
+    standings = bring_up_to_date(session).standings
+    return None if version is None else compare_version(session, version), standings
 
 
 def _answers(split: QuerySplit) -> Mapping[str, list[str]]:

@@ -29,7 +29,7 @@ from heldout.board.participant.send import pack, submit
 from heldout.board.rules.spec import Example
 from heldout.board.rules.template import NewBoard
 from heldout.board.scores.commitments import RuleChange
-from heldout.board.scores.session import Desk, organiser_session, refuse_rules
+from heldout.board.scores.session import Session, organiser_session, refuse_rules
 from heldout.board.scores.sets import load_sets
 from heldout.board.standings.standings import Standings
 from heldout.board.store.arrivals import find_in_git
@@ -298,8 +298,8 @@ def play_demo(
     say("board", f"{folder}/board is open since {opening:%d %b}, its vault is {folder}/vault")
     _show_baseline(folder, now, say)
     scenes = tuple(_play(folder, part, now, say) for part in parts if part is not BASELINE)
-    with sit(folder, now) as desk:
-        standings = bring_up_to_date(desk).standings
+    with sit(folder, now) as session:
+        standings = bring_up_to_date(session).standings
     return standings, scenes
 
 
@@ -383,15 +383,15 @@ def _found(folder: Path, split: QuerySplit, opening: datetime, now: datetime) ->
         primary="eval",
         example=_example(split),
     )
-    desk = found_board(folder / "board", folder / "vault", plan, sets, now=opening)
-    _allow_figures(folder, desk, now)
+    session = found_board(folder / "board", folder / "vault", plan, sets, now=opening)
+    _allow_figures(folder, session, now)
 
 
-def _allow_figures(folder: Path, desk: Desk, now: datetime) -> None:
+def _allow_figures(folder: Path, session: Session, now: datetime) -> None:
     """Let the page tell of the ranking at the end of the story, as board.toml of a live board."""
-    file = desk.repository.files.file(SPEC)
+    file = session.repository.files.file(SPEC)
     file.write_whole(file.read_bytes() + _FIGURES.format(day=now.date()).encode())
-    with sit(folder, desk.now, accept=lambda _: None) as sure:
+    with sit(folder, session.now, accept=lambda _: None) as sure:
         bring_up_to_date(sure)
 
 
@@ -407,7 +407,7 @@ def _example(split: QuerySplit) -> Example:
 
 def sit(
     folder: Path, moment: datetime, *, accept: Callable[[RuleChange], None] = refuse_rules
-) -> AbstractContextManager[Desk]:
+) -> AbstractContextManager[Session]:
     """The organiser's session at a moment of the story.
 
     Args:
@@ -438,9 +438,9 @@ def _play(folder: Path, part: Part, now: datetime, say: Callable[[str, str], Non
     moment = now - timedelta(days=part.days)
     submission = _send(folder, part, moment)
     say("sent", f"{moment:%d %b}  {submission}  by {part.team}")
-    with sit(folder, moment + timedelta(hours=8)) as desk:
-        scene = _decide(desk, submission, part)
-        bring_up_to_date(desk)
+    with sit(folder, moment + timedelta(hours=8)) as session:
+        scene = _decide(session, submission, part)
+        bring_up_to_date(session)
     say("published" if scene.published else "refused", scene.why or part.system)
     return scene
 
@@ -470,19 +470,19 @@ def _send(folder: Path, part: Part, moment: datetime) -> SubmissionId:
     return submission
 
 
-def _decide(desk: Desk, submission: SubmissionId, part: Part) -> Scene:
-    git = desk.repository.git
+def _decide(session: Session, submission: SubmissionId, part: Part) -> Scene:
+    git = session.repository.git
     head = git.head()
     if head is None:
         raise StoreError("the demo's board has no commit")
-    receive(desk, find_in_git(git, desk.spec().envelope, main=head))
-    sets = load_sets(desk.repository, desk.spec(), vault=desk.vault)
-    result = review(desk, sets, submission)
+    receive(session, find_in_git(git, session.spec().envelope, main=head))
+    sets = load_sets(session.repository, session.spec(), vault=session.vault)
+    result = review(session, sets, submission)
     if result.stands_against:
         why = _reason(result)
-        reject(desk, submission, why=why)
+        reject(session, submission, why=why)
         return Scene(id=submission, part=part, published=False, why=why)
-    decision = publish(desk, result, why=part.reason if result.needs_reason else "")
+    decision = publish(session, result, why=part.reason if result.needs_reason else "")
     return Scene(id=submission, part=part, published=decision.done, why="; ".join(decision.why_not))
 
 

@@ -34,7 +34,7 @@ from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.compared import find_mixed, say_mixed
 from heldout.board.scores.kept import Evidence, ScoreFile, parse_evidence, read_scores
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.board.store.repository import LOG, Repository
 from heldout.board.store.vault import Vault
@@ -89,14 +89,14 @@ class Archived:
     embargoed: tuple[str, ...]
 
 
-def check_closable(desk: Desk) -> None:
+def check_closable(session: Session) -> None:
     """Refuse to close a board on which something is still to be done.
 
     Raises:
         StoreError: a submission waits, a deadline is to come, the board is not sound, its entries
             are scored with different labels, or it is the record of an old one.
     """
-    history = desk.history()
+    history = session.history()
     if not published(history) and any(s.status == "imported" for s in history.submissions.values()):
         raise StoreError(
             "this is the record of an old board: there are no labels and no scores by query to "
@@ -114,14 +114,14 @@ def check_closable(desk: Desk) -> None:
             f"finalists are named, and the final ({final.view}) is not opened; nothing was closed: "
             "heldout board final"
         )
-    last = max(_days_to_wait_for(history), default=desk.now.date() - timedelta(1))
-    if desk.now.date() <= last:
+    last = max(_days_to_wait_for(history), default=session.now.date() - timedelta(1))
+    if session.now.date() <= last:
         raise StoreError(f"scores are still sealed until {last} is over; nothing was closed")
-    found = audit_board(desk.repository, desk.vault)
+    found = audit_board(session.repository, session.vault)
     if found.faults:
         told = "; ".join(found.faults[:3])
         raise StoreError(f"the board is not sound, so nothing was archived: {told}")
-    mixed = find_mixed(desk.vault, history)
+    mixed = find_mixed(session.vault, history)
     if mixed:
         told, every = "; ".join(map(say_mixed, mixed)), {n for one in mixed for n in one.earlier}
         raise StoreError(
@@ -142,18 +142,18 @@ def _days_to_wait_for(history: History) -> Iterator[date]:
             yield last
 
 
-def write_archive(desk: Desk, path: Path) -> Archived:
+def write_archive(session: Session, path: Path) -> Archived:
     """Write the archive of a closed board; equal input gives equal bytes.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         path: a new file; one with just these bytes is left as it is.
 
     Raises:
         StoreError: the board is not closed or not sound, or the file holds something else.
     """
-    check_closable(desk)
-    opened = OpenedBoard(desk=desk, log=open_log(desk))
+    check_closable(session)
+    opened = OpenedBoard(session=session, log=open_log(session))
     if opened.history.closed is None:
         raise StoreError("the board is not closed yet, so nothing can be opened")
     write_zip(path, list_files(opened))

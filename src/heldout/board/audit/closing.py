@@ -18,16 +18,16 @@ from heldout.board.log.events import Draft
 from heldout.board.log.history import History
 from heldout.board.organiser.decide import check_published
 from heldout.board.rules.days import may_open_runs, rule_for_runs
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.errors import InputError, Problem, StoreError
 from heldout.files.zipped import write_zip
 
 
-def close_board(desk: Desk, *, agreed: Sequence[str] = (), why: str = "") -> bool:
+def close_board(session: Session, *, agreed: Sequence[str] = (), why: str = "") -> bool:
     """Close a board for good; the event says whose runs will be opened.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         agreed: ids of published entries whose teams agreed to that otherwise than by their
             metadata, which says nothing; the event names them.
         why: how the organisers know; needed where there are any, and public.
@@ -40,41 +40,41 @@ def close_board(desk: Desk, *, agreed: Sequence[str] = (), why: str = "") -> boo
         StoreError: something is still to be done, its archive would not be sound, or it was closed
             with other runs to be opened.
     """
-    history = desk.history()
+    history = session.history()
     for name in agreed:
-        check_published(desk, name)
+        check_published(session, name)
         _check_agreed(history, name)
     if history.closed is not None:
-        before = list_open_runs(desk.vault.entries())
+        before = list_open_runs(session.vault.entries())
         if not set(agreed) <= set(before):
             raise StoreError(
                 "the runs that are opened were named when the board was closed, and that stays "
                 f"so: {', '.join(before) or 'none'}"
             )
         return False
-    check_closable(desk)
+    check_closable(session)
     public: dict[str, object] = {OPEN_RUNS: sorted(_list_opened(history, agreed))}
     if agreed:
         public |= {AGREED: sorted(set(agreed)), "why": why}
-    closing = Draft(kind="closed-board", by=desk.by, public=public, sealed={})
-    rehearse(desk, closing)
-    desk.log(closing.kind, None, public=public)
+    closing = Draft(kind="closed-board", by=session.by, public=public, sealed={})
+    rehearse(session, closing)
+    session.log(closing.kind, None, public=public)
     return True
 
 
-def rehearse(desk: Desk, closing: Draft) -> None:
+def rehearse(session: Session, closing: Draft) -> None:
     """Make and check the archive as if the board were closed: the event is for good.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         closing: the event that would be logged.
 
     Raises:
         StoreError: something that belongs into the archive is missing, or not sound.
         InputError: something cannot be read.
     """
-    event = desk.vault.make_entry(closing, now=desk.now)
-    opened = OpenedBoard(desk=desk, log=(*open_log(desk), event))
+    event = session.vault.make_entry(closing, now=session.now)
+    opened = OpenedBoard(session=session, log=(*open_log(session), event))
     with TemporaryDirectory(prefix="heldout-closing-") as folder:
         file = Path(folder) / "archive.zip"
         write_zip(file, list_files(opened))

@@ -38,7 +38,7 @@ from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.kept import ScoreFile, read_scores
 from heldout.board.scores.published import open_published_runs
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.board.standings.standings import project
 from heldout.board.store.repository import LOG
 from heldout.ids import query_set_of
@@ -61,11 +61,11 @@ class OpenedBoard:
     """A board as its archive shows it.
 
     Attributes:
-        desk: of the organiser who opens it.
+        session: of the organiser who opens it.
         log: with the fields open that may be.
     """
 
-    desk: Desk
+    session: Session
     log: tuple[Entry, ...]
 
     @property
@@ -139,10 +139,10 @@ def published(history: History) -> list[Submission]:
     return [s for s in history.submissions.values() if s.status == "published"]
 
 
-def open_log(desk: Desk) -> tuple[Entry, ...]:
+def open_log(session: Session) -> tuple[Entry, ...]:
     """The log as the archive shows it."""
-    whole = desk.vault.entries()
-    public = project(whole, now=desk.now)
+    whole = session.vault.entries()
+    public = project(whole, now=session.now)
     named = {s.id for s in published(read_history(public)) if s.identity is not None}
     history = read_history(whole)
     renamed = _list_renamed(history) & named
@@ -196,12 +196,12 @@ def list_members(opened: OpenedBoard) -> Iterator[_File]:
     every = (open_part(opened.spec), *specs.values())
     yield from _list_texts(opened)
     yield from _list_held_out(opened, every)
-    yield from _list_public_files(opened.desk, every)
+    yield from _list_public_files(opened.session, every)
     for submission in opened.entries:
-        yield from _list_scores(opened.desk, submission, specs[submission.id])
+        yield from _list_scores(opened.session, submission, specs[submission.id])
     yield from _list_evidence(opened, specs)
     for submission in filter(opened.shows_runs, opened.entries):
-        yield from _list_runs(opened.desk, submission, specs[submission.id])
+        yield from _list_runs(opened.session, submission, specs[submission.id])
 
 
 def _list_texts(opened: OpenedBoard) -> Iterator[_File]:
@@ -216,7 +216,7 @@ def _list_texts(opened: OpenedBoard) -> Iterator[_File]:
 
 def _list_held_out(opened: OpenedBoard, specs: Sequence[BoardSpec]) -> Iterator[_File]:
     """The held-out files of every opened view: those of today, and all committed to before."""
-    vault, history = opened.desk.vault, opened.history
+    vault, history = opened.session.vault, opened.history
     names = frozenset[str]().union(*map(names_of_board, specs))
     now = vault.held_out({*map(stem_of, names)})
     for name in sorted(names & now.keys()):
@@ -245,10 +245,10 @@ def _list_evidence(opened: OpenedBoard, specs: Mapping[str, BoardSpec]) -> Itera
     finals = (entry for entry in opened.log if entry.event.kind == "opened-final")
     digests |= {digest for entry in finals for digest in entry.get("evidence").values()}
     for digest in sorted(digests):
-        yield f"evidence/{digest}.json", opened.desk.vault.sealed(digest).read_bytes()
+        yield f"evidence/{digest}.json", opened.session.vault.sealed(digest).read_bytes()
 
 
-def _list_public_files(desk: Desk, specs: Sequence[BoardSpec]) -> Iterator[_File]:
+def _list_public_files(session: Session, specs: Sequence[BoardSpec]) -> Iterator[_File]:
     """Queries, open labels, candidates, and what views name: what a run is scored with besides."""
     sets = [files for spec in specs for files in spec.sets.values()]
     named = {name for one in sets for name in (one.queries, one.qrels, one.candidates) if name}
@@ -260,12 +260,12 @@ def _list_public_files(desk: Desk, specs: Sequence[BoardSpec]) -> Iterator[_File
         if view.labels is not None and not spec.sets[view.set].held_out
     }
     for name in sorted(name for name in named if not name.startswith("labels/")):
-        yield name, desk.repository.file(name).read_bytes()
+        yield name, session.repository.file(name).read_bytes()
 
 
-def _list_scores(desk: Desk, submission: Submission, spec: BoardSpec) -> Iterator[_File]:
+def _list_scores(session: Session, submission: Submission, spec: BoardSpec) -> Iterator[_File]:
     """The scores by query in the opened views; what the vault keeps besides is left out."""
-    scores = read_scores(desk.vault, submission.id)
+    scores = read_scores(session.vault, submission.id)
     if scores is None:  # a baseline of before runs were kept
         return
     names = names_of_board(spec)
@@ -280,19 +280,19 @@ def _list_scores(desk: Desk, submission: Submission, spec: BoardSpec) -> Iterato
     yield f"scores/{submission.id}.json", data
 
 
-def _list_runs(desk: Desk, submission: Submission, spec: BoardSpec) -> Iterator[_File]:
+def _list_runs(session: Session, submission: Submission, spec: BoardSpec) -> Iterator[_File]:
     """Run files as they were packed."""
     if not submission.baseline:
-        yield from sorted(_unseal_runs(desk, submission, spec))
+        yield from sorted(_unseal_runs(session, submission, spec))
         return
     for name in sorted(n for n in submission.runs if query_set_of(n) in spec.sets):
-        data = desk.vault.sealed(submission.runs[name]).read_bytes()
+        data = session.vault.sealed(submission.runs[name]).read_bytes()
         yield f"runs/{submission.id}/{name}", data
 
 
-def _unseal_runs(desk: Desk, submission: Submission, part: BoardSpec) -> Iterator[_File]:
+def _unseal_runs(session: Session, submission: Submission, part: BoardSpec) -> Iterator[_File]:
     """The runs over the opened sets, out of the envelope: `runs/ID/RUN.suffix` and bytes."""
-    sealed = desk.history().submissions[submission.id]
-    opened = open_published_runs(desk, sealed, part.sets, lambda _, stream: stream.read())
+    sealed = session.history().submissions[submission.id]
+    opened = open_published_runs(session, sealed, part.sets, lambda _, stream: stream.read())
     for run in opened.values():
         yield f"runs/{run.member}", run.value

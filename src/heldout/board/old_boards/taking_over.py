@@ -22,7 +22,7 @@ from heldout.board.organiser.found import first_signers
 from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import format_recipients
-from heldout.board.scores.session import Desk, begin_session
+from heldout.board.scores.session import Session, begin_session
 from heldout.board.scores.sets import digest_public
 from heldout.board.standings.standings import Standings, make_standings
 from heldout.board.store.repository import SPEC, Repository
@@ -122,12 +122,12 @@ class TakenOver:
     """What an import left.
 
     Attributes:
-        desk: of the new board.
+        session: of the new board.
         standings: its rows.
         done_before: whether an earlier call had done all of it.
     """
 
-    desk: Desk
+    session: Session
     standings: Standings
     done_before: bool
 
@@ -156,14 +156,14 @@ def import_board(root: Path, vault_root: Path, source: Source, *, now: datetime)
     with vault.locked(), repository.locked():
         if not done_before:
             _write_rules(repository, vault, source)
-        desk = begin_session(repository, vault, now=now)
+        session = begin_session(repository, vault, now=now)
         if not done_before:
-            _log(desk, source)
+            _log(session, source)
             repository.git.init()
-            bring_up_to_date(desk)
+            bring_up_to_date(session)
             vault.finish()
-        standings = make_standings(vault.entries(), desk.spec(), now=now)
-    return TakenOver(desk=desk, standings=standings, done_before=done_before)
+        standings = make_standings(vault.entries(), session.spec(), now=now)
+    return TakenOver(session=session, standings=standings, done_before=done_before)
 
 
 def differing_trophies(standings: Standings) -> tuple[str, ...]:
@@ -232,21 +232,21 @@ def _check_begun(entries: Sequence[Entry], table: OldTable, rules: str) -> None:
         raise StoreError("another file's import was begun here; remove both folders, or finish it")
 
 
-def _log(desk: Desk, source: Source) -> None:
+def _log(session: Session, source: Source) -> None:
     """Every event that an earlier call did not log: the opening, the file, its rows by day."""
-    entries = desk.vault.entries()
+    entries = session.vault.entries()
     if not entries:
-        rules = desk.repository.tree_rules()
-        files = digest_public(desk.repository, parse_spec(rules.encode()))
-        public = {"board.toml": rules, "files": files, "signers": first_signers(desk)}
-        desk.log("opened-board", None, public=public, sealed={"labels": {}})
+        rules = session.repository.tree_rules()
+        files = digest_public(session.repository, parse_spec(rules.encode()))
+        public = {"board.toml": rules, "files": files, "signers": first_signers(session)}
+        session.log("opened-board", None, public=public, sealed={"labels": {}})
     if _imported_digest(entries) is None:
-        desk.vault.keep_sealed(source.data)
-        desk.log("imported-board", None, public=_table_fields(source))
-    known = desk.history().submissions
+        session.vault.keep_sealed(source.data)
+        session.log("imported-board", None, public=_table_fields(source))
+    known = session.history().submissions
     for entry in sorted(source.table.entries, key=lambda entry: (entry.day, entry.line)):
         if entry.id not in known:
-            desk.log("imported", entry.id, public=_entry_fields(entry))
+            session.log("imported", entry.id, public=_entry_fields(entry))
 
 
 def _table_fields(source: Source) -> dict[str, object]:

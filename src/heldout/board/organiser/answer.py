@@ -14,7 +14,7 @@ from heldout.board.organiser.review import Review
 from heldout.board.policy.checks import Finding
 from heldout.board.rules.parts import say_part
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.board.standings.seasons import current_standings
 from heldout.board.standings.standings import Row, project
 from heldout.board.store.arrivals import Arrival
@@ -67,14 +67,14 @@ class ForgeAccess:
     progress: Progress = SILENT
 
     @contextmanager
-    def open(self, desk: Desk) -> Iterator[Forge | None]:
+    def open(self, session: Session) -> Iterator[Forge | None]:
         """The board's forge; `None` where it has none, or nothing was committed yet."""
-        spec, git = desk.spec(), desk.repository.git
+        spec, git = session.spec(), session.repository.git
         head = git.head() if git.is_repository() else None
         if spec.forge is None or head is None:
             yield None
             return
-        hosted, vault = spec.forge.hosted, desk.vault
+        hosted, vault = spec.forge.hosted, session.vault
         asks = hosted and bool(read_token(self.environ)) and not vault.token_host()
         if asks and self.agree(spec.forge.host):
             vault.keep_token_host(spec.forge.host)
@@ -89,14 +89,14 @@ class ForgeAccess:
             yield open_forge(spec.forge, git, spec.envelope, main=head, world=world)
 
 
-def fetch_requests(desk: Desk, access: ForgeAccess) -> tuple[Arrival, ...] | None:
+def fetch_requests(session: Session, access: ForgeAccess) -> tuple[Arrival, ...] | None:
     """What is open on the board's forge.
 
     Returns:
         `None` where it did not answer: nobody knows then what waits there.
     """
     try:
-        with access.open(desk) as forge:
+        with access.open(session) as forge:
             return () if forge is None else forge.fetch()
     except HeldoutError as error:
         access.progress.note("note", f"the forge did not answer: {error}")
@@ -104,14 +104,14 @@ def fetch_requests(desk: Desk, access: ForgeAccess) -> tuple[Arrival, ...] | Non
 
 
 def answer_all(
-    desk: Desk, access: ForgeAccess, ids: Sequence[str], reviews: Mapping[str, Review]
+    session: Session, access: ForgeAccess, ids: Sequence[str], reviews: Mapping[str, Review]
 ) -> None:
     """Answer submissions on the forge; nothing is said twice.
 
     Where the forge fails, the events stand, and the next call answers what is missing.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         access: to the forge.
         ids: the submissions.
         reviews: of some of them, for what the comment says of the runs.
@@ -120,41 +120,41 @@ def answer_all(
     def answer_one(forge: Forge, name: str) -> None:
         found = reviews.get(name)
         answer(
-            desk,
+            session,
             forge,
             name,
             findings=() if found is None else found.findings,
             facts={} if found is None else _count_runs(found),
         )
 
-    _answer_each(desk, access, ids, answer_one)
+    _answer_each(session, access, ids, answer_one)
 
 
-def answer_registrations(desk: Desk, access: ForgeAccess, sources: Mapping[str, str]) -> None:
+def answer_registrations(session: Session, access: ForgeAccess, sources: Mapping[str, str]) -> None:
     """Answer teams on the forge that they are registered; nothing is said twice.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         access: to the forge.
         sources: team -> where its registration came from.
     """
     _answer_each(
-        desk,
+        session,
         access,
         tuple(sources),
-        lambda forge, team: answer_registration(desk, forge, team, source=sources[team]),
+        lambda forge, team: answer_registration(session, forge, team, source=sources[team]),
     )
 
 
 def _answer_each(
-    desk: Desk, access: ForgeAccess, names: Sequence[str], act: Callable[[Forge, str], object]
+    session: Session, access: ForgeAccess, names: Sequence[str], act: Callable[[Forge, str], object]
 ) -> None:
     """Answer each by itself: one that fails is a note, and the others go on."""
     if not names:
         return
     note = access.progress.note
     try:
-        with access.open(desk) as forge:
+        with access.open(session) as forge:
             for name in names:
                 if forge is None:
                     return
@@ -174,7 +174,7 @@ def _count_runs(found: Review) -> dict[str, dict[str, int]]:
 
 
 def answer(
-    desk: Desk,
+    session: Session,
     forge: Forge,
     submission_id: str,
     *,
@@ -186,7 +186,7 @@ def answer(
     Requests that copy its files are told the same.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         forge: where submissions are opened.
         submission_id: a submission of the log.
         findings: those of its review; told of a published entry that is under no embargo.
@@ -199,16 +199,16 @@ def answer(
         InputError: the log knows no such submission.
         ForgeError: the forge failed. The event stands; calling again answers what is missing.
     """
-    submission = desk.find(submission_id)
+    submission = session.find(submission_id)
     told = [event for event in submission.events if event[1] in _TOLD]
     if not told:
         return "nowhere"
     moment, event, digest = told[-1]
-    source, why = _source_and_reason(desk, digest)
+    source, why = _source_and_reason(session, digest)
     handle = forge.locate(source, submission.id)
     if handle is None:
         return "nowhere"
-    row, spec = _public_row(desk, submission.id)
+    row, spec = _public_row(session, submission.id)
     comment = Comment(
         kind=_TOLD[event],
         submission=submission.id,
@@ -231,11 +231,11 @@ def answer(
     return _tell(forge, handle, comment, Digest(digest), state=state)
 
 
-def answer_registration(desk: Desk, forge: Forge, team: str, *, source: str) -> Outcome:
+def answer_registration(session: Session, forge: Forge, team: str, *, source: str) -> Outcome:
     """Tell a team where it registered that it is registered, or that it was revoked; close that.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         forge: where registrations are opened.
         team: handle of a team in the log.
         source: where its registration came from.
@@ -249,8 +249,8 @@ def answer_registration(desk: Desk, forge: Forge, team: str, *, source: str) -> 
     handle = forge.locate(source, team)
     if handle is None:
         return "nowhere"
-    last = next(e for e in reversed(desk.vault.entries()) if _is_about(e, team))
-    spec = desk.spec()
+    last = next(e for e in reversed(session.vault.entries()) if _is_about(e, team))
+    spec = session.spec()
     told: CommentKind = "registered" if last.event.kind == "registered" else "revoked-registration"
     text = format_comment(
         Comment(
@@ -288,19 +288,19 @@ def _tell(forge: Forge, handle: Handle, comment: Comment, event: Digest, *, stat
     return outcomes[0]
 
 
-def _public_row(desk: Desk, submission: str) -> tuple[Row | None, BoardSpec]:
+def _public_row(session: Session, submission: str) -> tuple[Row | None, BoardSpec]:
     """Its row on the page of this moment, with the rules of that page.
 
     From what the public log has, for the vault knows more.
     """
-    public = project(desk.vault.entries(), now=desk.now)
-    standings, spec = current_standings(public, desk.spec(), now=desk.now)
+    public = project(session.vault.entries(), now=session.now)
+    standings, spec = current_standings(public, session.spec(), now=session.now)
     return next((row for row in standings.every if row.id == submission), None), spec
 
 
-def _source_and_reason(desk: Desk, digest: str) -> tuple[str, str]:
+def _source_and_reason(session: Session, digest: str) -> tuple[str, str]:
     """Where that came from which an event of a submission is about, and the event's reason."""
-    entries = desk.vault.entries()
+    entries = session.vault.entries()
     last = next(entry for entry in entries if entry.hash == digest)
     about = ("received", "proposed") if last.event.kind in _ABOUT_A_NAME else ("received",)
     sources = [

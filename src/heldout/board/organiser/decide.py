@@ -35,7 +35,7 @@ from heldout.board.scores.kept import (
 )
 from heldout.board.scores.rescoring import ScoredBaseline, score_baseline
 from heldout.board.scores.score import open_manifest, signature_field
-from heldout.board.scores.session import Desk, commit_held_out, note_held_out
+from heldout.board.scores.session import Session, commit_held_out, note_held_out
 from heldout.board.scores.sets import check_seeds, load_sets
 from heldout.board.scores.telling import Telling, noisy_scores, released, tell, tell_again
 from heldout.errors import InputError, Problem, StoreError, TrustError, quote
@@ -65,17 +65,17 @@ class Decision:
     before: Mapping[str, str] = field(default_factory=dict)
 
 
-def publish(desk: Desk, result: Review, *, why: str) -> Decision:
+def publish(session: Session, result: Review, *, why: str) -> Decision:
     """Release the scores of a reviewed submission; cannot be taken back.
 
     Args:
-        desk: its lock is held, so that two organisers cannot overshoot a quota together.
+        session: its lock is held, so that two organisers cannot overshoot a quota together.
         result: a review made under the same lock.
         why: the reason, needed where a finding asks for one.
     """
     submission = result.submission
     if submission.proposal is not None:
-        return _amend(desk, result, submission.proposal, why=why)
+        return _amend(session, result, submission.proposal, why=why)
     if submission.status == "published":
         return Decision(id=submission.id, done=True, done_before=True)
     obstacles = _obstacles(result, why)
@@ -83,9 +83,9 @@ def publish(desk: Desk, result: Review, *, why: str) -> Decision:
         return Decision(id=submission.id, done=False, why_not=obstacles)
     manifest = result.manifest
     until = manifest.embargo_until
-    spec = desk.spec_at(submission.received)
-    commit_held_out(desk)
-    told = tell(desk, spec, submission, result.scores.views)
+    spec = session.spec_at(submission.received)
+    commit_held_out(session)
+    told = tell(session, spec, submission, result.scores.views)
     public = {
         **told.public,
         "type": manifest.type,
@@ -94,16 +94,16 @@ def publish(desk: Desk, result: Review, *, why: str) -> Decision:
     }
     sealed = {
         **told.sealed,
-        "evidence": keep_told(desk.vault, submission.id, spec, result.scores),
-        "kept": desk.vault.kept(submission.id),
+        "evidence": keep_told(session.vault, submission.id, spec, result.scores),
+        "kept": session.vault.kept(submission.id),
         "identity": identity_fields(manifest),
         "why": why,
         "findings": [finding.rule for finding in result.findings if finding.public],
     }
-    return _log(desk, "published", submission.id, public=public, sealed=sealed)
+    return _log(session, "published", submission.id, public=public, sealed=sealed)
 
 
-def _amend(desk: Desk, result: Review, proposal: Proposal, *, why: str) -> Decision:
+def _amend(session: Session, result: Review, proposal: Proposal, *, why: str) -> Decision:
     """Put what the team proposed on the page; scores and times stay."""
     submission, manifest = result.submission, result.manifest
     obstacles = _unanswered(result, why)
@@ -114,13 +114,15 @@ def _amend(desk: Desk, result: Review, proposal: Proposal, *, why: str) -> Decis
         "revision": manifest.revision,
         "why": why,
         "findings": [finding.rule for finding in result.findings if finding.public],
-        **signature_field(desk.spec_at(submission.received), proposal.signature),
+        **signature_field(session.spec_at(submission.received), proposal.signature),
     }
     public = {"files": dict(proposal.files)}
-    return _log(desk, "amended", submission.id, public=public, sealed=sealed)
+    return _log(session, "amended", submission.id, public=public, sealed=sealed)
 
 
-def publish_baseline(desk: Desk, name: str, scored: ScoredBaseline, identity: Identity) -> Decision:
+def publish_baseline(
+    session: Session, name: str, scored: ScoredBaseline, identity: Identity
+) -> Decision:
     """Show an organiser's own run: no rank, no trophy, no quota.
 
     The runs are kept, so that the entry can be corrected when labels are mended, and their
@@ -129,72 +131,72 @@ def publish_baseline(desk: Desk, name: str, scored: ScoredBaseline, identity: Id
     Raises:
         InputError: the name is taken.
     """
-    before = desk.history().in_any_case(name)
+    before = session.history().in_any_case(name)
     asked = (name, identity, True)
     same = before is not None and (before.id, before.identity, before.baseline) == asked
     if before is not None and same and before.runs in ({}, scored.scores.files):
         return Decision(id=name, done=True, done_before=True)
     if before is not None:
         raise InputError(_refusal("id-taken", name, before, "a name of its own"))
-    commit_held_out(desk)
-    spec = desk.spec().on(desk.now.date())
-    noisy = noisy_scores(desk, spec, scored.scores.views, baseline=True)
+    commit_held_out(session)
+    spec = session.spec().on(session.now.date())
+    noisy = noisy_scores(session, spec, scored.scores.views, baseline=True)
     public = released(spec, scored.scores.views, noisy=noisy)
-    kept = {n: str(desk.vault.keep_sealed(path.read_bytes())) for n, path in scored.runs.items()}
-    keep_signatures(desk.vault, name, scored.scans)
-    keep_scores(desk.vault, name, scored.scores)
+    kept = {n: str(session.vault.keep_sealed(path.read_bytes())) for n, path in scored.runs.items()}
+    keep_signatures(session.vault, name, scored.scans)
+    keep_scores(session.vault, name, scored.scores)
     return _log(
-        desk,
+        session,
         "baseline",
         name,
         public={**public, "type": "baseline", "embargo_until": None},
         sealed={
             "identity": identity_fields(identity),
             "runs": kept,
-            "evidence": keep_told(desk.vault, name, spec, scored.scores),
-            "kept": desk.vault.kept(name),
+            "evidence": keep_told(session.vault, name, spec, scored.scores),
+            "kept": session.vault.kept(name),
         },
     )
 
 
-def reject(desk: Desk, submission_id: str, *, why: str) -> Decision:
+def reject(session: Session, submission_id: str, *, why: str) -> Decision:
     """Refuse a submission, or what an entry's team proposed; the reason is public, for the team."""
-    submission = check_rejectable(desk, submission_id)
+    submission = check_rejectable(session, submission_id)
     if submission.proposal is not None:
-        return _log(desk, "declined", submission_id, public={"why": why})
+        return _log(session, "declined", submission_id, public={"why": why})
     if submission.status == "rejected":
         return Decision(id=submission_id, done=True, done_before=True)
-    return _log(desk, "rejected", submission_id, public={"why": why})
+    return _log(session, "rejected", submission_id, public={"why": why})
 
 
-def check_rejectable(desk: Desk, submission_id: str) -> Submission:
+def check_rejectable(session: Session, submission_id: str) -> Submission:
     """A submission that waits for a decision, itself or its proposal, or was rejected before.
 
     Raises:
         InputError: it was published or withdrawn.
     """
-    submission = desk.find(submission_id)
+    submission = session.find(submission_id)
     if submission.status != "rejected" and submission.proposal is None:
         _check_pending(submission)
     return submission
 
 
-def ask(desk: Desk, submission_id: str, *, text: str) -> Decision:
+def ask(session: Session, submission_id: str, *, text: str) -> Decision:
     """Put a question to the team; it is public, and the submission waits for an answer."""
-    submission = desk.find(submission_id)
+    submission = session.find(submission_id)
     if submission.status == "asked" and submission.why == text:
         return Decision(id=submission_id, done=True, done_before=True)
     _check_pending(submission)
-    return _log(desk, "asked", submission_id, public={"why": text})
+    return _log(session, "asked", submission_id, public={"why": text})
 
 
 def correct(
-    desk: Desk, submission_id: str, scores: ScoreFile, *, why: str, anyway: bool = False
+    session: Session, submission_id: str, scores: ScoreFile, *, why: str, anyway: bool = False
 ) -> Decision:
     """Publish an erratum: scores made anew with today's labels and code, and the reason.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         submission_id: an entry, or a baseline.
         scores: what scoring it anew gave; kept also where no released score changes.
         why: the reason; it is public.
@@ -204,16 +206,16 @@ def correct(
     Raises:
         InputError: the submission is not published, or its run has errors now.
     """
-    submission = check_published(desk, submission_id)
+    submission = check_published(session, submission_id)
     check_scored(submission, scores)
-    spec = add_label_views(desk.spec_at(submission.received), desk.spec())
-    told = tell_again(desk, spec, submission, scores.views)
+    spec = add_label_views(session.spec_at(submission.received), session.spec())
+    told = tell_again(session, spec, submission, scores.views)
     before = submission.scores
     same = _is_as_before(submission, told, scores)
-    keep_scores(desk.vault, submission_id, scores)
+    keep_scores(session.vault, submission_id, scores)
     # Later scores may be compared with these: the log says what they are, also where none is told.
-    evidence = keep_told(desk.vault, submission_id, spec, scores)
-    kept = {"evidence": evidence, "kept": desk.vault.kept(submission_id)}
+    evidence = keep_told(session.vault, submission_id, spec, scores)
+    kept = {"evidence": evidence, "kept": session.vault.kept(submission_id)}
     done_before = same and bool(submission.errata) and submission.errata[-1][1] == why
     anew = (kept["kept"], evidence) != (submission.kept, submission.evidence)
     # While a score is sealed, an erratum only where it changed would tell that it did.
@@ -221,11 +223,11 @@ def correct(
     if (
         same
         and not silent
-        and _by_labels_alone(desk, submission, evidence)
+        and _by_labels_alone(session, submission, evidence)
         and (done_before or not anyway)
     ):
         if anew:  # nothing is told, and the log vouches for what is kept
-            desk.log("reviewed", submission_id, sealed=kept)
+            session.log("reviewed", submission_id, sealed=kept)
         return Decision(
             id=submission_id,
             done=True,
@@ -234,21 +236,21 @@ def correct(
         )
     public = {**told.public, "why": why}
     sealed = {**told.sealed, **kept}
-    logged = _log(desk, "corrected", submission_id, public=public, sealed=sealed)
+    logged = _log(session, "corrected", submission_id, public=public, sealed=sealed)
     return replace(logged, before=before)
 
 
-def _by_labels_alone(desk: Desk, submission: Submission, evidence: Mapping[str, str]) -> bool:
+def _by_labels_alone(session: Session, submission: Submission, evidence: Mapping[str, str]) -> bool:
     """Whether scores are what they were, or were made with other labels.
 
     Others by the same labels are never taken over in silence: later runs are compared with them.
     """
     try:
         return all(
-            follows_on(read_evidence(desk.vault, before), made, made.labels)
+            follows_on(read_evidence(session.vault, before), made, made.labels)
             for view, before in submission.evidence.items()
             if view in evidence
-            for made in (read_evidence(desk.vault, evidence[view]),)
+            for made in (read_evidence(session.vault, evidence[view]),)
         )
     except StoreError:  # what they were is lost
         return False
@@ -265,14 +267,14 @@ def _is_as_before(submission: Submission, told: Telling, scores: ScoreFile) -> b
     return now == (dict(submission.scores), known, dict(submission.final))
 
 
-def check_published(desk: Desk, submission_id: str) -> Submission:
+def check_published(session: Session, submission_id: str) -> Submission:
     """An entry whose score was released; a baseline too, if the vault has its runs.
 
     Raises:
         InputError: it is not published, or cannot be scored anew.
     """
-    found = desk.history().submissions.get(submission_id)
-    submission = found if found is not None and found.baseline else desk.find(submission_id)
+    found = session.history().submissions.get(submission_id)
+    submission = found if found is not None and found.baseline else session.find(submission_id)
     if submission.status != "published":
         raise InputError(_refusal("not-published", submission_id, submission, "a published entry"))
     if submission.baseline and not submission.runs:
@@ -293,11 +295,11 @@ def check_scored(submission: Submission, scores: ScoreFile) -> None:
         raise InputError([*scores.metadata_problems, told])
 
 
-def extend(desk: Desk, submission_id: str, *, until: date, why: str) -> Decision:
+def extend(session: Session, submission_id: str, *, until: date, why: str) -> Decision:
     """Move the end of an embargo to a later day, for a reason.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         submission_id: a published entry.
         until: the new day of the reveal: after the one that was promised, and no farther from today
             than an embargo may be from its submission.
@@ -307,10 +309,10 @@ def extend(desk: Desk, submission_id: str, *, until: date, why: str) -> Decision
         InputError: the entry is not published under an embargo that still holds, or the day is
             none of these.
     """
-    submission = desk.find(submission_id)
+    submission = session.find(submission_id)
     if submission.status == "published" and submission.embargo_until == until:
         return Decision(id=submission_id, done=True, done_before=True)
-    today = desk.now.date()
+    today = session.now.date()
     end = submission.embargo_until
     if submission.status != "published" or end is None or end <= today:
         expected = "a published entry under an embargo"
@@ -318,7 +320,7 @@ def extend(desk: Desk, submission_id: str, *, until: date, why: str) -> Decision
         if submission.status == "published" and end is not None and end <= today:
             refusal = replace(refusal, found=f"an embargo that ended on {end}")
         raise InputError(refusal)
-    months = desk.spec_at(submission.received).policy.embargo_months
+    months = session.spec_at(submission.received).policy.embargo_months
     latest = add_months(today, months)
     if not end < until <= latest:
         expected = f"a day after {end}, up to {latest}, {months} months from today"
@@ -333,18 +335,18 @@ def extend(desk: Desk, submission_id: str, *, until: date, why: str) -> Decision
             )
         )
     public = {"embargo_until": until.isoformat(), "why": why}
-    return _log(desk, "extended", submission_id, public=public)
+    return _log(session, "extended", submission_id, public=public)
 
 
 def _log(
-    desk: Desk,
+    session: Session,
     kind: str,
     name: str,
     *,
     public: Mapping[str, Any],
     sealed: Mapping[str, Any] | None = None,
 ) -> Decision:
-    entry = desk.log(kind, name, public=public, sealed=sealed)
+    entry = session.log(kind, name, public=public, sealed=sealed)
     return Decision(id=name, done=True, event=entry.event.seq, kind=kind)
 
 
@@ -381,11 +383,13 @@ def _refusal(code: str, name: str, submission: Submission, expected: str) -> Pro
 _NAME = "organisers"
 
 
-def add_baseline(desk: Desk, name: str, runs: Mapping[str, Path], *, description: str) -> Decision:
+def add_baseline(
+    session: Session, name: str, runs: Mapping[str, Path], *, description: str
+) -> Decision:
     """Score an organiser's runs and log them as a baseline.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         name: a submission id, yyyymmdd-name.
         runs: run (`SET`, `SET~2` and so on) -> its file, of each set of the board.
         description: the system, as the page shows it.
@@ -394,20 +398,20 @@ def add_baseline(desk: Desk, name: str, runs: Mapping[str, Path], *, description
         InputError: a run is missing or has errors, or the name is taken.
     """
     parse_submission_id(name)
-    note_held_out(desk)
-    spec = desk.spec().on(desk.now.date())
+    note_held_out(session)
+    spec = session.spec().on(session.now.date())
     firsts = {name for name in runs if "~" not in name}
     problems = [_wrong_set(n, runs, spec) for n in sorted(firsts ^ set(spec.sets))]
     problems += check_seeds(runs, sets=spec.sets, most=spec.runs.seeds, path="baseline")
     problems += [_no_file(path) for path in runs.values() if not path.is_file()]
     if problems:
         raise InputError(problems)
-    sets = load_sets(desk.repository, spec, vault=desk.vault)
+    sets = load_sets(session.repository, spec, vault=session.vault)
     scored = score_baseline(spec, sets, runs)
     identity = Identity(
         team=_NAME, institution="", description=description, paper="", code="", training_data=""
     )
-    return publish_baseline(desk, name, scored, identity)
+    return publish_baseline(session, name, scored, identity)
 
 
 def _wrong_set(name: str, runs: Mapping[str, Path], spec: BoardSpec) -> Problem:
@@ -428,7 +432,7 @@ def _no_file(path: Path) -> Problem:
     )
 
 
-def check_text(desk: Desk, text: str, *submissions: str, anyway: bool = False) -> None:
+def check_text(session: Session, text: str, *submissions: str, anyway: bool = False) -> None:
     """Refuse a question or a reason that tells who sent a submission under embargo.
 
     Of those that it is about, and of every other: a reason for one may name the team of another,
@@ -437,7 +441,7 @@ def check_text(desk: Desk, text: str, *submissions: str, anyway: bool = False) -
     for.
 
     Args:
-        desk: of the organiser.
+        session: of the organiser.
         text: what the log would say in public, for good.
         submissions: ids that it is about; those that the log does not know are left to others.
         anyway: whether a person has looked and says that it tells nothing.
@@ -445,20 +449,22 @@ def check_text(desk: Desk, text: str, *submissions: str, anyway: bool = False) -
     Raises:
         InputError: `telling-text`; nothing was logged.
     """
-    known = desk.history().submissions
+    known = session.history().submissions
     about = [known[name] for name in submissions if name in known]
-    others = [one for one in known.values() if one not in about and one.is_hidden(desk.now.date())]
-    found = [_find(desk, text, submission) for submission in (*about, *others)]
-    found += [_find_tie(desk, text, submission) for submission in about]
+    others = [
+        one for one in known.values() if one not in about and one.is_hidden(session.now.date())
+    ]
+    found = [_find(session, text, submission) for submission in (*about, *others)]
+    found += [_find_tie(session, text, submission) for submission in about]
     problems = [problem for problem in found if problem is not None]
     if problems and not anyway:
         raise InputError(problems)
 
 
-def _find_tie(desk: Desk, text: str, submission: Submission) -> Problem | None:
+def _find_tie(session: Session, text: str, submission: Submission) -> Problem | None:
     """What ties a submission to another, while an embargo hides who sent either."""
-    day = desk.now.date()
-    known = desk.history().submissions.values()
+    day = session.now.date()
+    known = session.history().submissions.values()
     hidden = [one for one in known if one.is_hidden(day) and not one.baseline]
     named = [one for one in known if one.id != submission.id and _names_id(text, one.id)]
     tied = next((one for one in named if submission in hidden or one in hidden), None)
@@ -482,9 +488,9 @@ def _names_id(text: str, name: str) -> bool:
     return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text, re.IGNORECASE) is not None
 
 
-def _find(desk: Desk, text: str, submission: Submission) -> Problem | None:
-    for who, until in _senders(desk, submission):
-        if until is None or until <= desk.now.date():
+def _find(session: Session, text: str, submission: Submission) -> Problem | None:
+    for who, until in _senders(session, submission):
+        if until is None or until <= session.now.date():
             continue
         evidence = mentions(text, who.team, who.institution, links=(who.paper, who.code))
         if evidence is not None:
@@ -498,7 +504,7 @@ def _find(desk: Desk, text: str, submission: Submission) -> Problem | None:
     return None
 
 
-def _senders(desk: Desk, submission: Submission) -> Iterator[tuple[Identity, date | None]]:
+def _senders(session: Session, submission: Submission) -> Iterator[tuple[Identity, date | None]]:
     """Who sent it, by reviews and by what is not reviewed yet, and until when that is hidden."""
     if submission.identity is not None:
         yield submission.identity, submission.embargo_until
@@ -506,6 +512,6 @@ def _senders(desk: Desk, submission: Submission) -> Iterator[tuple[Identity, dat
         yield submission.proposal.identity, submission.embargo_until
     if submission.status == "received":
         with suppress(TrustError, InputError):  # what does not open tells nobody
-            spec = desk.spec_at(submission.received)
-            _, manifest = open_manifest(desk.vault, spec, submission)
+            spec = session.spec_at(submission.received)
+            _, manifest = open_manifest(session.vault, spec, submission)
             yield manifest, manifest.embargo_until

@@ -24,7 +24,7 @@ from heldout.board.scores.kept import (
     read_kept,
 )
 from heldout.board.scores.score import ViewScore
-from heldout.board.scores.session import Desk, commit_held_out
+from heldout.board.scores.session import Session, commit_held_out
 from heldout.errors import InputError, Problem, StoreError, quote
 
 
@@ -41,14 +41,14 @@ class FinalStep:
     event: int | None = None
 
 
-def name_finalists(desk: Desk, ids: Sequence[str], *, why: str = "") -> FinalStep:
+def name_finalists(session: Session, ids: Sequence[str], *, why: str = "") -> FinalStep:
     """Name the entries that the final view scores, or others than before, until it is opened.
 
     Several may be of one team: whoever has many names would have several finalists anyway, so a
     rule against it would bind only teams that give one name. The luck that is printed counts each.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         ids: published entries, in any order.
         why: the reason, needed where others were named before; it is public.
 
@@ -57,8 +57,8 @@ def name_finalists(desk: Desk, ids: Sequence[str], *, why: str = "") -> FinalSte
             named twice or can be no finalist, or a reason is missing; nothing was logged.
         StoreError: the vault lacks the scores of one.
     """
-    view, before = find_final_view(desk), desk.history().final
-    chosen = _choose(desk, view, ids)
+    view, before = find_final_view(session), session.history().final
+    chosen = _choose(session, view, ids)
     if before is not None and before.finalists == tuple(chosen):
         return FinalStep(final=before)
     if before is not None and before.opened is not None:
@@ -73,10 +73,10 @@ def name_finalists(desk: Desk, ids: Sequence[str], *, why: str = "") -> FinalSte
     if before is not None and not why:
         raise InputError(_need_reason(view, f"other finalists than {', '.join(before.finalists)}"))
     public = {"view": view.name, "finalists": chosen, "why": why}
-    return _log(desk, "named-finalists", public, {})
+    return _log(session, "named-finalists", public, {})
 
 
-def open_final(desk: Desk, *, why: str = "") -> FinalStep:
+def open_final(session: Session, *, why: str = "") -> FinalStep:
     """Publish the finalists' scores on the final view, and who wins; cannot be taken back.
 
     Called again it logs nothing, unless the scores are others by now: labels were corrected, with
@@ -84,7 +84,7 @@ def open_final(desk: Desk, *, why: str = "") -> FinalStep:
     asked for, and both events stay in the log.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         why: the reason, needed where the final was opened before; it is public.
 
     Raises:
@@ -92,14 +92,14 @@ def open_final(desk: Desk, *, why: str = "") -> FinalStep:
             reason is missing; nothing was logged.
         StoreError: the vault lacks scores by the labels that the log commits to.
     """
-    view, before = find_final_view(desk), desk.history().final
-    last = desk.spec().closes
-    if last is None or desk.now.date() <= last:
+    view, before = find_final_view(session), session.history().final
+    last = session.spec().closes
+    if last is None or session.now.date() <= last:
         raise InputError(
             Problem(
                 code="final-too-early",
                 path=f"view {view.name}",
-                found=f"{desk.now:%d %b %Y}",
+                found=f"{session.now:%d %b %Y}",
                 expected=f"a day after the last one of the board, {last}",
                 hint="submissions are still taken, and the scores would tell about the queries",
             )
@@ -114,19 +114,19 @@ def open_final(desk: Desk, *, why: str = "") -> FinalStep:
                 hint="heldout board finalists ID…",
             )
         )
-    commit_held_out(desk)
-    kept = {name: _read_scores(desk, view, name) for name in before.finalists}
+    commit_held_out(session)
+    kept = {name: _read_scores(session, view, name) for name in before.finalists}
     evidence = {name: make_evidence(name, view, scores) for name, scores in kept.items()}
     try:
-        public = final_fields(view, evidence, decimals=desk.spec().decimals)
+        public = final_fields(view, evidence, decimals=session.spec().decimals)
     except ValueError as error:
         raise StoreError(f"the final cannot be decided, so nothing was opened: {error}") from None
-    sealed = {n: keep_evidence(desk.vault, one) for n, one in evidence.items()}
+    sealed = {n: keep_evidence(session.vault, one) for n, one in evidence.items()}
     if before.opened is not None and dict(before.opened.evidence) == sealed:
         return FinalStep(final=before)
     if before.opened is not None and not why:
         raise InputError(_need_reason(view, "other scores than those that were published"))
-    return _log(desk, "opened-final", {**public, "why": why}, {"evidence": sealed})
+    return _log(session, "opened-final", {**public, "why": why}, {"evidence": sealed})
 
 
 def final_fields(view: View, evidence: Mapping[str, Evidence], *, decimals: int) -> dict[str, Any]:
@@ -166,14 +166,14 @@ def _decide(scores: Sequence[ViewScore]) -> FinalOutcome:
     return decide_final([score_vector(one.per_query, n=one.n) for one in scores])
 
 
-def has_other_scores(desk: Desk) -> bool:
+def has_other_scores(session: Session) -> bool:
     """Whether a finalist was scored again, with other labels, since the final was opened."""
-    view, final = desk.spec().finalists_view, desk.history().final
+    view, final = session.spec().finalists_view, session.history().final
     opened = None if final is None else final.opened
     if view is None or opened is None:
         return False
-    submissions = desk.history().submissions
-    kept = {name: read_kept(desk.vault, submissions[name]) for name in opened.evidence}
+    submissions = session.history().submissions
+    kept = {name: read_kept(session.vault, submissions[name]) for name in opened.evidence}
     return any(
         scores is not None
         and view.name in scores.views
@@ -182,13 +182,13 @@ def has_other_scores(desk: Desk) -> bool:
     )
 
 
-def find_final_view(desk: Desk) -> View:
+def find_final_view(session: Session) -> View:
     """The view on which finalists are scored.
 
     Raises:
         InputError: the board has none.
     """
-    view = desk.spec().finalists_view
+    view = session.spec().finalists_view
     if view is not None:
         return view
     raise InputError(
@@ -202,7 +202,7 @@ def find_final_view(desk: Desk) -> View:
     )
 
 
-def _choose(desk: Desk, view: View, ids: Sequence[str]) -> list[str]:
+def _choose(session: Session, view: View, ids: Sequence[str]) -> list[str]:
     """The ids in the order of receipt.
 
     Raises:
@@ -220,19 +220,19 @@ def _choose(desk: Desk, view: View, ids: Sequence[str]) -> list[str]:
                 expected=f"1 to {most} entries, each once",
             )
         )
-    chosen = {_check_finalist(desk, view, name).id for name in ids}
-    return list(order_by_receipt(chosen, desk.history().submissions))
+    chosen = {_check_finalist(session, view, name).id for name in ids}
+    return list(order_by_receipt(chosen, session.history().submissions))
 
 
-def _check_finalist(desk: Desk, view: View, name: str) -> Submission:
+def _check_finalist(session: Session, view: View, name: str) -> Submission:
     """A published entry that came in time and has a score on the view, which nobody looks at."""
-    submission = check_published(desk, name)
-    last = desk.spec().closes
+    submission = check_published(session, name)
+    last = session.spec().closes
     if submission.baseline:
         found, expected = "a baseline", "an entry: the organisers' own runs win nothing"
     elif last is not None and submission.received.date() > last:
         found, expected = f"received on {submission.received:%d %b %Y}", f"received until {last}"
-    elif view.name not in _read(desk, name).views:
+    elif view.name not in _read(session, name).views:
         found = f"no run on {view.set}: it came under rules that did not ask for one"
         expected = "an entry with a run on the queries of the final"
     else:
@@ -240,8 +240,8 @@ def _check_finalist(desk: Desk, view: View, name: str) -> Submission:
     raise InputError(Problem(code="not-a-finalist", path=name, found=found, expected=expected))
 
 
-def _read(desk: Desk, name: str) -> ScoreFile:
-    kept = read_kept(desk.vault, desk.history().submissions[name])
+def _read(session: Session, name: str) -> ScoreFile:
+    kept = read_kept(session.vault, session.history().submissions[name])
     if kept is None:
         raise StoreError(
             f"the vault has no scores of {name} that the log vouches for; restore them from the "
@@ -250,14 +250,14 @@ def _read(desk: Desk, name: str) -> ScoreFile:
     return kept
 
 
-def _read_scores(desk: Desk, view: View, name: str) -> ScoreFile:
+def _read_scores(session: Session, view: View, name: str) -> ScoreFile:
     """What the vault has of a finalist, made with the labels that the log commits to.
 
     Raises:
         StoreError: it was made with others.
     """
-    kept, names = _read(desk, name), names_of_view(view)
-    wanted = {n: digest for n, digest in desk.history().labels.items() if n in names}
+    kept, names = _read(session, name), names_of_view(view)
+    wanted = {n: digest for n, digest in session.history().labels.items() if n in names}
     if view.name not in kept.views or make_evidence(name, view, kept).labels != wanted:
         raise StoreError(
             f"{name} was scored with other labels of {view.set} than the log commits to, so the "
@@ -271,9 +271,11 @@ def _need_reason(view: View, found: str) -> Problem:
     return Problem(code="reason-missing", path=f"view {view.name}", found=found, expected=expected)
 
 
-def _log(desk: Desk, kind: str, public: Mapping[str, Any], sealed: Mapping[str, Any]) -> FinalStep:
-    entry = desk.log(kind, None, public=public, sealed=sealed)
-    final = desk.history().final
+def _log(
+    session: Session, kind: str, public: Mapping[str, Any], sealed: Mapping[str, Any]
+) -> FinalStep:
+    entry = session.log(kind, None, public=public, sealed=sealed)
+    final = session.history().final
     if final is None:
         raise ValueError(kind)
     return FinalStep(final=final, event=entry.event.seq)

@@ -12,7 +12,7 @@ from heldout.board.rules.changes import is_key, list_stems
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import NewBoard, new_board_files
 from heldout.board.scores.commitments import keep_versions, new_keys
-from heldout.board.scores.session import Desk, begin_session
+from heldout.board.scores.session import Session, begin_session
 from heldout.board.scores.sets import SetData, check_sets, digest_public
 from heldout.board.store.repository import LOG, SPEC, Repository
 from heldout.board.store.vault import Vault, check_apart
@@ -65,7 +65,7 @@ def found_board(
     sets: Mapping[str, GivenSet],
     *,
     now: datetime,
-) -> Desk:
+) -> Session:
     """Make board and vault, the first key, the first event, the first page, the first commit.
 
     Args:
@@ -100,10 +100,10 @@ def found_board(
             repository.write_file(path, data)
         if plan.forge is not None and plan.forge.hosted:
             vault.keep_token_host(plan.forge.host)
-        desk = begin_session(repository, vault, now=now)
-        _open(desk, files[SPEC].decode())
+        session = begin_session(repository, vault, now=now)
+        _open(session, files[SPEC].decode())
         vault.finish()
-    return desk
+    return session
 
 
 def is_founded(root: Path, vault_root: Path, plan: NewBoard, sets: Mapping[str, GivenSet]) -> bool:
@@ -142,12 +142,12 @@ def _recipient(vault: Vault, plan: NewBoard) -> str:
     return recipient_of(plan.envelope, vault.identities()[0])
 
 
-def first_signers(desk: Desk) -> dict[str, str]:
+def first_signers(session: Session) -> dict[str, str]:
     """The signers that a new board begins with: whoever founds it, under the name that they have.
 
     The vault's signing key is made where there is none yet.
     """
-    return {desk.by: public_key(desk.vault.own_signing_key())}
+    return {session.by: public_key(session.vault.own_signing_key())}
 
 
 def _write_set(repository: Repository, vault: Vault, name: str, given: GivenSet) -> None:
@@ -159,18 +159,18 @@ def _write_set(repository: Repository, vault: Vault, name: str, given: GivenSet)
         vault.labels_file(name).write_whole(labels, mode=0o600)
 
 
-def _open(desk: Desk, rules: str) -> None:
+def _open(session: Session, rules: str) -> None:
     """The first event: the rules in the open, the digests of all that is held out sealed.
 
     The salted digest commits the organiser to it without showing anything of it.
     """
-    if not desk.vault.entries():
+    if not session.vault.entries():
         spec = parse_spec(rules.encode())
-        with new_keys(desk.vault, desk.history(), spec):
-            labels = desk.vault.held_out(list_stems(spec))
-            keep_versions(desk.vault, labels)
-            files = digest_public(desk.repository, spec)
-            public = {"board.toml": rules, "files": files, "signers": first_signers(desk)}
-            desk.log("opened-board", None, public=public, sealed={"labels": labels})
-    desk.repository.git.init()
-    bring_up_to_date(desk)
+        with new_keys(session.vault, session.history(), spec):
+            labels = session.vault.held_out(list_stems(spec))
+            keep_versions(session.vault, labels)
+            files = digest_public(session.repository, spec)
+            public = {"board.toml": rules, "files": files, "signers": first_signers(session)}
+            session.log("opened-board", None, public=public, sealed={"labels": labels})
+    session.repository.git.init()
+    bring_up_to_date(session)

@@ -23,8 +23,8 @@ from heldout.board.rules.template import (
 )
 from heldout.board.scores.ratchet import list_without_baseline
 from heldout.board.scores.session import (
-    Desk,
     NotedRules,
+    Session,
     committed_log,
     is_behind,
     list_unlogged,
@@ -81,70 +81,70 @@ class Rebuilt:
     no_baseline: tuple[str, ...] = ()
 
 
-def bring_up_to_date(desk: Desk) -> Rebuilt:
+def bring_up_to_date(session: Session) -> Rebuilt:
     """Log what is due by now, then make everything public again.
 
     Due are the commitment to held-out files that are new, and the figures of the ranking that the
     rules let be published by now. An edit of board.toml is left alone.
 
     Args:
-        desk: its lock is held, and its clock was looked at (`organiser_session`).
+        session: its lock is held, and its clock was looked at (`organiser_session`).
     """
-    rules = note_held_out(desk) or desk.accepted
-    measure_due(desk)
-    return rebuild(desk, rules=rules)
+    rules = note_held_out(session) or session.accepted
+    measure_due(session)
+    return rebuild(session, rules=rules)
 
 
-def rebuild(desk: Desk, *, rules: NotedRules | None = None) -> Rebuilt:
+def rebuild(session: Session, *, rules: NotedRules | None = None) -> Rebuilt:
     """Make everything public again: sealed files, log, page, one commit. Nothing is logged.
 
     An embargo that ended is revealed here. The rules are those of the log.
 
     Args:
-        desk: its lock is held, and its clock was looked at (`organiser_session`).
+        session: its lock is held, and its clock was looked at (`organiser_session`).
         rules: edited rules that this call has logged, for `Rebuilt.rules`.
     """
-    before = committed_log(desk.repository)
-    entries = desk.vault.entries()
-    public = project(entries, now=desk.now)
-    changed = int(desk.repository.write_file(KEYS, format_recipients(desk.spec().recipients)))
-    changed += _write_missing(desk.repository, desk.spec())
-    changed += _write_readme(desk)
-    changed += _write_submissions(desk, read_history(entries))
-    standings, pages = _write_pages(desk.repository, desk.spec(), public, desk.now)
+    before = committed_log(session.repository)
+    entries = session.vault.entries()
+    public = project(entries, now=session.now)
+    changed = int(session.repository.write_file(KEYS, format_recipients(session.spec().recipients)))
+    changed += _write_missing(session.repository, session.spec())
+    changed += _write_readme(session)
+    changed += _write_submissions(session, read_history(entries))
+    standings, pages = _write_pages(session.repository, session.spec(), public, session.now)
     # The log comes last: that it is whole and committed says that all the rest is (is_behind).
-    changed += desk.repository.write_file(LOG, b"".join(format_entry(e) for e in public))
+    changed += session.repository.write_file(LOG, b"".join(format_entry(e) for e in public))
     revealed = () if before is None else _find_revealed(before, public)
-    commit = _commit(desk, _message(desk, before, public, revealed), without=pages.unknown)
+    commit = _commit(session, _message(session, before, public, revealed), without=pages.unknown)
     return Rebuilt(
         standings=standings,
         changed=changed + pages.changed,
         commit=commit,
         revealed=revealed,
         rules=rules,
-        unlogged=list_unlogged(desk),
+        unlogged=list_unlogged(session),
         unknown=pages.unknown,
-        no_baseline=_without_baseline(desk),
+        no_baseline=_without_baseline(session),
     )
 
 
-def _without_baseline(desk: Desk) -> tuple[str, ...]:
+def _without_baseline(session: Session) -> tuple[str, ...]:
     """The views of today that wait for a baseline."""
-    return list_without_baseline(desk.history(), desk.spec().on(desk.now.date()))
+    return list_without_baseline(session.history(), session.spec().on(session.now.date()))
 
 
-def catch_up(desk: Desk, *, news: bool) -> Rebuilt:
+def catch_up(session: Session, *, news: bool) -> Rebuilt:
     """Bring up to date where there is news or the public side is behind; else change nothing."""
-    if news or is_behind(desk):
-        return bring_up_to_date(desk)
-    entries = desk.vault.entries()
-    standings, _ = current_standings(entries, desk.spec(), now=desk.now)
+    if news or is_behind(session):
+        return bring_up_to_date(session)
+    entries = session.vault.entries()
+    standings, _ = current_standings(entries, session.spec(), now=session.now)
     return Rebuilt(
         standings=standings,
         changed=0,
         commit=None,
-        unlogged=list_unlogged(desk),
-        no_baseline=_without_baseline(desk),
+        unlogged=list_unlogged(session),
+        no_baseline=_without_baseline(session),
     )
 
 
@@ -185,21 +185,23 @@ def _write_missing(repository: Repository, spec: BoardSpec) -> int:
     )
 
 
-def _write_readme(desk: Desk) -> int:
+def _write_readme(session: Session) -> int:
     """README.md by the rules of today, unless an organiser has edited or removed it."""
-    files = desk.repository.files
+    files = session.repository.files
     if not files.exists(README):
         return 0
-    rules = (parse_spec(text.encode()) for _, text in desk.history().rules)
+    rules = (parse_spec(text.encode()) for _, text in session.history().rules)
     if not is_generated_readme(files.read(README), rules):
         return 0
-    return int(desk.repository.write_file(README, format_readme(desk.spec())))
+    return int(session.repository.write_file(README, format_readme(session.spec())))
 
 
-def _write_submissions(desk: Desk, history: History) -> int:
+def _write_submissions(session: Session, history: History) -> int:
     """The sealed files of published submissions, as they were received."""
     return sum(
-        desk.repository.write_file(f"submissions/{name}", desk.vault.sealed(digest).read_bytes())
+        session.repository.write_file(
+            f"submissions/{name}", session.vault.sealed(digest).read_bytes()
+        )
         for submission in history.submissions.values()
         if submission.status == "published"
         for name, digest in submission.files.items()
@@ -302,7 +304,7 @@ def _public_paths(spec: BoardSpec) -> tuple[str, ...]:
 
 
 def _message(
-    desk: Desk,
+    session: Session,
     before: tuple[Entry, ...] | None,
     after: tuple[Entry, ...],
     revealed: tuple[str, ...],
@@ -314,16 +316,20 @@ def _message(
         last = fresh[-1].event
         same = {e.event.submission for e in fresh if e.event.kind == last.kind}
         more = f" and {len(same) - 1} more" if len(same) > 1 else ""
-        about = last.submission or desk.spec().name
+        about = last.submission or session.spec().name
         parts.append(f"{last.kind} {about}{more} (event {last.seq})")
-    return "; ".join(parts) or f"rebuilt {desk.spec().name}"
+    return "; ".join(parts) or f"rebuilt {session.spec().name}"
 
 
-def _commit(desk: Desk, message: str, *, without: Sequence[str]) -> str | None:
-    git = desk.repository.git
+def _commit(session: Session, message: str, *, without: Sequence[str]) -> str | None:
+    git = session.repository.git
     if not git.is_repository():
         return None
     author = git.configured_author() or _KEEPER
     return git.commit_paths(
-        _public_paths(desk.spec()), without=without, message=message, author=author, at=desk.now
+        _public_paths(session.spec()),
+        without=without,
+        message=message,
+        author=author,
+        at=session.now,
     )

@@ -24,7 +24,7 @@ from heldout.board.policy.registered import is_signed
 from heldout.board.rules.policy_rules import METADATA_RULES
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.score import check_id, open_manifest, open_own_key, signature_field
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.board.store.arrivals import Arrival, Taken, find_merged
 from heldout.envelope.bundle import file_names, open_metadata
 from heldout.envelope.keys import Form
@@ -155,65 +155,65 @@ class Receipt:
 
 
 def receive(
-    desk: Desk, arrivals: Iterable[Arrival], *, accepted: Collection[str] = ()
+    session: Session, arrivals: Iterable[Arrival], *, accepted: Collection[str] = ()
 ) -> tuple[Receipt, ...]:
     """Log every arrival that is new; each is safe in the vault before its event is written.
 
     A refused arrival is told and leaves no event: it has no place in the board's history.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         arrivals: what lies there.
         accepted: sources that an organiser decided for, where two claim one id.
 
     Raises:
         InputError: a source was named from which nothing came that is contested.
     """
-    told = desk.vault.told()
-    known = desk.history().submissions
+    told = session.vault.told()
+    known = session.history().submissions
     fair = refuse_contested(arrivals, known=known, accepted=accepted)
-    receipts = [_take(desk, arrival) for arrival in fair]
+    receipts = [_take(session, arrival) for arrival in fair]
     return tuple(replace(r, told_before=True) if r.mark in told else r for r in receipts)
 
 
-def list_merged(desk: Desk, *, main: str) -> tuple[Arrival, ...]:
+def list_merged(session: Session, *, main: str) -> tuple[Arrival, ...]:
     """What was merged into the board's main branch before it was taken in.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         main: the commit of the main branch.
     """
     digests = {
         digest
-        for entry in desk.vault.entries()
+        for entry in session.vault.entries()
         for name, digest in (entry.get("files") or {}).items()
         if _METADATA in name
     }
-    every = desk.history().submissions.values()
+    every = session.history().submissions.values()
     return tuple(
         find_merged(
-            desk.repository.git,
-            desk.spec().envelope,
+            session.repository.git,
+            session.spec().envelope,
             main=main,
-            logged=_read_whole(desk, digests),
+            logged=_read_whole(session, digests),
             published={s.id for s in every if s.status == "published"},
         )
     )
 
 
-def _read_whole(desk: Desk, digests: Iterable[str]) -> Iterator[bytes]:
+def _read_whole(session: Session, digests: Iterable[str]) -> Iterator[bytes]:
     """Those of the sealed files that are there and whole: the audit tells of the others."""
     for digest in digests:
         with suppress(StoreError):
-            yield desk.vault.sealed(digest).read_bytes()
+            yield session.vault.sealed(digest).read_bytes()
 
 
-def note_told(desk: Desk, receipts: Iterable[Receipt]) -> None:
+def note_told(session: Session, receipts: Iterable[Receipt]) -> None:
     """Remember the refusals among these, so that later calls say them in one line."""
-    told = desk.vault.told()
+    told = session.vault.told()
     marks = {receipt.mark for receipt in receipts if receipt.mark}
     if not marks <= told:
-        desk.vault.keep_told(told | marks)
+        session.vault.keep_told(told | marks)
 
 
 def refused(arrival: Arrival, problems: tuple[Problem, ...]) -> Receipt:
@@ -221,13 +221,13 @@ def refused(arrival: Arrival, problems: tuple[Problem, ...]) -> Receipt:
     return _receipt(arrival, "refused", problems)
 
 
-def _take(desk: Desk, arrival: Arrival) -> Receipt:
+def _take(session: Session, arrival: Arrival) -> Receipt:
     if arrival.problems or arrival.id is None:
         return _receipt(arrival, "refused", arrival.problems)
-    if _is_known(desk, arrival):
+    if _is_known(session, arrival):
         return _receipt(arrival, "known")
     try:
-        kind = _log(desk, arrival, arrival.id)
+        kind = _log(session, arrival, arrival.id)
     except InputError as error:
         return _receipt(arrival, "refused", error.problems)
     except TrustError as error:
@@ -241,39 +241,39 @@ def _receipt(arrival: Arrival, kind: str, problems: tuple[Problem, ...] = ()) ->
     return Receipt(source=arrival.source, id=arrival.id, kind=kind, problems=problems, mark=mark)
 
 
-def taken_in(desk: Desk) -> frozenset[Taken]:
+def taken_in(session: Session) -> frozenset[Taken]:
     """Id and fingerprint of all that was taken in, as the log has them."""
     return frozenset(
         (str(entry.event.submission), entry.get("fingerprint"))
-        for entry in desk.vault.entries()
+        for entry in session.vault.entries()
         if entry.event.submission is not None and entry.get("fingerprint")
     )
 
 
-def _is_known(desk: Desk, arrival: Arrival) -> bool:
+def _is_known(session: Session, arrival: Arrival) -> bool:
     return any(
         entry.event.submission == arrival.id and entry.get("fingerprint") == arrival.fingerprint
-        for entry in desk.vault.entries()
+        for entry in session.vault.entries()
     )
 
 
-def _log(desk: Desk, arrival: Arrival, submission: SubmissionId) -> str:
-    desk.check_open("received")
-    spec = desk.spec()
+def _log(session: Session, arrival: Arrival, submission: SubmissionId) -> str:
+    session.check_open("received")
+    spec = session.spec()
     names = file_names(spec.envelope, submission)
     files = arrival.read()
-    before = desk.history().in_any_case(submission)
+    before = session.history().in_any_case(submission)
     if before is not None and before.id == submission and _repeats(files, before, names.metadata):
-        return _update(desk, arrival, spec, files[names.metadata], before)
+        return _update(session, arrival, spec, files[names.metadata], before)
     if before is not None:
         raise InputError(_taken(submission, before))
     if names.key not in files:
         raise InputError(_nothing_to_update(arrival, None))
     _check_sealed(spec.envelope, files)
-    desk.vault.check_room(sum(map(len, files.values())))
-    digests = {name: str(desk.vault.keep_sealed(data)) for name, data in files.items()}
+    session.vault.check_room(sum(map(len, files.values())))
+    digests = {name: str(session.vault.keep_sealed(data)) for name, data in files.items()}
     public = {"files": digests, "fingerprint": arrival.fingerprint, "source": arrival.source}
-    desk.log("received", submission, public=public)
+    session.log("received", submission, public=public)
     return "received"
 
 
@@ -313,7 +313,7 @@ def _repeats(files: Mapping[str, bytes], before: Submission, metadata: str) -> b
 
 
 def _update(
-    desk: Desk, arrival: Arrival, spec: BoardSpec, sealed: bytes, before: Submission
+    session: Session, arrival: Arrival, spec: BoardSpec, sealed: bytes, before: Submission
 ) -> str:
     """New metadata under the same key: opens under it, has the same id, a higher revision."""
     # What never opened may have been spoiled by somebody else, before the team's own was read.
@@ -321,45 +321,45 @@ def _update(
     if before.status in ("withdrawn", "rejected") and not spoiled:
         raise InputError(_nothing_to_update(arrival, before))
     names = file_names(spec.envelope, SubmissionId(before.id))
-    if _was_sent(desk, before.id, names.metadata, digest_bytes(sealed)):
+    if _was_sent(session, before.id, names.metadata, digest_bytes(sealed)):
         raise InputError(_stale("the very file that was sent before", "a file of its own"))
-    key = open_own_key(desk.vault, desk.spec_at(before.received), before)
+    key = open_own_key(session.vault, session.spec_at(before.received), before)
     metadata, signature = split_signature(open_metadata(spec.envelope, sealed, key=key))
     new = parse_manifest(metadata)
     check_id(spec, new, before.id)
-    old = _metadata_in_force(desk, before)
+    old = _metadata_in_force(session, before)
     if old is not None:
         _check_revision(spec, old, new, before)
     if before.status == "published":
-        refuse_closed_runs(desk.spec_at(before.received), new)
-        _check_metadata(desk, before, new)
-    _check_signer(desk, before, new, signature)
+        refuse_closed_runs(session.spec_at(before.received), new)
+        _check_metadata(session, before, new)
+    _check_signer(session, before, new, signature)
     if spoiled:
-        _keep_runs(desk, arrival, before)
-    digest = str(desk.vault.keep_sealed(sealed))
+        _keep_runs(session, arrival, before)
+    digest = str(session.vault.keep_sealed(sealed))
     if spoiled:
         public = {"files": {**before.files, names.metadata: digest}, "source": arrival.source}
-        desk.log("received", before.id, public={**public, "fingerprint": arrival.fingerprint})
+        session.log("received", before.id, public={**public, "fingerprint": arrival.fingerprint})
         return "received"
     kind = "proposed" if _renames(before, new) else "withdrawn" if new.withdrawn else "updated"
     public = {"files": {names.metadata: digest}, "fingerprint": arrival.fingerprint}
     public |= {"source": arrival.source} if kind == "proposed" else {}
     told = {"identity": identity_fields(new), "revision": new.revision}
-    told |= signature_field(desk.spec_at(before.received), signature)
-    desk.log(kind, before.id, public=public, sealed=told)
+    told |= signature_field(session.spec_at(before.received), signature)
+    session.log(kind, before.id, public=public, sealed=told)
     return kind
 
 
-def _keep_runs(desk: Desk, arrival: Arrival, before: Submission) -> None:
+def _keep_runs(session: Session, arrival: Arrival, before: Submission) -> None:
     """Store the runs once more that were removed when a spoiled copy was rejected."""
     files = arrival.read()
     for name, digest in before.files.items():
-        if desk.vault.has_sealed(digest):
+        if session.vault.has_sealed(digest):
             continue
         if name not in files:
             raise InputError(_nothing_to_update(arrival, None))
-        desk.vault.check_room(len(files[name]))
-        desk.vault.keep_sealed(files[name])
+        session.vault.check_room(len(files[name]))
+        session.vault.keep_sealed(files[name])
 
 
 def _renames(before: Submission, new: Manifest) -> bool:
@@ -370,11 +370,11 @@ def _renames(before: Submission, new: Manifest) -> bool:
     return (new.team, new.institution) != (known.team, known.institution)
 
 
-def _check_metadata(desk: Desk, before: Submission, new: Manifest) -> None:
+def _check_metadata(session: Session, before: Submission, new: Manifest) -> None:
     """What a submission's metadata has to say at the start, an entry's have to say for good."""
     case = Case(
-        spec=desk.spec_at(before.received),
-        history=desk.history(),
+        spec=session.spec_at(before.received),
+        history=session.history(),
         id=SubmissionId(before.id),
         received=before.received,
         manifest=new,
@@ -396,12 +396,12 @@ def _check_metadata(desk: Desk, before: Submission, new: Manifest) -> None:
 
 
 def _check_signer(
-    desk: Desk, before: Submission, new: Manifest, signature: SubmissionSignature | None
+    session: Session, before: Submission, new: Manifest, signature: SubmissionSignature | None
 ) -> None:
     """What one team has signed another cannot change, nor anybody who has only the seal's key."""
     if before.signature is None:
         return
-    history = desk.history()
+    history = session.history()
     updated = replace(before, revision=new.revision, signature=signature)
     same = signature is not None and signature.team == before.signature.team
     if not same or not is_signed(history, updated):
@@ -416,20 +416,20 @@ def _check_signer(
         )
 
 
-def _metadata_in_force(desk: Desk, before: Submission) -> Manifest | None:
+def _metadata_in_force(session: Session, before: Submission) -> Manifest | None:
     """The metadata that an update replaces; `None` where it is so wrong that it says nothing."""
     try:
-        return open_manifest(desk.vault, desk.spec_at(before.received), before)[1]
+        return open_manifest(session.vault, session.spec_at(before.received), before)[1]
     except (InputError, TrustError):
         # Anybody can send a copy of the open files with metadata of nonsense before the team's own.
         return None
 
 
-def _was_sent(desk: Desk, submission: str, name: str, digest: str) -> bool:
+def _was_sent(session: Session, submission: str, name: str, digest: str) -> bool:
     """Whether an event has this very metadata file: the OpenSSL form need not count revisions."""
     return any(
         entry.event.submission == submission and (entry.get("files") or {}).get(name) == digest
-        for entry in desk.vault.entries()
+        for entry in session.vault.entries()
     )
 
 

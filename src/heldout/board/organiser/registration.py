@@ -31,20 +31,20 @@ from heldout.board.participant.team import (
 )
 from heldout.board.policy.registered import check_registrant, revoked_before
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.board.store.arrivals import Arrival
 from heldout.envelope.bundle import Letter, open_letter
 from heldout.errors import InputError, Problem, TrustError, quote
 
 
-def receive_registrations(desk: Desk, arrivals: Iterable[Arrival]) -> tuple[Receipt, ...]:
+def receive_registrations(session: Session, arrivals: Iterable[Arrival]) -> tuple[Receipt, ...]:
     """Log every registration that is new and holds; the others are told and leave no event."""
-    told = desk.vault.told()
-    receipts = [_take(desk, arrival) for arrival in arrivals]
+    told = session.vault.told()
+    receipts = [_take(session, arrival) for arrival in arrivals]
     return tuple(replace(r, told_before=True) if r.mark in told else r for r in receipts)
 
 
-def revoke(desk: Desk, team: str, *, why: str) -> int | None:
+def revoke(session: Session, team: str, *, why: str) -> int | None:
     """End a registration, for a reason; both are public. What was published stays.
 
     Returns:
@@ -53,7 +53,7 @@ def revoke(desk: Desk, team: str, *, why: str) -> int | None:
     Raises:
         InputError: no such team has registered.
     """
-    known = desk.history().teams.get(team)
+    known = session.history().teams.get(team)
     if known is None:
         raise InputError(
             Problem(
@@ -67,30 +67,30 @@ def revoke(desk: Desk, team: str, *, why: str) -> int | None:
     if known.revoked is not None:
         return None
     public = {"team": team, "why": why}
-    return desk.log("revoked-registration", None, public=public).event.seq
+    return session.log("revoked-registration", None, public=public).event.seq
 
 
-def _take(desk: Desk, arrival: Arrival) -> Receipt:
+def _take(session: Session, arrival: Arrival) -> Receipt:
     if arrival.problems:
         return refused(arrival, arrival.problems)
     try:
-        return _log(desk, arrival)
+        return _log(session, arrival)
     except InputError as error:
         return refused(arrival, error.problems)
 
 
-def _log(desk: Desk, arrival: Arrival) -> Receipt:
-    desk.check_open("registered")
-    spec, history = desk.spec(), desk.history()
+def _log(session: Session, arrival: Arrival) -> Receipt:
+    session.check_open("registered")
+    spec, history = session.spec(), session.history()
     require_registration(spec)
     ((path, data),) = arrival.read().items()
     file, statement = read_registration(data, path=path)
     team = team_handle(statement.key)
-    if _is_known(desk, team, file):
+    if _is_known(session, team, file):
         return Receipt(source=arrival.source, id=None, kind="known", team=team)
     _check_own(path, statement, history)
-    _check_current(desk, spec, history, statement)
-    registrant = _open(desk, spec, path, file, statement)
+    _check_current(session, spec, history, statement)
+    registrant = _open(session, spec, path, file, statement)
     _check_names(spec, history, team, registrant)
     public = {
         "team": team,
@@ -99,8 +99,8 @@ def _log(desk: Desk, arrival: Arrival) -> Receipt:
         "source": arrival.source,
     }
     sealed = {"registrant": msgspec.to_builtins(registrant)}
-    desk.log("registered", None, public=public, sealed=sealed)
-    teams = desk.history().teams
+    session.log("registered", None, public=public, sealed=sealed)
+    teams = session.history().teams
     return Receipt(
         source=arrival.source,
         id=None,
@@ -110,13 +110,13 @@ def _log(desk: Desk, arrival: Arrival) -> Receipt:
     )
 
 
-def _is_known(desk: Desk, team: str, file: RegistrationFile) -> bool:
+def _is_known(session: Session, team: str, file: RegistrationFile) -> bool:
     """By what was signed: the same under another name, or sealed by somebody else, is not new."""
     return any(
         entry.event.kind == "registered"
         and entry.get("team") == team
         and entry.get("statement") == file.statement
-        for entry in desk.vault.entries()
+        for entry in session.vault.entries()
     )
 
 
@@ -129,13 +129,15 @@ def _check_own(path: str, statement: Statement, history: History) -> None:
         raise bad_signature(path, "another key that has the same short digest")
 
 
-def _check_current(desk: Desk, spec: BoardSpec, history: History, statement: Statement) -> None:
+def _check_current(
+    session: Session, spec: BoardSpec, history: History, statement: Statement
+) -> None:
     """Refuse a registration that is late, old, revoked, or for another text."""
     registration = require_registration(spec)
     known = history.teams.get(team_handle(statement.key))
     closes = registration.closes
-    if known is None and closes is not None and desk.now.date() > closes:
-        raise InputError(registration_closed(registration, desk.now))
+    if known is None and closes is not None and session.now.date() > closes:
+        raise InputError(registration_closed(registration, session.now))
     if known is not None:
         _check_newer(known, statement)
     agreement = current_agreement(spec, history)
@@ -169,12 +171,12 @@ def _other_agreement(agreement: Agreement | None) -> Problem:
 
 
 def _open(
-    desk: Desk, spec: BoardSpec, path: str, file: RegistrationFile, statement: Statement
+    session: Session, spec: BoardSpec, path: str, file: RegistrationFile, statement: Statement
 ) -> Registrant:
     """Who registers; refused where it is not what was signed for."""
     letter = Letter(key=file.key, words=file.registrant)
     try:
-        words = open_letter(spec.envelope, letter, desk.vault.identities())
+        words = open_letter(spec.envelope, letter, session.vault.identities())
         registrant = msgspec.json.decode(words, type=Registrant)
         if registrant_digest(registrant) == statement.private:
             return registrant

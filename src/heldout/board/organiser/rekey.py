@@ -25,7 +25,7 @@ from heldout.board.organiser.rebuild import Rebuilt, bring_up_to_date, catch_up
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import among, check_recipients, own_recipients, plain
-from heldout.board.scores.session import Desk, note_held_out, organiser_name
+from heldout.board.scores.session import Session, note_held_out, organiser_name
 from heldout.board.scores.sets import digest_public
 from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault
@@ -128,15 +128,15 @@ class OwnKey:
         return self.file.name.startswith(RETIRED)
 
 
-def make_plan(desk: Desk, change: KeyChange) -> KeyPlan:
+def make_plan(session: Session, change: KeyChange) -> KeyPlan:
     """Draw, open and seal all that a change needs, so that any number of calls can carry it out.
 
     Raises:
         InputError: a public key is wrong or unknown, or none that opens here would stay.
         StoreError: nothing would change.
     """
-    note_held_out(desk)
-    spec, vault = desk.spec(), desk.vault
+    note_held_out(session)
+    spec, vault = session.spec(), session.vault
     own = list(own_keys(spec.envelope, vault))
     removed = _find_removed(spec, own, change)
     private = _new_private(spec, own) if change.new_key else ""
@@ -145,18 +145,18 @@ def make_plan(desk: Desk, change: KeyChange) -> KeyPlan:
     added = [key.strip() for key in (*fresh, *change.add) if not among(key, kept)]
     recipients = (*kept, *added)
     retired = [key for key in own if key.retired or among(key.recipient, removed)]
-    signing = _new_signing(desk, change)
-    signers = _change_signers(desk, change, spec, signing=signing, fresh=fresh)
+    signing = _new_signing(session, change)
+    signers = _change_signers(session, change, spec, signing=signing, fresh=fresh)
     same = signers == signers_of(vault.entries())
     if not added and not removed and same and not (change.destroy_old and retired):
         raise StoreError("no key goes and none comes, so nothing was done")
-    text = set_recipients(desk.rules(), recipients)
+    text = set_recipients(session.rules(), recipients)
     after = parse_spec(text.encode(), path=SPEC)
     check_recipients(after, text, None if private else vault)
-    sealed_again, not_opened = _seal_again(desk, spec.envelope, recipients)
+    sealed_again, not_opened = _seal_again(session, spec.envelope, recipients)
     going = any(among(key.recipient, removed) for key in own)
     return KeyPlan(
-        by=desk.by,
+        by=session.by,
         events=len(vault.entries()),
         before=spec.recipients,
         recipients=recipients,
@@ -173,25 +173,25 @@ def make_plan(desk: Desk, change: KeyChange) -> KeyPlan:
     )
 
 
-def _new_signing(desk: Desk, change: KeyChange) -> bytes:
+def _new_signing(session: Session, change: KeyChange) -> bytes:
     """A new key for signatures where the vault's keys are changed, or has none for what begins."""
-    own = desk.vault.own_signer(signers_of(desk.vault.entries()))
+    own = session.vault.own_signer(signers_of(session.vault.entries()))
     if change.new_key and own is not None:
         return new_signing_key("ORGANISER")
-    if change.sign and not desk.vault.signing_keys():
+    if change.sign and not session.vault.signing_keys():
         return new_signing_key("ORGANISER")
     return b""
 
 
 def _change_signers(
-    desk: Desk, change: KeyChange, spec: BoardSpec, *, signing: bytes, fresh: Sequence[str]
+    session: Session, change: KeyChange, spec: BoardSpec, *, signing: bytes, fresh: Sequence[str]
 ) -> dict[str, str]:
     """Who signs events after the change; empty where they are not signed.
 
     Raises:
         InputError: a signer is wrong, unknown, known already, or this vault's own.
     """
-    vault = desk.vault
+    vault = session.vault
     before = signers_of(vault.entries())
     own = vault.own_signer(before)
     after = dict(before)
@@ -218,9 +218,9 @@ def _change_signers(
         del after[name]
     if own is not None and signing:
         del after[own.name]
-        after[_renamed(desk, spec, own.name, fresh)] = public_key(signing)
+        after[_renamed(session, spec, own.name, fresh)] = public_key(signing)
     if change.sign:
-        after[desk.by] = public_key(signing or vault.own_signing_key())
+        after[session.by] = public_key(signing or vault.own_signing_key())
     for name, key in change.add_signers.items():
         if name in after or key in after.values():
             raise InputError(
@@ -230,10 +230,10 @@ def _change_signers(
     return after
 
 
-def _renamed(desk: Desk, spec: BoardSpec, name: str, fresh: Sequence[str]) -> str:
+def _renamed(session: Session, spec: BoardSpec, name: str, fresh: Sequence[str]) -> str:
     """An organiser who is called by their public key is called by the new one."""
     keys = [
-        short_recipient(spec.envelope, key) for key in own_recipients(spec.envelope, desk.vault)
+        short_recipient(spec.envelope, key) for key in own_recipients(spec.envelope, session.vault)
     ]
     return short_recipient(spec.envelope, fresh[0]) if fresh and name in keys else name
 
@@ -338,7 +338,7 @@ def _new_private(spec: BoardSpec, own: Sequence[OwnKey]) -> str:
 
 
 def _seal_again(
-    desk: Desk, form: Form, recipients: Sequence[str]
+    session: Session, form: Form, recipients: Sequence[str]
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """The own keys of all submissions that stand, for other organisers; and those that stay shut.
 
@@ -346,14 +346,14 @@ def _seal_again(
     """
     again: dict[str, bytes] = {}
     shut = []
-    for submission in desk.history().submissions.values():
+    for submission in session.history().submissions.values():
         standing = submission.pending or submission.status == "published"
         if not standing or submission.baseline:
             continue
-        if desk.spec_at(submission.received).envelope != form:
+        if session.spec_at(submission.received).envelope != form:
             continue
         try:
-            key = open_key(form, _sealed_key(desk, form, submission), desk.vault.identities())
+            key = open_key(form, _sealed_key(session, form, submission), session.vault.identities())
         except TrustError:
             shut.append(submission.id)
         else:
@@ -361,9 +361,9 @@ def _seal_again(
     return again, tuple(shut)
 
 
-def _sealed_key(desk: Desk, form: Form, submission: Submission) -> bytes:
+def _sealed_key(session: Session, form: Form, submission: Submission) -> bytes:
     first = submission.files[file_names(form, SubmissionId(submission.id)).key]
-    return desk.vault.sealed(submission.sealed_again or first).read_bytes()
+    return session.vault.sealed(submission.sealed_again or first).read_bytes()
 
 
 def _find_statement(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -479,46 +479,46 @@ def own_signer_key(
     )
 
 
-def rekey(desk: Desk, change: KeyChange) -> Rekeyed:
+def rekey(session: Session, change: KeyChange) -> Rekeyed:
     """Change the organisers' keys, or go on with a change that was begun.
 
     A change that was logged last, and for this very reason, is done and not made again.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         change: what is asked for; that of an earlier call which was stopped comes first.
 
     Raises:
         InputError: a public key is wrong or unknown, or none that opens here would stay.
         StoreError: nothing would change, or the clock went backwards: no key is made then.
     """
-    check_clock(desk.vault.entries()[-1], desk.now)
-    note = desk.vault.files.file(_NOTE)
-    went_on = is_begun(desk.vault)
-    before = None if went_on else _find_done(desk, change)
+    check_clock(session.vault.entries()[-1], session.now)
+    note = session.vault.files.file(_NOTE)
+    went_on = is_begun(session.vault)
+    before = None if went_on else _find_done(session, change)
     if before is not None:
-        return _tell_again(desk, before, catch_up(desk, news=False))
+        return _tell_again(session, before, catch_up(session, news=False))
     if not went_on:
-        note.write_whole(msgspec.json.encode(make_plan(desk, change)), mode=0o600)
+        note.write_whole(msgspec.json.encode(make_plan(session, change)), mode=0o600)
     try:
         plan = msgspec.json.decode(note.read_bytes(), type=KeyPlan)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise StoreError(f"{note} is damaged; restore it from the backup, or remove it") from None
-    _check_overtaken(desk, plan)
-    rekeyed = _carry_out(desk, plan, went_on=went_on)
+    _check_overtaken(session, plan)
+    rekeyed = _carry_out(session, plan, went_on=went_on)
     note.delete()
     return rekeyed
 
 
-def _find_done(desk: Desk, change: KeyChange) -> Entry | None:
+def _find_done(session: Session, change: KeyChange) -> Entry | None:
     """The event of the very change that is asked for, if no other came after it."""
-    logged = [entry for entry in desk.vault.entries() if entry.event.kind == "rekeyed"]
-    recipients = desk.spec().recipients
+    logged = [entry for entry in session.vault.entries() if entry.event.kind == "rekeyed"]
+    recipients = session.spec().recipients
     if not logged or logged[-1].get("why") != change.why:
         return None
     gone = not any(plain(key).startswith(plain(text)) for key in recipients for text in change.drop)
     come = all(among(key, recipients) for key in change.add)
-    signers = signers_of(desk.vault.entries())
+    signers = signers_of(session.vault.entries())
     gone = gone and not any(
         name == text or key.startswith(text)
         for name, key in signers.items()
@@ -529,55 +529,57 @@ def _find_done(desk: Desk, change: KeyChange) -> Entry | None:
     return logged[-1] if gone and come else None
 
 
-def _tell_again(desk: Desk, entry: Entry, rebuilt: Rebuilt) -> Rekeyed:
+def _tell_again(session: Session, entry: Entry, rebuilt: Rebuilt) -> Rekeyed:
     until = entry.get("grace_until")
     return Rekeyed(
         event=entry.event.seq,
         done_before=True,
         added=tuple(entry.get("added")),
         removed=tuple(entry.get("removed")),
-        signers=signers_of(desk.vault.entries()),
+        signers=signers_of(session.vault.entries()),
         old_keys=entry.get("old_keys"),
         grace_until=None if until is None else date.fromisoformat(until),
         sealed_again=tuple(entry.get("sealed_again")),
         not_opened=tuple(entry.get("not_opened")),
-        waiting=_still_waiting(desk, entry.get("not_opened")),
+        waiting=_still_waiting(session, entry.get("not_opened")),
         rebuilt=rebuilt,
     )
 
 
-def _still_waiting(desk: Desk, names: Sequence[str]) -> tuple[str, ...]:
-    submissions = desk.history().submissions
+def _still_waiting(session: Session, names: Sequence[str]) -> tuple[str, ...]:
+    submissions = session.history().submissions
     return tuple(name for name in names if submissions[name].pending)
 
 
-def _check_overtaken(desk: Desk, plan: KeyPlan) -> None:
+def _check_overtaken(session: Session, plan: KeyPlan) -> None:
     """Refuse to go on where the recipients were changed by others since the plan was made."""
-    in_force = parse_spec(desk.history().rules[-1][1].encode(), path=SPEC).recipients
+    in_force = parse_spec(session.history().rules[-1][1].encode(), path=SPEC).recipients
     if in_force not in (plan.before, plan.recipients):
         raise StoreError(
             "the board's recipients were changed since this change of keys was begun; remove "
-            f"{desk.vault.root / _NOTE} and call again"
+            f"{session.vault.root / _NOTE} and call again"
         )
 
 
-def _carry_out(desk: Desk, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
+def _carry_out(session: Session, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
     """Every step can be done twice: a call that goes on does them all."""
-    sealed = {name: str(desk.vault.keep_sealed(data)) for name, data in plan.sealed_again.items()}
-    _change_keys(desk, plan)
-    text = set_recipients(desk.rules(), plan.recipients)
-    before = signers_of(desk.vault.entries()[: plan.events])
+    sealed = {
+        name: str(session.vault.keep_sealed(data)) for name, data in plan.sealed_again.items()
+    }
+    _change_keys(session, plan)
+    text = set_recipients(session.rules(), plan.recipients)
+    before = signers_of(session.vault.entries()[: plan.events])
     # The event first: board.toml without it would be an edit that changes keys, and be refused.
-    event = _log(desk, plan, text, sealed)
-    desk.repository.write_file(SPEC, text.encode())
+    event = _log(session, plan, text, sealed)
+    session.repository.write_file(SPEC, text.encode())
     for key in set(before.values()) - set(plan.signers.values()):
-        desk.vault.remove_signing_key(key)
+        session.vault.remove_signing_key(key)
     if plan.old_keys == "destroyed":
-        for file in desk.vault.identity_files():
+        for file in session.vault.identity_files():
             if file.name.startswith(RETIRED):
                 file.delete()
-    own = desk.vault.own_signer(plan.signers)
-    rebuilt = bring_up_to_date(desk if own is None else replace(desk, by=own.name))
+    own = session.vault.own_signer(plan.signers)
+    rebuilt = bring_up_to_date(session if own is None else replace(session, by=own.name))
     return Rekeyed(
         event=event,
         went_on=went_on,
@@ -588,27 +590,27 @@ def _carry_out(desk: Desk, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
         grace_until=plan.grace_until,
         sealed_again=tuple(sealed),
         not_opened=plan.not_opened,
-        waiting=_still_waiting(desk, plan.not_opened),
+        waiting=_still_waiting(session, plan.not_opened),
         rebuilt=rebuilt,
     )
 
 
-def _change_keys(desk: Desk, plan: KeyPlan) -> None:
+def _change_keys(session: Session, plan: KeyPlan) -> None:
     """Retire the old private keys, then put the new one in: no moment has neither."""
-    form = desk.spec().envelope
-    for key in own_keys(form, desk.vault):
+    form = session.spec().envelope
+    for key in own_keys(form, session.vault):
         if among(key.recipient, plan.removed) and not key.retired:
             mark = digest_bytes(plain(key.recipient).encode())[:8]
-            desk.vault.files.rename(key.file.path, f"identities/{RETIRED}{mark}.txt")
+            session.vault.files.rename(key.file.path, f"identities/{RETIRED}{mark}.txt")
     if plan.signing:
-        desk.vault.add_signing_key(plan.signing)
-    if plan.private and plan.private not in desk.vault.identities():
-        _add_key(desk.vault, plan.private)
+        session.vault.add_signing_key(plan.signing)
+    if plan.private and plan.private not in session.vault.identities():
+        _add_key(session.vault, plan.private)
 
 
-def _log(desk: Desk, plan: KeyPlan, text: str, sealed: Mapping[str, str]) -> int:
+def _log(session: Session, plan: KeyPlan, text: str, sealed: Mapping[str, str]) -> int:
     """Log the event unless an earlier call did; its number."""
-    for entry in desk.vault.entries()[plan.events :]:
+    for entry in session.vault.entries()[plan.events :]:
         if entry.event.kind == "rekeyed":
             return entry.event.seq
     public: dict[str, Any] = {
@@ -621,11 +623,13 @@ def _log(desk: Desk, plan: KeyPlan, text: str, sealed: Mapping[str, str]) -> int
         "sealed_again": dict(sealed),
         "not_opened": list(plan.not_opened),
     }
-    known = desk.history().files  # a session begins only where the folder has these
-    public["files"] = digest_public(desk.repository, desk.spec()) if known is None else dict(known)
+    known = session.history().files  # a session begins only where the folder has these
+    public["files"] = (
+        digest_public(session.repository, session.spec()) if known is None else dict(known)
+    )
     if plan.signers:
         public["signers"] = plan.signers
-    named = Desk(repository=desk.repository, vault=desk.vault, now=desk.now, by=plan.by)
+    named = Session(repository=session.repository, vault=session.vault, now=session.now, by=plan.by)
     return named.log("rekeyed", None, public=public).event.seq
 
 

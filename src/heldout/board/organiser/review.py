@@ -20,7 +20,7 @@ from heldout.board.scores.rescoring import (
     open_and_score,
 )
 from heldout.board.scores.score import ViewScore, open_manifest, open_signed, signature_field
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData
 from heldout.ids import SubmissionId
 from heldout.scoring.cache import code_version
@@ -72,7 +72,7 @@ class _Judged:
     lost: tuple[str, ...] = ()
 
 
-def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Review:
+def review(session: Session, sets: Mapping[str, SetData], submission_id: str) -> Review:
     """Open, score and judge one submission; what was done before is not done again.
 
     In a shared vault what waits for a decision is always scored anew: whoever can write to its
@@ -81,21 +81,23 @@ def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Revie
     Raises:
         InputError: the log knows no such submission.
     """
-    submission = desk.find(submission_id)
-    scores = read_kept(desk.vault, submission)
-    known = scores is not None and _is_known(desk, submission, scores, sets)
-    if scores is None and _is_removed(desk, submission):
+    submission = session.find(submission_id)
+    scores = read_kept(session.vault, submission)
+    known = scores is not None and _is_known(session, submission, scores, sets)
+    if scores is None and _is_removed(session, submission):
         why = f"its sealed run was removed when it was {submission.status}"
         scores = ScoreFile(files=dict(submission.files), code_version=code_version(), refusal=why)
     elif scores is None or not known:
-        scores = open_and_score(desk, sets, submission)
-        if not _may_be_ours(desk, scores):
-            keep_outcome(desk, submission, scores)
-    manifest = None if scores.refusal or scores.metadata_problems else _manifest(desk, submission)
-    if not _may_be_ours(desk, scores) and _is_news(desk, submission):
-        _log(desk, submission, manifest)
-        submission = desk.find(submission_id)
-    judged = _judge(desk, sets, submission, manifest, scores)
+        scores = open_and_score(session, sets, submission)
+        if not _may_be_ours(session, scores):
+            keep_outcome(session, submission, scores)
+    manifest = (
+        None if scores.refusal or scores.metadata_problems else _manifest(session, submission)
+    )
+    if not _may_be_ours(session, scores) and _is_news(session, submission):
+        _log(session, submission, manifest)
+        submission = session.find(submission_id)
+    judged = _judge(session, sets, submission, manifest, scores)
     return Review(
         submission=submission,
         manifest=manifest,
@@ -104,12 +106,14 @@ def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Revie
         quota=judged.quota,
         lost=judged.lost,
         done_before=known,
-        amendments=list_amendments(desk.vault.entries(), submission_id),
+        amendments=list_amendments(session.vault.entries(), submission_id),
         proposed=list_proposed(submission),
     )
 
 
-def review_all(desk: Desk, sets: Mapping[str, SetData], ids: Sequence[str]) -> tuple[Review, ...]:
+def review_all(
+    session: Session, sets: Mapping[str, SetData], ids: Sequence[str]
+) -> tuple[Review, ...]:
     """Review submissions in the order in which they came, so that names too are compared.
 
     Returns:
@@ -118,37 +122,37 @@ def review_all(desk: Desk, sets: Mapping[str, SetData], ids: Sequence[str]) -> t
     Raises:
         InputError: the log knows one of them not; nothing was opened.
     """
-    asked = {desk.find(name).id for name in ids}
-    order = [name for name in desk.history().submissions if name in asked]
-    found = {name: review(desk, sets, name) for name in order}
+    asked = {session.find(name).id for name in ids}
+    order = [name for name in session.history().submissions if name in asked]
+    found = {name: review(session, sets, name) for name in order}
     return tuple(found[name] for name in ids)
 
 
-def _is_news(desk: Desk, submission: Submission) -> bool:
+def _is_news(session: Session, submission: Submission) -> bool:
     """Whether the log does not know yet that it was scored, or with what outcome."""
-    again = submission.pending and desk.vault.kept(submission.id) != submission.kept
+    again = submission.pending and session.vault.kept(submission.id) != submission.kept
     return submission.status == "received" or again
 
 
-def _may_be_ours(desk: Desk, scores: ScoreFile) -> bool:
+def _may_be_ours(session: Session, scores: ScoreFile) -> bool:
     """Whether a refusal may only mean that this organiser's key is not among the recipients."""
-    return bool(scores.refusal) and desk.vault.is_shared()
+    return bool(scores.refusal) and session.vault.is_shared()
 
 
 def _is_known(
-    desk: Desk, submission: Submission, scores: ScoreFile, sets: Mapping[str, SetData]
+    session: Session, submission: Submission, scores: ScoreFile, sets: Mapping[str, SetData]
 ) -> bool:
     """Whether what is kept can be gone by."""
     if not submission.pending:  # decided by these scores
         return True
-    as_logged = submission.kept in ({}, desk.vault.kept(submission.id))
-    return as_logged and not desk.vault.is_shared() and _holds(scores, submission, sets)
+    as_logged = submission.kept in ({}, session.vault.kept(submission.id))
+    return as_logged and not session.vault.is_shared() and _holds(scores, submission, sets)
 
 
-def _is_removed(desk: Desk, submission: Submission) -> bool:
+def _is_removed(session: Session, submission: Submission) -> bool:
     """Whether it was rejected or withdrawn, so that its run is gone."""
-    unneeded = desk.vault.unneeded_runs() & set(submission.files.values())
-    return any(not desk.vault.has_sealed(digest) for digest in unneeded)
+    unneeded = session.vault.unneeded_runs() & set(submission.files.values())
+    return any(not session.vault.has_sealed(digest) for digest in unneeded)
 
 
 def _holds(scores: ScoreFile, submission: Submission, sets: Mapping[str, SetData]) -> bool:
@@ -161,39 +165,39 @@ def _holds(scores: ScoreFile, submission: Submission, sets: Mapping[str, SetData
     )
 
 
-def show_score(desk: Desk, result: Review) -> Mapping[str, ViewScore]:
+def show_score(session: Session, result: Review) -> Mapping[str, ViewScore]:
     """The true scores of a reviewed submission, once it is logged that somebody looked.
 
     That of the final is not among them: its finalists are named before anybody knows it.
     """
     if result.submission.pending and not result.submission.score_shown:
-        desk.log("score-shown", result.submission.id)
-    view = desk.spec().finalists_view
+        session.log("score-shown", result.submission.id)
+    view = session.spec().finalists_view
     final = "" if view is None else view.name
     return {name: score for name, score in result.scores.views.items() if name != final}
 
 
-def _manifest(desk: Desk, submission: Submission) -> Manifest:
-    spec = desk.spec_at(submission.received)
-    _, manifest = open_manifest(desk.vault, spec, submission.as_proposed)
+def _manifest(session: Session, submission: Submission) -> Manifest:
+    spec = session.spec_at(submission.received)
+    _, manifest = open_manifest(session.vault, spec, submission.as_proposed)
     return manifest
 
 
-def _log(desk: Desk, submission: Submission, manifest: Manifest | None) -> None:
-    kept = {"kept": desk.vault.kept(submission.id)}
+def _log(session: Session, submission: Submission, manifest: Manifest | None) -> None:
+    kept = {"kept": session.vault.kept(submission.id)}
     if manifest is None:
-        desk.log("reviewed", submission.id, sealed=kept)
+        session.log("reviewed", submission.id, sealed=kept)
         return
     identity = identity_fields(manifest)
     if manifest.withdrawn:  # before anybody took it in
         sealed = {"identity": identity, "revision": manifest.revision}
-        desk.log("withdrawn", submission.id, public={"files": {}}, sealed=sealed)
+        session.log("withdrawn", submission.id, public={"files": {}}, sealed=sealed)
         return
     until = manifest.embargo_until
-    spec = desk.spec_at(submission.received)
+    spec = session.spec_at(submission.received)
     signature = None
     if spec.registration is not None:
-        signature = open_signed(desk.vault, spec, submission)[2]
+        signature = open_signed(session.vault, spec, submission)[2]
     sealed = {
         "identity": identity,
         "type": manifest.type,
@@ -202,11 +206,11 @@ def _log(desk: Desk, submission: Submission, manifest: Manifest | None) -> None:
         **signature_field(spec, signature),
         **kept,
     }
-    desk.log("reviewed", submission.id, sealed=sealed)
+    session.log("reviewed", submission.id, sealed=sealed)
 
 
 def _judge(
-    desk: Desk,
+    session: Session,
     sets: Mapping[str, SetData],
     submission: Submission,
     manifest: Manifest | None,
@@ -217,16 +221,16 @@ def _judge(
         rule = "sealed" if scores.refusal else "metadata"
         found = tuple(Finding(rule=rule, severity="reject", evidence=r) for r in reasons)
         return _Judged(findings=found)
-    spec = desk.spec_at(submission.received)
-    history = desk.history()
+    spec = session.spec_at(submission.received)
+    history = session.history()
     mended: dict[str, bool] = {}
 
     def mend(name: str) -> bool:
         if name not in mended:
-            mended[name] = mend_kept(desk, sets, name)
+            mended[name] = mend_kept(session, sets, name)
         return mended[name]
 
-    signatures = signatures_of(desk.vault, submission, mend=mend)
+    signatures = signatures_of(session.vault, submission, mend=mend)
     case = Case(
         spec=spec,
         history=history,
@@ -234,14 +238,14 @@ def _judge(
         received=submission.received,
         manifest=manifest,
         problems={name: run.problems for name, run in scores.runs.items()},
-        entrants=list_others(desk.vault, history, submission, mend=mend),
+        entrants=list_others(session.vault, history, submission, mend=mend),
         key=scores.key,
         reader="organiser",
-        likenesses=compare_runs(desk.vault, history, submission, mend=mend),
-        distances=list_distances(desk.vault, history, spec, scores),
+        likenesses=compare_runs(session.vault, history, submission, mend=mend),
+        distances=list_distances(session.vault, history, spec, scores),
         seeds=compare_seeds(signatures),
     )
-    quota = quota_state(history, manifest.team, spec, now=desk.now)
+    quota = quota_state(history, manifest.team, spec, now=session.now)
     # What nobody has reviewed yet may be no run at all: its own review says why it does not open.
     waiting = {n for n, other in history.submissions.items() if other.status == "received"}
     lost = tuple(name for name, done in mended.items() if not done and name not in waiting)

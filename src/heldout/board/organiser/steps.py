@@ -23,7 +23,7 @@ from heldout.board.organiser.receive import Receipt, list_merged, receive, taken
 from heldout.board.organiser.registration import receive_registrations
 from heldout.board.organiser.review import Review, review
 from heldout.board.scores.rescoring import list_earlier, rescore
-from heldout.board.scores.session import Desk, NotedRules, note_held_out, note_labels
+from heldout.board.scores.session import NotedRules, Session, note_held_out, note_labels
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.board.store.arrivals import (
     Arrival,
@@ -62,7 +62,7 @@ class Outcome:
 
 
 def publish_all(
-    desk: Desk,
+    session: Session,
     forge: ForgeAccess,
     sets: Mapping[str, SetData],
     reviews: Sequence[Review],
@@ -72,54 +72,61 @@ def publish_all(
     """Release the scores of reviewed submissions, or approve what is proposed for an entry.
 
     Args:
-        desk: of the organiser.
+        session: of the organiser.
         forge: answers the submissions.
         sets: the board's query sets.
         reviews: what was shown to whoever decides.
         why: the reason, where a finding asks for one.
     """
     decisions = [
-        decide.publish(desk, review(desk, sets, one.submission.id), why=why) for one in reviews
+        decide.publish(session, review(session, sets, one.submission.id), why=why)
+        for one in reviews
     ]
-    return _conclude(desk, forge, decisions, {one.submission.id: one for one in reviews})
+    return _conclude(session, forge, decisions, {one.submission.id: one for one in reviews})
 
 
 def reject_all(
-    desk: Desk, forge: ForgeAccess, ids: Sequence[str], *, why: str, anyway: bool = False
+    session: Session, forge: ForgeAccess, ids: Sequence[str], *, why: str, anyway: bool = False
 ) -> Outcome:
     """Refuse submissions, or a change of name; nothing is refused where one of them cannot be.
 
     Args:
-        desk: of the organiser.
+        session: of the organiser.
         forge: answers the submissions.
         ids: the submissions.
         why: the reason, which is public.
         anyway: a person says that the reason names no team under embargo.
     """
     for submission in ids:
-        decide.check_rejectable(desk, submission)
-    decide.check_text(desk, why, *ids, anyway=anyway)
-    return _conclude(desk, forge, [decide.reject(desk, name, why=why) for name in ids])
+        decide.check_rejectable(session, submission)
+    decide.check_text(session, why, *ids, anyway=anyway)
+    return _conclude(session, forge, [decide.reject(session, name, why=why) for name in ids])
 
 
 def ask_team(
-    desk: Desk, forge: ForgeAccess, submission: str, *, text: str, anyway: bool = False
+    session: Session, forge: ForgeAccess, submission: str, *, text: str, anyway: bool = False
 ) -> Outcome:
     """Put a public question to the team; arguments as in `reject_all`."""
-    decide.check_text(desk, text, submission, anyway=anyway)
-    return _conclude(desk, forge, [decide.ask(desk, submission, text=text)])
+    decide.check_text(session, text, submission, anyway=anyway)
+    return _conclude(session, forge, [decide.ask(session, submission, text=text)])
 
 
 def extend_embargo(
-    desk: Desk, forge: ForgeAccess, submission: str, *, until: date, why: str, anyway: bool = False
+    session: Session,
+    forge: ForgeAccess,
+    submission: str,
+    *,
+    until: date,
+    why: str,
+    anyway: bool = False,
 ) -> Outcome:
     """Move the end of an embargo; arguments as in `reject_all`."""
-    decide.check_text(desk, why, submission, anyway=anyway)
-    return _conclude(desk, forge, [decide.extend(desk, submission, until=until, why=why)])
+    decide.check_text(session, why, submission, anyway=anyway)
+    return _conclude(session, forge, [decide.extend(session, submission, until=until, why=why)])
 
 
 def correct_all(
-    desk: Desk,
+    session: Session,
     forge: ForgeAccess,
     ids: Sequence[str],
     *,
@@ -130,44 +137,46 @@ def correct_all(
     """Score entries or baselines again with today's labels, and publish what changed.
 
     Args:
-        desk: of the organiser.
+        session: of the organiser.
         forge: answers the entries.
         ids: published entries, or baselines.
         why: what was wrong; public.
         unchanged: whether the reason is logged where no score changes, too.
         anyway: as in `reject_all`.
     """
-    entries = [decide.check_published(desk, name) for name in ids]
-    decide.check_text(desk, why, *ids, anyway=anyway)
-    sets = load_sets(desk.repository, desk.spec(), vault=desk.vault)
-    scores = {name: rescore(desk, sets, name) for name in ids}
+    entries = [decide.check_published(session, name) for name in ids]
+    decide.check_text(session, why, *ids, anyway=anyway)
+    sets = load_sets(session.repository, session.spec(), vault=session.vault)
+    scores = {name: rescore(session, sets, name) for name in ids}
     for entry in entries:
         decide.check_scored(entry, scores[entry.id])
     # Only now is it sure that the labels can be read and give scores: an event is for good.
-    noted = note_labels(desk, why=why)
+    noted = note_labels(session, why=why)
     decisions = [
-        decide.correct(desk, name, found, why=why, anyway=unchanged)
+        decide.correct(session, name, found, why=why, anyway=unchanged)
         for name, found in scores.items()
     ]
-    rebuilt = catch_up(desk, news=noted or _is_news(decisions))
+    rebuilt = catch_up(session, news=noted or _is_news(decisions))
     entered = {entry.id for entry in entries if not entry.baseline}
-    answer_all(desk, forge, [d.id for d in decisions if d.kind and d.id in entered], {})
+    answer_all(session, forge, [d.id for d in decisions if d.kind and d.id in entered], {})
     return Outcome(
         decisions=tuple(decisions),
         rebuilt=rebuilt,
-        earlier=tuple(list_earlier(desk, sets)),
-        reopens_final=has_other_scores(desk),
+        earlier=tuple(list_earlier(session, sets)),
+        reopens_final=has_other_scores(session),
     )
 
 
 def _conclude(
-    desk: Desk,
+    session: Session,
     forge: ForgeAccess,
     decisions: Sequence[Decision],
     reviews: Mapping[str, Review] | None = None,
 ) -> Outcome:
-    outcome = Outcome(decisions=tuple(decisions), rebuilt=catch_up(desk, news=_is_news(decisions)))
-    answer_all(desk, forge, outcome.done, reviews or {})
+    outcome = Outcome(
+        decisions=tuple(decisions), rebuilt=catch_up(session, news=_is_news(decisions))
+    )
+    answer_all(session, forge, outcome.done, reviews or {})
     return outcome
 
 
@@ -193,7 +202,7 @@ class TakenIn:
 
 
 def take_in(
-    desk: Desk,
+    session: Session,
     forge: ForgeAccess,
     *,
     folders: Sequence[Path] = (),
@@ -205,48 +214,48 @@ def take_in(
     Registrations first: who registers and submits at once is registered then.
 
     Args:
-        desk: of the organiser.
+        session: of the organiser.
         forge: is asked, and answered.
         folders: where files were left.
         accepted: the sources that win where two use the same id.
         ask_remote: whether remotes and forge are asked.
     """
-    rules = note_held_out(desk)
-    arrivals, silent = _list_arrivals(desk, forge, folders, ask_remote=ask_remote)
+    rules = note_held_out(session)
+    arrivals, silent = _list_arrivals(session, forge, folders, ask_remote=ask_remote)
     requests = {arrival.source for arrival in arrivals}  # those that are open, as the forge says
-    registrations, sources = find_registrations(desk, folders, requests)
-    registered = receive_registrations(desk, registrations)
+    registrations, sources = find_registrations(session, folders, requests)
+    registered = receive_registrations(session, registrations)
     submissions = (one for one in arrivals if one.source not in sources)
-    receipts = (*registered, *receive(desk, submissions, accepted=accepted))
-    rebuilt = catch_up(desk, news=False)
-    answer_all(desk, forge, [str(r.id) for r in receipts if r.kind == "received"], {})
-    answer_registrations(desk, forge, _list_registered(receipts))
+    receipts = (*registered, *receive(session, submissions, accepted=accepted))
+    rebuilt = catch_up(session, news=False)
+    answer_all(session, forge, [str(r.id) for r in receipts if r.kind == "received"], {})
+    answer_registrations(session, forge, _list_registered(receipts))
     return TakenIn(rules=rules, receipts=receipts, silent=silent, rebuilt=rebuilt)
 
 
 def find_registrations(
-    desk: Desk, folders: Sequence[Path], requests: Container[str]
+    session: Session, folders: Sequence[Path], requests: Container[str]
 ) -> tuple[list[Arrival], frozenset[str]]:
     """Registrations that wait, and the branches and requests that bring nothing else.
 
     None where the board has no registration.
 
     Args:
-        desk: its lock is held; its remotes were asked.
+        session: its lock is held; its remotes were asked.
         folders: where files were left.
         requests: `pull request N` of those that are open.
     """
-    git = desk.repository.git
+    git = session.repository.git
     head = git.head() if git.is_repository() else None
     found: list[Arrival] = []
-    if desk.spec().registration is None:
+    if session.spec().registration is None:
         return [], frozenset()
     if head is not None:
         found += find_registrations_in_git(git, main=head, requests=requests)
     sources = frozenset(arrival.source for arrival in found)
     if head is not None:
         found += find_merged_registrations(git, main=head)
-    forge = desk.spec().forge
+    forge = session.spec().forge
     if forge is not None and forge.kind == "folder":
         folders = [*folders, git.root / Path(forge.url).expanduser()]
     for folder in folders:
@@ -254,45 +263,47 @@ def find_registrations(
     return found, sources
 
 
-def list_waiting(desk: Desk) -> list[Submission]:
+def list_waiting(session: Session) -> list[Submission]:
     """What waits for a decision or an answer, the longest first."""
-    since = {s.id: s.waits_since for s in desk.history().submissions.values()}
+    since = {s.id: s.waits_since for s in session.history().submissions.values()}
     waiting = sorted((when, name) for name, when in since.items() if when is not None)
-    return [desk.find(name) for _, name in waiting]
+    return [session.find(name) for _, name in waiting]
 
 
-def list_reveals(desk: Desk) -> list[tuple[str, date]]:
+def list_reveals(session: Session) -> list[tuple[str, date]]:
     """Embargoes that end within a week."""
     return sorted(
         (s.id, s.embargo_until)
-        for s in desk.history().submissions.values()
+        for s in session.history().submissions.values()
         if s.status == "published"
         and s.embargo_until is not None
-        and 0 <= (s.embargo_until - desk.now.date()).days <= _WEEK
+        and 0 <= (s.embargo_until - session.now.date()).days <= _WEEK
     )
 
 
 def _list_arrivals(
-    desk: Desk, forge: ForgeAccess, folders: Sequence[Path], *, ask_remote: bool
+    session: Session, forge: ForgeAccess, folders: Sequence[Path], *, ask_remote: bool
 ) -> tuple[list[Arrival], tuple[str, ...]]:
     """What lies there, and which remotes, or the forge, did not answer."""
-    git = desk.repository.git
-    form = desk.spec().envelope
+    git = session.repository.git
+    form = session.spec().envelope
     found: list[Arrival] = []
     silent: list[str] = []
     head = git.head() if git.is_repository() else None
     if head is not None:
-        hosted = desk.spec().forge
-        unread, unknown = _fetch(desk, forge, requests=hosted is None) if ask_remote else ({}, ())
+        hosted = session.spec().forge
+        unread, unknown = (
+            _fetch(session, forge, requests=hosted is None) if ask_remote else ({}, ())
+        )
         silent += unknown
         found += [
             arrival
-            for arrival in find_in_git(git, form, main=head, unread=unread, taken=taken_in(desk))
+            for arrival in find_in_git(git, form, main=head, unread=unread, taken=taken_in(session))
             # What is open there, the forge says better: closed requests keep their refs.
             if hosted is None or arrival.source.startswith("branch ")
         ]
-        requests = fetch_requests(desk, forge) if ask_remote else ()
-        found += [*(requests or ()), *list_merged(desk, main=head)]
+        requests = fetch_requests(session, forge) if ask_remote else ()
+        found += [*(requests or ()), *list_merged(session, main=head)]
         silent += ["the forge"] * (requests is None)
     for folder in folders:
         found += find_in_folder(folder, form)
@@ -300,15 +311,15 @@ def _list_arrivals(
 
 
 def _fetch(
-    desk: Desk, forge: ForgeAccess, *, requests: bool
+    session: Session, forge: ForgeAccess, *, requests: bool
 ) -> tuple[Mapping[str, str], tuple[str, ...]]:
     """Ask all remotes: ref -> why it was not fetched, and what did not answer.
 
     A remote that does not answer gets a note, and the others are asked.
     """
-    registers = desk.spec().registration is not None
+    registers = session.spec().registration is not None
     kinds = BRANCHES if registers else BRANCHES[:1]
-    git = desk.repository.git
+    git = session.repository.git
     unread: dict[str, str] = {}
     silent: list[str] = []
     remotes = {remote: remote for remote in git.remotes()}

@@ -18,7 +18,7 @@ from heldout.board.rules.release import release_score
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.kept import RunReport
 from heldout.board.scores.score import ViewScore
-from heldout.board.scores.session import Desk, NotedRules
+from heldout.board.scores.session import NotedRules, Session
 from heldout.board.scores.telling import describe_released, describe_true
 from heldout.board.standings.standings import Row, Standings
 from heldout.errors import plural, problem_document, quote
@@ -319,11 +319,11 @@ def decision_document(decision: Decision) -> dict[str, Any]:
     }
 
 
-def decision_facts(desk: Desk, decision: Decision, verb: str, standings: Standings) -> Facts:
+def decision_facts(session: Session, decision: Decision, verb: str, standings: Standings) -> Facts:
     """What became of a submission.
 
     Args:
-        desk: of the organiser who decided.
+        session: of the organiser who decided.
         decision: the decision.
         verb: what was asked for, in the past tense.
         standings: those of the page now.
@@ -336,12 +336,12 @@ def decision_facts(desk: Desk, decision: Decision, verb: str, standings: Standin
     facts = [(verb, f"{decision.id}{before}")]
     if decision.event is not None:
         facts.append(
-            ("logged", f"event {decision.event} by {desk.by}, {desk.now:%d %b %Y %H:%M} UTC")
+            ("logged", f"event {decision.event} by {session.by}, {session.now:%d %b %Y %H:%M} UTC")
         )
     row = next((row for row in standings.every if row.id == decision.id), None)
     if row is None or verb not in ("published", "corrected"):
         return facts
-    spec = desk.spec()
+    spec = session.spec()
     if decision.before:
         facts += _changes(decision, row)
     return [

@@ -22,7 +22,7 @@ from heldout.board.scores.compared import signatures_of
 from heldout.board.scores.kept import read_kept
 from heldout.board.scores.rescoring import is_earlier, rescore
 from heldout.board.scores.score import ViewScore
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.errors import StoreError
 from heldout.scoring.spec import parse_measure
@@ -33,7 +33,7 @@ _PUBLISHED: tuple[Status, ...] = ("published", "imported")
 _UNPUBLISHED: tuple[Status, ...] = ("received", "reviewed", "asked", "rejected")
 
 
-def read_board_scores(desk: Desk, *, unpublished: bool = False) -> BoardScores:
+def read_board_scores(session: Session, *, unpublished: bool = False) -> BoardScores:
     """Every entry of a board with its true scores on every view.
 
     A mean is over the queries that count, also where the board's denominator is `all`: its zeros
@@ -43,7 +43,7 @@ def read_board_scores(desk: Desk, *, unpublished: bool = False) -> BoardScores:
     and those of all others stay so.
 
     Args:
-        desk: of the organiser.
+        session: of the organiser.
         unpublished: also those that wait or were rejected, where they could be scored.
 
     Raises:
@@ -51,16 +51,16 @@ def read_board_scores(desk: Desk, *, unpublished: bool = False) -> BoardScores:
         TrustError: such a run does not open.
     """
     wanted = (*_PUBLISHED, *_UNPUBLISHED) if unpublished else _PUBLISHED
-    chosen = [s for s in desk.history().submissions.values() if s.status in wanted]
+    chosen = [s for s in session.history().submissions.values() if s.status in wanted]
     chosen.sort(key=lambda submission: (submission.received, submission.id))
-    scores = _Scores(desk)
+    scores = _Scores(session)
     known = {one.id: views for one in chosen if (views := scores.read(one)) or _is_old(one)}
     if not known:
         raise StoreError("nothing is published on this board yet, so there is nothing to analyse")
-    spec = desk.spec()
+    spec = session.spec()
     open_views = tuple(view for view in spec.views if view.finalists is None)
     spec = msgspec.structs.replace(spec, views=open_views)
-    return assemble_scores(spec, chosen, known, primary=spec.on(desk.now.date()).primary)
+    return assemble_scores(spec, chosen, known, primary=spec.on(session.now.date()).primary)
 
 
 def assemble_scores(
@@ -124,24 +124,24 @@ def _from_row(entry: OldEntry) -> BoardEntry:
     )
 
 
-def find_alike_runs(desk: Desk, board: BoardScores) -> tuple[AlikeRuns, ...]:
+def find_alike_runs(session: Session, board: BoardScores) -> tuple[AlikeRuns, ...]:
     """Pairs of entries of different teams whose runs on the set that ranks are nearly the same.
 
     Of several such runs each one is paired with the nearest that came before it. Runs whose first
     documents the vault does not have are left out.
 
     Args:
-        desk: of the organiser.
+        session: of the organiser.
         board: what `read_board_scores` gave.
 
     Source: Craswell et al. 2021, §3.3.
     """
     query_set = board.view().queries
-    submissions = desk.history().submissions
+    submissions = session.history().submissions
     known: list[tuple[BoardEntry, Signature]] = []
     found = []
     for entry in board.entries:
-        signatures = signatures_of(desk.vault, submissions[entry.id], mend=lambda _: False)
+        signatures = signatures_of(session.vault, submissions[entry.id], mend=lambda _: False)
         if query_set not in signatures or entry.baseline:
             continue
         mine = _cut(signatures[query_set])
@@ -162,8 +162,8 @@ def _cut(run: Signature) -> Signature:
 class _Scores:
     """Scores of submissions; the query sets are read once."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, session: Session) -> None:
+        self._desk = session
 
     @cached_property
     def _sets(self) -> Mapping[str, SetData]:

@@ -12,7 +12,7 @@ from typing import BinaryIO, TypeVar
 from heldout.board.log.submission import Submission
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.score import open_manifest
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.board.scores.sets import list_runs
 from heldout.envelope.bundle import OpenedRun, file_names, open_runs
 from heldout.envelope.keys import Binding
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def open_published_runs(
-    desk: Desk,
+    session: Session,
     entry: Submission,
     query_sets: Collection[str],
     consume: Callable[[str, BinaryIO], T],
@@ -33,7 +33,7 @@ def open_published_runs(
     """Open the runs over some query sets; all are verified, the others are not looked at.
 
     Args:
-        desk: of the organiser.
+        session: of the organiser.
         entry: a submission, and no baseline.
         query_sets: their names; those that the entry did not have to answer give nothing.
         consume: gets a run's name and its bytes as packed; what it returns is never `None`.
@@ -46,17 +46,19 @@ def open_published_runs(
         InputError: the problems that `consume` raised.
         StoreError: a sealed file is missing.
     """
-    spec = desk.spec_at(entry.received)
+    spec = session.spec_at(entry.received)
     if not spec.sets.keys() & set(query_sets):
         return {}
-    key, manifest = open_manifest(desk.vault, spec, entry)
+    key, manifest = open_manifest(session.vault, spec, entry)
     claimed = Binding(
         submission_id=SubmissionId(manifest.id),
         revision=manifest.revision,
         digests={name: Digest(digest) for name, digest in manifest.digests.items()},
     )
     name = SubmissionId(entry.id)
-    with desk.vault.sealed(entry.files[file_names(spec.envelope, name).tar]).open("rb") as sealed:
+    with session.vault.sealed(entry.files[file_names(spec.envelope, name).tar]).open(
+        "rb"
+    ) as sealed:
         opened = open_runs(
             spec.envelope,
             sealed,
@@ -81,7 +83,7 @@ Reader = Callable[[BinaryIO, str, Order], T]
 
 
 def read_published(
-    desk: Desk,
+    session: Session,
     query_set: str,
     entries: Collection[Submission],
     read: Reader[T],
@@ -91,7 +93,7 @@ def read_published(
     """Open runs over a query set, one in memory at a time.
 
     Args:
-        desk: of the organiser.
+        session: of the organiser.
         query_set: its name.
         entries: published ones.
         read: what is made of each.
@@ -109,30 +111,32 @@ def read_published(
     found: dict[str, T] = {}
     for entry in entries:
         of_entry = _read_baseline if entry.baseline else _read_sealed
-        for run, made in of_entry(desk, entry, query_set, read).items():
+        for run, made in of_entry(session, entry, query_set, read).items():
             found[entry.id + run.removeprefix(query_set)] = made
         done()
     return found
 
 
 def _read_baseline(
-    desk: Desk, entry: Submission, query_set: str, read: Reader[T]
+    session: Session, entry: Submission, query_set: str, read: Reader[T]
 ) -> Mapping[str, T]:
-    order = desk.spec_at(entry.received).runs.order
+    order = session.spec_at(entry.received).runs.order
     found = {}
     for run in sorted(name for name in entry.runs if query_set_of(name) == query_set):
-        with desk.vault.sealed(entry.runs[run]).open("rb") as source:
+        with session.vault.sealed(entry.runs[run]).open("rb") as source:
             found[run] = read(source, f"{entry.id}/{run}", order)
     return found
 
 
-def _read_sealed(desk: Desk, entry: Submission, query_set: str, read: Reader[T]) -> Mapping[str, T]:
-    order = desk.spec_at(entry.received).runs.order
+def _read_sealed(
+    session: Session, entry: Submission, query_set: str, read: Reader[T]
+) -> Mapping[str, T]:
+    order = session.spec_at(entry.received).runs.order
 
     def read_member(run: str, stream: BinaryIO) -> T:
         return read(BytesIO(stream.read()), f"{entry.id}/{run}", order)
 
-    opened = open_published_runs(desk, entry, {query_set}, read_member)
+    opened = open_published_runs(session, entry, {query_set}, read_member)
     return {run: one.value for run, one in opened.items()}
 
 
@@ -153,14 +157,14 @@ def check_set(spec: BoardSpec, name: str) -> None:
         )
 
 
-def list_published(desk: Desk) -> tuple[Submission, ...]:
+def list_published(session: Session) -> tuple[Submission, ...]:
     """Published entries and baselines whose runs the vault has, in the order they came."""
-    every = desk.history().submissions.values()
+    every = session.history().submissions.values()
     return tuple(s for s in every if s.status == "published" and (s.runs or not s.baseline))
 
 
 def read_published_tops(
-    desk: Desk,
+    session: Session,
     query_set: str,
     *,
     depth: int,
@@ -170,7 +174,7 @@ def read_published_tops(
     """Open runs over a query set and keep their first documents; one run is in memory at a time.
 
     Args:
-        desk: of the organiser.
+        session: of the organiser.
         query_set: its name.
         depth: 1 to 100 documents of a query.
         entries: published ones.
@@ -189,4 +193,4 @@ def read_published_tops(
     def read(source: BinaryIO, path: str, order: Order) -> Tops:
         return read_tops(source, path=path, depth=depth, order=order)
 
-    return read_published(desk, query_set, entries, read, done=done)
+    return read_published(session, query_set, entries, read, done=done)

@@ -22,7 +22,7 @@ from heldout.board.scores.kept import (
     read_kept,
 )
 from heldout.board.scores.score import Opened, open_submission, score_run, score_views
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.errors import HeldoutError, InputError, TrustError
 from heldout.files.durable import File
@@ -46,14 +46,16 @@ class ScoredBaseline:
     scores: ScoreFile
 
 
-def open_and_score(desk: Desk, sets: Mapping[str, SetData], submission: Submission) -> ScoreFile:
+def open_and_score(
+    session: Session, sets: Mapping[str, SetData], submission: Submission
+) -> ScoreFile:
     """Open a submission and score its runs; its signatures are kept, its scores are not.
 
     Returns:
         The outcome; one that does not open, or has errors, says so in it.
     """
-    spec = add_label_views(desk.spec_at(submission.received), desk.spec())
-    sets = _sets_of(desk, spec, sets)
+    spec = add_label_views(session.spec_at(submission.received), session.spec())
+    sets = _sets_of(session, spec, sets)
     outcome = ScoreFile(
         files=dict(submission.files),
         code_version=code_version(),
@@ -61,49 +63,49 @@ def open_and_score(desk: Desk, sets: Mapping[str, SetData], submission: Submissi
         held_out=_held_out(sets),
     )
     try:
-        opened = open_submission(desk.vault, spec, sets, submission)
+        opened = open_submission(session.vault, spec, sets, submission)
     except TrustError as error:
         outcome = msgspec.structs.replace(outcome, refusal=str(error))
     except InputError as error:
         outcome = msgspec.structs.replace(outcome, metadata_problems=error.problems)
     else:
         outcome = _describe(outcome, opened)
-        _keep_signatures(desk, submission, opened.scans)
+        _keep_signatures(session, submission, opened.scans)
     return outcome
 
 
-def _keep_signatures(desk: Desk, submission: Submission, scans: Mapping[str, Scan]) -> None:
+def _keep_signatures(session: Session, submission: Submission, scans: Mapping[str, Scan]) -> None:
     """Store signatures where the vault has not just those that the log vouches for.
 
     Whoever only looks at a board stores none: the vault's lock is not held then.
     """
-    if desk.vault.read_only:
+    if session.vault.read_only:
         return
     logged = submission.kept.get("signatures")
-    if logged is None or desk.vault.kept(submission.id).get("signatures") != logged:
-        keep_signatures(desk.vault, submission.id, scans)
+    if logged is None or session.vault.kept(submission.id).get("signatures") != logged:
+        keep_signatures(session.vault, submission.id, scans)
 
 
-def rescore(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> ScoreFile:
+def rescore(session: Session, sets: Mapping[str, SetData], submission_id: str) -> ScoreFile:
     """Open and score an entry anew, with the labels and the code of today.
 
     Its signatures are kept unless the vault is opened to be read alone; its scores are not.
 
     Args:
-        desk: of the organiser.
+        session: of the organiser.
         sets: the board's query sets.
         submission_id: of a submission, or of a baseline whose runs the vault has.
 
     Raises:
         InputError: a baseline's run has errors.
     """
-    submission = desk.history().submissions[submission_id]
+    submission = session.history().submissions[submission_id]
     if not submission.baseline:
-        return open_and_score(desk, sets, submission)
-    spec = add_label_views(desk.spec_at(submission.received), desk.spec())
-    runs = {name: desk.vault.sealed(digest) for name, digest in submission.runs.items()}
-    scored = score_baseline(spec, _sets_of(desk, spec, sets), runs)
-    _keep_signatures(desk, submission, scored.scans)
+        return open_and_score(session, sets, submission)
+    spec = add_label_views(session.spec_at(submission.received), session.spec())
+    runs = {name: session.vault.sealed(digest) for name, digest in submission.runs.items()}
+    scored = score_baseline(spec, _sets_of(session, spec, sets), runs)
+    _keep_signatures(session, submission, scored.scans)
     return scored.scores
 
 
@@ -139,25 +141,25 @@ def score_baseline(
     return ScoredBaseline(runs=runs, scans=scans, scores=scores)
 
 
-def keep_outcome(desk: Desk, submission: Submission, scores: ScoreFile) -> None:
+def keep_outcome(session: Session, submission: Submission, scores: ScoreFile) -> None:
     """Store scores; nothing but what an event vouches for once it was decided."""
     if submission.pending or submission.kept.get("scores") in (None, digest_scores(scores)):
-        keep_scores(desk.vault, submission.id, scores)
+        keep_scores(session.vault, submission.id, scores)
 
 
-def mend_kept(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> bool:
+def mend_kept(session: Session, sets: Mapping[str, SetData], submission_id: str) -> bool:
     """Make damaged files of an earlier submission anew; whether that was possible.
 
     Nothing that is damaged stands in the way of another submission.
     """
-    submission = desk.history().submissions[submission_id]
+    submission = session.history().submissions[submission_id]
     try:
-        scores = rescore(desk, sets, submission_id)
+        scores = rescore(session, sets, submission_id)
     except HeldoutError:
         return False
     if scores.refusal or scores.metadata_problems:
         return False
-    keep_outcome(desk, submission, scores)
+    keep_outcome(session, submission, scores)
     return True
 
 
@@ -182,25 +184,27 @@ def lacks_key(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
     return any(is_key(n) and n not in scores.held_out for n in _held_out(asked))
 
 
-def list_earlier(desk: Desk, sets: Mapping[str, SetData]) -> tuple[str, ...]:
+def list_earlier(session: Session, sets: Mapping[str, SetData]) -> tuple[str, ...]:
     """The published entries, baselines too, whose scores were made with earlier labels."""
     return tuple(
         submission.id
-        for submission in desk.history().submissions.values()
+        for submission in session.history().submissions.values()
         if submission.status == "published"
-        and (scores := read_kept(desk.vault, submission)) is not None
+        and (scores := read_kept(session.vault, submission)) is not None
         and is_earlier(scores, sets)
     )
 
 
-def _sets_of(desk: Desk, spec: BoardSpec, sets: Mapping[str, SetData]) -> Mapping[str, SetData]:
+def _sets_of(
+    session: Session, spec: BoardSpec, sets: Mapping[str, SetData]
+) -> Mapping[str, SetData]:
     """The query sets by the rules of a day; mostly those of today."""
-    today = desk.spec().sets
+    today = session.spec().sets
     same = all(today.get(name) == queries for name, queries in spec.sets.items())
-    same = same and spec.release.feedback == desk.spec().release.feedback
+    same = same and spec.release.feedback == session.spec().release.feedback
     if same and all(sets[view.set].can_score(view) for view in spec.views):
         return {name: sets[name] for name in spec.sets}
-    return load_sets(desk.repository, spec, vault=desk.vault)
+    return load_sets(session.repository, spec, vault=session.vault)
 
 
 def _labels(sets: Mapping[str, SetData]) -> dict[str, str]:

@@ -60,7 +60,7 @@ from heldout.errors import InputError, Problem, StoreError, plural, quote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class Session:
     """What every step of an organiser needs.
 
     Attributes:
@@ -185,7 +185,7 @@ class NotedRules:
     public: tuple[str, ...] = ()
 
 
-def accept_rules(desk: Desk, *, why: str = "") -> NotedRules | None:
+def accept_rules(session: Session, *, why: str = "") -> NotedRules | None:
     """Log the board.toml in the folder, so that it holds from now on and not before.
 
     With it go the digests of the public files that decide scores. Only where a person said yes to
@@ -194,7 +194,7 @@ def accept_rules(desk: Desk, *, why: str = "") -> NotedRules | None:
     or was edited has an event of its own.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         why: the reason, where held-out files are new; it is public.
 
     Returns:
@@ -205,21 +205,21 @@ def accept_rules(desk: Desk, *, why: str = "") -> NotedRules | None:
             organisers' keys, or the agreement is no text or too long; nothing is logged then.
         StoreError: a file that the new text names is missing, or labels that were committed to.
     """
-    check_new_rules(desk.repository, desk.vault, now=desk.now)
-    public = digest_public(desk.repository, desk.repository.tree_spec())
-    noted = _note_rules(desk, desk.repository.tree_rules(), why, public=public)
-    _note_agreement(desk)
+    check_new_rules(session.repository, session.vault, now=session.now)
+    public = digest_public(session.repository, session.repository.tree_spec())
+    noted = _note_rules(session, session.repository.tree_rules(), why, public=public)
+    _note_agreement(session)
     return noted
 
 
-def note_held_out(desk: Desk) -> NotedRules | None:
+def note_held_out(session: Session) -> NotedRules | None:
     """Commit to held-out files that are new, under the rules in force.
 
     What was committed to and is another file now waits for a reason (`note_labels`), once a score
     was released.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
 
     Returns:
         What was logged, `None` where nothing is new.
@@ -227,45 +227,45 @@ def note_held_out(desk: Desk) -> NotedRules | None:
     Raises:
         StoreError: a file that the rules name is missing, or labels that were committed to.
     """
-    return _note_rules(desk, desk.rules(), "")
+    return _note_rules(session, session.rules(), "")
 
 
-def _note_agreement(desk: Desk) -> None:
-    registration, history = desk.spec().registration, desk.history()
+def _note_agreement(session: Session) -> None:
+    registration, history = session.spec().registration, session.history()
     if registration is None or registration.agreement is None or history.closed is not None:
         return
     path = registration.agreement
-    digest, text = read_agreement_text(desk.repository, path)
+    digest, text = read_agreement_text(session.repository, path)
     if not history.agreements or history.agreements[-1].digest != digest:
         public = {"path": path, "sha256": digest, "text": text}
-        desk.log("changed-agreement", None, public=public)
+        session.log("changed-agreement", None, public=public)
 
 
 def _note_rules(
-    desk: Desk, text: str, why: str, *, public: Mapping[str, str] | None = None
+    session: Session, text: str, why: str, *, public: Mapping[str, str] | None = None
 ) -> NotedRules | None:
     spec = parse_spec(text.encode(), path=SPEC)
-    with new_keys(desk.vault, desk.history(), spec):
-        return _note_held_out(desk, spec, text, why, public=public)
+    with new_keys(session.vault, session.history(), spec):
+        return _note_held_out(session, spec, text, why, public=public)
 
 
 def _note_held_out(
-    desk: Desk, spec: BoardSpec, text: str, why: str, *, public: Mapping[str, str] | None
+    session: Session, spec: BoardSpec, text: str, why: str, *, public: Mapping[str, str] | None
 ) -> NotedRules | None:
-    history = desk.history()
+    history = session.history()
     before = history.rules[-1][1]
-    held = compare_held_out(desk.vault, history, spec)
+    held = compare_held_out(session.vault, history, spec)
     check_keys(held)
     files = held.grown if _has_told(history) else held.files
     if files != held.before:
-        check_excluded(desk.repository, spec, vault=desk.vault)
-    keep_versions(desk.vault, files)
+        check_excluded(session.repository, spec, vault=session.vault)
+    keep_versions(session.vault, files)
     known = history.files
     # A log of before has no digests: they come with the next event that a person says yes to.
     edited = public is not None and known is not None and public != known
     if before == text and files == held.before and not edited:
         return None
-    entry = _log_rules(desk, text, held, files, why=why or _say_why(held), public=public)
+    entry = _log_rules(session, text, held, files, why=why or _say_why(held), public=public)
     names = () if files == held.before else (*held.new, *held.changed)
     now, then = public or {}, known or {}
     paths = sorted(p for p in now.keys() | then.keys() if edited and now.get(p) != then.get(p))
@@ -277,32 +277,32 @@ def _note_held_out(
     )
 
 
-def commit_held_out(desk: Desk) -> None:
+def commit_held_out(session: Session) -> None:
     """Commit to every held-out file that a score is about to be told by.
 
     Raises:
         StoreError: one was changed after scores had been told by it.
     """
-    history = desk.history()
-    held = compare_held_out(desk.vault, history, desk.spec())
+    history = session.history()
+    held = compare_held_out(session.vault, history, session.spec())
     check_keys(held)
     if _has_told(history):
         check_unchanged(held)
-    keep_versions(desk.vault, held.files)
+    keep_versions(session.vault, held.files)
     if held.files != held.before:
-        _log_rules(desk, history.rules[-1][1], held, held.files, why=_say_why(held))
+        _log_rules(session, history.rules[-1][1], held, held.files, why=_say_why(held))
 
 
-def list_unlogged(desk: Desk) -> tuple[str, ...]:
+def list_unlogged(session: Session) -> tuple[str, ...]:
     """The held-out files that were changed after scores had been told, which wait for a reason.
 
     Raises:
         StoreError: labels that were committed to are missing.
     """
-    history = desk.history()
+    history = session.history()
     if not _has_told(history):
         return ()
-    return compare_held_out(desk.vault, history, desk.spec()).changed
+    return compare_held_out(session.vault, history, session.spec()).changed
 
 
 def _has_told(history: History) -> bool:
@@ -314,7 +314,7 @@ def _say_why(held: HeldOut) -> str:
 
 
 def _log_rules(
-    desk: Desk,
+    session: Session,
     text: str,
     held: HeldOut,
     files: Mapping[str, str],
@@ -330,9 +330,9 @@ def _log_rules(
     if public is not None:
         told["files"] = dict(public)
     if files == held.before:
-        return desk.log("changed-rules", None, public=told)
+        return session.log("changed-rules", None, public=told)
     told["why"] = why
-    return desk.log("changed-rules", None, public=told, sealed={"labels": dict(files)})
+    return session.log("changed-rules", None, public=told, sealed={"labels": dict(files)})
 
 
 def _changed_keys(before: str, after: str) -> tuple[str, ...]:
@@ -340,30 +340,30 @@ def _changed_keys(before: str, after: str) -> tuple[str, ...]:
     return tuple(key for key in {**old, **new} if old.get(key) != new.get(key))
 
 
-def note_labels(desk: Desk, *, why: str) -> bool:
+def note_labels(session: Session, *, why: str) -> bool:
     """Log held-out files that were changed, so that an audit knows them; their digests are sealed.
 
     Raises:
         StoreError: labels are missing, or a key is not the one that was committed to.
     """
-    history = desk.history()
-    held = compare_held_out(desk.vault, history, desk.spec())
+    history = session.history()
+    held = compare_held_out(session.vault, history, session.spec())
     check_keys(held)
-    keep_versions(desk.vault, held.files)
+    keep_versions(session.vault, held.files)
     if held.files == held.before:
         return False
-    _log_rules(desk, history.rules[-1][1], held, held.files, why=why)
+    _log_rules(session, history.rules[-1][1], held, held.files, why=why)
     return True
 
 
-def is_behind(desk: Desk) -> bool:
+def is_behind(session: Session) -> bool:
     """Whether the public log lacks events, was not committed (both after a crash), or is damaged.
 
     `rebuild` writes the log after the page and then commits, so the log tells for all of it.
     """
-    repository = desk.repository
+    repository = session.repository
     try:
-        behind = len(repository.log()) != len(desk.vault.entries())
+        behind = len(repository.log()) != len(session.vault.entries())
     except StoreError:
         return True
     head = repository.git.head() if repository.git.is_repository() else None
@@ -376,11 +376,11 @@ _LONGEST_PAUSE = timedelta(days=366)
 _LATEST_REVEAL = timedelta(days=60)
 
 
-def check_clock(desk: Desk, *, sure: bool = False) -> None:
+def check_clock(session: Session, *, sure: bool = False) -> None:
     """Refuse to work by a clock that is behind, or far ahead.
 
     Args:
-        desk: of the organiser.
+        session: of the organiser.
         sure: a person says that it is as late as the clock says.
 
     Raises:
@@ -388,11 +388,11 @@ def check_clock(desk: Desk, *, sure: bool = False) -> None:
             year after all that the board knows of, or two months after the last embargo that it
             would end. Nothing was done.
     """
-    desk.vault.check_clock(desk.now)
-    shown = committed_log(desk.repository) or ()
-    _check_shown(desk, shown)
+    session.vault.check_clock(session.now)
+    shown = committed_log(session.repository) or ()
+    _check_shown(session, shown)
     if not sure:
-        _check_ahead(desk, shown)
+        _check_ahead(session, shown)
 
 
 def committed_log(repository: Repository) -> tuple[Entry, ...] | None:
@@ -406,10 +406,10 @@ def committed_log(repository: Repository) -> tuple[Entry, ...] | None:
         return None
 
 
-def _check_shown(desk: Desk, shown: Sequence[Entry]) -> None:
+def _check_shown(session: Session, shown: Sequence[Entry]) -> None:
     """Refuse to hide what was shown and is shown on a later day: whoever has pulled knows it."""
-    entries = desk.vault.entries()
-    today, later = (project(entries, now=moment) for moment in (desk.now, _LATER))
+    entries = session.vault.entries()
+    today, later = (project(entries, now=moment) for moment in (session.now, _LATER))
     hidden = [
         f"{', '.join(lost)} of {old.event.submission or f'event {old.event.seq}'}"
         for old, new, ever in zip(shown, today, later, strict=False)
@@ -417,26 +417,26 @@ def _check_shown(desk: Desk, shown: Sequence[Entry]) -> None:
     ]
     if hidden:
         raise StoreError(
-            f"the clock here says {format_time(desk.now)}, and the committed {LOG} shows what is "
-            f"sealed until later: {'; '.join(hidden[:3])}; nothing was done: set the clock, or see "
-            "docs/trust.md, A clock that was wrong"
+            f"the clock here says {format_time(session.now)}, and the committed {LOG} shows what "
+            f"is sealed until later: {'; '.join(hidden[:3])}; nothing was done: set the clock, or "
+            "see docs/trust.md, A clock that was wrong"
         )
 
 
-def _check_ahead(desk: Desk, shown: Sequence[Entry]) -> None:
-    history = desk.history()
-    known = max(desk.vault.entries()[-1].time, _page_time(desk.repository))
-    due = dict(_list_due(history, shown, desk.now.date()))
+def _check_ahead(session: Session, shown: Sequence[Entry]) -> None:
+    history = session.history()
+    known = max(session.vault.entries()[-1].time, _page_time(session.repository))
+    due = dict(_list_due(history, shown, session.now.date()))
     ends = [_midnight(day) for day in due.values()]
-    if due and desk.now - max(known, *ends) > _LATEST_REVEAL:
+    if due and session.now - max(known, *ends) > _LATEST_REVEAL:
         names = ", ".join(sorted(due)[:3])
         raise StoreError(
-            f"{_say_ahead(desk.now, max(known, *ends))}, and would reveal {names}{_YES}"
+            f"{_say_ahead(session.now, max(known, *ends))}, and would reveal {names}{_YES}"
         )
-    expected = map(_midnight, _list_days(desk, history))
+    expected = map(_midnight, _list_days(session, history))
     horizon = max([known, *expected])
-    if desk.now - horizon > _LONGEST_PAUSE:
-        raise StoreError(f"{_say_ahead(desk.now, horizon)}{_YES}")
+    if session.now - horizon > _LONGEST_PAUSE:
+        raise StoreError(f"{_say_ahead(session.now, horizon)}{_YES}")
 
 
 _YES = "; nothing was done: set the clock, or, if it is right, heldout rebuild --yes"
@@ -466,9 +466,9 @@ def _list_due(history: History, shown: Sequence[Entry], today: date) -> Iterator
                 yield submission.id, until
 
 
-def _list_days(desk: Desk, history: History) -> Iterator[date]:
+def _list_days(session: Session, history: History) -> Iterator[date]:
     """The days that the board itself waits for."""
-    spec = desk.spec()
+    spec = session.spec()
     days = (spec.closes, *(season.closes for season in spec.seasons))
     embargoes = (submission.embargo_until for submission in history.submissions.values())
     yield from (day for day in (*days, *embargoes) if day is not None)
@@ -504,8 +504,8 @@ def organiser_session(
     accept: Callable[[RuleChange], None] = refuse_rules,
     sure: bool = False,
     restore: bool = False,
-) -> Iterator[Desk]:
-    """The organiser's desk, with vault and board locked while it is used.
+) -> Iterator[Session]:
+    """The organiser's session, with vault and board locked while it is used.
 
     A shared vault is brought up to its remote first.
 
@@ -530,21 +530,21 @@ def organiser_session(
         for one in news:
             tell(one)
         # The clock after the fetch: what came with it happened before.
-        desk = begin_session(repository, vault, now=clock())
+        session = begin_session(repository, vault, now=clock())
         vault.remove_unneeded()  # what a killed call left
         if vault.is_shared():
             _check_pulled(repository)
-            _check_let_in(desk)
+            _check_let_in(session)
         if restore:
-            _restore_rules(desk, tell)
+            _restore_rules(session, tell)
         _take_over_rules(repository, vault, tell)
-        check_clock(desk, sure=sure)
-        yield _settle_rules(desk, accept)
+        check_clock(session, sure=sure)
+        yield _settle_rules(session, accept)
         vault.remove_unneeded()
 
 
-def look_at(repository: Repository, vault_root: Path, *, now: datetime) -> Desk:
-    """The organiser's desk, to read at: no lock is held, and nothing can be written.
+def look_at(repository: Repository, vault_root: Path, *, now: datetime) -> Session:
+    """The organiser's session, to read at: no lock is held, and nothing can be written.
 
     Raises:
         StoreError: no vault there, it has no key, or lacks events of the board's public log.
@@ -553,8 +553,8 @@ def look_at(repository: Repository, vault_root: Path, *, now: datetime) -> Desk:
     return begin_session(repository, vault, now=now)
 
 
-def begin_session(repository: Repository, vault: Vault, *, now: datetime) -> Desk:
-    """The desk of whoever holds the vault's keys, by the name that they sign events with.
+def begin_session(repository: Repository, vault: Vault, *, now: datetime) -> Session:
+    """The session of whoever holds the vault's keys, by the name that they sign events with.
 
     Raises:
         StoreError: the vault has no key, or lacks events of the board's public log.
@@ -563,7 +563,7 @@ def begin_session(repository: Repository, vault: Vault, *, now: datetime) -> Des
     named = organiser_name(repository, vault)
     own = vault.own_signer(signers_of(vault.entries()))
     by = named if own is None else own.name
-    return Desk(repository=repository, vault=vault, now=now, by=by)
+    return Session(repository=repository, vault=vault, now=now, by=by)
 
 
 def organiser_name(repository: Repository, vault: Vault) -> str:
@@ -645,24 +645,24 @@ def _check_newer_files(repository: Repository, before: History, vault: Vault) ->
         )
 
 
-def _restore_rules(desk: Desk, tell: Tell) -> None:
+def _restore_rules(session: Session, tell: Tell) -> None:
     """Write the log's rules, agreement and public files over what lies in the board's folder.
 
     Raises:
         StoreError: the board's git has no version of a public file with the digest in the log.
     """
-    history, registration = desk.history(), desk.spec().registration
-    files = {SPEC: desk.rules()}
+    history, registration = session.history(), session.spec().registration
+    files = {SPEC: session.rules()}
     if registration is not None and registration.agreement is not None and history.agreements:
         files[registration.agreement] = history.agreements[-1].text
     for path, text in files.items():
-        if desk.repository.write_file(path, text.encode()):
+        if session.repository.write_file(path, text.encode()):
             tell(f"{path} is again as the log has it")
-    for path, commit in restore_public(desk.repository, history, desk.spec()):
+    for path, commit in restore_public(session.repository, history, session.spec()):
         tell(f"{path} is again as the log has it, from commit {commit[:12]}")
 
 
-def _settle_rules(desk: Desk, accept: Callable[[RuleChange], None]) -> Desk:
+def _settle_rules(session: Session, accept: Callable[[RuleChange], None]) -> Session:
     """Log rules that the log does not have where somebody says yes to them.
 
     Whoever may push to the board can edit its board.toml: an organiser who pulled has not read it.
@@ -671,31 +671,31 @@ def _settle_rules(desk: Desk, accept: Callable[[RuleChange], None]) -> Desk:
         InputError: such rules cannot hold.
         StoreError: they changed while the question stood.
     """
-    change = find_rule_change(desk.repository, desk.vault)
+    change = find_rule_change(session.repository, session.vault)
     if change is None:
-        return desk
-    check_new_rules(desk.repository, desk.vault, now=desk.now)
+        return session
+    check_new_rules(session.repository, session.vault, now=session.now)
     accept(change)
-    if find_rule_change(desk.repository, desk.vault) != change:
+    if find_rule_change(session.repository, session.vault) != change:
         raise StoreError("the rules changed while you read them; nothing was done, call again")
-    return replace(desk, accepted=accept_rules(desk))
+    return replace(session, accepted=accept_rules(session))
 
 
-def _check_let_in(desk: Desk) -> None:
+def _check_let_in(session: Session) -> None:
     """Refuse who cannot open submissions: what they review would be logged as broken, for all.
 
     Raises:
         StoreError: no key in this vault is one of the board's recipients.
     """
-    spec = desk.spec()
-    ours = list(own_recipients(spec.envelope, desk.vault))
+    spec = session.spec()
+    ours = list(own_recipients(spec.envelope, session.vault))
     if not any(among(recipient, ours) for recipient in spec.recipients):
         raise StoreError(
-            f"your key {desk.by} is none of the board's recipients, so nothing opens for you; "
+            f"your key {session.by} is none of the board's recipients, so nothing opens for you; "
             "another organiser lets you in (docs/organisers.md, Joining)"
         )
-    signers = signers_of(desk.vault.entries())
-    if signers and desk.vault.own_signer(signers) is None:
+    signers = signers_of(session.vault.entries())
+    if signers and session.vault.own_signer(signers) is None:
         raise StoreError(
             "no key in this vault is that of a signer of the board, so it can sign no event; "
             "heldout board signer prints yours, and another organiser adds it "

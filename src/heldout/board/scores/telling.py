@@ -30,7 +30,7 @@ from heldout.board.scores.kept import (
 )
 from heldout.board.scores.ratchet import Best, find_best, values_of
 from heldout.board.scores.score import ViewScore
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.errors import InputError, Problem, StoreError
 
 
@@ -52,12 +52,12 @@ class Telling:
 
 
 def tell(
-    desk: Desk, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
+    session: Session, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
 ) -> Telling:
     """What a new entry's team is told, by the board's release rule.
 
     Args:
-        desk: the organiser's; the history says what the team was told before.
+        session: the organiser's; the history says what the team was told before.
         spec: the rules of its day.
         submission: the entry.
         views: its true scores.
@@ -72,7 +72,7 @@ def tell(
     untold: list[str] = []
     compared: dict[str, str] = {}
     bars: dict[str, str] = {}
-    noisy = noisy_scores(desk, spec, views)
+    noisy = noisy_scores(session, spec, views)
     for name in (view.name for view in spec.public_views):
         if name in noisy:
             scores[name] = noisy[name]
@@ -81,16 +81,16 @@ def tell(
         rule = rule_of(spec, name)
         told, jitter = None, 0.0
         if rule.rule == "ratchet":
-            best = _find_best(desk, submission, spec.view(name), views[name])
+            best = _find_best(session, submission, spec.view(name), views[name])
             bars[name], compared[name] = best.run.id, best.digest
             told = Told(text="", values=values_of(best.run))
-            key = desk.vault.set_key(spec.view(name).set)
+            key = session.vault.set_key(spec.view(name).set)
             jitter = draw_jitter(key, name, values, values_of(best.baseline))
         elif rule.rule != "rounded":
-            bar = _find_bar(desk, rule, submission, name)
+            bar = _find_bar(session, rule, submission, name)
             if bar is not None:
                 bars[name] = bar.id
-                told, compared[name] = _told(desk, bar, submission, spec.view(name), views[name])
+                told, compared[name] = _told(session, bar, submission, spec.view(name), views[name])
         outcome = release(values, told, rule, decimals=spec.decimals, jitter=jitter)
         if outcome.text is not None:
             scores[name] = outcome.text
@@ -99,18 +99,18 @@ def tell(
         if rule.rule != "ratchet":
             held[name] = outcome.told.text
     entry = replace(submission, not_above=held, untold=tuple(untold), bars=bars)
-    told_now = _place(desk, spec, entry, views, scores=scores)
+    told_now = _place(session, spec, entry, views, scores=scores)
     sealed = {**told_now.sealed, **({"compared": compared} if compared else {})}
     return replace(told_now, sealed=sealed)
 
 
 def tell_again(
-    desk: Desk, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
+    session: Session, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
 ) -> Telling:
     """What an erratum tells: the views that were told before, and no other."""
-    noisy = noisy_scores(desk, spec, views)
+    noisy = noisy_scores(session, spec, views)
     scores = released(spec, views, held=submission.untold, noisy=noisy)["scores"]
-    return _place(desk, spec, submission, views, scores=scores)
+    return _place(session, spec, submission, views, scores=scores)
 
 
 def released(
@@ -167,7 +167,7 @@ def _spreads(
 
 
 def _place(
-    desk: Desk,
+    session: Session,
     spec: BoardSpec,
     submission: Submission,
     views: Mapping[str, ViewScore],
@@ -175,13 +175,13 @@ def _place(
     scores: Mapping[str, str],
 ) -> Telling:
     """Every score where it belongs: told now, or later."""
-    known, hidden = _withheld(desk, spec, submission)
+    known, hidden = _withheld(session, spec, submission)
     fields: dict[str, Any] = {**_told_fields(spec, views, scores), **known}
     final = _final(spec, views)
     last = spec.last_day(submission.received.date())
-    over = last is not None and desk.now.date() > last
-    deadline = one_shot_deadline(desk.history())
-    waits = deadline is not None and desk.now.date() <= deadline and not submission.baseline
+    over = last is not None and session.now.date() > last
+    deadline = one_shot_deadline(session.history())
+    waits = deadline is not None and session.now.date() <= deadline and not submission.baseline
     later = {**(fields if waits else {}), **hidden, **(final if not over else {})}
     return Telling(
         public={**({} if waits else fields), **(final if over else {})},
@@ -192,7 +192,7 @@ def _place(
 
 
 def _withheld(
-    desk: Desk, spec: BoardSpec, submission: Submission
+    session: Session, spec: BoardSpec, submission: Submission
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What is said of scores that are not told: now, and once no embargo hides anything.
 
@@ -203,7 +203,7 @@ def _withheld(
     if spec.release.rule == "ratchet":
         untold = {"untold": list(submission.untold)} if submission.untold else {}
         return untold, {"bars": dict(submission.bars)} if submission.bars else {}
-    history, today = desk.history(), desk.now.date()
+    history, today = session.history(), session.now.date()
     bars = [history.submissions[name] for name in submission.bars.values()]
     renamed = list_renamed(history)
     tied = any(hides_tie(renamed, submission.teams, bar, day=today) for bar in bars)
@@ -229,12 +229,12 @@ def _final(spec: BoardSpec, scores: Mapping[str, ViewScore]) -> dict[str, Any]:
 
 
 def noisy_scores(
-    desk: Desk, spec: BoardSpec, views: Mapping[str, ViewScore], *, baseline: bool = False
+    session: Session, spec: BoardSpec, views: Mapping[str, ViewScore], *, baseline: bool = False
 ) -> dict[str, str]:
     """View -> text of the public views whose scores are published with noise.
 
     Args:
-        desk: the organiser's; the log says which baseline was first.
+        session: the organiser's; the log says which baseline was first.
         spec: the rules of the entry's day.
         views: its true scores.
         baseline: whether it is a baseline; the first one has noise in units of its own.
@@ -249,17 +249,19 @@ def noisy_scores(
             spec,
             view,
             views[view.name],
-            _first_score(desk, view) or _own_score(view, views, baseline=baseline),
-            key=desk.vault.set_key(view.set),
+            _first_score(session, view) or _own_score(view, views, baseline=baseline),
+            key=session.vault.set_key(view.set),
         )
         for view in noisy
     }
 
 
-def _first_score(desk: Desk, view: View) -> ViewScore | None:
-    first = first_baseline(desk.vault.entries(), view.name)
+def _first_score(session: Session, view: View) -> ViewScore | None:
+    first = first_baseline(session.vault.entries(), view.name)
     return (
-        None if first is None else read_evidence(desk.vault, first.get("evidence")[view.name]).score
+        None
+        if first is None
+        else read_evidence(session.vault, first.get("evidence")[view.name]).score
     )
 
 
@@ -295,7 +297,7 @@ def _queries(score: ViewScore) -> set[str]:
     return {query for query, value in score.per_query.items() if value is not None}
 
 
-def _find_best(desk: Desk, submission: Submission, view: View, new: ViewScore) -> Best:
+def _find_best(session: Session, submission: Submission, view: View, new: ViewScore) -> Best:
     """The best run that anybody has sent.
 
     Raises:
@@ -303,7 +305,10 @@ def _find_best(desk: Desk, submission: Submission, view: View, new: ViewScore) -
         StoreError: runs are scored with other labels than those of today, or on other queries.
     """
     best = find_best(
-        desk.vault.entries(), desk.history(), view, lambda one: read_evidence(desk.vault, one)
+        session.vault.entries(),
+        session.history(),
+        view,
+        lambda one: read_evidence(session.vault, one),
     )
     for run in (best.run, best.baseline):
         if _queries(run.score) != _queries(new):
@@ -315,22 +320,22 @@ def _find_best(desk: Desk, submission: Submission, view: View, new: ViewScore) -
 
 
 def _find_bar(
-    desk: Desk, rule: ReleaseRule, submission: Submission, view: str
+    session: Session, rule: ReleaseRule, submission: Submission, view: str
 ) -> Submission | None:
     """What a score has to be above: the best that its team was told, or a baseline."""
-    history = desk.history()
+    history = session.history()
     return best_released(history, submission.teams, view) or first_bar(history, rule, view)
 
 
 def _told(
-    desk: Desk, bar: Submission, submission: Submission, view: View, new: ViewScore
+    session: Session, bar: Submission, submission: Submission, view: View, new: ViewScore
 ) -> tuple[Told, str]:
     """What a team was told by an earlier entry, and the digest of the scores that say so.
 
     Raises:
         StoreError: the vault lacks its scores, or they are of other queries than the new ones.
     """
-    kept = read_kept(desk.vault, bar)
+    kept = read_kept(session.vault, bar)
     if kept is None or view.name not in kept.views:
         raise StoreError(
             f"the vault has no scores of {bar.id} that the log vouches for; restore them from the "
@@ -343,7 +348,7 @@ def _told(
             f'{submission.id}; score it anew first: heldout correct {bar.id} --why "…"'
         )
     told = Told(text=bar.scores[view.name], values=score_vector(before.per_query, n=before.n))
-    return told, keep_evidence(desk.vault, make_evidence(bar.id, view, kept))
+    return told, keep_evidence(session.vault, make_evidence(bar.id, view, kept))
 
 
 class _Released(Protocol):

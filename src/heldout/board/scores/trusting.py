@@ -29,7 +29,7 @@ from heldout.board.scores.measuring import (
     read_query_facets,
     read_released,
 )
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.board.standings.seasons import list_seasons
 from heldout.board.standings.standings import (
     Standings,
@@ -64,34 +64,34 @@ SEED = 0
 """Of everything that is drawn for a page; the event names it."""
 
 
-def log_figures(desk: Desk, every_due: Sequence[Due]) -> None:
+def log_figures(session: Session, every_due: Sequence[Due]) -> None:
     """Compute and log the figures of each season in which some are due.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         every_due: at least one.
 
     Raises:
         StoreError: a run that has to be scored anew is missing.
         TrustError: such a run does not open.
     """
-    board = read_board_scores(desk)
+    board = read_board_scores(session)
     for due in every_due:
-        _log(desk, replace(board, primary=due.spec.primary), due)
+        _log(session, replace(board, primary=due.spec.primary), due)
 
 
-def _log(desk: Desk, board: BoardScores, due: Due) -> None:
+def _log(session: Session, board: BoardScores, due: Due) -> None:
     view = board.view()
     complete = [name for name in _list_complete(view) if name in set(due.ranked)]
     alike = {
-        name: set(others) for name, others in _find_alike(desk, complete, view.queries).items()
+        name: set(others) for name, others in _find_alike(session, complete, view.queries).items()
     }
     every = choose_compared(board, [name for name in due.ranked if name in complete])
     if every is None:
         return
     for name, others in find_near_scores(every.table).items():
         alike[name] |= others
-    hidden = {name for name in due.ranked if _is_hidden(desk, name)}
+    hidden = {name for name in due.ranked if _is_hidden(session, name)}
     chosen = choose_comparable(complete, alike, hidden)
     compared = choose_compared(
         board, [name for name in due.ranked if name in chosen.entries], bar=due.spec.baselines.bar
@@ -100,10 +100,10 @@ def _log(desk: Desk, board: BoardScores, due: Due) -> None:
         return
     facets: Sequence[QueryFacet] = ()
     if "facets" in due.trust.show:
-        facets = read_query_facets(desk.repository, desk.vault, due.spec, view=view.view)
+        facets = read_query_facets(session.repository, session.vault, due.spec, view=view.view)
     compared = replace(
         compared,
-        released=read_released(desk.history().submissions.values(), view.view),
+        released=read_released(session.history().submissions.values(), view.view),
         alike=chosen.pairs,
         step=count_step(len(compared.table.queries)),
         facets=facets,
@@ -123,7 +123,7 @@ def _log(desk: Desk, board: BoardScores, due: Due) -> None:
         "left_out": {**incomplete, **chosen.left_out},
         "figures": msgspec.to_builtins(figures),
     }
-    desk.log("measured", None, public=public, sealed={"table": str(compared.table.digest)})
+    session.log("measured", None, public=public, sealed={"table": str(compared.table.digest)})
 
 
 def _list_complete(view: ViewScores) -> list[str]:
@@ -134,17 +134,19 @@ def _list_complete(view: ViewScores) -> list[str]:
     return [name for row, name in enumerate(table.systems) if table.known[row].all()]
 
 
-def _is_hidden(desk: Desk, entry: str) -> bool:
-    return desk.history().submissions[entry].is_hidden(desk.now.date())
+def _is_hidden(session: Session, entry: str) -> bool:
+    return session.history().submissions[entry].is_hidden(session.now.date())
 
 
-def _find_alike(desk: Desk, entries: Sequence[str], query_set: str) -> Mapping[str, frozenset[str]]:
+def _find_alike(
+    session: Session, entries: Sequence[str], query_set: str
+) -> Mapping[str, frozenset[str]]:
     """Id -> the others whose run is nearly the same, whoever sent them."""
-    submissions = desk.history().submissions
+    submissions = session.history().submissions
     found: dict[str, set[str]] = {name: set() for name in entries}
     runs: dict[str, Signature] = {}
     for name in entries:
-        signatures = signatures_of(desk.vault, submissions[name], mend=lambda _: False)
+        signatures = signatures_of(session.vault, submissions[name], mend=lambda _: False)
         if query_set in signatures:
             run = signatures[query_set]
             cut = replace(run, documents=run.documents[:, :TOP].copy())
@@ -156,11 +158,11 @@ def _find_alike(desk: Desk, entries: Sequence[str], query_set: str) -> Mapping[s
 _FEWEST = 2
 
 
-def measure_due(desk: Desk) -> int:
+def measure_due(session: Session) -> int:
     """Log what is due and was not logged yet.
 
     Args:
-        desk: its lock is held; a new board.toml was logged.
+        session: its lock is held; a new board.toml was logged.
 
     Returns:
         In how many seasons something was due.
@@ -169,28 +171,28 @@ def measure_due(desk: Desk) -> int:
         StoreError: a run that has to be scored anew is missing.
         TrustError: such a run does not open.
     """
-    found = [*_find_due(desk)]
+    found = [*_find_due(session)]
     if not found:
         return 0
     # scipy, which this needs, takes 0.3 s to load, and mostly nothing is due
 
-    log_figures(desk, found)
+    log_figures(session, found)
     return len(found)
 
 
-def _find_due(desk: Desk) -> Iterator[Due]:
-    entries, spec = desk.vault.entries(), desk.spec()
+def _find_due(session: Session) -> Iterator[Due]:
+    entries, spec = session.vault.entries(), session.spec()
     trust = spec.trust
     if trust is None or not trust.show:
         return
-    history = desk.history()
+    history = session.history()
     boards = [
         (one.standings, spec.in_season(one.season))
-        for one in list_seasons(entries, spec, now=desk.now)
-    ] or [(make_standings(entries, spec, now=desk.now), spec)]
+        for one in list_seasons(entries, spec, now=session.now)
+    ] or [(make_standings(entries, spec, now=session.now), spec)]
     for standings, here in boards:
-        due = _make_due(standings, here, trust, history, desk.now.date())
-        if len(due.ranked) >= _FEWEST and not _is_told(due, history, desk.now.date()):
+        due = _make_due(standings, here, trust, history, session.now.date())
+        if len(due.ranked) >= _FEWEST and not _is_told(due, history, session.now.date()):
             yield due
 
 

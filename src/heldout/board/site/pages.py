@@ -79,7 +79,7 @@ class BoardPage:
         frame: around it.
         task: what a system has to do.
         facts: short facts about the board, in their order.
-        desk: how long a decision takes and how many wait, in words; may be empty.
+        decision_times: how long a decision takes and how many wait, in words; may be empty.
         example: a query with its answer.
         standing: who leads.
         columns: the public views with a score, the one that ranks first.
@@ -112,7 +112,7 @@ class BoardPage:
     frame: Frame
     task: str
     facts: tuple[str, ...]
-    desk: str
+    decision_times: str
     example: Example | None
     standing: Phrase
     columns: tuple[ViewColumn, ...]
@@ -170,7 +170,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         ),
         task=clean(spec.task),
         facts=_facts(standings, shown, spec, facts),
-        desk=_say_desk(standings),
+        decision_times=_say_decision_times(standings),
         example=_example(facts.example),
         standing=standing,
         columns=columns,
@@ -279,7 +279,7 @@ def _name_links(rows: Sequence[TableRow]) -> str:
     return ", ".join(word for word, there in (("paper", papers), ("code", code)) if there)
 
 
-def _say_desk(standings: Standings) -> str:
+def _say_decision_times(standings: Standings) -> str:
     said = []
     if standings.decision_days is not None:
         said.append(f"median decision {_say_days(standings.decision_days)}")

@@ -13,7 +13,7 @@ from heldout.errors import StoreError
 
 if TYPE_CHECKING:
     from heldout.analyses.entries import AlikeRuns, BoardScores
-    from heldout.board.scores.session import Desk
+    from heldout.board.scores.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ def load_board(source: BoardSource) -> "BoardScores":
     """
     from heldout.board.scores.analyses_source import read_board_scores  # noqa: PLC0415 - heavy, --help is not
 
-    return read_board_scores(open_desk(source), unpublished=source.unpublished)
+    return read_board_scores(open_session(source), unpublished=source.unpublished)
 
 
 def load_alike(source: BoardSource, known: "BoardScores") -> "tuple[AlikeRuns, ...]":
@@ -83,11 +83,11 @@ def load_alike(source: BoardSource, known: "BoardScores") -> "tuple[AlikeRuns, .
     """
     from heldout.board.scores.analyses_source import find_alike_runs  # noqa: PLC0415 - the same
 
-    return find_alike_runs(open_desk(source), known)
+    return find_alike_runs(open_session(source), known)
 
 
-def open_desk(source: BoardSource) -> "Desk":
-    """The organiser's desk, to read at.
+def open_session(source: BoardSource) -> "Session":
+    """The organiser's session, to read at.
 
     Raises:
         StoreError: no board or vault there.

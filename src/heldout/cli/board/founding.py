@@ -173,17 +173,17 @@ def new(
         install=install,
     )
     before = "   (done before)" if is_founded(folder, vault.absolute(), plan, sets) else ""
-    desk = found_board(folder, vault.absolute(), plan, sets, now=now)
+    session = found_board(folder, vault.absolute(), plan, sets, now=now)
     description = describe_sets({name: (s.queries, s.qrels) for name, s in sets.items()})
     if as_json:
-        told = {"board": plan.name, "by": desk.by, "order": chosen, "stake": at_stake}
+        told = {"board": plan.name, "by": session.by, "order": chosen, "stake": at_stake}
         print_json({**told, **as_document(description)})
         return
     print_facts(
         answers(),
         [
             ("board", f"{folder}: board.toml, queries, page; a git repository{before}"),
-            ("vault", f"{vault}: the key {desk.by}, the labels of eval, the log{before}"),
+            ("vault", f"{vault}: the key {session.by}, the labels of eval, the log{before}"),
             ("order", f"{chosen}: {_ORDERS[chosen]} ({why}; --order sets another)"),
             ("", ""),
         ],
@@ -368,17 +368,17 @@ def baseline(
     from heldout.board.organiser.words import rebuilt_facts, released_fact
 
     files = read_runs({"dev": dev, "eval": eval}, runs)
-    with place.desk() as desk:
-        decision = add_baseline(desk, name, files, description=description)
-        rebuilt = catch_up(desk, news=decision.event is not None)
+    with place.session() as session:
+        decision = add_baseline(session, name, files, description=description)
+        rebuilt = catch_up(session, news=decision.event is not None)
     row = next(row for row in rebuilt.standings.rows if row.id == name)
     if place.as_json:
         print_json({"id": name, "scores": {key: float(v) for key, v in row.scores.items()}})
         return
     before = "   (done before)" if decision.done_before else ""
-    released = released_fact(row, desk.spec())
+    released = released_fact(row, session.spec())
     print_facts(answers(), [("baseline", f"{name}{before}"), released, *rebuilt_facts(rebuilt)])
-    print_next(desk.repository, [])
+    print_next(session.repository, [])
 
 
 def _print_numbers(numbers: PublishedNumbers) -> None:
@@ -552,7 +552,7 @@ def _facts(folder: Path, vault: Path, source: Source, taken: TakenOver) -> list[
     none = f", {without} without an official score" if without else ""
     return [
         ("board", f"{folder}: board.toml, log, page; a git repository{before}"),
-        ("vault", f"{vault}: the key {taken.desk.by}, the log, the file as it is{before}"),
+        ("vault", f"{vault}: the key {taken.session.by}, the log, the file as it is{before}"),
         ("source", f"{source.name}, SHA-256 {table.digest}"),
         ("imported", f"{_count_entries(table)}{none}"),
         ("days", _say_days(table)),
@@ -603,7 +603,7 @@ def _document(source: Source, taken: TakenOver) -> dict[str, object]:
     baselines = sum(entry.mark == "baseline" for entry in table.entries)
     return {
         "board": table.layout.name,
-        "by": taken.desk.by,
+        "by": taken.session.by,
         "source": source.name,
         "sha256": table.digest,
         "entries": len(table.entries) - baselines,

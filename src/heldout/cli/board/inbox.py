@@ -14,7 +14,7 @@ from heldout.errors import problem_document
 
 if TYPE_CHECKING:
     from heldout.board.organiser.receive import Receipt
-    from heldout.board.scores.session import Desk
+    from heldout.board.scores.session import Session
 
 
 _MAY_CHANGE = frozenset(
@@ -75,20 +75,20 @@ def inbox(
     from heldout.board.organiser.words import rebuilt_facts, rules_facts
     from heldout.board.store.arrivals import remove_deliveries
 
-    with place.desk() as desk:
+    with place.session() as session:
         if token_host is not None:
-            keep_token_host(desk, token_host)
+            keep_token_host(session, token_host)
         taken = take_in(
-            desk, reach_forge(), folders=folders, accepted=accepted, ask_remote=not no_fetch
+            session, reach_forge(), folders=folders, accepted=accepted, ask_remote=not no_fetch
         )
         receipts, silent = taken.receipts, taken.silent
         if place.as_json:
-            print_json(_inbox_json(desk, receipts, silent))
+            print_json(_inbox_json(session, receipts, silent))
         else:
             print_facts(answers(), [*rules_facts(taken.rules), *rebuilt_facts(taken.rebuilt)[:-1]])
             _print_receipts(receipts, tell_all=tell_all)
-            note_told(desk, receipts)
-            _print_waiting(desk, silent)
+            note_told(session, receipts)
+            _print_waiting(session, silent)
         done = _done_with(receipts)
         for folder in folders:
             remove_deliveries(folder, done)
@@ -106,7 +106,9 @@ def _done_with(receipts: Sequence[Receipt]) -> frozenset[str]:
     )
 
 
-def _inbox_json(desk: Desk, receipts: Sequence[Receipt], silent: Sequence[str]) -> dict[str, Any]:
+def _inbox_json(
+    session: Session, receipts: Sequence[Receipt], silent: Sequence[str]
+) -> dict[str, Any]:
     from heldout.board.organiser.steps import list_reveals, list_waiting
     from heldout.board.scores.compared import find_mixed
 
@@ -119,37 +121,38 @@ def _inbox_json(desk: Desk, receipts: Sequence[Receipt], silent: Sequence[str]) 
                 "status": s.status if s.proposal is None else "proposed",
                 "received": (s.waits_since or s.received).isoformat(),
             }
-            for s in list_waiting(desk)
+            for s in list_waiting(session)
         ],
-        "reveals": [{"id": name, "date": day.isoformat()} for name, day in list_reveals(desk)],
+        "reveals": [{"id": name, "date": day.isoformat()} for name, day in list_reveals(session)],
         "earlier_labels": {
-            mixed.view: list(mixed.earlier) for mixed in find_mixed(desk.vault, desk.history())
+            mixed.view: list(mixed.earlier)
+            for mixed in find_mixed(session.vault, session.history())
         },
     }
 
 
-def _print_waiting(desk: Desk, silent: Sequence[str]) -> None:
+def _print_waiting(session: Session, silent: Sequence[str]) -> None:
     from heldout.board.organiser.steps import list_reveals, list_waiting
     from heldout.board.organiser.words import waited
     from heldout.board.scores.compared import find_mixed, say_mixed
 
     facts = [("silent", f"{name} did not answer: what waits there is not known") for name in silent]
-    for submission in list_waiting(desk):
+    for submission in list_waiting(session):
         whom = "the team, your question stands" if submission.status == "asked" else "you"
         if submission.proposal is not None:
             whom = "you, another name for this entry"
-        waits = waited(desk.now - (submission.waits_since or submission.received))
+        waits = waited(session.now - (submission.waits_since or submission.received))
         facts.append(("waits", f"{submission.id}  for {whom}, {waits}"))
-    ours = [s for s in list_waiting(desk) if s.status != "asked"]
+    ours = [s for s in list_waiting(session) if s.status != "asked"]
     following = [f"heldout review {s.id}" for s in ours[:1]]
-    facts += [("reveal", f"{name} on {day:%d %b %Y}") for name, day in list_reveals(desk)]
-    mixed = find_mixed(desk.vault, desk.history())
+    facts += [("reveal", f"{name} on {day:%d %b %Y}") for name, day in list_reveals(session)]
+    mixed = find_mixed(session.vault, session.history())
     facts += [("labels", say_mixed(one)) for one in mixed]
     if mixed:
         earlier = sorted({name for one in mixed for name in one.earlier})
         following.append(f'heldout correct {" ".join(earlier)} --why "…"')
     print_facts(answers(), facts or [("inbox", "empty, nothing waits")])
-    print_next(desk.repository, following)
+    print_next(session.repository, following)
 
 
 def _print_receipts(receipts: Sequence[Receipt], *, tell_all: bool) -> None:

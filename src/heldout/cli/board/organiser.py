@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from heldout.board.organiser.steps import Outcome
     from heldout.board.rules.spec import BoardSpec
     from heldout.board.scores.score import ViewScore
-    from heldout.board.scores.session import Desk
+    from heldout.board.scores.session import Session
     from heldout.judging.services.maintaining import Waiting
 
 _anyway = click.option(
@@ -53,11 +53,11 @@ def review(
 
     shown: list[dict[str, Any]] = []
     against = False
-    with place.desk() as desk:
-        sets = load_sets(desk.repository, desk.spec(), vault=desk.vault)
-        spec = desk.spec()
-        for result in review_all(desk, sets, ids):
-            scores = show_score(desk, result) if with_score else None
+    with place.session() as session:
+        sets = load_sets(session.repository, session.spec(), vault=session.vault)
+        spec = session.spec()
+        for result in review_all(session, sets, ids):
+            scores = show_score(session, result) if with_score else None
             against |= bool(result.stands_against)
             if place.as_json:
                 shown.append(review_document(result, scores, spec))
@@ -97,12 +97,12 @@ def publish(
     from heldout.board.organiser.steps import publish_all
     from heldout.board.scores.sets import load_sets
 
-    with place.desk() as desk:
-        sets = load_sets(desk.repository, desk.spec(), vault=desk.vault)
-        reviews = review_all(desk, sets, ids)
+    with place.session() as session:
+        sets = load_sets(session.repository, session.spec(), vault=session.vault)
+        reviews = review_all(session, sets, ids)
         reason = _confirm(reviews, why or "", yes=yes)
-        outcome = publish_all(desk, reach_forge(), sets, reviews, why=reason)
-        _report(desk, outcome, "published", as_json=place.as_json)
+        outcome = publish_all(session, reach_forge(), sets, reviews, why=reason)
+        _report(session, outcome, "published", as_json=place.as_json)
 
 
 @click.command()
@@ -130,9 +130,9 @@ def reject(
     """
     from heldout.board.organiser.steps import reject_all
 
-    with place.desk() as desk:
-        outcome = reject_all(desk, reach_forge(), ids, why=why, anyway=yes)
-        _report(desk, outcome, "rejected", as_json=place.as_json)
+    with place.session() as session:
+        outcome = reject_all(session, reach_forge(), ids, why=why, anyway=yes)
+        _report(session, outcome, "rejected", as_json=place.as_json)
 
 
 @click.command()
@@ -159,9 +159,9 @@ def ask(
     """
     from heldout.board.organiser.steps import ask_team
 
-    with place.desk() as desk:
-        outcome = ask_team(desk, reach_forge(), submission, text=text, anyway=yes)
-        _report(desk, outcome, "asked", as_json=place.as_json)
+    with place.session() as session:
+        outcome = ask_team(session, reach_forge(), submission, text=text, anyway=yes)
+        _report(session, outcome, "asked", as_json=place.as_json)
 
 
 @click.command()
@@ -190,9 +190,9 @@ def correct(
     """
     from heldout.board.organiser.steps import correct_all
 
-    with place.desk() as desk:
-        outcome = correct_all(desk, reach_forge(), ids, why=why, unchanged=anyway, anyway=yes)
-        _report(desk, outcome, "corrected", as_json=place.as_json)
+    with place.session() as session:
+        outcome = correct_all(session, reach_forge(), ids, why=why, unchanged=anyway, anyway=yes)
+        _report(session, outcome, "corrected", as_json=place.as_json)
 
 
 @click.command()
@@ -218,11 +218,11 @@ def extend(
     """
     from heldout.board.organiser.steps import extend_embargo
 
-    with place.desk() as desk:
+    with place.session() as session:
         outcome = extend_embargo(
-            desk, reach_forge(), submission, until=_day(day), why=why, anyway=yes
+            session, reach_forge(), submission, until=_day(day), why=why, anyway=yes
         )
-        _report(desk, outcome, "extended", as_json=place.as_json)
+        _report(session, outcome, "extended", as_json=place.as_json)
 
 
 @click.command()
@@ -257,8 +257,8 @@ def rebuild(*, yes: bool, restore_rules: bool, place: Place) -> None:
     if place.vault is None:
         rebuilt = rebuild_public(place.board(), now=place.now)
     else:
-        with place.desk(late=yes, restore=restore_rules) as desk:
-            rebuilt = bring_up_to_date(desk)
+        with place.session(late=yes, restore=restore_rules) as session:
+            rebuilt = bring_up_to_date(session)
     if place.as_json:
         print_json(rebuilt_document(rebuilt))
         return
@@ -308,11 +308,11 @@ def _print_review(
     print_facts(console, verdict_facts(result, scores, spec))
 
 
-def _report(desk: Desk, outcome: Outcome, verb: str, *, as_json: bool) -> None:
+def _report(session: Session, outcome: Outcome, verb: str, *, as_json: bool) -> None:
     """Say what became of submissions; exit code 1 where one is not as was asked for."""
     from heldout.board.organiser.words import decision_document, rebuilt_document
 
-    waiting = _count_waiting(desk, outcome.done) if verb == "published" else ()
+    waiting = _count_waiting(session, outcome.done) if verb == "published" else ()
     if as_json:
         more: dict[str, Any] = {}
         if verb == "corrected":
@@ -322,22 +322,24 @@ def _report(desk: Desk, outcome: Outcome, verb: str, *, as_json: bool) -> None:
         rows = [decision_document(decision) for decision in outcome.decisions]
         print_json({"decisions": rows, **more, **rebuilt_document(outcome.rebuilt)})
     else:
-        _print_outcome(desk, outcome, verb, waiting)
+        _print_outcome(session, outcome, verb, waiting)
     if len(outcome.done) < len(outcome.decisions):
         raise click.exceptions.Exit(1)
 
 
-def _print_outcome(desk: Desk, outcome: Outcome, verb: str, waiting: Sequence[Waiting]) -> None:
+def _print_outcome(
+    session: Session, outcome: Outcome, verb: str, waiting: Sequence[Waiting]
+) -> None:
     from heldout.board.organiser.words import decision_facts, rebuilt_facts
 
     standings, earlier = outcome.rebuilt.standings, outcome.earlier
     for decision in outcome.decisions:
-        print_facts(answers(), decision_facts(desk, decision, verb, standings))
+        print_facts(answers(), decision_facts(session, decision, verb, standings))
     print_facts(answers(), rebuilt_facts(outcome.rebuilt))
-    left = sum(s.waits_since is not None for s in desk.history().submissions.values())
+    left = sum(s.waits_since is not None for s in session.history().submissions.values())
     commands = ['heldout board final --why "…"'] if outcome.reopens_final else []
     commands += [f"heldout inbox   ({left} left)"] if left else []
-    if verb == "published" and (missing := _list_missing(desk.spec())):
+    if verb == "published" and (missing := _list_missing(session.spec())):
         lack = f"board.toml has no {' and no '.join(missing)}: readers of the page cannot tell"
         print_facts(answers(), [("warning", f"{lack} where to get them")])
     if earlier:
@@ -349,7 +351,7 @@ def _print_outcome(desk: Desk, outcome: Outcome, verb: str, waiting: Sequence[Wa
         print_facts(answers(), [("waiting", f"{tops} that {one.labels} was made without")])
     if waiting:
         commands.append("heldout prefer maintain CAMPAIGN --documents FILE")
-    print_next(desk.repository, commands)
+    print_next(session.repository, commands)
 
 
 def _list_missing(spec: BoardSpec) -> list[str]:
@@ -358,13 +360,13 @@ def _list_missing(spec: BoardSpec) -> list[str]:
     return [key for key, address in addresses.items() if not address]
 
 
-def _count_waiting(desk: Desk, entries: Sequence[str]) -> Sequence[Waiting]:
+def _count_waiting(session: Session, entries: Sequence[str]) -> Sequence[Waiting]:
     """What the board's preference labels were made without; mostly it has none."""
-    if not any(view.labels for view in desk.spec().views):
+    if not any(view.labels for view in session.spec().views):
         return ()
     from heldout.judging.services.maintaining import count_waiting
 
-    return count_waiting(desk, entries)
+    return count_waiting(session, entries)
 
 
 def _day(text: str) -> date:
@@ -402,12 +404,12 @@ def finalists(*, ids: tuple[str, ...], why: str | None, yes: bool, place: Place)
     from heldout.board.organiser.finals import name_finalists
     from heldout.board.organiser.rebuild import catch_up
 
-    with place.desk() as desk:
+    with place.session() as session:
         if why is not None:
-            check_text(desk, why, *ids, anyway=yes)
-        step = name_finalists(desk, ids, why=why or "")
-        rebuilt = catch_up(desk, news=step.event is not None)
-        _report_final(desk, step, rebuilt, as_json=place.as_json)
+            check_text(session, why, *ids, anyway=yes)
+        step = name_finalists(session, ids, why=why or "")
+        rebuilt = catch_up(session, news=step.event is not None)
+        _report_final(session, step, rebuilt, as_json=place.as_json)
 
 
 @click.command()
@@ -434,11 +436,11 @@ def final(*, why: str | None, yes: bool, place: Place) -> None:
     from heldout.board.organiser.finals import find_final_view, open_final
     from heldout.board.organiser.rebuild import catch_up
 
-    with place.desk() as desk:
-        known = desk.history().final
+    with place.session() as session:
+        known = session.history().final
         if why is not None:
-            check_text(desk, why, *(() if known is None else known.finalists), anyway=yes)
-        find_final_view(desk)
+            check_text(session, why, *(() if known is None else known.finalists), anyway=yes)
+        find_final_view(session)
         if known is not None and known.opened is None and not yes:
             names = ", ".join(known.finalists)
             many = plural(len(known.finalists), "finalist")
@@ -447,12 +449,12 @@ def final(*, why: str | None, yes: bool, place: Place) -> None:
                 "taken back.",
                 "Open the final?",
             )
-        step = open_final(desk, why=why or "")
-        rebuilt = catch_up(desk, news=step.event is not None)
-        _report_final(desk, step, rebuilt, as_json=place.as_json)
+        step = open_final(session, why=why or "")
+        rebuilt = catch_up(session, news=step.event is not None)
+        _report_final(session, step, rebuilt, as_json=place.as_json)
 
 
-def _report_final(desk: Desk, step: FinalStep, rebuilt: Rebuilt, *, as_json: bool) -> None:
+def _report_final(session: Session, step: FinalStep, rebuilt: Rebuilt, *, as_json: bool) -> None:
     from heldout.board.organiser.words import (
         final_document,
         final_facts,
@@ -467,5 +469,5 @@ def _report_final(desk: Desk, step: FinalStep, rebuilt: Rebuilt, *, as_json: boo
     before = "" if step.event is not None else "   (done before)"
     facts = [("final", f"{known.view}{before}"), *final_facts(known)]
     print_facts(answers(), [*facts, *rebuilt_facts(rebuilt)])
-    after = f"after {desk.spec().closes}: heldout board final"
-    print_next(desk.repository, [after] if known.opened is None else [])
+    after = f"after {session.spec().closes}: heldout board final"
+    print_next(session.repository, [after] if known.opened is None else [])

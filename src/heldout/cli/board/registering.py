@@ -87,8 +87,8 @@ def teams(*, place: Place) -> None:
     """
     from heldout.board.policy.registered import revoked_before
 
-    with place.desk() as desk:
-        history = desk.history()
+    with place.session() as session:
+        history = session.history()
         current = history.agreements[-1] if history.agreements else None
         everybody = history.teams.values()
         if place.as_json:
@@ -122,15 +122,15 @@ def revoke(*, team: str, why: str, place: Place) -> None:
     from heldout.board.organiser.registration import revoke as revoke_team
     from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
 
-    with place.desk() as desk:
-        event = revoke_team(desk, team, why=why)
-        rebuilt = catch_up(desk, news=event is not None)
+    with place.session() as session:
+        event = revoke_team(session, team, why=why)
+        rebuilt = catch_up(session, news=event is not None)
         if place.as_json:
             print_json({"team": team, "event": event, **rebuilt_document(rebuilt)})
             return
         told = "   (done before)" if event is None else f", event {event}"
         print_facts(answers(), [("revoked", f"{team}{told}"), *rebuilt_facts(rebuilt)])
-        print_next(desk.repository, [])
+        print_next(session.repository, [])
 
 
 def _consent(agreement: Agreement, *, agreed: bool, as_json: bool) -> None:

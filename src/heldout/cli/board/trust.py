@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from heldout.board.log.events import Entry
     from heldout.board.organiser.rekey import Rekeyed
     from heldout.board.participant.receipts import ReceiptCheck
-    from heldout.board.scores.session import Desk
+    from heldout.board.scores.session import Session
 
 
 _file = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -122,19 +122,19 @@ def archive(
         raise click.UsageError("--agreed is your word for a team's: say how you know, with --why")
     if why is not None and not agreed:
         raise click.UsageError("--why says how you know that a team agreed: name it with --agreed")
-    with place.desk() as desk:
-        catch_up(desk, news=False)
-        if desk.history().closed is None and not yes:
+    with place.session() as session:
+        catch_up(session, news=False)
+        if session.history().closed is None and not yes:
             confirm("This closes the board for good and opens its labels.", "Close it?")
-        closed = close_board(desk, agreed=agreed, why=why or "")
-        rebuilt = catch_up(desk, news=closed)
-        made = write_archive(desk, file)
+        closed = close_board(session, agreed=agreed, why=why or "")
+        rebuilt = catch_up(session, news=closed)
+        made = write_archive(session, file)
         if place.as_json:
             print_json({**_archive_json(file, made, closed=closed), **rebuilt_document(rebuilt)})
             return
-        print_facts(answers(), [*_archive_facts(desk, file, made, closed=closed)])
+        print_facts(answers(), [*_archive_facts(session, file, made, closed=closed)])
         print_facts(answers(), rebuilt_facts(rebuilt))
-        print_next(desk.repository, [f"heldout audit {file}"])
+        print_next(session.repository, [f"heldout audit {file}"])
 
 
 @click.command()
@@ -208,11 +208,11 @@ def rekey(
 
     joining = _read_signers(add_signers)
     _give_key(place, keep_key=keep_key)
-    with place.desk() as desk:
-        if not yes and not is_begun(desk.vault):
+    with place.session() as session:
+        if not yes and not is_begun(session.vault):
             confirm(_consequences(destroy_old=destroy_old), "Change the keys?")
         done = change_keys(
-            desk,
+            session,
             KeyChange(
                 new_key=not keep_key,
                 add=add,
@@ -222,16 +222,16 @@ def rekey(
                 drop_signers=drop_signers,
                 why=why,
                 destroy_old=destroy_old,
-                grace_until=desk.now.date() + timedelta(grace),
+                grace_until=session.now.date() + timedelta(grace),
             ),
         )
         if place.as_json:
             print_json(_rekey_json(done))
             return
-        print_facts(answers(), [*_rekey_facts(desk, done), *rebuilt_facts(done.rebuilt)])
+        print_facts(answers(), [*_rekey_facts(session, done), *rebuilt_facts(done.rebuilt)])
         following = [f'heldout reject {name} --why "…"' for name in done.waiting]
         following += ["back up the vault: it has a new key"] * bool(done.added and not keep_key)
-        print_next(desk.repository, following)
+        print_next(session.repository, following)
 
 
 @click.command()
@@ -408,9 +408,9 @@ def _audit_json(found: Audit, receipt: ReceiptCheck | None) -> dict[str, Any]:
     return told
 
 
-def _archive_facts(desk: Desk, file: Path, made: Archived, *, closed: bool) -> Facts:
+def _archive_facts(session: Session, file: Path, made: Archived, *, closed: bool) -> Facts:
     before = "" if closed else "   (done before)"
-    name = desk.spec().name
+    name = session.spec().name
     told = f"{plural(made.entries, 'entry', 'entries')}, runs of {len(made.runs)}"
     hidden = [
         ("hidden", f"{name} is under an embargo; call again when it has ended")
@@ -455,10 +455,10 @@ def _consequences(*, destroy_old: bool) -> str:
     return text
 
 
-def _rekey_facts(desk: Desk, done: Rekeyed) -> Facts:
+def _rekey_facts(session: Session, done: Rekeyed) -> Facts:
     from heldout.envelope.bundle import short_recipient
 
-    form = desk.spec().envelope
+    form = session.spec().envelope
     facts = [("went on", "with the change of keys that an earlier call began")] * done.went_on
     again = "this change was made before; another reason (--why) makes another one"
     facts += [("note", again)] * done.done_before

@@ -225,8 +225,8 @@ def maintain(
       heldout prefer maintain campaign --documents documents.tsv
       heldout prefer maintain campaign --publish-labels
     """
-    with place.desk() as desk:
-        found = rounds.maintain(desk, CampaignFolder(campaign), options, progress=TERMINAL)
+    with place.session() as session:
+        found = rounds.maintain(session, CampaignFolder(campaign), options, progress=TERMINAL)
     if place.as_json:
         print_json(rounds.round_value(found))
     else:

@@ -19,8 +19,7 @@ from starlette.exceptions import HTTPException
 from heldout.errors import InputError, StoreError
 from heldout.judging.campaign.judgments import By, Reason
 from heldout.judging.campaign.settings import Platform
-from heldout.judging.database import claims
-from heldout.judging.database import working as desk
+from heldout.judging.database import claims, working
 from heldout.judging.database import working as places
 from heldout.judging.database.campaigns import Campaign
 from heldout.judging.database.database import Database, DatabaseError
@@ -192,9 +191,9 @@ class Judging:
     def item(self, token: str, position: Position) -> Response:
         """A pair; the same at every refresh."""
         addresses, assignment = Addresses(token), self._open(token)
-        shown = desk.item(self.database, assignment, position)
+        shown = working.item(self.database, assignment, position)
         if shown is None:
-            sitting = desk.sitting(self.database, assignment)
+            sitting = working.sitting(self.database, assignment)
             return self._respond(no_item_page(sitting, addresses), status=404)
         sitting = shown.sitting
         if not sitting.open:
@@ -223,13 +222,13 @@ class Judging:
     def keep(self, token: str, position: Position, fields: Form) -> Response:
         """Lengthen the lease: somebody needs more time."""
         addresses, assignment = Addresses(token), self._open(token, fields)
-        desk.resume(self.database, assignment, now=self.clock())
+        working.resume(self.database, assignment, now=self.clock())
         return _see(addresses.item(position))
 
     def stop(self, token: str) -> Response:
         """What is the worker's, before stopping."""
         addresses = Addresses(token)
-        sitting = desk.sitting(self.database, self._open(token))
+        sitting = working.sitting(self.database, self._open(token))
         if not sitting.open:
             return _see(addresses.done)
         return self._respond(exit_page(sitting, addresses))
@@ -237,14 +236,14 @@ class Judging:
     def stopped(self, token: str, request: Request, fields: Form) -> Response:
         """Stop."""
         assignment, now = self._open(token, fields), self.clock()
-        if desk.sitting(self.database, assignment).open:
+        if working.sitting(self.database, assignment).open:
             self.exits.note(_address(request), now=now)
-        desk.exit_assignment(self.database, assignment, now=now)
+        working.exit_assignment(self.database, assignment, now=now)
         return _see(Addresses(token).done)
 
     def done(self, token: str) -> Response:
         """The end, whichever it was."""
-        sitting = desk.sitting(self.database, self._open(token))
+        sitting = working.sitting(self.database, self._open(token))
         if sitting.open:
             return _see(Addresses(token).item(sitting.first_open or sitting.items))
         return self._respond(end_page(sitting, key=self.campaign.key))
@@ -255,7 +254,7 @@ class Judging:
             choice = read_choice(fields, since=now - stamp.shown_at)
         except MissingChoiceError as missing:
             return self._mend(addresses, stamp, fields, problem=MISSING[missing.what])
-        found = desk.answer(
+        found = working.answer(
             self.database,
             stamp.assignment,
             position,
@@ -280,14 +279,14 @@ class Judging:
             return self._respond(late_page(sitting, addresses), status=409)
         if shown.position < sitting.items:
             return _see(addresses.item(shown.position + 1))
-        desk.submit(self.database, sitting.assignment, now=now)
+        working.submit(self.database, sitting.assignment, now=now)
         return _see(addresses.done)
 
     def _mend(
         self, addresses: Addresses, stamp: Stamp, fields: Mapping[str, str], *, problem: str
     ) -> Response:
         """The form again, with what was chosen and what is missing."""
-        shown = desk.item(self.database, stamp.assignment, stamp.position)
+        shown = working.item(self.database, stamp.assignment, stamp.position)
         if shown is None:
             raise BadTokenError
         return self._show(shown, addresses, sent=fields, problem=problem, status=422)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, BinaryIO, TypeVar
 
 from heldout.board.scores.published import check_set, list_published, read_published
-from heldout.board.scores.session import Desk, look_at
+from heldout.board.scores.session import Session, look_at
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.board.store.repository import find_board
 from heldout.errors import StoreError
@@ -55,12 +55,12 @@ class PublishedSet:
     """A query set of a board that is only looked at.
 
     Attributes:
-        desk: at the board.
+        session: at the board.
         name: of the set.
         data: its queries and labels.
     """
 
-    desk: Desk
+    session: Session
     name: str
     data: SetData
 
@@ -94,9 +94,9 @@ class PublishedSet:
     def _read(
         self, read: Callable[[BinaryIO, str, Order], _Made], progress: Progress
     ) -> Mapping[str, _Made]:
-        entries = list_published(self.desk)
+        entries = list_published(self.session)
         with progress.steps("opening runs", len(entries)) as done:
-            return read_published(self.desk, self.name, entries, read, done=done)
+            return read_published(self.session, self.name, entries, read, done=done)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,9 +126,9 @@ def open_set(source: PublishedSource, *, now: datetime) -> PublishedSet:
     repository = find_board(source.board or Path())
     if source.vault is None:
         raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
-    desk = look_at(repository, source.vault.absolute(), now=source.now or now)
-    spec = desk.spec()
-    name = source.query_set or spec.view(spec.on(desk.now.date()).primary).set
+    session = look_at(repository, source.vault.absolute(), now=source.now or now)
+    spec = session.spec()
+    name = source.query_set or spec.view(spec.on(session.now.date()).primary).set
     check_set(spec, name)
-    data = load_sets(desk.repository, spec, vault=desk.vault)[name]
-    return PublishedSet(desk=desk, name=name, data=data)
+    data = load_sets(session.repository, spec, vault=session.vault)[name]
+    return PublishedSet(session=session, name=name, data=data)

@@ -25,7 +25,7 @@ from heldout.board.scores.kept import ScoreFile, read_kept
 from heldout.board.scores.published import check_set, list_published
 from heldout.board.scores.rescoring import rescore
 from heldout.board.scores.score import ViewScore
-from heldout.board.scores.session import Desk, accept_rules
+from heldout.board.scores.session import Session, accept_rules
 from heldout.board.scores.sets import load_sets
 from heldout.board.store.repository import SPEC
 from heldout.errors import HeldoutError, InputError, Problem, StoreError
@@ -120,16 +120,16 @@ def format_labels(labels: Mapping[str, Sequence[str]]) -> bytes:
     return data
 
 
-def list_versions(desk: Desk) -> Mapping[str, tuple[BoardLabels, ...]]:
+def list_versions(session: Session) -> Mapping[str, tuple[BoardLabels, ...]]:
     """Query set -> its versions of preference labels, in order; only sets that have some.
 
     Raises:
         StoreError: a record is missing or damaged.
     """
     found: defaultdict[str, list[BoardLabels]] = defaultdict(list)
-    for view in desk.spec().views:
+    for view in session.spec().views:
         if view.labels is not None and view.labels.startswith(f"{view.set}{_MARK}"):
-            found[view.set].append(_read_version(desk, view, view.labels))
+            found[view.set].append(_read_version(session, view, view.labels))
     return {
         name: tuple(sorted(versions, key=lambda one: one.record.version))
         for name, versions in found.items()
@@ -137,7 +137,7 @@ def list_versions(desk: Desk) -> Mapping[str, tuple[BoardLabels, ...]]:
 
 
 def publish_labels(
-    desk: Desk,
+    session: Session,
     labels: Mapping[str, Sequence[str]],
     record: LabelRecord,
     *,
@@ -149,7 +149,7 @@ def publish_labels(
     Scores are not made here: `score_versions`.
 
     Args:
-        desk: its lock is held.
+        session: its lock is held.
         labels: query -> best documents.
         record: where they come from; version and parent are set here.
         measure: of the view; `None` for that of the version before, or of the set's first view.
@@ -163,12 +163,12 @@ def publish_labels(
             Ladder tells some; `no-labels`, `label-id`; and those of `check_new_rules`.
         StoreError: a file that decides scores is not what the log commits to.
     """
-    spec = desk.spec()
+    spec = session.spec()
     _check(spec, record.set, public=public)
-    check_unchanged(compare_held_out(desk.vault, desk.history(), spec))
+    check_unchanged(compare_held_out(session.vault, session.history(), spec))
     if not any(labels.values()):
         raise InputError(_tell_no_labels())
-    versions = list_versions(desk).get(record.set, ())
+    versions = list_versions(session).get(record.set, ())
     data = format_labels(labels)
     if versions and versions[-1].digest == digest_bytes(data):
         return None
@@ -178,16 +178,19 @@ def publish_labels(
         own = (view.measure for view in spec.views if view.set == record.set)
         measure = versions[-1].view.measure if versions else next(own)
     view = View(name=name, set=record.set, measure=measure, labels=name, public=public)
-    before = desk.rules()
+    before = session.rules()
     after = f"{before.rstrip()}\n\n{_format_view(view)}"
     parse_spec(after.encode(), path=SPEC)
     parent = versions[-1].name if versions else ""
     record = msgspec.structs.replace(record, version=number, parent=parent)
-    folder, mode = _folder(desk, record.set), _PRIVATE if _is_held_out(desk, record.set) else _OPEN
+    folder, mode = (
+        _folder(session, record.set),
+        _PRIVATE if _is_held_out(session, record.set) else _OPEN,
+    )
     folder.write_whole(f"{name}.qrels", data, mode=mode)
     folder.write_whole(f"{name}.json", msgspec.json.encode(record), mode=mode)
     try:
-        _take_rules(desk, before, after, why=f"preference labels {name}: version {number}")
+        _take_rules(session, before, after, why=f"preference labels {name}: version {number}")
     except HeldoutError:
         for suffix in ("qrels", "json"):
             folder.delete(f"{name}.{suffix}")
@@ -196,7 +199,7 @@ def publish_labels(
 
 
 def score_versions(
-    desk: Desk, *, why: str, done: Callable[[], None] = lambda: None
+    session: Session, *, why: str, done: Callable[[], None] = lambda: None
 ) -> tuple[Decision, ...]:
     """Score every published run again that is not scored on all versions.
 
@@ -204,7 +207,7 @@ def score_versions(
     an erratum; of others the log vouches for the file alone.
 
     Args:
-        desk: its lock is held; the rules were logged.
+        session: its lock is held; the rules were logged.
         why: the reason; it is public where a score is told.
         done: called after each run.
 
@@ -212,18 +215,18 @@ def score_versions(
         StoreError: a file that decides scores is not what the log commits to; or as below.
         TrustError, InputError: a run cannot be scored.
     """
-    spec = desk.spec()
-    check_unchanged(compare_held_out(desk.vault, desk.history(), spec))
-    versions = [one for each in list_versions(desk).values() for one in each]
-    sets = load_sets(desk.repository, spec, vault=desk.vault)
+    spec = session.spec()
+    check_unchanged(compare_held_out(session.vault, session.history(), spec))
+    versions = [one for each in list_versions(session).values() for one in each]
+    sets = load_sets(session.repository, spec, vault=session.vault)
     decisions = []
-    for entry in list_published(desk):
-        kept = read_kept(desk.vault, entry)
-        if kept is None or _lacks(kept, versions, desk.spec_at(entry.received)):
-            scores = rescore(desk, sets, entry.id)
+    for entry in list_published(session):
+        kept = read_kept(session.vault, entry)
+        if kept is None or _lacks(kept, versions, session.spec_at(entry.received)):
+            scores = rescore(session, sets, entry.id)
             mended = kept is not None and not kept.labels.items() <= scores.labels.items()
             reason = f"{why}, and on labels that were mended" if mended else why
-            decisions.append(correct(desk, entry.id, scores, why=reason))
+            decisions.append(correct(session, entry.id, scores, why=reason))
         done()
     return tuple(decisions)
 
@@ -237,26 +240,26 @@ def _lacks(kept: ScoreFile, versions: Sequence[BoardLabels], spec: BoardSpec) ->
     )
 
 
-def _is_held_out(desk: Desk, query_set: str) -> bool:
-    return desk.spec().sets[query_set].held_out
+def _is_held_out(session: Session, query_set: str) -> bool:
+    return session.spec().sets[query_set].held_out
 
 
-def _folder(desk: Desk, query_set: str) -> Folder:
+def _folder(session: Session, query_set: str) -> Folder:
     """Where the labels of a set lie."""
-    if _is_held_out(desk, query_set):
-        return desk.vault.files.below("labels")
-    return desk.repository.files.below(str(PurePosixPath(open_labels("any")).parent))
+    if _is_held_out(session, query_set):
+        return session.vault.files.below("labels")
+    return session.repository.files.below(str(PurePosixPath(open_labels("any")).parent))
 
 
-def _read_version(desk: Desk, view: View, labels: str) -> BoardLabels:
-    file = _folder(desk, view.set).file(f"{labels}.json")
+def _read_version(session: Session, view: View, labels: str) -> BoardLabels:
+    file = _folder(session, view.set).file(f"{labels}.json")
     if not file.is_file():
         raise StoreError(f"{file} is missing; restore it from the backup")
     try:
         record = msgspec.json.decode(file.read_bytes(), type=LabelRecord)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise StoreError(f"{file} is damaged; restore it from the backup") from None
-    qrels = _folder(desk, view.set).file(f"{labels}.qrels")
+    qrels = _folder(session, view.set).file(f"{labels}.qrels")
     if not qrels.is_file():
         raise StoreError(f"{qrels} is missing; restore it from the backup")
     digest = str(digest_bytes(qrels.read_bytes()))
@@ -286,13 +289,13 @@ def _tell_no_labels() -> Problem:
     )
 
 
-def _take_rules(desk: Desk, before: str, after: str, *, why: str) -> None:
+def _take_rules(session: Session, before: str, after: str, *, why: str) -> None:
     """Put new rules in force, or leave the old ones."""
-    desk.repository.write_file(SPEC, after.encode())
+    session.repository.write_file(SPEC, after.encode())
     try:
-        accept_rules(desk, why=why)
+        accept_rules(session, why=why)
     except HeldoutError:
-        desk.repository.write_file(SPEC, before.encode())
+        session.repository.write_file(SPEC, before.encode())
         raise
 
 
@@ -340,20 +343,20 @@ class Change:
     moves: tuple[Move, ...]
 
 
-def compare_version(desk: Desk, version: BoardLabels) -> Change | None:
+def compare_version(session: Session, version: BoardLabels) -> Change | None:
     """What a version changed in the ranking of everything published.
 
     Args:
-        desk: of the organiser.
+        session: of the organiser.
         version: whose scores the vault has.
 
     Returns:
         `None` where the set has no view with the same measure to compare with.
     """
-    before = version.record.parent or _own_view(desk.spec(), version.view)
+    before = version.record.parent or _own_view(session.spec(), version.view)
     if before is None:
         return None
-    rows = _read_rows(desk, before, version.name)
+    rows = _read_rows(session, before, version.name)
     queries = _common_queries(rows)
     if not queries:
         return Change(version=version.name, before=before, entries=0, queries=0, taus=(), moves=())
@@ -385,10 +388,12 @@ def _own_view(spec: BoardSpec, view: View) -> str | None:
     )
 
 
-def _read_rows(desk: Desk, before: str, after: str) -> Mapping[str, tuple[ViewScore, ViewScore]]:
+def _read_rows(
+    session: Session, before: str, after: str
+) -> Mapping[str, tuple[ViewScore, ViewScore]]:
     rows = {}
-    for entry in list_published(desk):
-        kept = read_kept(desk.vault, entry)
+    for entry in list_published(session):
+        kept = read_kept(session.vault, entry)
         if kept is not None and before in kept.views and after in kept.views:
             rows[entry.id] = (kept.views[before], kept.views[after])
     return rows

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from heldout.board.log.submission import Submission
 from heldout.board.scores.compared import signatures_of
 from heldout.board.scores.published import list_published, read_published_tops
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.errors import InputError, Problem
 from heldout.ids import digest_bytes, query_set_of
 from heldout.judging.campaign.drawing import draw_tasks
@@ -82,7 +82,7 @@ class Waiting:
 
 
 def find_challengers(
-    desk: Desk,
+    session: Session,
     query_set: str,
     campaign: Campaign,
     *,
@@ -94,7 +94,7 @@ def find_challengers(
     Only runs with such a document are opened.
 
     Args:
-        desk: of the organiser.
+        session: of the organiser.
         query_set: of the board, the pools' queries.
         campaign: with its pools.
         documents: id -> text; `None` where only ids are known.
@@ -105,8 +105,10 @@ def find_challengers(
         TrustError, StoreError: likewise.
     """
     seen = _hash_seen(seen_documents(campaign.pools, campaign.challengers))
-    entries = [e for e in list_published(desk) if _list_unseen(desk, e, query_set, seen) != set()]
-    tops = read_published_tops(desk, query_set, depth=1, entries=entries, done=done)
+    entries = [
+        e for e in list_published(session) if _list_unseen(session, e, query_set, seen) != set()
+    ]
+    tops = read_published_tops(session, query_set, depth=1, entries=entries, done=done)
     return pool_challengers(tops, campaign.pools, campaign.challengers, documents=documents)
 
 
@@ -269,30 +271,32 @@ def draw_challenges(
     return tuple(tasks)
 
 
-def count_unseen(desk: Desk, query_set: str, campaign: Campaign) -> int:
+def count_unseen(session: Session, query_set: str, campaign: Campaign) -> int:
     """First documents of published entries that a campaign has not looked at; nothing is opened."""
     seen = _hash_seen(seen_documents(campaign.pools, campaign.challengers))
-    every = (_list_unseen(desk, one, query_set, seen) or () for one in list_published(desk))
+    every = (_list_unseen(session, one, query_set, seen) or () for one in list_published(session))
     return len({top for tops in every for top in tops})
 
 
-def count_waiting(desk: Desk, entries: Collection[str] | None = None) -> tuple[Waiting, ...]:
+def count_waiting(session: Session, entries: Collection[str] | None = None) -> tuple[Waiting, ...]:
     """What the latest preference labels of each query set were made without.
 
     Nothing is opened: the vault keeps hashes of the first documents of every run.
 
     Args:
-        desk: of the organiser.
+        session: of the organiser.
         entries: ids of published ones; `None` for all of them.
 
     Returns:
         One for each set with such labels of which some top waits; baselines are not looked at.
     """
-    chosen = [one for one in list_published(desk) if entries is None or one.id in entries]
+    chosen = [one for one in list_published(session) if entries is None or one.id in entries]
     found = []
-    for query_set, versions in list_versions(desk).items():
+    for query_set, versions in list_versions(session).items():
         seen = _hash_seen({query: set(docs) for query, docs in versions[-1].record.seen.items()})
-        unseen = {top for one in chosen for top in _list_unseen(desk, one, query_set, seen) or ()}
+        unseen = {
+            top for one in chosen for top in _list_unseen(session, one, query_set, seen) or ()
+        }
         if unseen:
             found.append(Waiting(query_set=query_set, labels=versions[-1].name, tops=len(unseen)))
     return tuple(found)
@@ -306,13 +310,13 @@ def _hash_seen(seen: Mapping[str, Collection[str]]) -> Mapping[str, NDArray[np.u
 
 
 def _list_unseen(
-    desk: Desk, entry: Submission, query_set: str, seen: Mapping[str, NDArray[np.uint64]]
+    session: Session, entry: Submission, query_set: str, seen: Mapping[str, NDArray[np.uint64]]
 ) -> set[tuple[str, int]] | None:
     """Query and hash of each first document that is not among those.
 
     `None` where the vault keeps no hashes, as of a baseline.
     """
-    signatures = signatures_of(desk.vault, entry, mend=lambda _: False)
+    signatures = signatures_of(session.vault, entry, mend=lambda _: False)
     return (
         None
         if not signatures

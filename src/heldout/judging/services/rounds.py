@@ -7,7 +7,7 @@ from typing import Annotated
 
 from heldout.board.organiser.rebuild import catch_up
 from heldout.board.scores.published import check_set, list_published
-from heldout.board.scores.session import Desk
+from heldout.board.scores.session import Session
 from heldout.errors import plural
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import format_time
@@ -153,12 +153,12 @@ class Round:
 
 
 def maintain(
-    desk: Desk, folder: CampaignFolder, options: RoundOptions, *, progress: Progress = SILENT
+    session: Session, folder: CampaignFolder, options: RoundOptions, *, progress: Progress = SILENT
 ) -> Round:
     """Look for challengers, draw tasks for them, and publish a version where that is asked for.
 
     Args:
-        desk: of the board's organiser; its lock is held.
+        session: of the board's organiser; its lock is held.
         folder: the campaign.
         options: what is done.
         progress: counts runs.
@@ -168,24 +168,24 @@ def maintain(
         StoreError, TrustError: as of the board's runs.
     """
     texts = None if options.documents is None else read_documents(options.documents)
-    spec = desk.spec()
-    name = options.query_set or spec.view(spec.on(desk.now.date()).primary).set
+    spec = session.spec()
+    name = options.query_set or spec.view(spec.on(session.now.date()).primary).set
     check_set(spec, name)
     held = read_campaign(folder)
-    rule = _choose_rule(desk, held, name, options)
-    held = _take_challengers(desk, folder, held, name, texts, progress=progress)
+    rule = _choose_rule(session, held, name, options)
+    held = _take_challengers(session, folder, held, name, texts, progress=progress)
     challenges = weigh_challenges(held, rule)
     drawn = draw_challenges(held, challenges, seed=options.seed)
     if drawn:
         folder.write_tasks([*held.tasks, *drawn])
-    published = publish_version(desk, held, name, rule, options) if options.publish else None
-    scored = score_new(desk, name, progress=progress)
-    catch_up(desk, news=published is not None or bool(scored))
+    published = publish_version(session, held, name, rule, options) if options.publish else None
+    scored = score_new(session, name, progress=progress)
+    catch_up(session, news=published is not None or bool(scored))
     return Round(
         query_set=name,
         rule=rule,
         challengers=sum(len(row.candidates) for row in held.challengers),
-        waiting=count_unseen(desk, name, held),
+        waiting=count_unseen(session, name, held),
         challenges=challenges,
         drawn=drawn,
         price=len(drawn) * (held.settings.reward + held.settings.fee),
@@ -195,9 +195,9 @@ def maintain(
         scored=scored,
         versions=tuple(
             ListedVersion(
-                labels=one, same=is_made_again(held, one), change=compare_version(desk, one)
+                labels=one, same=is_made_again(held, one), change=compare_version(session, one)
             )
-            for one in list_versions(desk).get(name, ())
+            for one in list_versions(session).get(name, ())
         ),
     )
 
@@ -215,7 +215,7 @@ def read_campaign(folder: CampaignFolder) -> Campaign:
 
 
 def publish_version(
-    desk: Desk, held: Campaign, query_set: str, rule: LeadRule, options: RoundOptions
+    session: Session, held: Campaign, query_set: str, rule: LeadRule, options: RoundOptions
 ) -> BoardLabels | None:
     """Make a version of the labels; `None` where it would be the one before.
 
@@ -225,22 +225,24 @@ def publish_version(
     until = None if options.until is None else format_time(options.until)
     check_judged(held, until=until)
     labels, record = make_record(held, query_set, rule, until=until)
-    return publish_labels(desk, labels, record, measure=options.measure, public=options.public)
+    return publish_labels(session, labels, record, measure=options.measure, public=options.public)
 
 
-def score_new(desk: Desk, query_set: str, *, progress: Progress = SILENT) -> tuple[str, ...]:
+def score_new(session: Session, query_set: str, *, progress: Progress = SILENT) -> tuple[str, ...]:
     """Score what is not scored on all versions; the ids of these entries."""
-    versions = list_versions(desk).get(query_set, ())
+    versions = list_versions(session).get(query_set, ())
     if not versions:
         return ()
-    with progress.steps("scoring", len(list_published(desk))) as done:
+    with progress.steps("scoring", len(list_published(session))) as done:
         reason = f"scored on preference labels {versions[-1].name}"
-        return tuple(decision.id for decision in score_versions(desk, why=reason, done=done))
+        return tuple(decision.id for decision in score_versions(session, why=reason, done=done))
 
 
-def _choose_rule(desk: Desk, held: Campaign, query_set: str, options: RoundOptions) -> LeadRule:
+def _choose_rule(
+    session: Session, held: Campaign, query_set: str, options: RoundOptions
+) -> LeadRule:
     """The rule that was asked for; what was not is as in the version before."""
-    before = list_versions(desk).get(query_set, ())
+    before = list_versions(session).get(query_set, ())
     record = before[-1].record if before else None
     lead = options.lead or (LEAD if record is None else record.lead)
     cap = options.cap or (CAP if record is None else record.cap)
@@ -254,7 +256,7 @@ def _choose_rule(desk: Desk, held: Campaign, query_set: str, options: RoundOptio
 
 
 def _take_challengers(
-    desk: Desk,
+    session: Session,
     folder: CampaignFolder,
     held: Campaign,
     query_set: str,
@@ -265,8 +267,8 @@ def _take_challengers(
     """The campaign with what is new; where it has texts nothing enters without one."""
     if documents is None and any(one.text for pool in held.pools for one in pool.candidates):
         return held
-    with progress.steps("opening runs", len(list_published(desk))) as done:
-        found = find_challengers(desk, query_set, held, documents=documents, done=done)
+    with progress.steps("opening runs", len(list_published(session))) as done:
+        found = find_challengers(session, query_set, held, documents=documents, done=done)
     if found != held.challengers:
         folder.write_challengers(found)
     return replace(held, challengers=found)
