@@ -96,7 +96,9 @@ def test_every_form_and_the_picture_are_written(folder: Path) -> None:
             "--chart", chart, "--to", "9", "--trials", "100",
         )  # fmt: skip
         assert found.exit_code == 0, found.output
-        assert all(name in chart.read_text("utf-8") for name in ("weak", "strong", "10", "dashed"))
+        assert all(
+            name in chart.read_text("utf-8") for name in ("weak", "strong", "10", "dasharray")
+        )
     chart = folder / "types.svg"
     found = call(
         "types", "--annotations", folder / "labels", "--types", folder / "kinds.tsv",

@@ -153,7 +153,7 @@ from heldout.scoring.evaluate import evaluate
 from heldout.scoring.spec import parse_measure
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.runs import scan_run
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.sources import open_input
 from pathlib import Path
 
 path, scanner, order = sys.argv[1:]
