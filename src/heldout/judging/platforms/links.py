@@ -212,7 +212,7 @@ def _lines(rows: Iterable[str]) -> bytes:
 
 # Tasks to be done again by somebody else, where files and not our own pages give them out.
 #
-# Our own pages reissue by themselves (`heldout.store.judging`).
+# Our own pages reissue by themselves (`heldout.judging.database`).
 
 _AGAIN = "r"
 
