@@ -221,7 +221,7 @@ def test_a_query_that_the_first_stage_does_not_answer_is_said(
     words = ("--method", "cross-encoder", "--param", f"model={tiny.bert}", "--out", out)
     status, _, stderr = invoke(folder, *words, "--first", first)
     assert status == 0
-    assert "note: 2 queries without documents in" in stderr
+    assert "note      2 queries without documents in" in stderr
     assert rankings(out).keys() == {"7"}
     first.write_text("7 Q0 elsewhere 1 2.0 x\n")
     status, _, stderr = invoke(folder, *words, "--first", first)
@@ -249,7 +249,7 @@ def test_a_command_that_was_stopped_goes_on_to_the_same_bytes(
     assert not killed.exists()
     status, _, stderr = invoke(folder, *words, "--out", killed)
     assert (status, calls) == (0, 4)
-    assert "going on: 2 queries done before" in stderr
+    assert "going on  2 queries done before" in stderr
     assert invoke(folder, *words, "--out", whole)[0] == 0
     assert killed.read_bytes() == whole.read_bytes()
     assert not (folder / "killed.run.partial").exists()
