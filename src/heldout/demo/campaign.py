@@ -213,7 +213,7 @@ def _judge(
             open_database,
             sqlite_url,
         )
-        from heldout.judging.database.overviews import judgments  # noqa: PLC0415
+        from heldout.judging.database.overviews import judgments  # noqa: PLC0415 - needs an extra
     except ImportError as error:
         raise SetupError("judging needs the extra web: pip install 'heldout[web]'") from error
     database = open_database(sqlite_url(folder.database.absolute()))

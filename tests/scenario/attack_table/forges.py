@@ -97,5 +97,5 @@ def attacks() -> Iterator[Attack]:
         ),
     ):
         yield group.one(
-            name, test, tries="to hang, to learn the token, or to be told twice", becomes=becomes
+            name, test, tries="to hang, to learn the token, or to get two answers", becomes=becomes
         )

@@ -126,7 +126,7 @@ def _scripts(word: str) -> set[str]:
 
 def _script(character: str) -> str:
     # 0.1 s to load, and most names are ASCII; ships no types.
-    from confusable_homoglyphs import (  # type: ignore[import-untyped]  # noqa: PLC0415
+    from confusable_homoglyphs import (  # type: ignore[import-untyped]  # noqa: PLC0415 - said above
         categories,
     )
 

@@ -580,7 +580,7 @@ class Git:
         ):
             asks, answers = process.stdin, process.stdout
             assert asks is not None  # noqa: S101 - both are pipes
-            assert answers is not None  # noqa: S101
+            assert answers is not None  # noqa: S101 - both are pipes
             for name in names:
                 with suppress(BrokenPipeError):  # it ended: the answer below is missing
                     asks.write(name.encode("utf-8", "surrogateescape") + b"\n")
