@@ -58,6 +58,11 @@ class Column:
     decimals: int = 4
 
 
+def columns(form: Form, *names: str, decimals: int = 4) -> tuple[Column, ...]:
+    """Columns whose numbers are written alike."""
+    return tuple(Column(name=name, form=form, decimals=decimals) for name in names)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """A table with all that has to be said of it.
