@@ -57,10 +57,12 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)  # before tests are left out by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever asks for torch has the mark of it."""
+    """Whatever asks for torch has the mark of it; files with slow tests begin first."""
     for item in items:
         if isinstance(item, pytest.Function) and "neural" in item.fixturenames:
             item.add_marker("neural")
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 def _need(*, found: bool, what: str, variable: str) -> None:
