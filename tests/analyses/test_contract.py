@@ -163,11 +163,11 @@ def test_its_command_has_its_options(analysis: Analysis[Any, Any]) -> None:
 def test_one_answer_has_every_form(analysis: Analysis[Any, Any]) -> None:
     answer = analysis.answer(give(analysis), options(analysis), Draws(seed=3))
 
-    document = json.loads(json.dumps(answer.value, allow_nan=False))
-    assert document == answer.value
+    document = json.loads(json.dumps(answer.document, allow_nan=False))
+    assert document == answer.document
     assert document.get("seed") == (3 if analysis.seeded else None)
-    assert answer.facts
-    assert all(name or text for name, text in answer.facts)
+    assert answer.summary
+    assert all(name or text for name, text in answer.summary)
     assert answer.tables
     for one in answer.tables:
         assert to_markdown(one).startswith(f"**{one.title[:5]}")
@@ -181,9 +181,9 @@ def test_the_same_seed_gives_the_same_document_on_any_executor(
     analysis: Analysis[Any, Any],
 ) -> None:
     given, chosen = give(analysis), options(analysis)
-    first = analysis.answer(given, chosen, Draws(seed=1)).value
+    first = analysis.answer(given, chosen, Draws(seed=1)).document
     with ThreadPoolExecutor(3) as executor:
-        again = analysis.answer(given, chosen, Draws(seed=1, executor=executor)).value
+        again = analysis.answer(given, chosen, Draws(seed=1, executor=executor)).document
     assert json.dumps(first) == json.dumps(again)
 
 
@@ -198,8 +198,8 @@ def test_each_kind_of_query_has_the_answer_of_its_part(analysis: Analysis[Any, A
 
     each = answer_each("parity", KINDS, given, analyse_part, least=10)
     alone = analyse_part(given.cut(KINDS["odd"]))
-    values = each.value["values"]
-    assert values["odd"]["answer"] == alone.value
+    values = each.document["values"]
+    assert values["odd"]["answer"] == alone.document
     assert values["few"]["answer"] is None
     assert values["few"]["why"]
 
@@ -211,7 +211,7 @@ def test_without_queries_it_says_why_and_nothing_breaks(analysis: Analysis[Any, 
     nothing, chosen = given.cut(frozenset()), options(analysis)
     if analysis.source in ("dates-dev", "dates-reserve"):  # these have entries without queries
         answer = analysis.answer(nothing, chosen, Draws())
-        assert json.dumps(answer.value, allow_nan=False)
+        assert json.dumps(answer.document, allow_nan=False)
         assert answer.chart is None
         return
     with pytest.raises(InputError) as refused:

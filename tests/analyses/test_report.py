@@ -153,7 +153,7 @@ def test_facets_power_and_scales_are_those_of_their_commands() -> None:
     assert found["view-2-power"] is not None
     assert found["view-2-power"].tables == report_power.tables(planned, measure="RR@10")
     assert found["scale-1"] is not None
-    assert ("measure", "RR@10") in found["scale-1"].facts
+    assert ("measure", "RR@10") in found["scale-1"].summary
     assert "scale-2" not in made
 
 
@@ -222,7 +222,7 @@ def test_hostile_names_are_text_on_the_page_in_markdown_and_in_a_spreadsheet() -
     chapter = Chapter(
         name="x",
         title=hostile,
-        answer=Answer(tables=(table,), facts=((hostile, hostile),), value={}),
+        answer=Answer(tables=(table,), summary=((hostile, hostile),), document={}),
     )
     files = render_report(replace(HEADING, board=hostile), (chapter,))
 
@@ -236,7 +236,7 @@ def test_hostile_names_are_text_on_the_page_in_markdown_and_in_a_spreadsheet() -
 
 
 def test_a_fact_that_goes_on_with_the_one_above_has_no_empty_name() -> None:
-    answer = Answer(facts=(("lead", "a"), ("", "of 3"), ("", "of 4")), tables=(), value={})
+    answer = Answer(summary=(("lead", "a"), ("", "of 3"), ("", "of 4")), tables=(), document={})
     chapter = Chapter(name="one", title="One", answer=answer)
     files = render_report(HEADING, (chapter,))
 

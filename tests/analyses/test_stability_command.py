@@ -168,7 +168,7 @@ def test_a_result_knows_its_input_and_options() -> None:
         trials=7, size=3, ties="shared", flips=99, level=0.9, single_step=True
     )
     answer = ANALYSIS.answer(Scores(table=table, measure="RR"), options, Draws(seed=3))
-    found = answer.value
+    found = answer.document
 
     assert found["digest"] == table.digest == found["ranges"]["digest"]
     assert (found["trials"], found["size"], found["ties"]) == (7, 3, "shared")

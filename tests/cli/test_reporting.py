@@ -31,9 +31,9 @@ def draw() -> Plot:
 
 def answer(*, drawn: bool = True) -> Answer:
     return Answer(
-        facts=[("lead", "dense")],
+        summary=[("lead", "dense")],
         tables=[TABLE],
-        value=VALUE,
+        document=VALUE,
         chart=draw if drawn else None,
         title="Means",
     )

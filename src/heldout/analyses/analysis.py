@@ -77,6 +77,5 @@ class Analysis(Generic[Given, Options]):
     def answer(self, given: Given, options: Options, draws: Draws) -> Answer:
         """The answer, with the seed of what was drawn."""
         answer = self.analyse(given, options, draws)
-        return (
-            replace(answer, value={**answer.value, "seed": draws.seed}) if self.seeded else answer
-        )
+        seed = {"seed": draws.seed} if self.seeded else {}
+        return replace(answer, document={**answer.document, **seed})

@@ -102,7 +102,7 @@ def _join(name: str, parts: Mapping[str, _Part], least: int) -> Answer:
     undefined = len(parts) - len(made)
     told = f"{name}: {len(parts):,} kinds of query"
     return Answer(
-        facts=(("facet", f"{told}, {undefined:,} of them undefined" if undefined else told),),
+        summary=(("facet", f"{told}, {undefined:,} of them undefined" if undefined else told),),
         tables=(
             _overview(name, parts, least),
             *(
@@ -111,7 +111,7 @@ def _join(name: str, parts: Mapping[str, _Part], least: int) -> Answer:
                 for table in answer.tables
             ),
         ),
-        value={
+        document={
             "facet": name,
             "least": least,
             "values": {value: _part_value(part) for value, part in parts.items()},
@@ -120,7 +120,7 @@ def _join(name: str, parts: Mapping[str, _Part], least: int) -> Answer:
 
 
 def _part_value(part: _Part) -> dict[str, Any]:
-    answer = None if part.answer is None else dict(part.answer.value)
+    answer = None if part.answer is None else dict(part.answer.document)
     return {"queries": part.size, "answer": answer, "why": part.why or None}
 
 
@@ -143,5 +143,5 @@ def _say(part: _Part) -> str:
     """What the analysis says first."""
     if part.answer is None:
         return f"undefined: {part.why}"
-    name, text = next(iter(part.answer.facts), ("", ""))
+    name, text = next(iter(part.answer.summary), ("", ""))
     return f"{name}: {text}" if name else text

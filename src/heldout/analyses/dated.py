@@ -34,7 +34,7 @@ class Dated:
         return (*tell_view(self.board, self.views[0]), *self.source)
 
     @property
-    def value(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """What JSON says of it."""
         return {"orders": list(self.orders)}
 

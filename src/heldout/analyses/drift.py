@@ -338,9 +338,9 @@ def _analyse(given: Dated, options: DriftOptions, draws: Draws) -> Answer:
         executor=draws.executor,
     )
     return Answer(
-        facts=(*facts(result), *given.facts),
+        summary=(*facts(result), *given.facts),
         tables=tables(result),
-        value=to_document(result) | given.value,
+        document=to_document(result) | given.document,
         chart=(lambda: spec(result, options.plot)) if result.points else None,
         title=title(result, options.plot),
     )

@@ -383,9 +383,9 @@ def _analyse(given: ScoresByKind, options: FacetsOptions, draws: Draws) -> Answe
         executor=draws.executor,
     )
     return Answer(
-        facts=(*facts(result), *given.scores.facts),
+        summary=(*facts(result), *given.scores.facts),
         tables=tables(result, measure=given.scores.measure),
-        value=to_document(result) | given.scores.value,
+        document=to_document(result) | given.scores.document,
         chart=lambda: spec(result),
         title=title(result),
     )

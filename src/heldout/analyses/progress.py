@@ -307,9 +307,9 @@ def _analyse(given: Dated, options: ProgressOptions, _: Draws) -> Answer:
         matching = sum(wanted in entry.description.casefold() for entry in result.entries)
         facts.append(("filter", f"{plural(matching, 'entry', 'entries')} with “{options.find}”"))
     return Answer(
-        facts=facts,
+        summary=facts,
         tables=tables(result),
-        value=to_document(result) | given.value,
+        document=to_document(result) | given.document,
         chart=lambda: spec(result, find=options.find),
         title=title(result),
     )

@@ -384,9 +384,9 @@ def _analyse(scores: Scores, options: ReliabilityOptions, draws: Draws) -> Answe
         executor=draws.executor,
     )
     return Answer(
-        facts=(*facts(result), *scores.facts),
+        summary=(*facts(result), *scores.facts),
         tables=tables(result, measure=scores.measure),
-        value=to_document(result) | scores.value,
+        document=to_document(result) | scores.document,
         chart=lambda: spec(result),
         title=title(result),
     )

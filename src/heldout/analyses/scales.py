@@ -176,9 +176,9 @@ def _analyse(measure: str, options: ScalesOptions, _: Draws) -> Answer:
         universe_of(parsed, length=length, judged=_read_grades(options.grades, length))
     )
     return Answer(
-        facts=facts(scale),
+        summary=facts(scale),
         tables=tables(scale),
-        value=to_document(scale) | {"measure": str(parsed)},
+        document=to_document(scale) | {"measure": str(parsed)},
         chart=lambda: spec(scale),
         title=title(scale),
     )

@@ -337,9 +337,9 @@ def _analyse(scores: Scores, options: StabilityOptions, draws: Draws) -> Answer:
     most = _MOST if draws.short and not options.every else None
     document = to_document(found, "rank_probability", "expected_rank")
     return Answer(
-        facts=(*facts(found, ranges), *scores.facts),
+        summary=(*facts(found, ranges), *scores.facts),
         tables=tables(found, ranges, measure=scores.measure, most=most),
-        value=document | {"ranges": to_document(ranges, "lead", "told_apart")} | scores.value,
+        document=document | {"ranges": to_document(ranges, "lead", "told_apart")} | scores.document,
         chart=lambda: spec(found, ranges, measure=scores.measure),
         title=title(found),
     )

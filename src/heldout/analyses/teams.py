@@ -386,9 +386,9 @@ def _analyse(given: Dated, options: TeamsOptions, draws: Draws) -> Answer:
     )
     drawn = any(group.slope is not None for group in result.groups)
     return Answer(
-        facts=(("teams", _say(result)), *given.facts),
+        summary=(("teams", _say(result)), *given.facts),
         tables=tables(result),
-        value=to_document(result) | given.value,
+        document=to_document(result) | given.document,
         chart=(lambda: spec(result)) if drawn else None,
         title=title(result),
     )

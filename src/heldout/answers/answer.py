@@ -17,16 +17,16 @@ class Answer:
     """What a service has to say, in every form; `cli` prints it.
 
     Attributes:
-        facts: the answer first: lines of `name      what there is to say`.
+        summary: the answer first: lines of `name      what there is to say`.
         tables: the evidence.
-        value: the JSON document.
+        document: for JSON.
         chart: draws the picture; called only where a picture is asked for.
         title: what the picture shows, for those who do not see it.
     """
 
-    facts: Sequence[tuple[str, str]]
+    summary: Sequence[tuple[str, str]]
     tables: Sequence[Table]
-    value: Mapping[str, Any]
+    document: Mapping[str, Any]
     chart: "Callable[[], Chart] | None" = None
     title: str = ""
 

@@ -142,12 +142,12 @@ def compare(
         evidence = (tables(found, curves, several=several), mean_tables(means))
         return Answer(
             # What was asked for leads
-            facts=(
+            summary=(
                 *((*answer, *compared, *verdict, *fit) if answer else (*fit, *verdict, *compared)),
                 *describe_orders(scores.ranks.orders, given=order),
             ),
             tables=tuple(chain.from_iterable(reversed(evidence) if answer else evidence)),
-            value=value(found, curves, several=several)
+            document=value(found, curves, several=several)
             | {"measures": mean_values(means, alpha=rules.alpha)}
             | {"seed": seed, "rel": rel, "orders": list(scores.ranks.orders)},
             chart=lambda: curves_spec(curves),

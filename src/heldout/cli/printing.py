@@ -402,7 +402,7 @@ def print_answer(answer: "Answer", output: TableOutput) -> None:
     if isinstance(output, Output) and output.chart is not None:
         _write_chart(answer, output.chart)
     if output.as_json:
-        print_json(answer.value)
+        print_json(answer.document)
     elif output.markdown or output.latex:
         from heldout.answers.table import to_latex, to_markdown  # noqa: PLC0415 - heavy
 
@@ -426,7 +426,7 @@ def _write_chart(answer: "Answer", path: Path) -> None:
 def _print_all(console: Console, answer: "Answer") -> None:
     from heldout.answers.table import format_cells  # noqa: PLC0415 - heavy
 
-    print_facts(console, answer.facts)
+    print_facts(console, answer.summary)
     for table in answer.tables:
         console.print()
         console.print(printable(table.title))

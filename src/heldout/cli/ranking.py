@@ -307,7 +307,7 @@ def _answer(
 
     answer = answer_questions(questions, run, task, name=name, seed=seed, progress=TERMINAL)
     if what is not None:
-        print_json(what | dict(answer.value))
+        print_json(what | dict(answer.document))
     else:
         print_answer(answer, Output(as_json=False, markdown=False, latex=False, chart=None))
 

@@ -47,7 +47,7 @@ class Scores:
     notes: tuple[Notes, ...] = ()
 
     @property
-    def value(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """What JSON says of them."""
         return {"measure": self.measure, "orders": list(self.orders)}
 

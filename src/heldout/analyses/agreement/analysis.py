@@ -89,9 +89,9 @@ def _compare_runs(given: Tops, options: AgreementOptions) -> Answer:
         level=options.level,
     )
     return Answer(
-        facts=(*runs.facts(alike), *given.facts),
+        summary=(*runs.facts(alike), *given.facts),
         tables=runs.tables(alike),
-        value=runs.value(alike) | {"orders": list(given.orders)},
+        document=runs.value(alike) | {"orders": list(given.orders)},
         chart=lambda: runs.spec(alike),
         title=runs.title(alike),
     )
@@ -107,9 +107,9 @@ def _compare_judges(given: Ratings, options: AgreementOptions, draws: Draws) -> 
         level=options.level,
     )
     return Answer(
-        facts=judges.facts(found),
+        summary=judges.facts(found),
         tables=judges.tables(found),
-        value=judges.value(found),
+        document=judges.value(found),
         chart=(lambda: judges.spec(found)) if found.pairs else None,
         title=judges.title(found),
     )

@@ -55,13 +55,13 @@ def _analyse(scores: Scores, options: OutcomesOptions, draws: Draws) -> Answer:
     several = _count_several(scores, ranks.queries)
     most = _MOST if draws.short and not options.every else None
     return Answer(
-        facts=(
+        summary=(
             *fit_facts(found, several=several, instead=_INSTEAD),
             *facts(found),
             *scores.facts,
         ),
         tables=tables(found, most=most),
-        value=value(found, several=several) | scores.value | {"baseline": baseline},
+        document=value(found, several=several) | scores.document | {"baseline": baseline},
         chart=lambda: bars_spec(found),
         title=bars_title(found),
     )

@@ -102,9 +102,9 @@ def _analyse(given: LoadedViews | Means, options: ViewsOptions, draws: Draws) ->
         executor=draws.executor,
     )
     return Answer(
-        facts=(*words.facts(result), *given.facts),
+        summary=(*words.facts(result), *given.facts),
         tables=words.tables(result),
-        value=words.value(result) | {"orders": list(given.orders)},
+        document=words.value(result) | {"orders": list(given.orders)},
         chart=(lambda: words.view_spec(result)) if result.ranks else None,
         title=words.view_title(result),
     )
@@ -123,9 +123,9 @@ def _compare(given: Means, options: ViewsOptions) -> Answer:
     found = compare_rankings(given.table, top=options.top)
     count = f"{found.systems:,} on {len(found.views):,} collections, in {given.path}"
     return Answer(
-        facts=(*words.transfer_facts(found), ("systems", count)),
+        summary=(*words.transfer_facts(found), ("systems", count)),
         tables=words.transfer_tables(found),
-        value=words.transfer_value(found),
+        document=words.transfer_value(found),
         chart=(lambda: words.transfer_spec(found)) if found.pairs else None,
         title=words.transfer_title(found),
     )

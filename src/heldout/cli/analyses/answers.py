@@ -39,8 +39,8 @@ def print_each(
             answer = answer_each(facets.facet, kinds, part, analyse, least=facets.least)
     if facets.only:
         told = f"{' and '.join(facets.only)}: {part.size:,} of {loaded.size:,} queries"
-        value = {**answer.value, "only": list(facets.only)}
-        answer = replace(answer, facts=(*answer.facts, ("only", told)), value=value)
+        value = {**answer.document, "only": list(facets.only)}
+        answer = replace(answer, summary=(*answer.summary, ("only", told)), document=value)
     print_answer(answer, output)
 
 

@@ -94,7 +94,7 @@ def _tell(name: str, size: int, subset: Subset, written: list[str]) -> Answer:
         "training pairs": len(subset.pairs),
     }
     return Answer(
-        facts=(
+        summary=(
             ("only", f"{name}: {plural(size, 'query', 'queries')}"),
             ("written", ", ".join(written)),
         ),
@@ -108,7 +108,7 @@ def _tell(name: str, size: int, subset: Subset, written: list[str]) -> Answer:
                 ),
             ),
         ),
-        value={
+        document={
             "only": name,
             "relevant": subset.relevant,
             "files": written,

@@ -95,9 +95,9 @@ def _print_rebuilt(again: Rebuilt, *, as_json: bool) -> None:
 def _answer(found: Relabelled, scoring: Scoring) -> Answer:
     rescored = found.rescored
     return Answer(
-        facts=label_report.facts(found),
+        summary=label_report.facts(found),
         tables=label_report.tables(found),
-        value=label_report.value(found) | {"seed": scoring.seed},
+        document=label_report.value(found) | {"seed": scoring.seed},
         chart=None if rescored is None else lambda: label_report.spec(rescored),
         title="" if rescored is None else label_report.title(rescored),
     )

@@ -227,9 +227,9 @@ def _report(folder: QuestionFolder, *, seed: int, level: float, output: TableOut
     agreement = triage_agreement(given, np.random.default_rng(seed), level=level)
     print_answer(
         Answer(
-            facts=triage_report.facts(found, agreement),
+            summary=triage_report.facts(found, agreement),
             tables=triage_report.tables(found, agreement, level=level),
-            value=triage_report.value(found, agreement, level=level),
+            document=triage_report.value(found, agreement, level=level),
         ),
         output,
     )
@@ -369,16 +369,16 @@ def _count(
     judging = judge_agreement(questions, given, np.random.default_rng(seed), level=level)
     ranks = first_ranks(judged, folder.tops())
     found = _answer(ranks, depth=folder.pool().depth, level=level)
-    facts = (*reach_report.judging_facts(judging), *found.facts)
-    value = {**found.value, "judging": reach_report.judging_value(judging)}
-    print_answer(replace(found, facts=facts, value=value), output)
+    facts = (*reach_report.judging_facts(judging), *found.summary)
+    value = {**found.document, "judging": reach_report.judging_value(judging)}
+    print_answer(replace(found, summary=facts, document=value), output)
 
 
 def _answer(ranks: FirstRanks, *, depth: int, level: float, note: str = "") -> Answer:
     found = reach(ranks, depth=depth, also=_ALSO, level=level)
     pairs = compare_reach(ranks, depth=depth, also=_ALSO)
     return Answer(
-        facts=reach_report.facts(found, pairs, note=note),
+        summary=reach_report.facts(found, pairs, note=note),
         tables=reach_report.tables(found, pairs, level=level, note=note),
-        value=reach_report.value(found, pairs, level=level, note=note),
+        document=reach_report.value(found, pairs, level=level, note=note),
     )

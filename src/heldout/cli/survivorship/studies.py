@@ -54,9 +54,9 @@ def types(*, source: AnnotationSource, level: Level = 0.95, output: Output) -> N
     """
     found = compare_types(count_types(read_source(source, progress=TERMINAL)), level=level)
     answer = Answer(
-        facts=type_report.facts(found),
+        summary=type_report.facts(found),
         tables=type_report.tables(found),
-        value=type_report.value(found),
+        document=type_report.value(found),
         chart=lambda: type_report.spec(found),
         title=type_report.title(found),
     )

@@ -149,7 +149,7 @@ def judge_by_model(
         _add_calibration(answer, found, estimate_win_rates(pools, votes, verdicts, level=level))
     if options.following is not None:
         _add_next(answer, _queue(pools, votes, verdicts)[: options.following], votes)
-    return Answer(facts=answer.facts, tables=answer.tables, value=answer.value)
+    return Answer(summary=answer.facts, tables=answer.tables, document=answer.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

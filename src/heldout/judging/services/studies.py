@@ -102,9 +102,9 @@ def compare_by_contests(options: ContestOptions, *, progress: Progress = SILENT)
         first_documents(tops, judged.known or None, same=same), votes, level=options.level
     )
     return Answer(
-        facts=contest_report.facts(found),
+        summary=contest_report.facts(found),
         tables=contest_report.tables(found),
-        value=contest_report.value(found),
+        document=contest_report.value(found),
         chart=(lambda: contest_report.spec(found)) if found.contests else None,
         title=contest_report.title(found) if found.contests else "",
     )
@@ -130,9 +130,9 @@ def fit_strengths(options: StrengthOptions, *, progress: Progress = SILENT) -> A
         draws=options.draws,
     )
     return Answer(
-        facts=strength_report.facts(found),
+        summary=strength_report.facts(found),
         tables=strength_report.tables(found),
-        value=strength_report.value(found) | {"seed": options.seed},
+        document=strength_report.value(found) | {"seed": options.seed},
         chart=(lambda: strength_report.spec(found)) if found.differences else None,
         title=strength_report.title(found) if found.differences else "",
     )
@@ -162,9 +162,9 @@ def find_bias(source: JudgedSource, *, level: float, progress: Progress = SILENT
         and (one.position or one.shown_at)
     )
     return Answer(
-        facts=bias_report.facts(found, care),
+        summary=bias_report.facts(found, care),
         tables=bias_report.tables(found, care),
-        value=bias_report.value(found, care),
+        document=bias_report.value(found, care),
     )
 
 
@@ -183,9 +183,9 @@ def simulate(options: SimulationOptions, *, progress: Progress = SILENT) -> Answ
                 )
                 done()
     return Answer(
-        facts=simulation_report.facts(found, spread=options.spread),
+        summary=simulation_report.facts(found, spread=options.spread),
         tables=simulation_report.tables(found),
-        value=simulation_report.value(found, spread=options.spread, seed=options.seed),
+        document=simulation_report.value(found, spread=options.spread, seed=options.seed),
     )
 
 
@@ -222,9 +222,9 @@ def _split(
         split_queries(stands, judged.known, queries=queries), votes, level=level
     )
     return Answer(
-        facts=category_report.facts(run, found),
+        summary=category_report.facts(run, found),
         tables=category_report.tables(run, found, level=level),
-        value=category_report.value(run, found, level=level),
+        document=category_report.value(run, found, level=level),
         chart=(lambda: category_report.spec(found)) if any(one.decided for one in found) else None,
         title=category_report.title(run),
     )

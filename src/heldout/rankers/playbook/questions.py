@@ -167,13 +167,13 @@ def answer_questions(
     if questions.comparing and questions.fitted is not None:
         progress.note("comparing", "with BM25")
     found = _compare(questions, run, task, name, seed) if questions.comparing else None
-    facts = [*found.facts] if found else []
-    value = {**found.value} if found else {}
+    facts = [*found.summary] if found else []
+    value = {**found.document} if found else {}
     if questions.curve is not None:
         advice = advise(questions.curve, gain=questions.gain)
         facts += fine_tuning_facts(advice, questions.curve)
         value["fine_tuning"] = fine_tuning_value(advice, questions.curve)
-    return Answer(facts=facts, tables=found.tables if found else (), value=value)
+    return Answer(summary=facts, tables=found.tables if found else (), document=value)
 
 
 def _compare(questions: Questions, run: "Run", task: "Task", name: str, seed: int) -> "Answer":
@@ -187,7 +187,7 @@ def _compare(questions: Questions, run: "Run", task: "Task", name: str, seed: in
     if questions.fitted is None:
         value = {"labels": None, "comparison": None, "why": "no labels"}
         asked = report.ask_for_labels(str(questions.measure), name)
-        return Answer(facts=asked, tables=(), value=value)
+        return Answer(summary=asked, tables=(), document=value)
     found = compare(
         run,
         rank_bm25(task, Bm25Settings()),
@@ -197,9 +197,9 @@ def _compare(questions: Questions, run: "Run", task: "Task", name: str, seed: in
         gain=questions.gain,
     )
     return Answer(
-        facts=report.comparison_facts(found, questions.fitted),
+        summary=report.comparison_facts(found, questions.fitted),
         tables=report.comparison_tables(found, name),
-        value={
+        document={
             "labels": questions.labels,
             "comparison": report.comparison_value(found, questions.fitted),
         },

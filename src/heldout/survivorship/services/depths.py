@@ -124,9 +124,9 @@ def score_depths(
     runs = _read_runs(annotations, options, progress)
     study = study_depths(annotations, runs, question, Generator(PCG64(options.seed)))
     return Answer(
-        facts=facts(study),
+        summary=facts(study),
         tables=tables(study),
-        value=value(study) | {"seed": options.seed},
+        document=value(study) | {"seed": options.seed},
         chart=lambda: spec(study),
         title=title(study),
     )

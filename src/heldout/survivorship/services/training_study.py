@@ -249,9 +249,9 @@ def _answer(
         ]
         root.keep_curve(curve_report.kept(curves[0]))
         return Answer(
-            facts=curve_report.facts(curves),
+            summary=curve_report.facts(curves),
             tables=curve_report.tables(curves),
-            value=curve_report.value(curves),
+            document=curve_report.value(curves),
             chart=lambda: curve_report.spec(curves),
             title=curve_report.title(curves),
         )
@@ -268,9 +268,9 @@ def _answer(
         level=level,
     )
     return Answer(
-        facts=training_report.facts(result),
+        summary=training_report.facts(result),
         tables=training_report.tables(result),
-        value=training_report.value(result),
+        document=training_report.value(result),
         chart=lambda: training_chart.spec(result),
         title=training_report.title(result),
     )

@@ -146,9 +146,9 @@ def write_triples(
         unknown=unknown.triples if unknown else 0,
     )
     return Answer(
-        facts=_facts(report),
+        summary=_facts(report),
         tables=_tables(report),
-        value=_value(report),
+        document=_value(report),
     )
 
 
