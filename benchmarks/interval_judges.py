@@ -7,7 +7,7 @@ from interval_worlds import Held, Trial, holds
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.analyses.agreement.judges import judge_agreement, rate_documents
+from heldout.analyses.agreement.judges import JudgeOptions, judge_agreement, rate_documents
 from heldout.analyses.agreement.runs import run_agreement
 from heldout.stats.agreement import Scale, krippendorff_interval
 from heldout.trec.tops import TiedTops
@@ -42,7 +42,8 @@ def judges(*, kappa: bool, queries: int) -> Trial:
             }
             for judge, grades in draw_labels(rng, queries, 10).items()
         }
-        found = judge_agreement(rate_documents(labels), rng, trials=199, level=level)
+        options = JudgeOptions(trials=199, level=level)
+        found = judge_agreement(rate_documents(labels), rng, options)
         low, high = (found.pairs[0].interval if kappa else found.interval) or (None, None)
         return holds(low, high, _judge_truth())
 

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from drawings import texts
-from heldout.analyses.agreement.judges import rate_documents
+from heldout.analyses.agreement.judges import JudgeOptions, rate_documents
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.by_facet import answer_each
 from heldout.analyses.dated import Dated
@@ -45,7 +45,7 @@ FEWER: Mapping[str, Mapping[str, Any]] = {
     "drift": {"trials": 50},
     "teams": {"trials": 50},
     "views": {"trials": 50},
-    "agreement": {"trials": 50},
+    "agreement": {"judges": JudgeOptions(trials=50)},
 }
 
 

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
-from drawings import boxes
+from drawings import boxes, texts
 from heldout.analyses.agreement import judges as judge_report
 from heldout.analyses.agreement.judges import (
     JudgeAgreement,
+    JudgeOptions,
     judge_agreement,
     rate_documents,
     rate_preferences,
@@ -41,9 +42,8 @@ LABELS = st.dictionaries(
 
 def compare(labels: Labels, **options: Any) -> JudgeAgreement:
     relevant = options.pop("relevant", None)
-    return judge_agreement(
-        rate_documents(labels, relevant=relevant), Generator(PCG64(1)), trials=50, **options
-    )
+    chosen = JudgeOptions(**{"trials": 50, **options})
+    return judge_agreement(rate_documents(labels, relevant=relevant), Generator(PCG64(1)), chosen)
 
 
 def invoke(*arguments: object) -> Result:
@@ -182,9 +182,11 @@ def test_a_pair_is_the_same_whichever_item_stands_first_and_a_tied_vote_is_no_ve
     wanted = np.array([[1, np.nan, 0], [1, 0, 0]])
     assert np.array_equal(ratings.verdicts, wanted, equal_nan=True)
     assert (~np.isnan(ratings.ratings)).sum() == 9
-    found = judge_agreement(ratings, Generator(PCG64(0)), trials=20)
+    found = judge_agreement(ratings, Generator(PCG64(0)), JudgeOptions(trials=20))
     assert (found.pairs[0].units, found.pairs[0].overlap, found.kind) == (2, None, "pairs")
-    alone = judge_agreement(rate_preferences({"crowd": crowd}), Generator(PCG64(0)), trials=20)
+    alone = judge_agreement(
+        rate_preferences({"crowd": crowd}), Generator(PCG64(0)), JudgeOptions(trials=20)
+    )
     assert (alone.pairs, alone.fleiss, alone.alpha.units) == ((), None, 2)
 
 
@@ -264,7 +266,8 @@ def test_one_file_of_several_judges_and_a_file_for_each_say_the_same(
         for pair in found["pairs"]:
             del pair["first"], pair["second"]
     assert together == apart
-    assert 0.3 < together["alpha"]["low"] < together["alpha"]["value"] < 0.8
+    low, _ = together["interval"]
+    assert 0.3 < low < together["alpha"]["value"] < 0.8
 
 
 def test_the_terminal_says_what_was_compared_and_how(labels: Path) -> None:
@@ -289,7 +292,9 @@ def test_the_picture_has_a_cell_for_each_two_that_agree(labels: Path, tmp_path: 
             "c": {"q9": {"x": 1}},
         }
     )
-    assert len(boxes(judge_report.spec(found))) == 1
+    assert len(boxes(judge_report.chart(found))) == 1
+    shades = [text for text in texts(judge_report.chart(found)) if "from" in text]
+    assert shades == ["from 0.8", "from 0.6", "from 0.4", "from 0.2"]
 
     for name in ("one.svg", "two.svg"):
         assert invoke("--ratings", labels, "--chart", tmp_path / name).exit_code == 0

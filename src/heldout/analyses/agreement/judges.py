@@ -9,17 +9,18 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import combinations
-from typing import Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.analyses.agreement.runs import matrix_spec
-from heldout.answers.table import Cell, Column, Table
+from heldout.analyses.agreement.runs import Interval, matrix_chart
+from heldout.answers.table import Column, Table, columns
 from heldout.charts.plot import Plot
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
+from heldout.options import Level, Opt
 from heldout.stats.agreement import (
     Agreement,
     KappaWeights,
@@ -101,8 +102,16 @@ def rate_documents(judges: Mapping[str, Judgments], *, relevant: int | None = No
     Raises:
         InputError: code `too-few-judges`.
     """
-    if len(judges) < 2:  # noqa: PLR2004 - two to agree
-        raise _too_few(f"{len(judges)}: {', '.join(judges)}")
+    if len(judges) < _PAIR:
+        raise InputError(
+            Problem(
+                code="too-few-judges",
+                path="judges",
+                found=f"{len(judges)}: {', '.join(judges)}",
+                expected="at least two judges",
+                hint="name another file of judgments, or one whose second column names judges",
+            )
+        )
     units = sorted(
         {
             (query, document)
@@ -174,24 +183,23 @@ def _ratings(
     )
 
 
-def _too_few(found: str) -> InputError:
-    return InputError(
-        Problem(
-            code="too-few-judges",
-            path="judges",
-            found=found,
-            expected="at least two judges",
-            hint="name another file of judgments, or one whose second column names judges",
-        )
-    )
-
-
 FEWEST = 10
 """Queries that an interval needs: of fewer, percentiles hold far too rarely."""
 
-Interval = tuple[float, float]
 _PAIR = 2
 _MOST_GRADES = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeOptions:
+    """How judges are compared."""
+
+    scale: Annotated[Scale, Opt("Scale of the grades, for Krippendorff's alpha.")] = "nominal"
+    weights: Annotated[
+        KappaWeights, Opt("Weights of Cohen's kappa for judges who are several grades apart.")
+    ] = "none"
+    trials: Annotated[int, Opt("Number of bootstrap samples of the queries.", least=1)] = 1000
+    level: Level = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,11 +245,8 @@ class JudgeAgreement:
         fleiss_units: how many those are.
         alpha: Krippendorff's, of every judgment.
         interval: of alpha, by drawing queries; `None` where undefined, and with too few queries.
-        scale: of alpha.
-        weights: of Cohen's kappa.
         relevant: grades from here on became 1 and lower ones 0; `None` for grades as they were.
-        level: of the intervals, each by itself.
-        trials: draws of each interval.
+        options: the scale of alpha, the weights of kappa, and how intervals were drawn.
         digest: of the ratings.
     """
 
@@ -256,41 +261,18 @@ class JudgeAgreement:
     fleiss_units: int
     alpha: Agreement
     interval: Interval | None
-    scale: Scale
-    weights: KappaWeights
     relevant: int | None
-    level: float
-    trials: int
+    options: JudgeOptions
     digest: Digest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rules:
-    categories: tuple[float, ...]
-    weights: KappaWeights
-    graded: bool
-    level: float
-    trials: int
-
-
-def judge_agreement(
-    ratings: Ratings,
-    rng: Generator,
-    *,
-    scale: Scale = "nominal",
-    weights: KappaWeights = "none",
-    level: float = 0.95,
-    trials: int = 1000,
-) -> JudgeAgreement:
+def judge_agreement(ratings: Ratings, rng: Generator, options: JudgeOptions) -> JudgeAgreement:
     """Compare judges, each two and all together.
 
     Args:
         ratings: what they said.
         rng: where draws of queries come from.
-        scale: what grades mean to alpha.
-        weights: what it costs Cohen's kappa to differ by several grades.
-        level: of the intervals, in (0, 1).
-        trials: draws of each interval, >= 1.
+        options: coefficients and intervals.
 
     Raises:
         InputError: codes `bad-rating`: a grade below 0 on a ratio scale; `too-many-grades`;
@@ -305,16 +287,10 @@ def judge_agreement(
                 expected="at least one",
             )
         )
-    rules = _Rules(
-        categories=_find_categories(ratings),
-        weights=weights,
-        graded=ratings.kind == "documents",
-        level=level,
-        trials=trials,
-    )
+    categories = _find_categories(ratings)
     own = np.unique(np.array(ratings.queries, dtype=object), return_inverse=True)[1]
     found = [
-        _compare(ratings, pair, own, rules, rng)
+        _compare(ratings, pair, rng, own=own, categories=categories, options=options)
         for pair in combinations(range(len(ratings.judges)), 2)
     ]
     complete = ~np.isnan(ratings.verdicts).any(axis=0)
@@ -322,19 +298,16 @@ def judge_agreement(
         judges=ratings.judges,
         judged=tuple((~np.isnan(ratings.verdicts)).sum(axis=1).tolist()),
         kind=ratings.kind,
-        categories=rules.categories,
+        categories=categories,
         units=len(ratings.queries),
         queries=int(own.max()) + 1,
         pairs=tuple(pair for pair in found if pair is not None),
-        fleiss=_fleiss(ratings.verdicts[:, complete], rules.categories),
+        fleiss=_fleiss(ratings.verdicts[:, complete], categories),
         fleiss_units=int(complete.sum()),
-        alpha=krippendorff_alpha(ratings.ratings, scale=scale),
-        interval=_alpha_interval(ratings, own, rng, scale=scale, level=level, trials=trials),
-        scale=scale,
-        weights=weights,
+        alpha=krippendorff_alpha(ratings.ratings, scale=options.scale),
+        interval=_alpha_interval(ratings, own, options, rng),
         relevant=ratings.relevant,
-        level=level,
-        trials=trials,
+        options=options,
         digest=ratings.digest,
     )
 
@@ -356,29 +329,30 @@ def _find_categories(ratings: Ratings) -> tuple[float, ...]:
 
 
 def _alpha_interval(
-    ratings: Ratings,
-    own: NDArray[np.int64],
-    rng: Generator,
-    *,
-    scale: Scale,
-    level: float,
-    trials: int,
+    ratings: Ratings, own: NDArray[np.int64], options: JudgeOptions, rng: Generator
 ) -> Interval | None:
     """Of alpha; the queries that count have a unit with two judgments."""
     twice = (~np.isnan(ratings.ratings)).sum(axis=0) > 1
     if len(np.unique(own[twice])) < FEWEST:
         return None
     return krippendorff_interval(
-        ratings.ratings, rng, scale=scale, groups=own, level=level, trials=trials
+        ratings.ratings,
+        rng,
+        scale=options.scale,
+        groups=own,
+        level=options.level,
+        trials=options.trials,
     )
 
 
 def _compare(
     ratings: Ratings,
     pair: tuple[int, int],
-    own: NDArray[np.int64],
-    rules: _Rules,
     rng: Generator,
+    *,
+    own: NDArray[np.int64],
+    categories: tuple[float, ...],
+    options: JudgeOptions,
 ) -> JudgePair | None:
     """Two judges; `None` where no unit has a verdict of both."""
     first, second = pair
@@ -386,48 +360,37 @@ def _compare(
     if not both.any():
         return None
     a, b = ratings.verdicts[first, both], ratings.verdicts[second, both]
-    a_list, b_list, queries = a.tolist(), b.tolist(), own[both]
+    lists, queries = (a.tolist(), b.tolist()), own[both]
+    counted = len(np.unique(queries))
+    interval = None
+    if counted >= FEWEST:
+        interval = cohen_interval(
+            *lists,
+            rng,
+            weights=options.weights,
+            categories=categories,
+            groups=queries,
+            level=options.level,
+            trials=options.trials,
+        )
     return JudgePair(
         first=ratings.judges[first],
         second=ratings.judges[second],
         units=len(a),
-        queries=len(np.unique(queries)),
+        queries=counted,
         same=float(np.mean(a == b)),
-        kappa=cohen_kappa(a_list, b_list, weights=rules.weights, categories=rules.categories),
-        interval=_kappa_interval(a_list, b_list, queries, rules, rng),
-        overlap=_overlap(a > 0, b > 0) if rules.graded else None,
-        confusion=_confuse(a, b, rules.categories),
-    )
-
-
-def _kappa_interval(
-    first: list[float],
-    second: list[float],
-    queries: NDArray[np.int64],
-    rules: _Rules,
-    rng: Generator,
-) -> Interval | None:
-    if len(np.unique(queries)) < FEWEST:
-        return None
-    return cohen_interval(
-        first,
-        second,
-        rng,
-        weights=rules.weights,
-        categories=rules.categories,
-        groups=queries,
-        level=rules.level,
-        trials=rules.trials,
+        kappa=cohen_kappa(*lists, weights=options.weights, categories=categories),
+        interval=interval,
+        overlap=_overlap(a > 0, b > 0) if ratings.kind == "documents" else None,
+        confusion=tuple(
+            tuple(int(((a == x) & (b == y)).sum()) for y in categories) for x in categories
+        ),
     )
 
 
 def _overlap(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float | None:
     either = int((a | b).sum())
     return int((a & b).sum()) / either if either else None
-
-
-def _confuse(a: Floats, b: Floats, categories: Sequence[float]) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(int(((a == x) & (b == y)).sum()) for y in categories) for x in categories)
 
 
 def _fleiss(verdicts: Floats, categories: Sequence[float]) -> Agreement | None:
@@ -437,32 +400,28 @@ def _fleiss(verdicts: Floats, categories: Sequence[float]) -> Agreement | None:
     return fleiss_kappa(np.stack([(verdicts == one).sum(axis=0) for one in categories], axis=1))
 
 
-# Agreement of judges as tables, a picture and JSON.
-
 _UNITS = {"documents": "documents of queries", "pairs": "pairs of items"}
 _SHOWN = 3
 
 
-def facts(found: JudgeAgreement) -> tuple[tuple[str, str], ...]:
+def summary(found: JudgeAgreement) -> tuple[tuple[str, str], ...]:
     """The answer in a few lines: alpha, kappa, and who was compared."""
-    lines = [("alpha", _tell(found.alpha, found.interval, found.level))]
+    level, units = found.options.level, _UNITS[found.kind]
+    lines = [("alpha", _say(found.alpha, found.interval, level))]
     if len(found.pairs) == 1:
         pair = found.pairs[0]
-        lines.append(("kappa", _tell(pair.kappa, pair.interval, found.level)))
-        lines.append(("same", f"{pair.same:.1%} of {pair.units:,} {_UNITS[found.kind]}"))
+        lines.append(("kappa", _say(pair.kappa, pair.interval, level)))
+        lines.append(("same", f"{pair.same:.1%} of {pair.units:,} {units}"))
     if found.fleiss is not None:
-        units = f" on the {found.fleiss_units:,} that all judged"
-        lines.append(("Fleiss", _tell(found.fleiss, None, found.level) + units))
+        said = _say(found.fleiss, None, level)
+        lines.append(("Fleiss", f"{said} on the {found.fleiss_units:,} that all judged"))
     named = ", ".join(found.judges[:_SHOWN]) + ("…" if len(found.judges) > _SHOWN else "")
-    judges = "1 judge" if len(found.judges) == 1 else f"{len(found.judges):,} judges"
-    lines.append(("judges", f"{judges}: {named}"))
-    lines.append(
-        (
-            "judged",
-            f"{found.units:,} {_UNITS[found.kind]}, {plural(found.queries, 'query', 'queries')}",
-        )
+    queries = plural(found.queries, "query", "queries")
+    return (
+        *lines,
+        ("judges", f"{plural(len(found.judges), 'judge')}: {named}"),
+        ("judged", f"{found.units:,} {units}, {queries}"),
     )
-    return tuple(lines)
 
 
 def tables(found: JudgeAgreement) -> tuple[Table, ...]:
@@ -479,61 +438,13 @@ def title(found: JudgeAgreement) -> str:
     return f"Cohen's kappa of each two of {len(found.judges):,} judges"
 
 
-def spec(found: JudgeAgreement) -> Plot:
+def chart(found: JudgeAgreement) -> Plot:
     """Kappa of each two judges; with at least one pair."""
     kappas = {(pair.first, pair.second): pair.kappa.value for pair in found.pairs}
-    return matrix_spec(found.judges, kappas, "Cohen's kappa")
+    return matrix_chart(found.judges, kappas, "Cohen's kappa")
 
 
-def value(found: JudgeAgreement) -> dict[str, Any]:
-    """The whole result for JSON."""
-    return {
-        "judges": list(found.judges),
-        "judged": list(found.judged),
-        "kind": found.kind,
-        "categories": list(found.categories),
-        "units": found.units,
-        "queries": found.queries,
-        "alpha": _coefficient(found.alpha, found.interval),
-        "scale": found.scale,
-        "fleiss": None if found.fleiss is None else _coefficient(found.fleiss, None),
-        "fleiss_units": found.fleiss_units,
-        "weights": found.weights,
-        "relevant": found.relevant,
-        "pairs": [
-            {
-                "first": pair.first,
-                "second": pair.second,
-                "units": pair.units,
-                "queries": pair.queries,
-                "same": pair.same,
-                "kappa": _coefficient(pair.kappa, pair.interval),
-                "overlap": pair.overlap,
-                "confusion": [list(row) for row in pair.confusion],
-            }
-            for pair in found.pairs
-        ],
-        "level": found.level,
-        "trials": found.trials,
-        "interval": "percentiles over queries drawn with replacement, each by itself",
-        "digest": found.digest,
-    }
-
-
-def _coefficient(found: Agreement, interval: Interval | None) -> dict[str, Any]:
-    low, high = interval or (None, None)
-    return {
-        "value": found.value,
-        "low": low,
-        "high": high,
-        "observed": found.observed,
-        "expected": found.expected,
-        "units": found.units,
-        "why": found.why,
-    }
-
-
-def _tell(found: Agreement, interval: Interval | None, level: float) -> str:
+def _say(found: Agreement, interval: Interval | None, level: float) -> str:
     if found.value is None:
         return f"undefined: {found.why}"
     if interval is None:
@@ -542,81 +453,70 @@ def _tell(found: Agreement, interval: Interval | None, level: float) -> str:
 
 
 def _all_table(found: JudgeAgreement) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        _row(
-            f"Krippendorff's alpha, {found.scale}",
-            found.alpha,
-            found.interval,
-            shares=found.scale == "nominal",
-        )
-    ]
+    # Disagreement on other scales than the nominal one is no share of anything
+    shares = found.options.scale == "nominal"
+    shown = [(f"Krippendorff's alpha, {found.options.scale}", found.alpha, found.interval, shares)]
     if found.fleiss is not None:
-        rows.append(_row("Fleiss' kappa, where all judged", found.fleiss, None))
-    undefined = {found.alpha.why, None if found.fleiss is None else found.fleiss.why} - {None}
+        shown.append(("Fleiss' kappa, where all judged", found.fleiss, None, True))
+    undefined = {one.why for _, one, _, _ in shown if one.why}
     return Table(
         title=f"All {len(found.judges):,} together" if len(found.judges) > 1 else "All judgments",
         columns=(
             Column(name="coefficient"),
-            Column(name="value", form="score", decimals=3),
-            Column(name="low", form="score", decimals=3),
-            Column(name="high", form="score", decimals=3),
-            Column(name="disagree", form="share", decimals=3),
-            Column(name="by chance", form="share", decimals=3),
+            *columns("score", "value", "low", "high", decimals=3),
+            *columns("share", "disagree", "by chance", decimals=3),
             Column(name="units", form="count"),
         ),
-        rows=tuple(rows),
+        rows=tuple(
+            (
+                name,
+                one.value,
+                *(interval or (None, None)),
+                *((one.observed, one.expected) if shares else (None, None)),
+                one.units,
+            )
+            for name, one, interval, shares in shown
+        ),
         notes=(
             f"units: {_UNITS[found.kind]} with at least two judgments",
             _interval_note(found),
-            *(f"undefined: {why}" for why in sorted(map(str, undefined))),
+            *(f"undefined: {why}" for why in sorted(undefined)),
         ),
     )
 
 
-def _row(
-    name: str, found: Agreement, interval: Interval | None, *, shares: bool = True
-) -> tuple[Cell, ...]:
-    """Disagreement on other scales than the nominal one is no share of anything."""
-    low, high = interval or (None, None)
-    observed, expected = (found.observed, found.expected) if shares else (None, None)
-    return (name, found.value, low, high, observed, expected, found.units)
-
-
 def _interval_note(found: JudgeAgreement) -> str:
+    options = found.options
     return (
-        f"low, high: {found.level:.0%} for each by itself, percentiles of {found.trials:,} samples "
-        f"of queries, at least {FEWEST} of them; nothing is tested"
+        f"low, high: {options.level:.0%} for each by itself, percentiles of {options.trials:,} "
+        f"samples of queries, at least {FEWEST} of them; nothing is tested"
     )
 
 
 def _pair_table(found: JudgeAgreement) -> Table:
     graded = found.kind == "documents"
-    shown = [
-        Column(name="judge"),
-        Column(name="other judge"),
-        Column(name="units", form="count"),
-        Column(name="same", form="share", decimals=3),
-        Column(name="kappa", form="score", decimals=3),
-        Column(name="low", form="score", decimals=3),
-        Column(name="high", form="score", decimals=3),
-        *([Column(name="overlap", form="share", decimals=3)] if graded else []),
-    ]
     rows = []
     for pair in found.pairs:
-        low, high = pair.interval or (None, None)
-        row = (pair.first, pair.second, pair.units, pair.same, pair.kappa.value, low, high)
-        rows.append((*row, pair.overlap) if graded else row)
+        row = (pair.first, pair.second, pair.units, pair.same, pair.kappa.value)
+        overlap = (pair.overlap,) if graded else ()
+        rows.append((*row, *(pair.interval or (None, None)), *overlap))
     possible = len(found.judges) * (len(found.judges) - 1) // 2
     return Table(
         title=f"Each two of {len(found.judges):,} judges on what both judged",
-        columns=tuple(shown),
+        columns=(
+            *columns("text", "judge", "other judge"),
+            Column(name="units", form="count"),
+            Column(name="same", form="share", decimals=3),
+            *columns("score", "kappa", "low", "high", decimals=3),
+            *columns("share", *(["overlap"] if graded else []), decimals=3),
+        ),
         rows=tuple(rows),
         notes=tuple(_pair_notes(found, possible - len(found.pairs))),
     )
 
 
 def _pair_notes(found: JudgeAgreement, apart: int) -> list[str]:
-    notes = [f"kappa: Cohen's, weights {found.weights}", _interval_note(found)]
+    notes = [f"kappa: Cohen's, weights {found.options.weights}", _interval_note(found)]
     if found.relevant is not None:
         notes.append(f"grades from {found.relevant} on count 1, lower ones 0")
     if found.kind == "documents":
@@ -637,6 +537,6 @@ def _confusion_table(found: JudgeAgreement, pair: JudgePair) -> Table:
         names = ["first by id" if name == "0" else "second by id" for name in names]
     return Table(
         title=f"{pair.first} (rows) and {pair.second} (columns)",
-        columns=(Column(name=""), *(Column(name=name, form="count") for name in names)),
+        columns=(Column(name=""), *columns("count", *names)),
         rows=tuple((name, *row) for name, row in zip(names, pair.confusion, strict=True)),
     )

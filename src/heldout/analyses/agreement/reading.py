@@ -5,8 +5,8 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TypeVar
 
-from heldout.analyses.agreement.analysis import Tops
 from heldout.analyses.agreement.judges import Ratings, rate_documents, rate_preferences
+from heldout.analyses.agreement.runs import Tops
 from heldout.errors import InputError, Problem
 from heldout.ids import find_near
 from heldout.progress import SILENT, Progress

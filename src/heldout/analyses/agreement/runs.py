@@ -5,32 +5,34 @@ and no document in common. No judgments are needed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import combinations
-from typing import Any
+from typing import Self
 
 import numpy as np
 
-from heldout.answers.table import Column, Table
+from heldout.answers.table import Column, Table, columns
 from heldout.charts.axes import place_axis
 from heldout.charts.plot import SHADES, Plot, Row
 from heldout.charts.svg import MUTED
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
 from heldout.stats.rank_correlation import RboTies, kendall, rank_biased_overlap, tau_ap_b
 from heldout.stats.results import Ask
 from heldout.stats.student import compare_mean
+from heldout.trec.ranking import Order
 from heldout.trec.tops import TiedTops
 
-# Agreement of each two of many, as a picture: names down and across, dark where they agree.
-
-
+Interval = tuple[float, float]
+Ranking = tuple[tuple[str, ...], ...]
+_PAIR = 2
 _LEAST = (0.8, 0.6, 0.4, 0.2)
 """From which value on a cell has which shade; below the last it is left empty."""
 
 
-def matrix_spec(
+def matrix_chart(
     names: Sequence[str], values: Mapping[tuple[str, str], float | None], what: str
 ) -> Plot:
     """A cell below the diagonal for each two; a cross where nothing is known of them.
@@ -61,8 +63,34 @@ def matrix_spec(
     return plot
 
 
-Ranking = tuple[tuple[str, ...], ...]
-_PAIR = 2
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tops:
+    """The first documents of runs.
+
+    Attributes:
+        runs: by name, then by query.
+        depth: documents of each query, and those that tie with the last of them.
+        orders: of the documents, each once.
+        facts: how they are ordered, in lines of `name      what there is to say`.
+    """
+
+    runs: Mapping[str, TiedTops]
+    depth: int = 100
+    orders: tuple[Order, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Queries that some run answers."""
+        return len(set().union(*self.runs.values()))
+
+    def cut(self, queries: AbstractSet[str]) -> Self:
+        """The same on some of the queries."""
+        part = {
+            name: {query: top for query, top in tops.items() if query in queries}
+            for name, tops in self.runs.items()
+        }
+        return replace(self, runs=part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,21 +192,11 @@ def run_agreement(
     for first, second in combinations(runs, 2):
         common = [query for query in runs[first] if query in runs[second]]
         rows = [_compare(runs[first][q], runs[second][q], p, ties) for q in common]
-        means = [
-            _mean([row[n] for row in rows], level, why, least)
-            for n, (why, least) in enumerate(zip(_WHY, _LEAST, strict=True))
-        ]
-        pairs.append(
-            RunPair(
-                first=first,
-                second=second,
-                queries=len(common),
-                rbo=means[0],
-                shared=means[1],
-                tau=means[2],
-                tau_ap=means[3],
-            )
-        )
+        means = {
+            name: _mean([row[name] for row in rows], level, why, least)
+            for name, (why, least) in _COEFFICIENTS.items()
+        }
+        pairs.append(RunPair(first=first, second=second, queries=len(common), **means))
     return RunAgreement(
         runs=tuple(runs),
         pairs=tuple(pairs),
@@ -195,25 +213,29 @@ def run_agreement(
 
 _NONE = "no query that both answer"
 _FEW = "no query with two documents in both that both tell apart"
-_WHY = (_NONE, _NONE, _FEW, _FEW)
-_LEAST = (0.0, 0.0, -1.0, -1.0)
-"""The smallest value that each can have; the largest is 1."""
+_COEFFICIENTS: Mapping[str, tuple[str, float]] = {
+    "rbo": (_NONE, 0.0),
+    "shared": (_NONE, 0.0),
+    "tau": (_FEW, -1.0),
+    "tau_ap": (_FEW, -1.0),
+}
+"""Why a coefficient is undefined, and the smallest value that it can have; the largest is 1."""
 
 
-def _compare(first: Ranking, second: Ranking, p: float, ties: RboTies) -> list[float | None]:
-    """RBO, share of shared documents, tau and tau_AP on one query."""
+def _compare(first: Ranking, second: Ranking, p: float, ties: RboTies) -> dict[str, float | None]:
+    """The coefficients on one query."""
     places = [
         {document: -place for place, group in enumerate(ranking) for document in group}
         for ranking in (first, second)
     ]
     both = [document for document in places[0] if document in places[1]]
     x, y = (np.array([place[document] for document in both], np.float64) for place in places)
-    return [
-        rank_biased_overlap(first, second, p, ties=ties).ext,
-        len(both) / min(map(len, places)),
-        kendall(x, y),
-        tau_ap_b(x, y),
-    ]
+    return {
+        "rbo": rank_biased_overlap(first, second, p, ties=ties).ext,
+        "shared": len(both) / min(map(len, places)),
+        "tau": kendall(x, y),
+        "tau_ap": tau_ap_b(x, y),
+    }
 
 
 def _mean(values: Sequence[float | None], level: float, why: str, least: float) -> QueryMean:
@@ -235,8 +257,6 @@ def _tied(tops: TiedTops) -> float:
     return sum(size for size in sizes if size > 1) / max(sum(sizes), 1)
 
 
-# How alike runs rank, as tables, a picture and JSON.
-
 _TIES = {
     "w": "documents with equal scores count as equally good",
     "a": "the order of documents with equal scores is not known: the mean over all orders",
@@ -244,7 +264,7 @@ _TIES = {
 }
 
 
-def facts(found: RunAgreement) -> tuple[tuple[str, str], ...]:
+def summary(found: RunAgreement) -> tuple[tuple[str, str], ...]:
     """The answer in a few lines: who is most and least alike."""
     known = sorted(
         ((pair.rbo.value, pair) for pair in found.pairs if pair.rbo.value is not None),
@@ -253,9 +273,9 @@ def facts(found: RunAgreement) -> tuple[tuple[str, str], ...]:
     lines = [("runs", f"{len(found.runs):,}, the first {found.depth:,} documents of each query")]
     if not known:
         return (*lines, ("alike", "no two runs answer the same query"))
-    lines.append(("alike", _tell(known[-1][1])))
+    lines.append(("alike", _say(known[-1][1])))
     if len(known) > 1:
-        lines.append(("unlike", _tell(known[0][1])))
+        lines.append(("unlike", _say(known[0][1])))
     return tuple(lines)
 
 
@@ -265,13 +285,10 @@ def tables(found: RunAgreement) -> tuple[Table, ...]:
         Table(
             title=f"How alike each two of {len(found.runs):,} runs rank",
             columns=(
-                Column(name="run"),
-                Column(name="other run"),
+                *columns("text", "run", "other run"),
                 Column(name="queries", form="count"),
-                *(
-                    Column(name=name, form="score", decimals=3)
-                    for name in ("RBO", "low", "high", "shared", "tau", "low", "high", "tau AP")
-                ),
+                *columns("score", "RBO", "low", "high", "shared", decimals=3),
+                *columns("score", "tau", "low", "high", "tau AP", decimals=3),
             ),
             rows=tuple(
                 (
@@ -299,55 +316,14 @@ def title(found: RunAgreement) -> str:
     return f"Rank-biased overlap of each two of {len(found.runs):,} runs, mean over queries"
 
 
-def spec(found: RunAgreement) -> Plot:
+def chart(found: RunAgreement) -> Plot:
     """RBO of each two runs."""
     values = {(pair.first, pair.second): pair.rbo.value for pair in found.pairs}
-    return matrix_spec(found.runs, values, f"rank-biased overlap, p = {found.p:g}")
+    return matrix_chart(found.runs, values, f"rank-biased overlap, p = {found.p:g}")
 
 
-def value(found: RunAgreement) -> dict[str, Any]:
-    """The whole result for JSON."""
-    return {
-        "runs": list(found.runs),
-        "depth": found.depth,
-        "p": found.p,
-        "ties": found.ties,
-        "tied": list(found.tied),
-        "level": found.level,
-        "coefficients": {
-            "rbo": "rank-biased overlap, extrapolated",
-            "tau": "Kendall's tau-b over the documents that both list",
-            "tau_ap": "tau_AP,b over the same",
-        },
-        "interval": "Student's t over queries, each by itself",
-        "pairs": [
-            {
-                "first": pair.first,
-                "second": pair.second,
-                "queries": pair.queries,
-                "rbo": _run_agreement_mean(pair.rbo),
-                "shared": _run_agreement_mean(pair.shared),
-                "tau": _run_agreement_mean(pair.tau),
-                "tau_ap": _run_agreement_mean(pair.tau_ap),
-            }
-            for pair in found.pairs
-        ],
-        "digest": found.digest,
-    }
-
-
-def _run_agreement_mean(found: QueryMean) -> dict[str, Any]:
-    return {
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
-        "queries": found.queries,
-        "why": found.why,
-    }
-
-
-def _tell(pair: RunPair) -> str:
-    queries = "1 query" if pair.queries == 1 else f"{pair.queries:,} queries"
+def _say(pair: RunPair) -> str:
+    queries = plural(pair.queries, "query", "queries")
     return f"{pair.first} and {pair.second}, RBO {pair.rbo.value:.3f}, on {queries}"
 
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import click
 
 from heldout.analyses import analysis
-from heldout.analyses.agreement.analysis import Tops
 from heldout.analyses.agreement.judges import Ratings
 from heldout.analyses.agreement.reading import read_judges, read_tops
+from heldout.analyses.agreement.runs import Tops
 from heldout.analyses.analysis import Analysis
 from heldout.analyses.dated import Dated
 from heldout.analyses.entries import BoardScores, ViewScores, parse_entries
