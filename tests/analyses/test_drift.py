@@ -18,8 +18,7 @@ from heldout.analyses.drift import Drift, find_drift, median_slopes
 from heldout.analyses.entries import BoardScores
 from heldout.analyses.views.views import pair_views
 from heldout.answers.answer import to_document
-from heldout.board.old_boards.legacy import parse_table
-from heldout.board.scores.analyses_source import scores_of_old_table
+from heldout.board.old_boards.legacy import parse_table, scores_of_old_table
 from heldout.errors import InputError
 
 

@@ -19,8 +19,7 @@ from heldout.analyses import progress as report
 from heldout.analyses.entries import BoardScores
 from heldout.analyses.progress import Progress, trace_progress
 from heldout.answers.answer import to_document
-from heldout.board.old_boards.legacy import parse_table
-from heldout.board.scores.analyses_source import scores_of_old_table
+from heldout.board.old_boards.legacy import parse_table, scores_of_old_table
 from heldout.errors import InputError
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -16,8 +16,7 @@ from heldout.analyses import teams as report
 from heldout.analyses.entries import AlikeRuns, BoardScores
 from heldout.analyses.teams import Teams, look_at_teams
 from heldout.answers.answer import to_document
-from heldout.board.old_boards.legacy import parse_table
-from heldout.board.scores.analyses_source import scores_of_old_table
+from heldout.board.old_boards.legacy import parse_table, scores_of_old_table
 from heldout.errors import InputError
 
 

@@ -5,6 +5,7 @@ import io
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -12,10 +13,10 @@ from hypothesis import strategies as st
 
 from heldout.board.old_boards.legacy import (
     LAYOUTS,
-    REPAIRS,
     OldEntry,
     OldTable,
     Repair,
+    RepairKind,
     parse_table,
 )
 from heldout.board.old_boards.taking_over import record_files
@@ -95,7 +96,7 @@ def test_every_cell_can_be_found_again_and_what_differs_is_reported(
         given = dict(zip(COLUMNS, cells, strict=True))
         differ = {name for name, text in used.items() if text != given[name]}
         assert {(entry.line, name) for name in differ} <= reported
-    assert all(repair.kind in REPAIRS for repair in read.repairs)
+    assert all(repair.kind in get_args(RepairKind) for repair in read.repairs)
     assert len({entry.id.casefold() for entry in read.entries}) == len(rows)
 
 
@@ -339,7 +340,7 @@ def test_a_byte_order_mark_is_skipped_and_told() -> None:
 def test_every_kind_of_repair_is_explained_in_its_order() -> None:
     page = DOCS.read_text("utf-8").split("## Repairs")[1].split("## ")[0]
     named = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
-    assert named == list(REPAIRS)
+    assert named == list(get_args(RepairKind))
 
 
 def test_the_rules_of_a_record_are_a_board_that_is_closed() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from written_collection import write_collection
 
 from heldout.collections.collection import Collection
 from heldout.collections.tables import (
@@ -17,7 +18,6 @@ from heldout.collections.tables import (
     parse_beir_texts,
     read_labels,
     read_texts,
-    write_collection,
 )
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId

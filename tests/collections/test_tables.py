@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
+from written_collection import write_collection
 
 from heldout.collections.collection import Collection
-from heldout.collections.tables import parse_documents, read_texts, write_collection
+from heldout.collections.tables import parse_documents, read_texts
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 

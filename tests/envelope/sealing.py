@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from heldout.envelope.bundle import file_names, new_identity, open_key, open_metadata, open_runs
 from heldout.envelope.keys import Binding, Form, KeyPair
-from heldout.ids import Digest, SubmissionId
+from heldout.ids import Digest, SubmissionId, digest_bytes
 
 ID = SubmissionId("20261120-lighthouse")
 OTHER_ID = SubmissionId("20261121-harbour")
@@ -116,3 +116,11 @@ def open_all(
 
 def unpacked(run: bytes) -> bytes:
     return bz2.decompress(run)
+
+
+def bind_runs(
+    submission_id: SubmissionId, runs: Mapping[str, tuple[str, bytes]], *, revision: int = 1
+) -> Binding:
+    """What the metadata must say about these runs."""
+    digests = {run: digest_bytes(content) for run, (_, content) in runs.items()}
+    return Binding(submission_id=submission_id, revision=revision, digests=digests)

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from sealing import FORMS, ID, OTHER_ID, SETS, open_tar
+from sealing import FORMS, ID, OTHER_ID, SETS, bind_runs, open_tar
 
 from heldout.envelope import age, openssl
 from heldout.envelope.archive import pack_runs, read_members
-from heldout.envelope.bundle import bind_runs
 from heldout.envelope.keys import Form
 from heldout.errors import TrustError
 

@@ -19,11 +19,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sealing import FORMS, ID, SETS, format_binding, open_all, organiser, read_all
+from sealing import FORMS, ID, SETS, bind_runs, format_binding, open_all, organiser, read_all
 
 from heldout.envelope.bundle import (
     OpenedRun,
-    bind_runs,
     file_names,
     new_identity,
     open_key,

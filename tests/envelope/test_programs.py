@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sealing import ID, format_binding, open_all, organiser, unpacked, vector
+from sealing import ID, bind_runs, format_binding, open_all, organiser, unpacked, vector
 
 from heldout.envelope.archive import pack_runs
 from heldout.envelope.bundle import (
-    bind_runs,
     file_names,
     new_identity,
     open_key,

@@ -23,6 +23,7 @@ from sealing import (
     OTHER_ID,
     SETS,
     Vector,
+    bind_runs,
     format_binding,
     open_all,
     read_binding,
@@ -32,7 +33,6 @@ from sealing import (
 from heldout.envelope import age, openssl
 from heldout.envelope.archive import pack_runs, read_members
 from heldout.envelope.bundle import (
-    bind_runs,
     check_binding,
     file_names,
     open_key,

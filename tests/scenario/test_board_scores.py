@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from town import (
 )
 
 from heldout.analyses.entries import BoardScores
+from heldout.board.log.history import History
 from heldout.board.scores.analyses_source import find_alike_runs, read_board_scores
 from heldout.board.scores.session import Session, begin_session
 from heldout.board.store.repository import Repository
@@ -123,6 +125,23 @@ def test_a_run_that_two_teams_sent_is_found(played: Town) -> None:
     (pair,) = find_alike_runs(session, read_board_scores(session, unpublished=True))
     assert (pair.a, pair.b, pair.rbo) == ("20261103-lamp", "20261120-copy", 1.0)
     assert find_alike_runs(session, read_board_scores(session)) == ()
+
+
+class _Renamed(Session):
+    """The first entry's team has another name by now, which an organiser approved."""
+
+    def history(self) -> History:
+        history = super().history()
+        renamed = replace(
+            history.submissions["20261103-lamp"], counts_for=(TEAM["team"], "Echo Team")
+        )
+        return replace(history, submissions={**history.submissions, renamed.id: renamed})
+
+
+def test_two_names_of_one_team_are_no_two_teams(played: Town) -> None:
+    plain = _desk(played)
+    session = _Renamed(repository=plain.repository, vault=plain.vault, now=plain.now, by=plain.by)
+    assert find_alike_runs(session, read_board_scores(session, unpublished=True)) == ()
 
 
 def test_progress_is_told_from_the_board(played: Town) -> None:

@@ -15,11 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-from heldout.collections.collection import Collection
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import DocId, QueryId
-from heldout.trec.qrels import format_qrels, parse_qrels
-from heldout.trec.queries import format_queries, parse_queries
+from heldout.trec.qrels import parse_qrels
+from heldout.trec.queries import parse_queries
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import Limits, TextReader
 from heldout.trec.text import parse_integer
@@ -191,24 +190,6 @@ def read_text(path: Path) -> bytes:
 Labels = dict[QueryId, dict[DocId, int]]
 
 
-def write_collection(collection: Collection, folder: Path) -> None:
-    """Write `documents.tsv`, `queries.tsv` and `qrels.txt`, in the order of the collection.
-
-    Args:
-        collection: what to write.
-        folder: made if it is missing; files of these names are replaced.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "documents.tsv").write_bytes(_format_documents(collection.documents))
-    queries = {str(query): text for query, text in collection.queries.items()}
-    (folder / "queries.tsv").write_bytes(format_queries(queries))
-    qrels = {
-        str(query): {str(document): grade for document, grade in grades.items()}
-        for query, grades in collection.qrels.items()
-    }
-    (folder / "qrels.txt").write_bytes(format_qrels(qrels))
-
-
 def read_texts(folder: Path) -> tuple[dict[DocId, str], dict[QueryId, str]]:
     """Read the documents and queries of a folder; judgments are not needed to rank.
 
@@ -342,7 +323,3 @@ def _need(folder: Path, *names: str) -> Path:
         found = "no such file" if folder.is_dir() else "no such folder"
         raise InputError(_problem(code="collection-file", path=str(folder / names[0]), found=found))
     return path
-
-
-def _format_documents(texts: Mapping[DocId, str]) -> bytes:
-    return "".join(f"{key}\t{text}\n" for key, text in texts.items()).encode()

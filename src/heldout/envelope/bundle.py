@@ -27,7 +27,7 @@ from heldout.envelope.keys import (
     Sealed,
 )
 from heldout.errors import InputError, Problem, TrustError
-from heldout.ids import Digest, SubmissionId, digest_bytes
+from heldout.ids import Digest, SubmissionId
 
 T = TypeVar("T")
 
@@ -96,14 +96,6 @@ def short_recipient(form: Form, recipient: str) -> str:
     return _CIPHERS[form].short_recipient(recipient)
 
 
-def bind_runs(
-    submission_id: SubmissionId, runs: Mapping[str, tuple[str, bytes]], *, revision: int = 1
-) -> Binding:
-    """What the metadata must say about these runs; `runs` as `pack_runs` takes them."""
-    digests = {run: digest_bytes(content) for run, (_, content) in runs.items()}
-    return Binding(submission_id=submission_id, revision=revision, digests=digests)
-
-
 def seal(
     form: Form,
     submission_id: SubmissionId,
@@ -119,7 +111,7 @@ def seal(
         form: the board's form.
         submission_id: names the files and the folder in the tarball.
         runs: run's name to (suffix, run file's bytes, compressed as the board wants it).
-        metadata: JSON; in the age form it must carry what `bind_runs` returns.
+        metadata: JSON; in the age form it must carry the id, the revision and the runs' digests.
         recipients: the board's public keys; exactly one in the openssl form.
         key: that of the same submission where it is sealed again, else a fresh one is made.
 

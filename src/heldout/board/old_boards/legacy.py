@@ -10,10 +10,11 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime, time
 from io import StringIO
 from typing import Literal
 
+from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.board.log.manifest import is_link, parse_day
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import Digest, digest_bytes
@@ -191,22 +192,22 @@ def find_layout(header: Record, *, path: str) -> Layout:
 Mark = Literal["", "trophy", "baseline"]
 """What stood in the column without a name."""
 
-REPAIRS: Mapping[str, str] = {
-    "byte-order-mark": "the file begins with a byte order mark, which is skipped",
-    "invisible-character": "characters that show nothing are left out, line ends become a space",
-    "white-space": "blanks around a cell are left out, several in a row become one",
-    "made-id": "a row without an id gets one, of its date and its number",
-    "unfit-id": "an id that cannot be part of a file name is replaced by a made one",
-    "repeated-id": "an id that stands above already is replaced by a made one",
-    "date-from-id": "a date that cannot be read is taken from the id",
-    "misspelt-type": "a type with a letter missing is written out",
-    "unknown-type": "a type that the old board did not have stays as it is",
-    "unknown-mark": "a sign that is neither trophy nor baseline means nothing",
-    "not-a-link": "an address that is not http or https is not shown",
-    "no-score": "an entry without a score on a set has none here",
-    "not-a-score": "what is no decimal number from 0 to 1 counts as no score",
-}
-"""Every kind of repair, with what it does."""
+RepairKind = Literal[
+    "byte-order-mark",
+    "invisible-character",
+    "white-space",
+    "made-id",
+    "unfit-id",
+    "repeated-id",
+    "date-from-id",
+    "misspelt-type",
+    "unknown-type",
+    "unknown-mark",
+    "not-a-link",
+    "no-score",
+    "not-a-score",
+]
+"""Every kind of repair; docs/import.md says what each does."""
 
 TYPES = ("full ranking", "reranking")
 """What the old boards had in the column `type`."""
@@ -227,14 +228,14 @@ class Repair:
     Attributes:
         line: of the file, 1-based; that of the row's first cell.
         column: heading of the cell; "mark" for the column without a name.
-        kind: a key of `REPAIRS`.
+        kind: what was repaired.
         found: the cell as it stands.
         made: what is used for it; "" for nothing.
     """
 
     line: int
     column: str
-    kind: str
+    kind: RepairKind
     found: str
     made: str
 
@@ -337,7 +338,7 @@ class _Row:
             self.report("white-space", column, made)
         return made
 
-    def report(self, kind: str, column: str, made: str) -> None:
+    def report(self, kind: RepairKind, column: str, made: str) -> None:
         """Note a repair of a cell."""
         found = self.raw[column]
         named = column or "mark"
@@ -381,11 +382,11 @@ def _as_day(text: str) -> date | None:
 def _read_ids(rows: Sequence[_Row], days: Sequence[date]) -> list[str]:
     """The given ids where they are fit and the first of their name, else made ones."""
     ids: list[str | None] = []
-    kinds: list[str] = []
+    kinds: list[RepairKind | None] = []
     taken: set[str] = set()
     for row in rows:
         given = row.read("id")
-        kind = "made-id" if not given else ""
+        kind: RepairKind | None = None if given else "made-id"
         if given and (not _ID.fullmatch(given) or ".." in given):
             kind = "unfit-id"
         elif given.casefold() in taken:
@@ -465,3 +466,37 @@ def _read_score(row: _Row, column: str) -> str | None:
 def _drop_invisible(text: str) -> str:
     spaced = (" " if unicodedata.category(c) == "Cc" else c for c in text)
     return "".join(c for c in spaced if unicodedata.category(c) not in _INVISIBLE)
+
+
+def scores_of_old_table(table: OldTable) -> BoardScores:
+    """The entries of an MS MARCO leaderboard's file with the scores that it published.
+
+    Entries of one day stand in the order of their ids, for the file has no times.
+    """
+    entries = sorted(table.entries, key=lambda entry: (entry.day, entry.id))
+    views = {
+        name: ViewScores(
+            view=name,
+            queries=name,
+            measure=table.layout.measure,
+            public=True,
+            held_out=name == "eval",
+            means={e.id: float(e.scores[name]) for e in entries if name in e.scores},
+        )
+        for name in ("eval", "dev")
+    }
+    return BoardScores(
+        board=table.layout.name,
+        entries=tuple(
+            BoardEntry(
+                id=entry.id,
+                received=datetime.combine(entry.day, time(), UTC),
+                description=entry.description,
+                team=entry.team,
+                baseline=entry.mark == "baseline",
+            )
+            for entry in entries
+        ),
+        views=views,
+        primary="eval",
+    )

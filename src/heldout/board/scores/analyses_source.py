@@ -5,17 +5,16 @@ was made with earlier labels, or that is damaged, is computed again in memory, s
 a view rest on the labels of today.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, time
 from functools import cached_property
 
 import msgspec
 
 from heldout.analyses.entries import AlikeRuns, BoardEntry, BoardScores, ViewScores
+from heldout.board.log.history import list_renamed, names_of
 from heldout.board.log.manifest import team_key
 from heldout.board.log.submission import Status, Submission
-from heldout.board.old_boards.legacy import OldEntry, OldTable
 from heldout.board.policy.similarity import TOP, list_alike
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.scores.compared import signatures_of
@@ -26,7 +25,7 @@ from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.errors import StoreError
 from heldout.scoring.spec import parse_measure
-from heldout.scoring.table import ScoreTable, table_of
+from heldout.scoring.table import table_of
 from heldout.trec.scans import Signature
 
 _PUBLISHED: tuple[Status, ...] = ("published", "imported")
@@ -54,7 +53,9 @@ def read_board_scores(session: Session, *, unpublished: bool = False) -> BoardSc
     chosen = [s for s in session.history().submissions.values() if s.status in wanted]
     chosen.sort(key=lambda submission: (submission.received, submission.id))
     scores = _Scores(session)
-    known = {one.id: views for one in chosen if (views := scores.read(one)) or _is_old(one)}
+    known = {
+        one.id: views for one in chosen if (views := scores.read(one)) or one.status == "imported"
+    }
     if not known:
         raise StoreError("nothing is published on this board yet, so there is nothing to analyse")
     spec = session.spec()
@@ -82,53 +83,19 @@ def assemble_scores(
         board=spec.name,
         entries=tuple(_as_entry(one) for one in submissions if one.id in known),
         views={
-            view.name: _read_view(view, submissions, known, held_out=_is_held_out(spec, view))
+            view.name: _read_view(view, submissions, known, held_out=spec.sets[view.set].held_out)
             for view in spec.views
         },
         primary=primary,
     )
 
 
-def scores_of_old_table(table: OldTable) -> BoardScores:
-    """The entries of an MS MARCO leaderboard's file with the scores that it published.
-
-    Entries of one day stand in the order of their ids, for the file has no times.
-    """
-    entries = sorted(table.entries, key=lambda entry: (entry.day, entry.id))
-    views = {
-        name: ViewScores(
-            view=name,
-            queries=name,
-            measure=table.layout.measure,
-            public=True,
-            held_out=name == "eval",
-            means={e.id: float(e.scores[name]) for e in entries if name in e.scores},
-        )
-        for name in ("eval", "dev")
-    }
-    return BoardScores(
-        board=table.layout.name,
-        entries=tuple(map(_from_row, entries)),
-        views=views,
-        primary="eval",
-    )
-
-
-def _from_row(entry: OldEntry) -> BoardEntry:
-    return BoardEntry(
-        id=entry.id,
-        received=datetime.combine(entry.day, time(), UTC),
-        description=entry.description,
-        team=entry.team,
-        baseline=entry.mark == "baseline",
-    )
-
-
 def find_alike_runs(session: Session, board: BoardScores) -> tuple[AlikeRuns, ...]:
     """Pairs of entries of different teams whose runs on the set that ranks are nearly the same.
 
-    Of several such runs each one is paired with the nearest that came before it. Runs whose first
-    documents the vault does not have are left out.
+    All names that an approved new name joins are one team. Of several such runs each one is paired
+    with the nearest that came before it. Runs whose first documents the vault does not have are
+    left out.
 
     Args:
         session: of the organiser.
@@ -136,55 +103,45 @@ def find_alike_runs(session: Session, board: BoardScores) -> tuple[AlikeRuns, ..
 
     Source: Craswell et al. 2021, §3.3.
     """
-    query_set = board.view().queries
-    submissions = session.history().submissions
-    known: list[tuple[BoardEntry, Signature]] = []
-    found = []
+    query_set, history = board.view().queries, session.history()
+    renamed = list_renamed(history)
+    earlier: list[tuple[BoardEntry, Signature]] = []
+    pairs = []
     for entry in board.entries:
-        signatures = signatures_of(session.vault, submissions[entry.id], mend=lambda _: False)
-        if query_set not in signatures or entry.baseline:
+        submission = history.submissions[entry.id]
+        signature = signatures_of(session.vault, submission, mend=lambda _: False).get(query_set)
+        if signature is None or entry.baseline:
             continue
-        mine = _cut(signatures[query_set])
-        others = ((one.id, run) for one, run in known if team_key(one.team) != team_key(entry.team))
-        found += [
+        # The documents that decide; all of every run would be half a gigabyte on a large board.
+        signature = replace(signature, documents=signature.documents[:, :TOP].copy())
+        names = names_of(renamed, [entry.team])
+        others = ((one.id, run) for one, run in earlier if team_key(one.team) not in names)
+        pairs += [
             AlikeRuns(a=other.id, b=entry.id, rbo=other.likeness.top.rbo.mean)
-            for other in list_alike(mine, others)
+            for other in list_alike(signature, others)
         ]
-        known.append((entry, mine))
-    return tuple(found)
-
-
-def _cut(run: Signature) -> Signature:
-    """The documents that decide; all of every run would be half a gigabyte on a large board."""
-    return replace(run, documents=run.documents[:, :TOP].copy())
+        earlier.append((entry, signature))
+    return tuple(pairs)
 
 
 class _Scores:
     """Scores of submissions; the query sets are read once."""
 
     def __init__(self, session: Session) -> None:
-        self._desk = session
+        self._session = session
 
     @cached_property
     def _sets(self) -> Mapping[str, SetData]:
-        return load_sets(self._desk.repository, self._desk.spec(), vault=self._desk.vault)
+        return load_sets(self._session.repository, self._session.spec(), vault=self._session.vault)
 
     def read(self, submission: Submission) -> Mapping[str, ViewScore]:
         """View -> true score; none where there is no run, or it has errors."""
         if submission.status in ("imported", "received"):
             return {}
-        kept = read_kept(self._desk.vault, submission)
+        kept = read_kept(self._session.vault, submission)
         if kept is None or is_earlier(kept, self._sets):
-            kept = rescore(self._desk, self._sets, submission.id)
+            kept = rescore(self._session, self._sets, submission.id)
         return kept.views
-
-
-def _is_held_out(spec: BoardSpec, view: View) -> bool:
-    return spec.sets[view.set].held_out
-
-
-def _is_old(submission: Submission) -> bool:
-    return submission.status == "imported"
 
 
 def _as_entry(submission: Submission) -> BoardEntry:
@@ -208,13 +165,23 @@ def _read_view(
     held_out: bool,
 ) -> ViewScores:
     scored = {one: views[view.name] for one, views in known.items() if view.name in views}
-    table = _make_table(scored) if scored and view.summary == "mean" else None
-    if table is not None:
+    if scored and view.summary == "mean":
+        rows = {one: score.per_query for one, score in scored.items()}
+        # Queries for which the measure is undefined for every system are left out.
+        defined = {q: None for row in rows.values() for q, cell in row.items() if cell is not None}
+        table = table_of(rows, queries=tuple(defined))
         means = {
             system: mean for system in table.systems if (mean := table.mean(system)) is not None
         }
     else:
-        means = {one: score.mean for one, score in scored.items()} | dict(_told(view, submissions))
+        table = None
+        means = {one: score.mean for one, score in scored.items()}
+        # What an old board published; its scores by query are lost.
+        means |= {
+            one.id: float(one.scores[view.name])
+            for one in submissions
+            if one.status == "imported" and view.name in one.scores
+        }
     return ViewScores(
         view=view.name,
         queries=view.set,
@@ -226,17 +193,3 @@ def _read_view(
         better=parse_measure(view.measure).kind.better,
         for_information=view.for_information,
     )
-
-
-def _make_table(scored: Mapping[str, ViewScore]) -> ScoreTable:
-    """Queries for which the measure is undefined for every system are left out."""
-    rows = {one: score.per_query for one, score in scored.items()}
-    defined = {q: None for row in rows.values() for q, value in row.items() if value is not None}
-    return table_of(rows, queries=tuple(defined))
-
-
-def _told(view: View, submissions: Sequence[Submission]) -> Iterator[tuple[str, float]]:
-    """What an old board published; its scores by query are lost."""
-    for one in submissions:
-        if _is_old(one) and view.name in one.scores:
-            yield one.id, float(one.scores[view.name])

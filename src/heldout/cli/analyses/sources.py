@@ -18,8 +18,7 @@ from heldout.analyses.dated import Dated
 from heldout.analyses.entries import BoardScores, ViewScores, parse_entries
 from heldout.analyses.views.analysis import LoadedViews, Means
 from heldout.analyses.views.views import View, views_of_board
-from heldout.board.old_boards.legacy import parse_table
-from heldout.board.scores.analyses_source import scores_of_old_table
+from heldout.board.old_boards.legacy import parse_table, scores_of_old_table
 from heldout.cli.analyses.board_source import BoardSource, board_options, load_alike, load_board
 from heldout.cli.analyses.score_source import Source, load_measures, load_scores, source_options
 from heldout.cli.options import (
