@@ -16,7 +16,8 @@ from drawings import texts as written
 from drawings import tips
 from heldout.analyses.views import words as transfer_charts
 from heldout.analyses.views.views import Transfer, compare_rankings
-from heldout.analyses.views.words import transfer_facts, transfer_tables, transfer_value
+from heldout.analyses.views.words import transfer_summary, transfer_tables
+from heldout.answers.answer import to_document
 from heldout.scoring.table import ScoreTable, table_of
 
 
@@ -65,9 +66,11 @@ def test_what_is_undefined_is_said_and_no_number() -> None:
     assert told["a", "d"][0] == -1
     notes = " ".join(transfer_tables(found)[-1].notes)
     assert "undefined: all systems have the same score on c" in notes
-    assert transfer_value(found)["pairs"][0]["tau"] is None
+    assert to_document(found)["pairs"][0]["tau"] is None
     alone = compare_rankings(table({"a": [1], "b": [2]}))
-    assert transfer_facts(alone) == (("views", "no two views share systems that both tell apart"),)
+    assert transfer_summary(alone) == (
+        ("views", "no two views share systems that both tell apart"),
+    )
 
 
 def test_all_that_tie_with_the_last_of_the_top_are_in_it() -> None:
@@ -147,7 +150,7 @@ def test_the_picture_has_each_tau_and_puts_the_most_alike_first() -> None:
     found = compare_rankings(
         table({"odd": [3, 1, 2, 4], "x": [1, 2, 3, 4], "y": [1, 2, 3, 4], "flat": [1, 1, 1, 1]})
     )
-    chart = transfer_charts.transfer_spec(found)
+    chart = transfer_charts.transfer_chart(found)
     texts = written(chart)
 
     assert {"x · 1", "y · 2", "odd · 3", "flat · 4", "1.00", ".33", "-"} <= set(texts)

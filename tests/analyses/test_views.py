@@ -14,7 +14,7 @@ from simulated_boards import board_of, entries_of, view_of
 
 from heldout.analyses.stability import bootstrap_stability
 from heldout.analyses.views.views import View, Views, bootstrap_views
-from heldout.analyses.views.words import facts, view_spec
+from heldout.analyses.views.words import summary, view_chart
 from heldout.charts.svg import inline
 from heldout.cli.analyses.score_source import Source, load_measures
 from heldout.cli.analysing import analyse
@@ -131,7 +131,7 @@ def test_a_view_of_means_has_no_ranks_but_an_agreement() -> None:
     assert (tuple(found.stability), found.means_only) == (("eval",), ("old",))
     assert (found.systems, found.left_out) == (first.systems, ())
     assert (found.transfer.pairs[0].systems, found.transfer.pairs[0].tau) == (3, 1)
-    assert facts(found)[-1] == ("", "means alone are known of old: no ranks")
+    assert summary(found)[-1] == ("", "means alone are known of old: no ranks")
 
 
 def test_the_same_seed_gives_the_same_and_another_does_not() -> None:
@@ -154,7 +154,7 @@ def test_bad_input_is_told() -> None:
 
 def test_the_picture_has_a_row_for_each_run_on_each_view() -> None:
     found = compare(scores(1), scores(2), named=["a", "f"])
-    drawn = inline(view_spec(found), 440)
+    drawn = inline(view_chart(found), 440)
     assert drawn.count(">v0<") == drawn.count(">v1<") == 2
     assert "f, v0: rank 1 in" in drawn
 
@@ -186,9 +186,9 @@ def test_the_command_takes_a_table_for_each_view(files: tuple[Path, Path], tmp_p
     assert "alike     public and reserve, tau 1.000 over 3 systems" in text
     assert "public 40, reserve 20" in text
     found = json.loads(run(*sources, "--json", "--run", "y", "--chart", tmp_path / "v.svg").stdout)
-    assert [view["view"] for view in found["views"]] == ["public", "reserve"]
+    assert [*found["stability"]] == ["public", "reserve"]
     assert [(one["system"], one["rank"]) for one in found["ranks"]] == [("y", 2), ("y", 2)]
-    assert found["agreement"]["pairs"][0]["tau"] == 1
+    assert found["transfer"]["pairs"][0]["tau"] == 1
     assert (tmp_path / "v.svg").read_text().count(">reserve<") == 1
     assert "\\toprule" in run(*sources, "--latex").output
 
@@ -213,11 +213,11 @@ def test_the_command_takes_measures_and_judgments_of_runs(tmp_path: Path) -> Non
         "--qrels", tmp_path / "deep.qrels", "-m", "RR@10", "-m", "P@1", "--json",
     )  # fmt: skip
     assert found.exit_code == 0, found.output
-    views = json.loads(found.stdout)["views"]
-    assert [view["view"] for view in views] == [
+    views = json.loads(found.stdout)["stability"]
+    assert [*views] == [
         "RR@10 sparse", "P@1 sparse", "RR@10 deep", "P@1 deep",
     ]  # fmt: skip
-    assert [view["systems"][0] for view in views] == ["one", "one", "two", "two"]
+    assert [view["systems"][0] for view in views.values()] == ["one", "one", "two", "two"]
 
 
 def test_the_command_takes_all_views_of_a_board(
@@ -230,7 +230,7 @@ def test_the_command_takes_all_views_of_a_board(
     monkeypatch.setattr("heldout.cli.analyses.sources.load_board", lambda _: board)
     sources = ["--board", tmp_path, "--vault", tmp_path]
     found = json.loads(run(*sources, "--json").stdout)
-    assert [view["view"] for view in found["views"]] == ["eval RR@10", "reserve RR@10"]
+    assert [*found["stability"]] == ["eval RR@10", "reserve RR@10"]
     assert "leave" in run(*sources, "--view", "eval").output
 
 
@@ -276,7 +276,7 @@ def test_measures_on_covid_runs(data: Callable[[str], Path]) -> None:
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert len(found["systems"]) == 143
-    assert found["agreement"]["pairs"][0]["tau"] == pytest.approx(0.920, abs=5e-4)
+    assert found["transfer"]["pairs"][0]["tau"] == pytest.approx(0.920, abs=5e-4)
     assert found["named"][0] == "run1"
 
 

@@ -20,7 +20,7 @@ from heldout.analyses.ranges import RankRanges, rank_ranges
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Column, Table
 from heldout.charts.axes import place_axis
-from heldout.charts.plot import SHADES, Plot, Row
+from heldout.charts.plot import Plot, Row, shade
 from heldout.charts.svg import RECORD
 from heldout.errors import plural
 from heldout.ids import Digest
@@ -403,7 +403,7 @@ def spec(stability: Stability, ranges: RankRanges, *, measure: str = "") -> Plot
     shares = stability.rank_probability
     for row, column in np.argwhere(shares >= _LEAST[-1]).tolist():
         share = shares[row, column]
-        colour = next(c for c, least in zip(SHADES, _LEAST, strict=True) if share >= least)
+        colour = shade(share, _LEAST)
         plot.box((column + 0.5, column + 1.5), (row - 0.5, row + 0.4), colour)
     for row, (low, high) in enumerate(zip(ranges.low, ranges.high, strict=True)):
         plot.box((low - 0.5, high + 0.5), (row + 0.38, row + 0.5), RECORD)

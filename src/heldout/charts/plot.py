@@ -39,6 +39,12 @@ from heldout.charts.svg import (
 SHADES = (INK, MUTED, RULE, SOFT)
 """Greys of a heat map, from much to little; they turn round in the dark."""
 
+
+def shade(value: float, least: Sequence[float]) -> str:
+    """The first of `SHADES` whose least value this reaches; "" below the last."""
+    return next((grey for grey, low in zip(SHADES, least, strict=True) if value >= low), "")
+
+
 Mark = Style | Literal["line", "dashed", "thin", "box", "upright"]
 """What stands before a text of the key; any other short text stands for itself."""
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from heldout.answers.table import Column, Table, columns
 from heldout.charts.axes import place_axis
-from heldout.charts.plot import SHADES, Plot, Row
+from heldout.charts.plot import Plot, Row, shade
 from heldout.charts.svg import MUTED
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
@@ -54,9 +54,7 @@ def matrix_chart(
             if value is None:
                 plot.text(column + 1, row, "×", MUTED)
                 continue
-            shades = zip(SHADES, _LEAST, strict=True)
-            colour = next((colour for colour, least in shades if value >= least), None)
-            if colour is not None:
+            if colour := shade(value, _LEAST):
                 tip = f"{other} and {name}: {what} {value:.3f}"
                 plot.box((column + 0.5, column + 1.5), (row - 0.5, row + 0.5), colour, tip)
     plot.shades([f"from {least:g}" for least in _LEAST])

@@ -9,7 +9,7 @@ from heldout.analyses.stability import Ties
 from heldout.analyses.subsets import cut_known
 from heldout.analyses.views import words
 from heldout.analyses.views.views import View, bootstrap_views, compare_rankings
-from heldout.answers.answer import Answer
+from heldout.answers.answer import Answer, to_document
 from heldout.errors import InputError, Problem
 from heldout.options import Opt
 from heldout.scoring.table import ScoreTable
@@ -102,10 +102,16 @@ def _analyse(given: LoadedViews | Means, options: ViewsOptions, draws: Draws) ->
         executor=draws.executor,
     )
     return Answer(
-        summary=(*words.facts(result), *given.facts),
+        summary=(*words.summary(result), *given.facts),
         tables=words.tables(result),
-        document=words.value(result) | {"orders": list(given.orders)},
-        chart=(lambda: words.view_spec(result)) if result.ranks else None,
+        document=to_document(result)
+        | {
+            "stability": {
+                name: to_document(one, "expected_rank") for name, one in result.stability.items()
+            },
+            "orders": list(given.orders),
+        },
+        chart=(lambda: words.view_chart(result)) if result.ranks else None,
         title=words.view_title(result),
     )
 
@@ -123,10 +129,10 @@ def _compare(given: Means, options: ViewsOptions) -> Answer:
     found = compare_rankings(given.table, top=options.top)
     count = f"{found.systems:,} on {len(found.views):,} collections, in {given.path}"
     return Answer(
-        summary=(*words.transfer_facts(found), ("systems", count)),
+        summary=(*words.transfer_summary(found), ("systems", count)),
         tables=words.transfer_tables(found),
-        document=words.transfer_value(found),
-        chart=(lambda: words.transfer_spec(found)) if found.pairs else None,
+        document=to_document(found),
+        chart=(lambda: words.transfer_chart(found)) if found.pairs else None,
         title=words.transfer_title(found),
     )
 

@@ -1,20 +1,16 @@
 """Views side by side as tables and JSON: ranks of named runs, and how alike views rank."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.analyses.views.views import Transfer, ViewAgreement, Views
-from heldout.answers.table import Cell, Column, Table
+from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import place_axis
-from heldout.charts.plot import SHADES, Plot, Row
+from heldout.charts.plot import Plot, Row, shade
 from heldout.charts.svg import RECORD
 from heldout.errors import plural
-
-# How alike collections rank, as a picture: numbers above the diagonal, shades below.
-
 
 _LEAST_TAU = (0.8, 0.6, 0.4, -1.0)
 """From which tau a cell has which shade."""
@@ -25,7 +21,7 @@ def transfer_title(transfer: Transfer) -> str:
     return f"Kendall's tau-b between every two of {len(transfer.views)} collections"
 
 
-def transfer_spec(transfer: Transfer) -> Plot:
+def transfer_chart(transfer: Transfer) -> Plot:
     """A row and a column for each collection, the one most like all others first.
 
     Args:
@@ -41,11 +37,11 @@ def transfer_spec(transfer: Transfer) -> Plot:
     taus = _matrix(transfer)[np.ix_(order, order)]
     for (row, column), tau in np.ndenumerate(taus):
         if row > column and not np.isnan(tau):
-            colour = next(c for c, least in zip(SHADES, _LEAST_TAU, strict=True) if tau >= least)
-            tip = f"{names[row]}, {names[column]}: {_say(tau)}"
+            tip = f"{names[row]}, {names[column]}: {_format(tau)}"
+            colour = shade(tau, _LEAST_TAU)
             plot.box((column + 0.5, column + 1.5), (row - 0.5, row + 0.5), colour, tip)
         elif row < column:
-            plot.text(column + 1, row, _say(tau))
+            plot.text(column + 1, row, _format(tau))
     plot.shades(["tau-b from .8", "from .6", "from .4", "below"])
     return plot
 
@@ -68,7 +64,7 @@ def _order(transfer: Transfer) -> list[int]:
     return sorted(range(len(means)), key=lambda at: (-means[at], at))
 
 
-def _say(tau: float) -> str:
+def _format(tau: float) -> str:
     """Two digits; nothing before the point, since a tau is at most 1."""
     return "-" if np.isnan(tau) else f"{tau:.2f}".replace("0.", ".", 1)
 
@@ -85,7 +81,7 @@ def view_title(result: Views) -> str:
     )
 
 
-def view_spec(result: Views) -> Plot:
+def view_chart(result: Views) -> Plot:
     """Figure 4: for each named run a row for each view, a cell for each rank, dark where often.
 
     A mark stands at the expected rank.
@@ -109,9 +105,7 @@ def view_spec(result: Views) -> Plot:
     plot = Plot(x=place_axis(last), rows=rows, foot="rank")
     for row, one in enumerate(result.ranks):
         for rank, share in enumerate(one.probability, start=1):
-            shades = zip(SHADES, _LEAST_SHARE, strict=True)
-            colour = next((colour for colour, least in shades if share >= least), None)
-            if colour is not None:
+            if colour := shade(share, _LEAST_SHARE):
                 tip = f"{one.system}, {one.view}: rank {rank} in {share:.1%}"
                 plot.bar((rank - 0.5, rank + 0.5), row, colour, tip)
         plot.line([(one.expected, row - 0.45), (one.expected, row + 0.45)], RECORD)
@@ -121,21 +115,18 @@ def view_spec(result: Views) -> Plot:
     return plot
 
 
-# Views side by side as a picture: which ranks named runs have on each.
-
-
 _SHOWN = 3
 
 
-def facts(result: Views) -> tuple[tuple[str, str], ...]:
+def summary(result: Views) -> tuple[tuple[str, str], ...]:
     """The answer in a few lines: which views rank most and least alike, and what is not known."""
-    lines = transfer_facts(result.transfer)
+    lines = transfer_summary(result.transfer)
     if not result.means_only:
         return lines
     return (*lines, ("", f"means alone are known of {', '.join(result.means_only)}: no ranks"))
 
 
-def transfer_facts(transfer: Transfer) -> tuple[tuple[str, str], ...]:
+def transfer_summary(transfer: Transfer) -> tuple[tuple[str, str], ...]:
     """Which views rank most and least alike."""
     known = sorted(
         ((pair.tau, pair) for pair in transfer.pairs if pair.tau is not None),
@@ -143,9 +134,9 @@ def transfer_facts(transfer: Transfer) -> tuple[tuple[str, str], ...]:
     )
     if not known:
         return (("views", "no two views share systems that both tell apart"),)
-    lines = [("alike", _tell(known[-1][1]))]
+    lines = [("alike", _say(known[-1][1]))]
     if len(known) > 1:
-        lines.append(("unlike", _tell(known[0][1])))
+        lines.append(("unlike", _say(known[0][1])))
     return tuple(lines)
 
 
@@ -161,96 +152,26 @@ def transfer_tables(transfer: Transfer) -> tuple[Table, ...]:
     return (*by_view, _pair_table(transfer))
 
 
-def value(result: Views) -> dict[str, Any]:
-    """The whole result for JSON."""
-    return {
-        "systems": list(result.systems),
-        "left_out": list(result.left_out),
-        "named": list(result.named),
-        "means_only": list(result.means_only),
-        "views": [
-            {
-                "view": name,
-                "queries": found.queries,
-                "better": found.better,
-                "systems": list(found.systems),
-                "scores": list(found.means),
-                "expected_rank": found.expected_rank.tolist(),
-                "trials": found.trials,
-                "ties": found.ties,
-                "tied_trials": found.tied_trials,
-                "digest": found.digest,
-            }
-            for name, found in result.stability.items()
-        ],
-        "ranks": [
-            {
-                "system": one.system,
-                "view": one.view,
-                "score": one.score,
-                "rank": one.rank,
-                "expected_rank": one.expected,
-                "middle_low": one.low,
-                "middle_high": one.high,
-                "rank_probability": list(one.probability),
-            }
-            for one in result.ranks
-        ],
-        "agreement": transfer_value(result.transfer),
-    }
-
-
-def transfer_value(transfer: Transfer) -> dict[str, Any]:
-    """Agreement between views for JSON."""
-    return {
-        "views": list(transfer.views),
-        "scored": list(transfer.scored),
-        "systems": transfer.systems,
-        "top": transfer.top,
-        "coefficients": {"tau": "Kendall's tau-b", "tau_ap": "tau_AP,b"},
-        "pairs": [
-            {
-                "first": pair.first,
-                "second": pair.second,
-                "systems": pair.systems,
-                "tau": pair.tau,
-                "tau_ap": pair.tau_ap,
-                "tau_first_top": pair.tau_first_top,
-                "tau_second_top": pair.tau_second_top,
-                "shared_top": pair.shared_top,
-                "first_top": pair.first_top,
-                "second_top": pair.second_top,
-                "why": pair.why,
-            }
-            for pair in transfer.pairs
-        ],
-        "why": "null: fewer than two systems, or all of them have the same score on a view",
-        "digest": transfer.digest,
-    }
-
-
-def _tell(pair: ViewAgreement) -> str:
+def _say(pair: ViewAgreement) -> str:
     return f"{pair.first} and {pair.second}, tau {pair.tau:.3f} over {pair.systems:,} systems"
 
 
 def _rank_table(result: Views) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (one.system, one.view, one.score, one.rank, one.expected, f"{one.low}–{one.high}")
-        for one in result.ranks
-    ]
     queries = ", ".join(f"{name} {s.queries:,}" for name, s in result.stability.items())
     first = next(iter(result.stability.values()))
     return Table(
         title=f"Ranks among the {len(result.systems):,} systems that all views have",
         columns=(
-            Column(name="system"),
-            Column(name="view"),
+            *columns("text", "system", "view"),
             Column(name="score", form="score"),
             Column(name="rank", form="count"),
             Column(name="expected rank", form="score", decimals=1),
             Column(name="middle 95%"),
         ),
-        rows=tuple(rows),
+        rows=tuple(
+            (one.system, one.view, one.score, one.rank, one.expected, f"{one.low}–{one.high}")
+            for one in result.ranks
+        ),
         notes=(
             (
                 f"{plural(first.trials, 'resampling')} of each view's queries "
@@ -264,11 +185,10 @@ def _rank_table(result: Views) -> Table:
 
 
 def _say_left_out(result: Views) -> list[str]:
-    notes = []
-    if result.left_out:
-        named = ", ".join(result.left_out[:_SHOWN])
-        notes.append(f"left out, since a view lacks them: {len(result.left_out):,} ({named}…)")
-    return notes
+    if not result.left_out:
+        return []
+    named = ", ".join(result.left_out[:_SHOWN])
+    return [f"left out, since a view lacks them: {len(result.left_out):,} ({named}…)"]
 
 
 def _view_table(transfer: Transfer) -> Table:
@@ -303,33 +223,22 @@ def _view_row(view: str, scored: int, others: Sequence[tuple[float, str]]) -> tu
 
 
 def _pair_table(transfer: Transfer) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            pair.first,
-            pair.second,
-            pair.systems,
-            pair.tau,
-            pair.tau_ap,
-            pair.tau_first_top,
-            pair.tau_second_top,
-            pair.shared_top,
-        )
-        for pair in transfer.pairs
-    ]
     undefined = {pair.why for pair in transfer.pairs if pair.why}
     return Table(
         title="How alike two views rank the systems that both have",
         columns=(
-            Column(name="view"),
-            Column(name="other view"),
+            *columns("text", "view", "other view"),
             Column(name="systems", form="count"),
-            Column(name="tau", form="score", decimals=3),
-            Column(name="tau AP", form="score", decimals=3),
-            Column(name="top of view", form="score", decimals=3),
-            Column(name="top of other", form="score", decimals=3),
+            *columns("score", "tau", "tau AP", "top of view", "top of other", decimals=3),
             Column(name="in both tops", form="count"),
         ),
-        rows=tuple(rows),
+        rows=tuple(
+            (
+                *(pair.first, pair.second, pair.systems, pair.tau, pair.tau_ap),
+                *(pair.tau_first_top, pair.tau_second_top, pair.shared_top),
+            )
+            for pair in transfer.pairs
+        ),
         notes=(
             "tau: Kendall's tau-b; tau AP: AP correlation tau_AP,b, where the top counts most",
             (
