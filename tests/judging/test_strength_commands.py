@@ -128,7 +128,7 @@ def test_bias_finds_the_habit_of_a_campaigns_judges(tmp_path: Path) -> None:
     assert value["p"] < 0.001
     assert value["position"]["low"] < 0.8 < value["position"]["high"]
     assert value["length"]["low"] < 0 < value["length"]["high"]
-    assert len(value["judges"]) == value["workers"] == 7
+    assert len(value["judges"]["judges"]) == value["workers"] == 7
     words = call("bias", tmp_path)
     assert "left preferred in" in words
     assert "twice as long" in words
@@ -140,9 +140,9 @@ def test_bias_of_four_columns_is_undefined_and_says_why(
     del tmp_path
     path = data("preferences/dl21-dueling-bandits/judgments.txt.gz")
     value = value_of("bias", "--judgments", path)
-    assert (value["judgments"], value["unknown_sides"]) == (0, 11_681)
+    assert (value["judgments"], value["unknown"]) == (0, 11_681)
     assert value["position"]["why"] == "no judgment has known sides"
-    assert value["judges"] == []
+    assert value["judges"]["judges"] == []
 
 
 def test_bias_takes_judgments_in_lines_of_json_without_a_campaign(tmp_path: Path) -> None:

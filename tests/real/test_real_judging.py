@@ -134,12 +134,12 @@ def test_contests_are_as_the_page_says(
     assert found["wins"]["p_f10_mdt53b"] == 5
     assert max(found["wins"].values()) == 39
     assert sum(one["b_preferred"] > one["a_preferred"] for one in perfect) == 39
-    assert not any(one["p_corrected"] <= 0.05 for one in known)
+    assert not any(one["p_bonferroni"] <= 0.05 for one in known)
     assert (len(low), sum(one["a"] == "perfect" for one in low), len(every)) == (62, 17, 1035)
     assert median(one["queries"] for one in every) == 5
     least = min(known, key=lambda one: one["p"])
     assert (least["b"], least["a_preferred"], least["b_preferred"]) == ("ielab-robertav2", 0, 13)
-    assert least["p_corrected"] == pytest.approx(0.25, abs=0.005)
+    assert least["p_bonferroni"] == pytest.approx(0.25, abs=0.005)
     assert sum(one["p"] * 45 <= 0.05 for one in perfect) == 4
     assert len(found["cycles"]) == 443
     best = [
@@ -172,7 +172,7 @@ def test_scores_on_both_labels_are_as_the_page_says(strongest: Found) -> None:
         f"| the same pairs judged again (redrawn), Bradley-Terry | {points(noise['tau'])} |",
         "52 of 50 queries | 1 | 525 of 637, 82.4%",
     )
-    assert (found["queries"], found["queries_left_out"]) == (46, 4)
+    assert (found["queries"], found["left_out"]) == (46, 4)
     runs = {one["run"]: one for one in found["runs"]}
     rows = [line for line in PAGE.splitlines() if line.startswith(("| p_", "| WLU", "| yorku21_c"))]
     assert len(rows) == 6
@@ -180,13 +180,14 @@ def test_scores_on_both_labels_are_as_the_page_says(strongest: Found) -> None:
         if not any(row.startswith(f"| {name} |") for row in rows) and name != "bcai_p_vbert":
             continue
         low, high = one["after"]["bca"]
+        ordered = strongest["orderings"][name]
         on_page(
             f"| {name} | {one['before']['rank']} | {one['after']['rank']} "
-            f"| {points(one['after']['score'])} | {points(low)} to {points(high)} "
-            f"| {points(one['ordered']['share'])} of {one['ordered']['pairs']} |"
+            f"| {points(one['after']['value'])} | {points(low)} to {points(high)} "
+            f"| {points(ordered['share'])} of {ordered['pairs']} |"
         )
-    perfect = runs["perfect"]["after"]["score"]
-    assert sum(one["after"]["score"] > perfect for one in found["runs"]) == 34
+    perfect = runs["perfect"]["after"]["value"]
+    assert sum(one["after"]["value"] > perfect for one in found["runs"]) == 34
     assert points(perfect) == ".087"
     moved = {
         one["run"]: (one["rank"], one["rank_without"])

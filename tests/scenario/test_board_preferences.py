@@ -514,10 +514,10 @@ def test_a_report_scores_the_published_runs_by_the_board_s_own_labels(story: Sto
     own = {query: {f"d{query}"} for query in run_of(town, story.entries[0])}
     for entry in story.entries:
         expected = reciprocal_rank(run_of(town, entry), own)
-        assert runs[entry]["before"]["score"] == pytest.approx(expected)
+        assert runs[entry]["before"]["value"] == pytest.approx(expected)
         # Challenges are no part of the pools: these are the labels of the first version.
         first = score(town, entry, "eval-pref-1")
-        assert runs[entry]["after"]["score"] == pytest.approx(first)
+        assert runs[entry]["after"]["value"] == pytest.approx(first)
     assert sections["pools"][f"all queries, {len(story.entries)} runs"]["queries"] == QUERIES
     assert all(file.stat().st_mode & 0o077 == 0 for file in out.glob("*.json"))
 
@@ -539,8 +539,8 @@ def test_labels_score_the_published_runs_and_make_the_same_version_as_without_th
     own = {query: {f"d{query}"} for query in run_of(town, story.entries[0])}
     for entry in story.entries:
         expected = reciprocal_rank(run_of(town, entry), own)
-        assert runs[entry]["before"]["score"] == pytest.approx(expected)
-        assert runs[entry]["after"]["score"] == pytest.approx(score(town, entry, "eval-pref-1"))
+        assert runs[entry]["before"]["value"] == pytest.approx(expected)
+        assert runs[entry]["after"]["value"] == pytest.approx(score(town, entry, "eval-pref-1"))
     assert {row["run"] for row in answer.json["left_out"]} <= set(story.entries)
 
 

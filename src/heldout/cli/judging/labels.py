@@ -1,12 +1,12 @@
 """`heldout prefer labels`, `report` and `judge`: what is made of judgments."""
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from heldout.answers.answer import Answer
 from heldout.cli.context import reports_disk
 from heldout.cli.options import with_options
 from heldout.cli.printing import (
@@ -34,8 +34,7 @@ from heldout.judging.services.labels import (
 )
 from heldout.judging.services.prices import CampaignPath
 from heldout.judging.services.relabelling import Scoring
-from heldout.judging.studies import labels as label_report
-from heldout.judging.studies.labels import Relabelled
+from heldout.judging.studies.labels import labels_answer
 from heldout.options import Json
 
 
@@ -76,7 +75,8 @@ def labels(
     made = make_labels(
         source, published, options, scoring, now=datetime.now(UTC), progress=TERMINAL
     )
-    print_answer(_answer(made.found, scoring), output)
+    answer = labels_answer(made.found)
+    print_answer(replace(answer, document={**answer.document, "seed": scoring.seed}), output)
     if made.path is not None:
         print_facts(messages(), [("written" if made.written else "as before", str(made.path))])
 
@@ -90,17 +90,6 @@ def _print_rebuilt(again: Rebuilt, *, as_json: bool) -> None:
     else:
         size = plural(again.recorded, "judgment")
         print_facts(answers(), [("same", f"{name}, byte for byte, of {size}")])
-
-
-def _answer(found: Relabelled, scoring: Scoring) -> Answer:
-    rescored = found.rescored
-    return Answer(
-        summary=label_report.facts(found),
-        tables=label_report.tables(found),
-        document=label_report.value(found) | {"seed": scoring.seed},
-        chart=None if rescored is None else lambda: label_report.spec(rescored),
-        title="" if rescored is None else label_report.title(rescored),
-    )
 
 
 @click.command

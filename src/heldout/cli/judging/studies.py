@@ -49,7 +49,7 @@ def strengths(*, options: studies.StrengthOptions, output: Output) -> None:
 @with_options
 @reports_errors
 def bias(*, source: JudgedSource, level: Level = 0.95, output: Output) -> None:
-    """Do judges prefer the left passage, or the longer one? How careful is each of them?
+    """Do judges prefer the left passage, or the longer one? How attentive is each of them?
 
     Of judgments whose sides are known: those of the judging pages and of Mechanical Turk, and not
     four columns. Lengths are of the texts in the campaign's pools.

@@ -353,10 +353,7 @@ def _sections(
     made = make_version("report", judged.pools, judged.judgments, rules)
     measure = parse_measure(scoring.measure_before or scoring.measure, path="--measure-before")
     given = Given(
-        pools=judged.pools,
-        judgments=judged.judgments,
-        rules=rules,
-        known=judged.known,
+        judged=replace(judged, rules=rules),
         tops=runs.tops or _pooled(judged),
         places={} if judged.labels is None else runs.places,
         before=None

@@ -1,30 +1,30 @@
 """What judgments say of runs and of judges: contests, strengths, habits, ways of judging."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 import numpy as np
 
 from heldout.answers.answer import Answer
 from heldout.errors import InputError, Problem
-from heldout.judging.campaign.judgments import Votes, count_votes, counted, pooled_tops
+from heldout.judging.campaign.judgments import count_votes, counted, pooled_tops
 from heldout.judging.labels.contests import first_documents, hold_contests, stand_for
 from heldout.judging.labels.source import Judged, JudgedSource, count_valid, load_judged, read_first
 from heldout.judging.labels.strengths import compare_runs
-from heldout.judging.studies import bias as bias_report
-from heldout.judging.studies import categories as category_report
-from heldout.judging.studies import contests as contest_report
-from heldout.judging.studies import simulation as simulation_report
-from heldout.judging.studies import strengths as strength_report
-from heldout.judging.studies.bias import measure_bias, text_lengths
-from heldout.judging.studies.categories import count_preferences, split_queries
-from heldout.judging.studies.judges import measure_care
-from heldout.judging.studies.simulation import DESIGNS, SPREAD, simulate_design
+from heldout.judging.studies.bias import bias_answer, find_habits
+from heldout.judging.studies.categories import split_answer
+from heldout.judging.studies.contests import contests_answer
+from heldout.judging.studies.simulation import (
+    DESIGNS,
+    SPREAD,
+    simulate_design,
+    simulation_answer,
+)
+from heldout.judging.studies.strengths import strengths_answer
 from heldout.options import Level, Opt, OptionError, Seed
 from heldout.progress import SILENT, Progress
 from heldout.stats.bradley_terry import PRIOR
-from heldout.trec.tops import Tops
 
 _TWO = 2
 
@@ -91,23 +91,25 @@ def compare_by_contests(options: ContestOptions, *, progress: Progress = SILENT)
         InputError: a file has errors; codes `no-judgments`, `one-run`.
         OptionError: no runs are named, and there is no campaign.
     """
-    source = options.source
-    judged = load_judged(source, progress=progress)
+    judged = load_judged(options.source, progress=progress)
     same = stand_for(judged.pools)
     votes = count_votes(count_valid(judged), same=same)
     if options.split:
-        return _split(judged, votes, read_first(source, depth=_TWO, progress=progress), options)
-    tops = _tops(source, judged, progress)
-    found = hold_contests(
-        first_documents(tops, judged.known or None, same=same), votes, level=options.level
-    )
-    return Answer(
-        summary=contest_report.facts(found),
-        tables=contest_report.tables(found),
-        document=contest_report.value(found),
-        chart=(lambda: contest_report.spec(found)) if found.contests else None,
-        title=contest_report.title(found) if found.contests else "",
-    )
+        tops = read_first(options.source, depth=_TWO, progress=progress)
+        if len(tops) != 1:
+            raise InputError(
+                Problem(
+                    code="one-run",
+                    path="--split",
+                    found=f"{len(tops):,} runs",
+                    expected="one run, whose first documents are compared with the labels",
+                    hint="--runs FILE",
+                )
+            )
+        ((run, first_two),) = tops.items()
+        return split_answer(run, first_two, judged, votes, level=options.level)
+    first = _first_documents(options.source, judged, progress)
+    return contests_answer(hold_contests(first, votes, level=options.level))
 
 
 def fit_strengths(options: StrengthOptions, *, progress: Progress = SILENT) -> Answer:
@@ -117,25 +119,18 @@ def fit_strengths(options: StrengthOptions, *, progress: Progress = SILENT) -> A
         InputError, OptionError: as `compare_by_contests`.
     """
     judged = load_judged(options.source, progress=progress)
-    valid = count_valid(judged)
-    same = stand_for(judged.pools)
-    tops = _tops(options.source, judged, progress)
+    votes = count_votes(count_valid(judged), same=stand_for(judged.pools))
     found = compare_runs(
-        first_documents(tops, judged.known or None, same=same),
-        count_votes(valid, same=same),
+        _first_documents(options.source, judged, progress),
+        votes,
         rng=np.random.Generator(np.random.PCG64(options.seed)),
         prior=options.prior,
         ties=options.ties,
         level=options.level,
         draws=options.draws,
     )
-    return Answer(
-        summary=strength_report.facts(found),
-        tables=strength_report.tables(found),
-        document=strength_report.value(found) | {"seed": options.seed},
-        chart=(lambda: strength_report.spec(found)) if found.differences else None,
-        title=strength_report.title(found) if found.differences else "",
-    )
+    answer = strengths_answer(found)
+    return replace(answer, document={**answer.document, "seed": options.seed})
 
 
 def find_bias(source: JudgedSource, *, level: float, progress: Progress = SILENT) -> Answer:
@@ -154,17 +149,8 @@ def find_bias(source: JudgedSource, *, level: float, progress: Progress = SILENT
     valid = counted(
         judged.judgments, exclusion=rules.exclusion, failures=rules.failures, until=rules.until
     )
-    found = measure_bias(valid, lengths=text_lengths(judged.pools), level=level)
-    care = measure_care(
-        one
-        for one in judged.judgments
-        if (rules.until is None or one.answered_at <= rules.until)
-        and (one.position or one.shown_at)
-    )
-    return Answer(
-        summary=bias_report.facts(found, care),
-        tables=bias_report.tables(found, care),
-        document=bias_report.value(found, care),
+    return bias_answer(
+        *find_habits(judged.judgments, valid, judged.pools, until=rules.until, level=level)
     )
 
 
@@ -182,49 +168,14 @@ def simulate(options: SimulationOptions, *, progress: Progress = SILENT) -> Answ
                     )
                 )
                 done()
-    return Answer(
-        summary=simulation_report.facts(found, spread=options.spread),
-        tables=simulation_report.tables(found),
-        document=simulation_report.value(found, spread=options.spread, seed=options.seed),
-    )
+    return simulation_answer(found, spread=options.spread, seed=options.seed)
 
 
-def _tops(source: JudgedSource, judged: Judged, progress: Progress) -> Mapping[str, Tops]:
-    """First documents of the runs named, or as the campaign's pools have them."""
-    if source.runs:
-        return read_first(source, progress=progress)
-    if judged.folder is None:
+def _first_documents(
+    source: JudgedSource, judged: Judged, progress: Progress
+) -> Mapping[str, Mapping[str, str]]:
+    """What each run named shows first, or each run as the campaign's pools have it."""
+    if not source.runs and judged.folder is None:
         raise OptionError("which runs? --runs 'GLOB'")
-    return pooled_tops(judged.pools)
-
-
-def _split(
-    judged: Judged, votes: Votes, tops: Mapping[str, Tops], options: ContestOptions
-) -> Answer:
-    if len(tops) != 1:
-        raise InputError(
-            Problem(
-                code="one-run",
-                path="--split",
-                found=f"{len(tops):,} runs",
-                expected="one run, whose first documents are compared with the labels",
-                hint="--runs FILE",
-            )
-        )
-    ((run, answered),) = tops.items()
-    same, level = stand_for(judged.pools), options.level
-    stands = {
-        query: tuple(same.get(query, {}).get(doc, doc) for doc in docs)
-        for query, docs in answered.items()
-    }
-    queries = [pool.query for pool in judged.pools]
-    found = count_preferences(
-        split_queries(stands, judged.known, queries=queries), votes, level=level
-    )
-    return Answer(
-        summary=category_report.facts(run, found),
-        tables=category_report.tables(run, found, level=level),
-        document=category_report.value(run, found, level=level),
-        chart=(lambda: category_report.spec(found)) if any(one.decided for one in found) else None,
-        title=category_report.title(run),
-    )
+    tops = read_first(source, progress=progress) if source.runs else pooled_tops(judged.pools)
+    return first_documents(tops, judged.known or None, same=stand_for(judged.pools))

@@ -14,17 +14,17 @@ whichever makes them wider.
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from math import log
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.answers.table import Cell, Column, Table
+from heldout.answers.answer import Answer, to_document
+from heldout.answers.table import Column, Table, columns
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Pool, normalise
-from heldout.judging.studies.judges import CrowdCare
+from heldout.judging.studies.judges import Attentiveness, measure_attentiveness
 from heldout.judging.studies.simulation import SPREAD
 from heldout.stats.regression import Choices, Effects, fit_effects
 from heldout.stats.tests import compare_counts
@@ -48,13 +48,13 @@ class Effect:
         why: why it is undefined, else `None`.
     """
 
-    value: float | None
-    low: float | None
-    high: float | None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
     why: str | None = None
 
 
-_NOT_FITTED = Effect(value=None, low=None, high=None, why=LEFT_OUT)
+_NOT_FITTED = Effect(why=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,7 @@ def measure_bias(
 
 def _position(known: Sequence[Judgment], level: float) -> Effect:
     if not known:
-        return Effect(value=None, low=None, high=None, why="no judgment has known sides")
+        return Effect(why="no judgment has known sides")
     return _effect(_fit(known, np.ones((len(known), 1)), level), 0)
 
 
@@ -159,9 +159,9 @@ def _length(
             rows.append(one)
             ahead.append(log(left / right))
     if not rows:
-        return Effect(value=None, low=None, high=None, why="no judged pair has both its texts")
+        return Effect(why="no judged pair has both its texts")
     if not any(ahead):
-        return Effect(value=None, low=None, high=None, why=_SAME)
+        return Effect(why=_SAME)
     return _effect(_fit(rows, np.column_stack([np.ones(len(rows)), ahead]), level), 1)
 
 
@@ -186,10 +186,10 @@ def _number(names: Iterable[Hashable]) -> NDArray[np.int64]:
 
 def _effect(found: Effects | None, place: int) -> Effect:
     if found is None:
-        return Effect(value=None, low=None, high=None, why=_UNBOUND)
+        return Effect(why=_UNBOUND)
     value = float(found.values[place])
     if found.low is None or found.high is None:
-        return Effect(value=value, low=None, high=None, why=_ALONE)
+        return Effect(value=value, why=_ALONE)
     return Effect(value=value, low=float(found.low[place]), high=float(found.high[place]))
 
 
@@ -202,90 +202,85 @@ def _uneven(known: Iterable[Judgment]) -> int:
     return sum(count % 2 == 0 and turned[pair] * 2 != count for pair, count in total.items())
 
 
-# Habits of judges as tables and JSON: sides, length, and how careful each one is.
+# Habits of judges as an answer: sides, length, and how attentive each one is.
 
 _TWICE = 2
 _MOST = 50
 
 
-def facts(found: SideBias, care: CrowdCare) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines."""
-    if found.share is None:
-        lines = [("sides", f"not known of any judgment; {found.unknown:,} left out")]
-    else:
-        told = f"left preferred in {found.share:.1%} of {found.judgments:,} judgments"
-        lines = [("sides", f"{told}, exact {_interval(found.low, found.high, found.level)}")]
-    lines.append(("position", _tell(found.position, found.level)))
-    lines.append(("length", _tell(found.length, found.level) + _tell_twice(found.length)))
+def find_habits(
+    judgments: Iterable[Judgment],
+    valid: Iterable[Judgment],
+    pools: Iterable[Pool],
+    *,
+    until: str | None,
+    level: float,
+) -> tuple[SideBias, Attentiveness]:
+    """What sides and lengths did, and how attentive each judge was.
+
+    Args:
+        judgments: all that were recorded.
+        valid: those that count.
+        pools: where the texts are.
+        until: only answers up to this time tell of attentiveness, ISO 8601 in UTC.
+        level: of the intervals.
+    """
+    known = (
+        one
+        for one in judgments
+        if (until is None or one.answered_at <= until) and (one.position or one.shown_at)
+    )
+    found = measure_bias(valid, lengths=text_lengths(pools), level=level)
+    return found, measure_attentiveness(known)
+
+
+def bias_answer(found: SideBias, judges: Attentiveness) -> Answer:
+    """The effects in logits, and the judges, the least attentive first."""
+    sides = f"not known of any judgment; {found.unknown:,} left out"
+    if found.share is not None:
+        left = f"left preferred in {found.share:.1%} of {found.judgments:,} judgments"
+        sides = f"{left}, exact {found.level:.0%} interval {found.low:.3f} to {found.high:.3f}"
+    odds = ""
+    if found.length.value is not None:
+        odds = f"; twice as long: odds of {_TWICE**found.length.value:.2f}"
+    lines = [
+        ("sides", sides),
+        ("position", _logits(found.position, found.level)),
+        ("length", _logits(found.length, found.level) + odds),
+    ]
     if found.uneven:
         lines.append(("balance", f"{found.uneven:,} pairs were not on each side as often"))
-    lines.append(("judges", f"{len(care.judges):,} known"))
-    return tuple(lines)
-
-
-def tables(found: SideBias, care: CrowdCare) -> tuple[Table, ...]:
-    """The effects, and the judges, the least careful first."""
-    return (_effects(found), *([_judges(care)] if care.judges else []))
-
-
-def value(found: SideBias, care: CrowdCare) -> dict[str, Any]:
-    """The whole result for JSON; effects in logits."""
-    return {
-        "judgments": found.judgments,
-        "unknown_sides": found.unknown,
-        "left": found.left,
-        "share": found.share,
-        "low": found.low,
-        "high": found.high,
-        "p": found.p,
-        "test": "binomial, exact, two-sided",
-        "position": asdict(found.position),
-        "length": asdict(found.length),
-        "interval": "by query or by worker, the wider one",
-        "level": found.level,
-        "queries": found.queries,
-        "workers": found.workers,
-        "uneven": found.uneven,
-        "judges": [asdict(one) for one in care.judges],
-        "judges_converged": care.converged,
-    }
-
-
-def _interval(low: float | None, high: float | None, level: float) -> str:
-    return f"{level:.0%} interval {low:.3f} to {high:.3f}" if low is not None else "no interval"
-
-
-def _tell(effect: Effect, level: float) -> str:
-    if effect.value is None:
-        return f"undefined: {effect.why}"
-    if effect.low is None:
-        return f"{effect.value:+.3f} logits; {effect.why}"
-    return (
-        f"{effect.value:+.3f} logits, {level:.0%} interval {effect.low:+.3f} to {effect.high:+.3f}"
+    lines.append(("judges", f"{len(judges.judges):,} known"))
+    return Answer(
+        summary=lines,
+        tables=(_effects(found), *([_judges(judges)] if judges.judges else [])),
+        document=to_document(found, "share")
+        | {
+            "test": "binomial, exact, two-sided",
+            "interval": "by query or by worker, the wider one",
+            "judges": to_document(judges),
+        },
     )
 
 
-def _tell_twice(length: Effect) -> str:
-    if length.value is None:
-        return ""
-    return f"; twice as long: odds of {_TWICE**length.value:.2f}"
+def _logits(effect: Effect, level: float) -> str:
+    if effect.value is None:
+        return f"undefined: {effect.why}"
+    told = f"{effect.value:+.3f} logits"
+    if effect.low is None:
+        return f"{told}; {effect.why}"
+    return f"{told}, {level:.0%} interval {effect.low:+.3f} to {effect.high:+.3f}"
 
 
 def _effects(found: SideBias) -> Table:
-    rows: tuple[tuple[Cell, ...], ...] = (
-        ("on the left", *_cells(found.position)),
-        ("e times as long", *_cells(found.length)),
-    )
-    why = [f"{one.why}." for one in (found.position, found.length) if one.why]
+    named = {"on the left": found.position, "e times as long": found.length}
     return Table(
         title="What judges prefer beside the better passage",
         columns=(
             Column(name="a passage that is"),
-            Column(name="logits", form="difference", decimals=3),
-            Column(name="low", form="difference", decimals=3),
-            Column(name="high", form="difference", decimals=3),
+            *columns("difference", "logits", "low", "high", decimals=3),
         ),
-        rows=rows,
+        rows=tuple((name, one.value, one.low, one.high) for name, one in named.items()),
         notes=(
             (
                 f"{found.level:.0%} intervals, each by itself, that take a query "
@@ -293,38 +288,31 @@ def _effects(found: SideBias) -> Table:
                 "whichever is wider."
             ),
             "Length is no accident: longer passages may be better. Sides are drawn at random.",
-            *why,
+            *(f"{one.why}." for one in named.values() if one.why),
         ),
     )
 
 
-def _cells(effect: Effect) -> tuple[Cell, ...]:
-    return (effect.value, effect.low, effect.high)
-
-
-def _judges(care: CrowdCare) -> Table:
-    shown = care.judges[:_MOST]
-    more = f"{len(care.judges) - len(shown):,} more careful ones are left out; --json has all."
+def _judges(found: Attentiveness) -> Table:
+    shown = found.judges[:_MOST]
+    left_out = len(found.judges) - len(shown)
+    more = f"{left_out:,} more attentive ones are left out; --json has all."
     return Table(
-        title="Judges, the least careful first",
+        title="Judges, the least attentive first",
         columns=(
             Column(name="judge"),
-            Column(name="answers", form="count"),
-            Column(name="tests", form="count"),
-            Column(name="failed", form="count"),
-            Column(name="care", form="share", decimals=2),
-            Column(name="habit", form="difference", decimals=2),
+            *columns("count", "answers", "tests", "failed"),
+            *columns("share", "attentiveness", decimals=2),
+            *columns("difference", "habit", decimals=2),
         ),
-        rows=tuple(
-            (one.worker, one.answers, one.tests, one.failed, one.care, one.habit) for one in shown
-        ),
+        rows=tuple(astuple(one) for one in shown),
         notes=(
             (
-                "care: how often an answer comes from the passages; otherwise from a habit, above "
-                "0 for the left side, in logits. Crowd Bradley-Terry with a prior, which decides "
-                "where answers are few; no intervals. Nobody is excluded by it."
+                "attentiveness: how often an answer comes from the passages; otherwise from a "
+                "habit, above 0 for the left side, in logits. Crowd Bradley-Terry with a prior, "
+                "which decides where answers are few; no intervals. Nobody is excluded by it."
             ),
-            *(() if care.converged else ("The search for these figures did not end.",)),
-            *((more,) if len(care.judges) > len(shown) else ()),
+            *(() if found.converged else ("The search for these figures did not end.",)),
+            *((more,) if left_out else ()),
         ),
     )

@@ -6,13 +6,16 @@ first (Arabzadeh et al. 2021, §3.1, tables 1 and 2).
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from heldout.answers.table import Cell, Column, Table
+from heldout.answers.answer import Answer, to_document
+from heldout.answers.table import Cell, Table, columns
 from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import LINK, RECORD
 from heldout.judging.campaign.judgments import Votes
+from heldout.judging.labels.contests import stand_for
+from heldout.judging.labels.source import Judged
 from heldout.trec.tops import Tops
 
 Category = Literal["A", "B"]
@@ -193,46 +196,49 @@ _MEANS = {
 }
 
 
-def facts(run: str, found: Both) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines."""
-    lines: list[tuple[str, str]] = [("run", run)]
-    for one in found:
-        share = (
-            "nothing is judged" if one.share is None else f"{one.share:.1%} prefer what it shows"
-        )
-        lines.append((f"{one.category}", f"{_MEANS[one.category]}: {share} first"))
-    return tuple(lines)
+def split_answer(run: str, tops: Tops, judged: Judged, votes: Votes, *, level: float) -> Answer:
+    """One run against the labels: where it shows the known answer first, and where not.
 
-
-def tables(run: str, found: Both, *, level: float = 0.95) -> tuple[Table, Table]:
-    """Queries of each category, and what was preferred in them."""
-    return _sizes(run, found), _preferences(run, found, level)
-
-
-def value(run: str, found: Both, *, level: float = 0.95) -> dict[str, Any]:
-    """For JSON; shares are of the queries that decide."""
-    return {
-        "run": run,
-        "categories": {
-            one.category: {
-                "queries": one.queries,
-                "known_preferred": one.known_preferred,
-                "other_preferred": one.other_preferred,
-                "drawn": one.drawn,
-                "unjudged": one.unjudged,
-                "share": one.share,
-                "low": one.low,
-                "high": one.high,
-                "p": one.p,
-                **({} if one.decided else {"why": "no query decides"}),
-            }
-            for one in found
-        },
-        "share": "of the run's first document",
-        "test": "binomial, exact, two-sided",
-        "interval": "Clopper and Pearson",
-        "level": level,
+    Args:
+        run: its name.
+        tops: its first two documents.
+        judged: pools and known answers.
+        votes: those that count.
+        level: of the intervals.
+    """
+    same = stand_for(judged.pools)
+    stands = {
+        query: tuple(same.get(query, {}).get(doc, doc) for doc in docs)
+        for query, docs in tops.items()
     }
+    splits = split_queries(stands, judged.known, queries=[pool.query for pool in judged.pools])
+    return categories_answer(run, count_preferences(splits, votes, level=level), level=level)
+
+
+def categories_answer(run: str, found: Both, *, level: float = 0.95) -> Answer:
+    """Queries of each category, and what was preferred in them; shares are of those that decide."""
+    lines = [("run", run)]
+    for one in found:
+        share = "nothing is judged"
+        if one.share is not None:
+            share = f"{one.share:.1%} prefer what it shows"
+        lines.append((one.category, f"{_MEANS[one.category]}: {share} first"))
+    return Answer(
+        summary=lines,
+        tables=(_sizes(run, found), _preferences(run, found, level)),
+        document={
+            "run": run,
+            "categories": {one.category: to_document(one, "decided", "share") for one in found},
+            "share": "of the run's first document",
+            "test": "binomial, exact, two-sided",
+            "interval": "Clopper and Pearson",
+            "level": level,
+            "why": "share, low, high and p are null where no query decides",
+        },
+        chart=(lambda: spec(found)) if any(one.decided for one in found) else None,
+        title=f"Queries where people prefer what {run} shows first, and where they prefer the "
+        "passage that it is compared with, as shares of all that decide",
+    )
 
 
 def _sizes(run: str, found: Both) -> Table:
@@ -244,10 +250,9 @@ def _sizes(run: str, found: Both) -> Table:
     return Table(
         title=f"Where {run} and the labels agree",
         columns=(
-            Column(name="category"),
-            Column(name="the run shows"),
-            Column(name="queries", form="count"),
-            Column(name="share", form="share"),
+            *columns("text", "category", "the run shows"),
+            *columns("count", "queries"),
+            *columns("share", "share"),
         ),
         rows=(*rows, ("total", "", total, 1.0 if total else None)),
     )
@@ -258,14 +263,10 @@ def _preferences(run: str, found: Both, level: float) -> Table:
     return Table(
         title=f"What people prefer where {run} and the labels agree, and where not",
         columns=(
-            Column(name="category"),
-            Column(name="preferred"),
-            Column(name="queries", form="count"),
-            Column(name="of all", form="share"),
-            Column(name="of category", form="share"),
-            Column(name="low", form="share"),
-            Column(name="high", form="share"),
-            Column(name="p", form="p"),
+            *columns("text", "category", "preferred"),
+            *columns("count", "queries"),
+            *columns("share", "of all", "of category", "low", "high"),
+            *columns("p", "p"),
         ),
         rows=tuple(row for one in found for row in _rows(one, total)),
         notes=(
@@ -303,14 +304,6 @@ _WORDS = {
     "A": ("A: known answer first", "the next passage"),
     "B": ("B: another passage first", "the known answer"),
 }
-
-
-def title(run: str) -> str:
-    """What the picture shows."""
-    return (
-        f"Queries where people prefer what {run} shows first, and where they prefer the passage "
-        "that it is compared with, as shares of all that decide"
-    )
 
 
 def spec(found: tuple[CategoryResult, CategoryResult]) -> Plot:

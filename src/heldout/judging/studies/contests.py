@@ -1,12 +1,14 @@
-"""Contests between runs as tables, a picture and JSON."""
+"""Contests between runs as an answer: who wins, who beats the labels, and circles."""
 
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from math import comb
 
-from heldout.answers.table import Cell, Column, Table
+from heldout.answers.answer import Answer, to_document
+from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED, RECORD
+from heldout.errors import plural
 from heldout.judging.labels.contests import PERFECT, Contest, Contests, find_cycles
 
 _MOST_PAIRS = 66
@@ -15,34 +17,45 @@ _MOST_ROWS = 46
 _NAMED = 3
 
 
-def facts(found: Contests) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines: who wins, who beats the labels, who beats whom in a circle."""
-    queries = "judged query" if found.judged == 1 else "judged queries"
+def contests_answer(found: Contests) -> Answer:
+    """Who wins, all against all where there is room for it, and each contest."""
+    drawn = bool(found.contests)
+    square = (_square(found),) if len(found.runs) <= _MOST_SQUARE else ()
+    contests = [to_document(one, "queries", "share") for one in found.contests]
+    return Answer(
+        summary=_facts(found),
+        tables=(_wins(found), *square, _pairs(found)),
+        document=to_document(found)
+        | {
+            "contests": contests,
+            "cycles": find_cycles(found),
+            "correction": "bonferroni",
+            "family": len(found.contests),
+            "test": "binomial, exact, two-sided",
+            "interval": "Clopper and Pearson, each by itself",
+            "why": "share, low, high and p are null where no query decides",
+        },
+        chart=(lambda: spec(found)) if drawn else None,
+        title="How often people prefer the first document of each run to that of "
+        f"{_rival(found)}, with exact {found.level:.0%} intervals"
+        if drawn
+        else "",
+    )
+
+
+def _facts(found: Contests) -> list[tuple[str, str]]:
+    queries = plural(found.judged, "judged query", "judged queries")
     lines = [
-        (
-            "contests",
-            f"{len(found.contests):,} of {len(found.runs):,} runs, on {found.judged:,} {queries}",
-        )
+        ("contests", f"{len(found.contests):,} of {len(found.runs):,} runs, on {queries}"),
     ]
     if found.wins:
-        lines.append(("most wins", _tell_most(found)))
+        most = max(found.wins.values())
+        best = ", ".join(run for run, wins in found.wins.items() if wins == most)
+        told = f"{best}: {most:,} of {len(found.runs) - 1:,}"
+        lines.append(("most wins", told if most else "none: no run is preferred to another"))
     if PERFECT in found.runs:
-        lines += _tell_perfect(found)
-    return (*lines, *_tell_cycles(found))
-
-
-def tables(found: Contests) -> tuple[Table, ...]:
-    """Wins of each run, all against all where there is room for it, and the contests."""
-    square = (_square(found),) if len(found.runs) <= _MOST_SQUARE else ()
-    return (_wins(found), *square, _pairs(found))
-
-
-def title(found: Contests) -> str:
-    """What the picture shows."""
-    return (
-        f"How often people prefer the first document of each run to that of {_rival(found)}, with "
-        f"exact {found.level:.0%} intervals"
-    )
+        lines += _facts_of_perfect(found)
+    return lines + _facts_of_cycles(found)
 
 
 def spec(found: Contests) -> Plot:
@@ -72,40 +85,6 @@ def spec(found: Contests) -> Plot:
     return plot
 
 
-def value(found: Contests) -> dict[str, Any]:
-    """The whole result for JSON; shares are of the queries that decide."""
-    return {
-        "contests": [
-            {
-                "a": one.a,
-                "b": one.b,
-                "queries": one.queries,
-                "a_preferred": one.a_preferred,
-                "b_preferred": one.b_preferred,
-                "drawn": one.drawn,
-                "same": one.same,
-                "unjudged": one.unjudged,
-                "share": one.share,
-                "low": one.low,
-                "high": one.high,
-                "p": one.p,
-                "p_corrected": one.p_bonferroni,
-                "p_holm": one.p_holm,
-                **({} if one.queries else {"why": "no query decides"}),
-            }
-            for one in found.contests
-        ],
-        "wins": dict(found.wins),
-        "cycles": [list(cycle) for cycle in find_cycles(found)],
-        "correction": "bonferroni",
-        "family": len(found.contests),
-        "test": "binomial, exact, two-sided",
-        "interval": "Clopper and Pearson, each by itself",
-        "level": found.level,
-        "judged": found.judged,
-    }
-
-
 def _rival(found: Contests) -> str:
     if PERFECT in found.runs:
         return PERFECT
@@ -120,17 +99,12 @@ def _against(found: Contests, run: str, rival: str) -> Contest:
 
 def _turned(one: Contest) -> Contest:
     """The same contest, seen from the other side."""
-    return Contest(
+    return replace(
+        one,
         a=one.b,
         b=one.a,
         a_preferred=one.b_preferred,
         b_preferred=one.a_preferred,
-        drawn=one.drawn,
-        same=one.same,
-        unjudged=one.unjudged,
-        p=one.p,
-        p_bonferroni=one.p_bonferroni,
-        p_holm=one.p_holm,
         low=None if one.high is None else 1 - one.high,
         high=None if one.low is None else 1 - one.low,
     )
@@ -140,72 +114,60 @@ def _significant(one: Contest, level: float) -> bool:
     return one.p_bonferroni is not None and one.p_bonferroni <= 1 - level + 1e-12
 
 
-def _tell_most(found: Contests) -> str:
-    most = max(found.wins.values())
-    if not most:
-        return "none: no run is preferred to another"
-    best = ", ".join(run for run, wins in found.wins.items() if wins == most)
-    return f"{best}: {most:,} of {len(found.runs) - 1:,}"
-
-
-def _tell_perfect(found: Contests) -> list[tuple[str, str]]:
+def _facts_of_perfect(found: Contests) -> list[tuple[str, str]]:
     against = [_against(found, run, PERFECT) for run in found.runs if run != PERFECT]
     better = [one for one in against if one.a_preferred > one.b_preferred]
     sure = [one.a for one in better if _significant(one, found.level)]
-    said = f"{len(better):,} of {len(against):,} runs are preferred to the known answers"
-    corrected = f"{len(found.contests):,} contests, by Bonferroni"
-    if sure:
-        return [("labels", said), ("", f"significantly so among all {corrected}: {_list(sure)}")]
-    return [("labels", said), ("", f"none significantly so among all {corrected}")]
-
-
-def _tell_cycles(found: Contests) -> list[tuple[str, str]]:
-    cycles = find_cycles(found)
-    count = len(found.runs)
-    triples = count * (count - 1) * (count - 2) // 6
-    if not cycles:
-        return [("circles", f"none among {triples:,} triples of runs")] if triples else []
-    shown = ["; ".join(" > ".join((*cycle, cycle[0])) for cycle in cycles[:_NAMED])]
-    more = [f"and {len(cycles) - _NAMED:,} more"] if len(cycles) > _NAMED else []
+    more = len(sure) - 2 * _NAMED
+    names = ", ".join(sure[: 2 * _NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    corrected = f"significantly so among all {len(found.contests):,} contests, by Bonferroni"
     return [
-        ("circles", f"{len(cycles):,} of {triples:,} triples of runs beat each other in a circle"),
-        ("", " ".join([*shown, *more])),
+        (
+            "labels",
+            f"{len(better):,} of {len(against):,} runs are preferred to the known answers",
+        ),
+        ("", f"{corrected}: {names}" if sure else f"none {corrected}"),
     ]
 
 
-def _list(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 2 * _NAMED:,} more" if len(names) > 2 * _NAMED else ""
-    return ", ".join(names[: 2 * _NAMED]) + more
+def _facts_of_cycles(found: Contests) -> list[tuple[str, str]]:
+    cycles, count = find_cycles(found), len(found.runs)
+    triples = comb(count, 3)
+    if not cycles:
+        return [("circles", f"none among {triples:,} triples of runs")] if triples else []
+    shown = "; ".join(" > ".join((*cycle, cycle[0])) for cycle in cycles[:_NAMED])
+    more = f" and {len(cycles) - _NAMED:,} more" if len(cycles) > _NAMED else ""
+    return [
+        ("circles", f"{len(cycles):,} of {triples:,} triples of runs beat each other in a circle"),
+        ("", shown + more),
+    ]
 
 
 def _wins(found: Contests) -> Table:
-    columns = [
-        Column(name="run"),
-        *(Column(name=name, form="count") for name in ("wins", "losses", "draws")),
-    ]
     perfect = PERFECT in found.runs
-    if perfect:
-        columns += [
-            Column(name="preferred to known", form="share", decimals=3),
-            Column(name="queries", form="count"),
-            Column(name="p", form="p"),
-            Column(name="Bonferroni", form="p"),
-        ]
-    rows = sorted(found.runs, key=lambda run: -found.wins[run])
+    against_known = (
+        *columns("share", "preferred to known", decimals=3),
+        *columns("count", "queries"),
+        *columns("p", "p", "Bonferroni"),
+    )
+    note = f"{PERFECT}: a run that shows the known answer first on every query."
     return Table(
         title="Contests won by each run",
-        columns=tuple(columns),
-        rows=tuple(_wins_row(found, run, perfect=perfect) for run in rows),
+        columns=(
+            Column(name="run"),
+            *columns("count", "wins", "losses", "draws"),
+            *(against_known if perfect else ()),
+        ),
+        rows=tuple(
+            _wins_row(found, run, perfect=perfect)
+            for run in sorted(found.runs, key=lambda run: -found.wins[run])
+        ),
         notes=(
             (
                 "A run wins a contest if people prefer its first document on more queries than "
                 "that of the other; a draw is as many queries on each side, or none."
             ),
-            *(
-                (f"{PERFECT}: a run that shows the known answer first on every query.",)
-                if perfect
-                else ()
-            ),
+            *((note,) if perfect else ()),
         ),
     )
 
@@ -213,12 +175,9 @@ def _wins(found: Contests) -> Table:
 def _wins_row(found: Contests, run: str, *, perfect: bool) -> tuple[Cell, ...]:
     own = [one if one.a == run else _turned(one) for one in found.contests if run in (one.a, one.b)]
     losses = sum(one.a_preferred < one.b_preferred for one in own)
-    draws = len(own) - found.wins[run] - losses
-    row: tuple[Cell, ...] = (run, found.wins[run], losses, draws)
-    if not perfect:
-        return row
-    if run == PERFECT:
-        return (*row, None, None, None, None)
+    row = (run, found.wins[run], losses, len(own) - found.wins[run] - losses)
+    if not perfect or run == PERFECT:
+        return (*row, *((None,) * 4 if perfect else ()))
     one = _against(found, run, PERFECT)
     return (*row, one.share, one.queries, one.p, one.p_bonferroni)
 
@@ -228,7 +187,7 @@ def _square(found: Contests) -> Table:
     rows.append(("wins", *(f"{found.wins[run]:,}" for run in found.runs)))
     return Table(
         title="How often the run in the column is preferred to the run in the row, % of n queries",
-        columns=(Column(name="run"), *(Column(name=run) for run in found.runs)),
+        columns=columns("text", "run", *found.runs),
         rows=tuple(rows),
         notes=(
             (
@@ -241,10 +200,8 @@ def _square(found: Contests) -> Table:
 
 
 def _cell(found: Contests, column: str, row: str) -> Cell:
-    if column == row:
-        return None
-    one = _against(found, column, row)
-    if one.share is None:
+    one = None if column == row else _against(found, column, row)
+    if one is None or one.share is None:
         return None
     star = "*" if _significant(one, found.level) else ""
     return f"{100 * one.share:.1f}{star} ({one.queries:,})"
@@ -258,15 +215,13 @@ def _pairs(found: Contests) -> Table:
     if len(shown) <= _MOST_PAIRS:
         shown = list(found.contests)
     left_out = len(found.contests) - min(len(shown), _MOST_PAIRS)
-    names = ("a preferred", "b preferred", "drawn", "same", "unjudged")
     return Table(
         title="Each contest",
         columns=(
-            Column(name="a"),
-            Column(name="b"),
-            *(Column(name=name, form="count") for name in names),
-            *(Column(name=name, form="share", decimals=3) for name in ("share", "low", "high")),
-            *(Column(name=name, form="p") for name in ("p", "Bonferroni", "Holm")),
+            *columns("text", "a", "b"),
+            *columns("count", "a preferred", "b preferred", "drawn", "same", "unjudged"),
+            *columns("share", "share", "low", "high", decimals=3),
+            *columns("p", "p", "Bonferroni", "Holm"),
         ),
         rows=tuple(_pair_row(one) for one in shown[:_MOST_PAIRS]),
         notes=_notes(found, left_out),

@@ -5,7 +5,6 @@ Arabzadeh et al. 2021, figure 1.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -31,6 +30,14 @@ class Example:
     first: Candidate
     second: Candidate
     votes: tuple[int, int]
+
+    @property
+    def outcome(self) -> str:
+        """How people voted on it, in a line."""
+        ahead, behind = self.votes
+        if ahead == behind:
+            return f"{ahead:,} preferred either"
+        return f"{ahead:,} of {ahead + behind:,} preferred the first"
 
 
 def draw_examples(
@@ -66,31 +73,6 @@ def draw_examples(
     return tuple(found)
 
 
-def tell(example: Example) -> str:
-    """What people said of it, in a line."""
-    ahead, behind = example.votes
-    if ahead == behind:
-        return f"{ahead:,} preferred either"
-    return f"{ahead:,} of {ahead + behind:,} preferred the first"
-
-
-def value(examples: Sequence[Example]) -> dict[str, Any]:
-    """For JSON."""
-    return {
-        "examples": [
-            {
-                "query": one.query,
-                "question": one.question,
-                "passages": [
-                    {"doc": shown.doc, "text": shown.text, "known": shown.known, "votes": votes}
-                    for shown, votes in zip((one.first, one.second), one.votes, strict=True)
-                ],
-            }
-            for one in examples
-        ]
-    }
-
-
 def _pairs(pool: Pool, votes: Votes) -> list[tuple[str, str]]:
     texts = {one.doc for one in pool.candidates if one.text}
     return [pair for pair in votes.get(pool.query, {}) if texts >= set(pair)]
@@ -98,19 +80,8 @@ def _pairs(pool: Pool, votes: Votes) -> list[tuple[str, str]]:
 
 def _example(pool: Pool, pair: tuple[str, str], cast: PairVotes) -> Example:
     by_doc = {one.doc: one for one in pool.candidates}
-    first, second = (by_doc[doc] for doc in pair)
-    if cast.second > cast.first:
-        return Example(
-            query=pool.query,
-            question=pool.text,
-            first=second,
-            second=first,
-            votes=(cast.second, cast.first),
-        )
+    shown = [(by_doc[pair[0]], cast.first), (by_doc[pair[1]], cast.second)]
+    (first, ahead), (second, behind) = sorted(shown, key=lambda one: -one[1])
     return Example(
-        query=pool.query,
-        question=pool.text,
-        first=first,
-        second=second,
-        votes=(cast.first, cast.second),
+        query=pool.query, question=pool.text, first=first, second=second, votes=(ahead, behind)
     )

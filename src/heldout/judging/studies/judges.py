@@ -108,14 +108,14 @@ def _alike(several: Iterable[list[float]]) -> float | None:
     return same / couples if couples else None
 
 
-# How careful each judge is: crowd Bradley-Terry over all that judges answered, tests among it.
+# How attentive each judge is: crowd Bradley-Terry over all that judges answered, tests among it.
 #
 # Says whom to look at. It excludes nobody: what counts is decided by tests alone, and never by
 # whether a judge agrees with others.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeCare:
+class JudgeAttentiveness:
     """One judge.
 
     Attributes:
@@ -123,7 +123,7 @@ class JudgeCare:
         answers: pairs with a preference, tests among them.
         tests: how many of them were tests.
         failed: tests failed, with those that were answered without a preference.
-        care: how often the answer comes from the passages, in (0, 1).
+        attentiveness: how often the answer comes from the passages, in (0, 1).
         habit: otherwise, logit of the left side.
     """
 
@@ -131,27 +131,27 @@ class JudgeCare:
     answers: int
     tests: int
     failed: int
-    care: float
+    attentiveness: float
     habit: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrowdCare:
+class Attentiveness:
     """All judges.
 
     Attributes:
-        judges: the least careful first, then by name.
+        judges: the least attentive first, then by name.
         unknown: answers by nobody known, which are left out.
         converged: the search for the most likely figures came to an end.
     """
 
-    judges: tuple[JudgeCare, ...]
+    judges: tuple[JudgeAttentiveness, ...]
     unknown: int
     converged: bool
 
 
-def measure_care(judgments: Iterable[Judgment]) -> CrowdCare:
-    """Measure the care of judges.
+def measure_attentiveness(judgments: Iterable[Judgment]) -> Attentiveness:
+    """Measure how attentive judges are.
 
     Args:
         judgments: all that were recorded, with tests and what is excluded; of answers to one place
@@ -180,18 +180,18 @@ def measure_care(judgments: Iterable[Judgment]) -> CrowdCare:
     answered = Counter(one.worker for one in last)
     tested = Counter(one.worker for one in last if one.answer is not None)
     judges = [
-        JudgeCare(
+        JudgeAttentiveness(
             worker=worker,
             answers=answered[worker],
             tests=tested[worker],
             failed=failed[worker],
-            care=float(found.care[place]),
+            attentiveness=float(found.care[place]),
             habit=float(found.habit[place]),
         )
         for worker, place in places.items()
     ]
-    return CrowdCare(
-        judges=tuple(sorted(judges, key=lambda one: (one.care, one.worker))),
+    return Attentiveness(
+        judges=tuple(sorted(judges, key=lambda one: (one.attentiveness, one.worker))),
         unknown=sum(not one.worker for one in recorded),
         converged=found.converged,
     )

@@ -13,7 +13,7 @@ from heldout.answers.files import facts_markdown, plain_markdown, render_alone, 
 from heldout.answers.table import to_latex, to_markdown
 from heldout.answers.text import clean
 from heldout.charts.svg import stand_alone
-from heldout.judging.studies.examples import Example, tell
+from heldout.judging.studies.examples import Example
 from heldout.judging.studies.report import Section
 
 
@@ -47,12 +47,12 @@ def render_judging_report(top: Top, sections: Sequence[Section]) -> dict[str, by
         SetupError: the `site` extra is not installed.
     """
     files = {
-        "index.html": render_alone("judging_report.html", top=top, sections=sections, tell=tell),
+        "index.html": render_alone("judging_report.html", top=top, sections=sections),
         "report.md": _markdown(top, sections),
         "report.json": _json(top, sections),
     }
     for section in sections:
-        for number, table in enumerate(section.tables, start=1):
+        for number, table in enumerate(section.answer.tables, start=1):
             files[f"tables/{section.name}-{number}.csv"] = table_csv(table)
             files[f"tables/{section.name}-{number}.tex"] = to_latex(table).encode()
         for number, one in enumerate(section.drawings, start=1):
@@ -69,7 +69,7 @@ def _json(top: Top, sections: Sequence[Section]) -> bytes:
     found = {
         "name": top.name,
         "sections": {
-            one.name: one.value if one.value is not None else {"why": one.why_not}
+            one.name: {"why": one.why_not} if one.why_not else one.answer.document
             for one in sections
         },
     }
@@ -84,13 +84,13 @@ def _markdown(top: Top, sections: Sequence[Section]) -> bytes:
         if section.why_not:
             parts.append(f"Not made: {plain_markdown(section.why_not)}.\n")
             continue
-        parts += filter(None, [facts_markdown(section.facts)])
+        parts += filter(None, [facts_markdown(section.answer.summary)])
         parts += map(_example, section.examples)
         parts += [
             f"![{plain_markdown(one.shows)}]({_chart_name(section, number)})\n"
             for number, one in enumerate(section.drawings, start=1)
         ]
-        parts += map(to_markdown, section.tables)
+        parts += map(to_markdown, section.answer.tables)
     return "\n".join(parts).encode()
 
 
@@ -100,4 +100,4 @@ def _example(one: Example) -> str:
         f"{plain_markdown(shown.text)}"
         for number, shown in enumerate((one.first, one.second), start=1)
     )
-    return f"**{plain_markdown(one.question or one.query)}** {tell(one)}.\n\n{passages}\n"
+    return f"**{plain_markdown(one.question or one.query)}** {one.outcome}.\n\n{passages}\n"

@@ -1,70 +1,42 @@
 """The sections of the report on judging, in the order of the study.
 
-What cannot be told of a campaign is a section that says why.
+What a campaign does not say is a section with the reason.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any
 
 from numpy.random import PCG64, Generator
 
-from heldout.answers.table import Column, Table
+from heldout.answers.answer import Answer, to_document
+from heldout.answers.table import Column, Table, columns
 from heldout.charts.axes import count_axis, place_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import LINK, Chart
 from heldout.errors import InputError, Problem
-from heldout.judging.campaign.judgments import Judgment, counted
+from heldout.judging.campaign.judgments import Votes, counted
 from heldout.judging.campaign.pools import Pool, PoolSizes, build_pools, sizes
 from heldout.judging.labels.contests import PERFECT, first_documents, hold_contests, stand_for
 from heldout.judging.labels.rescoring import ScoredLabels
-from heldout.judging.labels.versions import Rules
-from heldout.judging.studies import bias as side_bias
-from heldout.judging.studies import categories, contests, examples, labels, sample
-from heldout.judging.studies import categories as category_chart
-from heldout.judging.studies import labels as label_chart
-from heldout.judging.studies import sample as score_ranges
-from heldout.judging.studies.bias import SideBias, measure_bias, text_lengths
-from heldout.judging.studies.categories import count_preferences, split_queries
-from heldout.judging.studies.examples import Example
+from heldout.judging.labels.source import Judged
+from heldout.judging.studies import sample
+from heldout.judging.studies.bias import bias_answer, find_habits
+from heldout.judging.studies.categories import split_answer
+from heldout.judging.studies.contests import contests_answer
+from heldout.judging.studies.examples import Example, draw_examples
 from heldout.judging.studies.judges import (
     STUDY_ACCURACY,
-    CrowdCare,
     JudgeAgreement,
     expected_alpha,
     judge_agreement,
-    measure_care,
 )
-from heldout.judging.studies.labels import Relabelled
-from heldout.judging.studies.sample import SampleScores, score_sample
+from heldout.judging.studies.labels import Relabelled, labels_answer
 from heldout.trec.tops import Places, Tops
 
-# How far judges agree, how far they should, and what habits they have: tables and JSON.
+# How far judges agree, and how far they should.
 
 _HALF = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judges:
-    """What is known of the judges.
-
-    Attributes:
-        agreement: on pairs judged at least twice.
-        bias: of sides and lengths.
-        care: of each judge.
-        counted: judgments that count.
-        recorded: all of them.
-        level: of intervals.
-    """
-
-    agreement: JudgeAgreement
-    bias: SideBias
-    care: CrowdCare
-    counted: int
-    recorded: int
-    level: float
 
 
 def implied_accuracy(alike: float) -> float | None:
@@ -78,85 +50,50 @@ def implied_accuracy(alike: float) -> float | None:
     return (1 + sqrt(2 * alike - 1)) / 2 if alike >= _HALF else None
 
 
-def facts(found: Judges) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines."""
-    own = found.agreement
-    lines = [("judgments", f"{found.counted:,} of {found.recorded:,} count")]
-    if own.alpha is None:
-        lines.append(("alpha", f"undefined: {own.why}"))
-    else:
-        ends = "" if own.interval is None else f", {own.interval[0]:.3f} to {own.interval[1]:.3f}"
-        expected = f"{expected_alpha(STUDY_ACCURACY):.2f} of judges as often right as the study's"
-        lines.append(("alpha", f"{own.alpha:.3f}{ends}; {expected}"))
-    return (*lines, *side_bias.facts(found.bias, found.care))
-
-
-def tables(found: Judges) -> tuple[Table, ...]:
-    """Agreement, then habits."""
-    return (_agreement(found), *side_bias.tables(found.bias, found.care))
-
-
-def value(found: Judges) -> dict[str, Any]:
-    """For JSON."""
-    own = found.agreement
-    return {
-        "recorded": found.recorded,
-        "counted": found.counted,
-        "alpha": own.alpha,
-        "interval": None if own.interval is None else list(own.interval),
-        "pairs": own.pairs,
-        "votes": own.votes,
-        "alike": own.alike,
-        "accuracy_if_equally_hard": None if own.alike is None else implied_accuracy(own.alike),
-        "expected_alpha": expected_alpha(STUDY_ACCURACY),
-        "habits": side_bias.value(found.bias, found.care),
-        "level": found.level,
-        **({} if own.why is None else {"why": own.why}),
-    }
-
-
-def _agreement(found: Judges) -> Table:
-    own = found.agreement
-    ends = own.interval or (None, None)
-    accuracy = None if own.alike is None else implied_accuracy(own.alike)
-    return Table(
-        title="Agreement of judges on pairs that were judged at least twice",
-        columns=(
-            Column(name="pairs", form="count"),
-            Column(name="votes", form="count"),
-            Column(name="alike", form="share", decimals=3),
-            *(Column(name=name, form="score", decimals=3) for name in ("alpha", "low", "high")),
-            Column(name="a vote is right", form="share", decimals=3),
-            Column(name="expected alpha", form="score", decimals=3),
-        ),
-        rows=(
-            (
-                own.pairs,
-                own.votes,
-                own.alike,
-                own.alpha,
-                *ends,
-                accuracy,
-                expected_alpha(STUDY_ACCURACY),
-            ),
-        ),
-        notes=(
-            (
-                "alpha: Krippendorff's, nominal; its interval draws queries. alike: of two votes "
-                "on one pair. a vote is right: what that comes to if all pairs are equally hard. "
-                f"expected alpha: of judges who are right in {STUDY_ACCURACY:.1%} of pairs, as in "
-                "the study. Low agreement can mean that pairs are hard, or that judges are "
-                "careless; failed tests tell which."
-            ),
-            *((f"alpha is undefined: {own.why}.",) if own.why else ()),
-        ),
+def agreement_answer(found: JudgeAgreement) -> Answer:
+    """Alpha beside what it would be if judges were right as often as those of the study."""
+    expected = expected_alpha(STUDY_ACCURACY)
+    accuracy = None if found.alike is None else implied_accuracy(found.alike)
+    low, high = found.interval or (None, None)
+    counts = found.pairs, found.votes, found.alike, found.alpha
+    alpha = f"undefined: {found.why}"
+    if found.alpha is not None:
+        ends = "" if found.interval is None else f", {low:.3f} to {high:.3f}"
+        alpha = f"{found.alpha:.3f}{ends}; {expected:.2f} of judges as often right as the study's"
+    return Answer(
+        summary=[("alpha", alpha)],
+        tables=[
+            Table(
+                title="Agreement of judges on pairs that were judged at least twice",
+                columns=(
+                    *columns("count", "pairs", "votes"),
+                    *columns("share", "alike", decimals=3),
+                    *columns("score", "alpha", "low", "high", decimals=3),
+                    *columns("share", "a vote is right", decimals=3),
+                    *columns("score", "expected alpha", decimals=3),
+                ),
+                rows=((*counts, low, high, accuracy, expected),),
+                notes=(
+                    (
+                        "alpha: Krippendorff's, nominal; its interval draws queries. alike: of two "
+                        "votes on one pair. a vote is right: what that comes to if all pairs are "
+                        "equally hard. expected alpha: of judges who are right in "
+                        f"{STUDY_ACCURACY:.1%} of pairs, as in the study. Low agreement can mean "
+                        "that pairs are hard, or that judges are careless; failed tests tell which."
+                    ),
+                    *((f"alpha is undefined: {found.why}.",) if found.why else ()),
+                ),
+            )
+        ],
+        document=to_document(found)
+        | {"accuracy_if_equally_hard": accuracy, "expected_alpha": expected},
     )
 
 
-# How large pools are, as a table, pictures and JSON (Arabzadeh et al. 2021, figures 3 and 4).
+# How large pools are (Arabzadeh et al. 2021, figures 3 and 4).
 
 
-def table(found: Mapping[str, PoolSizes]) -> Table:
+def sizes_table(found: Mapping[str, PoolSizes]) -> Table:
     """Sizes of each set of pools.
 
     Args:
@@ -166,11 +103,10 @@ def table(found: Mapping[str, PoolSizes]) -> Table:
         title="Sizes of pools",
         columns=(
             Column(name="pools"),
-            Column(name="queries", form="count"),
-            Column(name="mean", form="score", decimals=2),
-            Column(name="median", form="score", decimals=1),
-            Column(name="of one passage", form="count"),
-            Column(name="pairs", form="count"),
+            *columns("count", "queries"),
+            *columns("score", "mean", decimals=2),
+            *columns("score", "median", decimals=1),
+            *columns("count", "of one passage", "pairs"),
         ),
         rows=tuple(
             (name, one.queries, one.mean, one.median, one.single, one.pairs)
@@ -195,23 +131,7 @@ def histogram(found: PoolSizes) -> Plot:
     return plot
 
 
-def value_of_pools(found: Mapping[str, PoolSizes]) -> dict[str, Any]:
-    """For JSON."""
-    return {
-        name: {
-            "queries": one.queries,
-            "mean": one.mean,
-            "median": one.median,
-            "single": one.single,
-            "pairs": one.pairs,
-            "histogram": {str(size): count for size, count in one.histogram.items()},
-            **({} if one.queries else {"why": "no query was pooled"}),
-        }
-        for name, one in found.items()
-    }
-
-
-# A section of the report on judging: what was found, or why it cannot be told.
+# A section of the report on judging: what it says, or why it says nothing.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +147,9 @@ class Drawing:
     shows: str
 
 
+_NOTHING = Answer(summary=(), tables=(), document={})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """A section.
@@ -235,42 +158,25 @@ class Section:
         name: of its files; lower case, digits and hyphens.
         title: its heading.
         study: which tables and figures of the study it is; "" for none.
-        facts: the answer, in lines of (name, words).
+        answer: what it says.
         examples: judged pairs with their texts.
         drawings: pictures.
-        tables: the evidence.
-        value: for JSON; `None` where nothing was found.
-        why_not: why it cannot be told; "" where it can.
+        why_not: why it says nothing; "" where it does.
     """
 
     name: str
     title: str
     study: str = ""
-    facts: tuple[tuple[str, str], ...] = ()
+    answer: Answer = _NOTHING
     examples: tuple[Example, ...] = ()
     drawings: tuple[Drawing, ...] = ()
-    tables: tuple[Table, ...] = ()
-    value: Mapping[str, Any] | None = None
     why_not: str = ""
 
-
-def attempt(name: str, title: str, make: Callable[[], Section]) -> Section:
-    """A section, or the same without findings and with the reason of the error.
-
-    Args:
-        name: of the section.
-        title: its heading.
-        make: makes it, or raises an `InputError`.
-    """
-    try:
-        return make()
-    except InputError as error:
-        first = error.problems[0]
-        why = f"{first.found}; this needs {first.expected}" if first.expected else first.found
-        return Section(name=name, title=title, why_not=why)
-
-
-_NO_RUNS = "no runs are named; this needs --runs 'GLOB'"
+    def saying(self, answer: Answer, *more: Drawing) -> "Section":
+        """The section with an answer, its picture and further ones."""
+        chart = answer.chart
+        own = () if chart is None else (Drawing(chart=chart(), shows=answer.title),)
+        return replace(self, answer=answer, drawings=(*own, *more))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,10 +184,7 @@ class Given:
     """What the report is of.
 
     Attributes:
-        pools: what was pooled.
-        judgments: all that were recorded.
-        rules: which of them count.
-        known: query -> relevant documents, the known answer first.
+        judged: pools, judgments, rules and known answers.
         tops: run -> query -> first documents, two where run files are known.
         places: run -> where it has the labelled documents; none without run files.
         before: the labels there were, of all queries; `None` where only the pools' are known.
@@ -292,10 +195,7 @@ class Given:
         level: of intervals.
     """
 
-    pools: Sequence[Pool]
-    judgments: Sequence[Judgment]
-    rules: Rules
-    known: Mapping[str, Sequence[str]]
+    judged: Judged
     tops: Mapping[str, Tops]
     places: Mapping[str, Places]
     before: ScoredLabels | None
@@ -305,27 +205,34 @@ class Given:
     seed: int = 0
     level: float = 0.95
 
+    @property
+    def pools(self) -> Sequence[Pool]:
+        """What was pooled."""
+        return self.judged.pools
+
+    @property
+    def votes(self) -> Votes:
+        """Those that count."""
+        return self.relabelled.made.votes
+
     def rng(self) -> Generator:
         """A generator at its start."""
         return Generator(PCG64(self.seed))
 
 
 def write_sections(given: Given) -> Iterator[Section]:
-    """The sections, one after the other.
+    """The sections, one after the other; one that raises an `InputError` has its reason.
 
     Args:
         given: what the report is of.
     """
-    for name, title, make in (
-        ("examples", "Judged pairs, drawn blind", _examples),
-        ("categories", "One run against the labels", _categories),
-        ("pools", "Pools", _pools),
-        ("runs", "Runs, and whether the judged queries stand for all", _runs),
-        ("contests", "Contests between runs", _contests),
-        ("judges", "Agreement and habits of judges", _judges),
-        ("labels", "Preference labels, and runs scored on them", _labels),
-    ):
-        yield attempt(name, title, partial(make, given, name, title))
+    for section, make in _SECTIONS:
+        try:
+            yield make(section, given)
+        except InputError as error:
+            first = error.problems[0]
+            why = f"{first.found}; this needs {first.expected}" if first.expected else first.found
+            yield replace(section, study="", why_not=why)
 
 
 def first_tops(tops: Mapping[str, Tops]) -> Mapping[str, Tops]:
@@ -337,20 +244,15 @@ def first_tops(tops: Mapping[str, Tops]) -> Mapping[str, Tops]:
     return {run: {query: docs[:1] for query, docs in found.items()} for run, found in tops.items()}
 
 
-def _examples(given: Given, name: str, title: str) -> Section:
-    votes = given.relabelled.made.votes
-    found = examples.draw_examples(given.pools, votes, given.rng(), count=given.count)
-    return Section(
-        name=name,
-        title=title,
-        study="Figure 1",
-        facts=(("drawn", f"{len(found):,} queries by seed {given.seed}, a judged pair of each"),),
-        examples=found,
-        value=examples.value(found),
-    )
+def _examples(section: Section, given: Given) -> Section:
+    found = draw_examples(given.pools, given.votes, given.rng(), count=given.count)
+    drawn = f"{len(found):,} queries by seed {given.seed}, a judged pair of each"
+    document = to_document({"examples": found})
+    answer = Answer(summary=[("drawn", drawn)], tables=(), document=document)
+    return replace(section.saying(answer), examples=found)
 
 
-def _categories(given: Given, name: str, title: str) -> Section:
+def _categories(section: Section, given: Given) -> Section:
     run = given.split or _best(given)
     if run not in given.tops:
         raise InputError(
@@ -361,151 +263,93 @@ def _categories(given: Given, name: str, title: str) -> Section:
                 expected="one run with its first two documents",
             )
         )
-    same = stand_for(given.pools)
-    stands = {
-        query: tuple(same.get(query, {}).get(doc, doc) for doc in docs)
-        for query, docs in given.tops[run].items()
-    }
-    splits = split_queries(stands, given.known, queries=[pool.query for pool in given.pools])
-    found = count_preferences(splits, given.relabelled.made.votes, level=given.level)
-    chart = category_chart.spec(found) if any(one.decided for one in found) else None
-    return Section(
-        name=name,
-        title=title,
-        study="Tables 1 and 2, Figure 2",
-        facts=categories.facts(run, found),
-        drawings=() if chart is None else (Drawing(chart=chart, shows=category_chart.title(run)),),
-        tables=categories.tables(run, found, level=given.level),
-        value=categories.value(run, found, level=given.level),
-    )
+    top = given.tops[run]
+    return section.saying(split_answer(run, top, given.judged, given.votes, level=given.level))
 
 
-def _pools(given: Given, name: str, title: str) -> Section:
+def _pools(section: Section, given: Given) -> Section:
     found = {"judged": sizes(given.pools)}
     if given.places:
-        queries = {query: "" for query, docs in sorted(given.known.items()) if docs}
-        every = build_pools(first_tops(given.tops), given.known, queries=queries)
+        known = given.judged.known
+        queries = {query: "" for query, docs in sorted(known.items()) if docs}
+        every = build_pools(first_tops(given.tops), known, queries=queries)
         found = {f"all queries, {len(given.tops):,} runs": sizes(every)} | found
-    return Section(
-        name=name,
-        title=title,
-        study="Figures 3 and 4",
-        drawings=tuple(
-            Drawing(
-                chart=histogram(one),
-                shows=f"Sizes of {one.queries:,} pools: {which}",
-            )
-            for which, one in found.items()
-            if one.queries
-        ),
-        tables=(table(found),),
-        value=value_of_pools(found),
-    )
+    drawings = [
+        Drawing(chart=histogram(one), shows=f"Sizes of {one.queries:,} pools: {which}")
+        for which, one in found.items()
+        if one.queries
+    ]
+    answer = Answer(summary=(), tables=(sizes_table(found),), document=to_document(found))
+    return section.saying(answer, *drawings)
 
 
-def _runs(given: Given, name: str, title: str) -> Section:
+def _runs(section: Section, given: Given) -> Section:
     rescored = given.relabelled.rescored
     if rescored is None:
-        return Section(name=name, title=title, why_not=_NO_RUNS)
-    found, why = _sample(given)
-    value = {"queries": rescored.queries, "why": why} if found is None else sample.value(found)
-    return Section(
-        name=name,
-        title=title,
-        study="Table 3, Figure 5",
-        facts=(("sample", why),) if found is None else sample.facts(found),
-        drawings=()
-        if found is None
-        else (Drawing(chart=sample.spec(found), shows=sample.title(found)),),
-        tables=(
-            sample.run_table(rescored, found),
-            *(() if found is None else (sample.tau_table(found),)),
-        ),
-        value=value,
-    )
+        raise _no_runs()
+    found: sample.SampleScores | str = "the labels of other queries are not known"
+    if given.before is not None:
+        judged = {pool.query for pool in given.pools}
+        try:
+            found = sample.score_sample(given.places, given.before, judged)
+        except InputError as error:
+            found = error.problems[0].found
+    return section.saying(sample.runs_answer(rescored, found))
 
 
-def _sample(given: Given) -> tuple[SampleScores | None, str]:
-    """Scores on all labelled queries, or why they are not compared."""
-    if given.before is None:
-        return None, "the labels of other queries are not known"
-    judged = {pool.query for pool in given.pools}
-    try:
-        return score_sample(given.places, given.before, judged), ""
-    except InputError as error:
-        return None, error.problems[0].found
-
-
-def _contests(given: Given, name: str, title: str) -> Section:
-    first = first_documents(
-        first_tops(given.tops), given.known or None, same=stand_for(given.pools)
-    )
+def _contests(section: Section, given: Given) -> Section:
+    same = stand_for(given.pools)
+    first = first_documents(first_tops(given.tops), given.judged.known or None, same=same)
     if len(first) <= 1:
-        return Section(name=name, title=title, why_not=_NO_RUNS)
-    found = hold_contests(first, given.relabelled.made.votes, level=given.level)
-    return Section(
-        name=name,
-        title=title,
-        study="Table 4",
-        facts=contests.facts(found),
-        drawings=(Drawing(chart=contests.spec(found), shows=contests.title(found)),),
-        tables=contests.tables(found),
-        value=contests.value(found),
+        raise _no_runs()
+    return section.saying(contests_answer(hold_contests(first, given.votes, level=given.level)))
+
+
+def _no_runs() -> InputError:
+    return InputError(
+        Problem(code="one-run", path="--runs", found="no runs are named", expected="--runs 'GLOB'")
     )
 
 
-def _judges(given: Given, name: str, title: str) -> Section:
-    rules = given.rules
+def _judges(section: Section, given: Given) -> Section:
+    rules, judgments = given.judged.rules, given.judged.judgments
     valid = counted(
-        given.judgments, exclusion=rules.exclusion, failures=rules.failures, until=rules.until
+        judgments, exclusion=rules.exclusion, failures=rules.failures, until=rules.until
     )
-    found = Judges(
-        agreement=judge_agreement(valid, given.rng(), level=given.level),
-        bias=measure_bias(valid, lengths=text_lengths(given.pools), level=given.level),
-        care=measure_care(
-            one
-            for one in given.judgments
-            if (rules.until is None or one.answered_at <= rules.until)
-            and (one.position or one.shown_at)
-        ),
-        counted=len(valid),
-        recorded=given.relabelled.made.version.recorded,
-        level=given.level,
+    recorded = given.relabelled.made.version.recorded
+    agreement = agreement_answer(judge_agreement(valid, given.rng(), level=given.level))
+    habits = bias_answer(
+        *find_habits(judgments, valid, given.pools, until=rules.until, level=given.level)
     )
-    return Section(
-        name=name,
-        title=title,
-        facts=facts(found),
-        tables=tables(found),
-        value=value(found),
+    counts = f"{len(valid):,} of {recorded:,} count"
+    answer = Answer(
+        summary=[("judgments", counts), *agreement.summary, *habits.summary],
+        tables=[*agreement.tables, *habits.tables],
+        document={
+            "recorded": recorded,
+            "counted": len(valid),
+            **agreement.document,
+            "habits": habits.document,
+            "level": given.level,
+        },
     )
+    return section.saying(answer)
 
 
-def _labels(given: Given, name: str, title: str) -> Section:
-    found = given.relabelled
-    drawings: tuple[Drawing, ...] = ()
-    if found.rescored is not None:
-        drawings = (
+def _labels(section: Section, given: Given) -> Section:
+    rescored = given.relabelled.rescored
+    ranges = (
+        ()
+        if rescored is None
+        else (
             Drawing(
-                chart=label_chart.spec(found.rescored), shows=label_chart.title(found.rescored)
-            ),
-            *(
-                Drawing(
-                    chart=score_ranges.spec_of_score_ranges(found.rescored, which),
-                    shows=score_ranges.title_of_score_ranges(found.rescored, which),
-                )
-                for which in score_ranges.BOTH
-            ),
+                chart=sample.draw_score_ranges(rescored, which),
+                shows=sample.title_of_score_ranges(rescored, which),
+            )
+            for which in sample.BOTH
         )
-    return Section(
-        name=name,
-        title=title,
-        study="Sections 5.1 and 5.2, Figure 6",
-        facts=labels.facts(found),
-        drawings=drawings,
-        tables=labels.tables(found),
-        value=labels.value(found),
     )
+    return section.saying(labels_answer(given.relabelled), *ranges)
 
 
 def _best(given: Given) -> str:
@@ -513,3 +357,35 @@ def _best(given: Given) -> str:
     rescored = given.relabelled.rescored
     runs = () if rescored is None else rescored.runs
     return next((one.run for one in runs if one.run != PERFECT), "")
+
+
+_SECTIONS: Sequence[tuple[Section, Callable[[Section, Given], Section]]] = (
+    (Section(name="examples", title="Judged pairs, drawn blind", study="Figure 1"), _examples),
+    (
+        Section(
+            name="categories",
+            title="One run against the labels",
+            study="Tables 1 and 2, Figure 2",
+        ),
+        _categories,
+    ),
+    (Section(name="pools", title="Pools", study="Figures 3 and 4"), _pools),
+    (
+        Section(
+            name="runs",
+            title="Runs, and whether the judged queries stand for all",
+            study="Table 3, Figure 5",
+        ),
+        _runs,
+    ),
+    (Section(name="contests", title="Contests between runs", study="Table 4"), _contests),
+    (Section(name="judges", title="Agreement and habits of judges"), _judges),
+    (
+        Section(
+            name="labels",
+            title="Preference labels, and runs scored on them",
+            study="Sections 5.1 and 5.2, Figure 6",
+        ),
+        _labels,
+    ),
+)

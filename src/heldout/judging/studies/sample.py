@@ -3,11 +3,12 @@
 Arabzadeh et al. 2021, table 3 and figure 5.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Literal
 
-from heldout.answers.table import Cell, Column, Table
+from heldout.answers.answer import Answer, to_document
+from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED
@@ -182,52 +183,87 @@ def score_sample(
     )
 
 
-def facts(found: SampleScores) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines."""
-    return (
-        ("queries", f"{found.judged:,} judged of {found.queries:,} with labels"),
-        *(("tau", f"{_number(one.tau)} among {one.name}, {one.runs:,} runs") for one in found.taus),
-    )
-
-
-def _number(tau: float | None) -> str:
-    return "undefined" if tau is None else f"{tau:.3f}"
-
-
-def run_table(rescored: Rescored, sample: SampleScores | None) -> Table:
-    """Every run: whether it was pooled, its scores on the labels before, and on the new ones.
+def runs_answer(rescored: Rescored, found: SampleScores | str) -> Answer:
+    """Every run on all labelled queries, on the judged ones, and on the new labels.
 
     Args:
         rescored: on the judged queries with labels of both kinds.
-        sample: on all labelled queries and on the judged ones; `None` where not known.
+        found: on all labelled queries and on the judged ones, or why that is not known.
     """
-    known = {} if sample is None else {one.run: one for one in sample.runs}
-    ranks = {run: place for place, run in enumerate(known, 1)}
-    whole: tuple[Column, ...] = ()
-    if sample is not None:
-        whole = (
-            Column(name="rank", form="count"),
-            Column(name="all queries", form="score"),
-            Column(name="judged queries", form="score"),
+    if isinstance(found, str):
+        return Answer(
+            summary=[("sample", found)],
+            tables=[_run_table(rescored, None)],
+            document={"queries": rescored.queries, "why": found},
         )
+    return Answer(
+        summary=[
+            ("queries", f"{found.judged:,} judged of {found.queries:,} with labels"),
+            *taus_facts(found.taus, digits=3),
+        ],
+        tables=[
+            _run_table(rescored, found),
+            tau_table(
+                found.taus,
+                f"all {found.queries:,} queries and {found.judged:,} of them",
+                "The sample is a part of the whole, so the two agree more than two samples of "
+                "different queries would.",
+            ),
+        ],
+        document=to_document(found) | {"why": WHY_NO_TAU},
+        chart=lambda: _draw(found),
+        title=f"{found.measure} on {found.labels}: {found.judged:,} judged queries over all "
+        f"{found.queries:,}",
+    )
+
+
+WHY_NO_TAU = "tau is null where scores have fewer than two values"
+
+
+def taus_facts(taus: Sequence[TauRange], *, digits: int) -> list[tuple[str, str]]:
+    """Each tau in a line."""
+    lines: list[tuple[str, str]] = []
+    for one in taus:
+        tau = "undefined" if one.tau is None else f"{one.tau:.{digits}f}"
+        lines.append(("" if lines else "tau", f"{tau} among {one.name}, {one.runs:,} runs"))
+    return lines
+
+
+def tau_table(taus: Sequence[TauRange], between: str, *notes: str) -> Table:
+    """Kendall's tau between two orders of runs."""
+    return Table(
+        title=f"Kendall's tau-b between {between}",
+        columns=(
+            Column(name="among"),
+            *columns("count", "runs"),
+            *columns("score", "tau", decimals=3),
+            *columns("count", "discordant", "pairs"),
+        ),
+        rows=tuple(astuple(one) for one in taus),
+        notes=notes,
+    )
+
+
+def _run_table(rescored: Rescored, sample: SampleScores | None) -> Table:
+    known = {} if sample is None else {one.run: one for one in sample.runs}
+    ranks = {run: rank for rank, run in enumerate(known, 1)}
     rows: list[tuple[Cell, ...]] = []
     for one in sorted(rescored.runs, key=lambda one: ranks.get(one.run, len(ranks) + 1)):
         own = known.get(one.run)
-        cells: tuple[Cell, ...] = ()
-        if sample is not None:
-            cells = (None,) * 3 if own is None else (ranks[one.run], own.every, own.sample)
+        cells: tuple[Cell, ...] = () if sample is None else (None,) * 3
+        if own is not None:
+            cells = (ranks[one.run], own.every, own.sample)
         pooled = "" if one.run == PERFECT else "yes" if one.pooled else "no"
         rows.append((one.run, pooled, *cells, one.before.value, one.after.value, one.after.rank))
     on = "" if sample is None else f" all queries: {sample.queries:,}, with {sample.measure}."
+    whole = (*columns("count", "rank"), *columns("score", "all queries", "judged queries"))
     return Table(
         title="Runs, and their scores on several sets of labels",
         columns=(
-            Column(name="run"),
-            Column(name="pooled"),
-            *whole,
-            Column(name="labels before", form="score"),
-            Column(name="preferences", form="score"),
-            Column(name="rank on preferences", form="count"),
+            *columns("text", "run", "pooled"),
+            *(() if sample is None else whole),
+            *columns("score", "labels before", "preferences"),
+            *columns("count", "rank on preferences"),
         ),
         rows=tuple(rows),
         notes=(
@@ -239,36 +275,7 @@ def run_table(rescored: Rescored, sample: SampleScores | None) -> Table:
     )
 
 
-def tau_table(found: SampleScores) -> Table:
-    """Kendall's tau between the orders of runs."""
-    return Table(
-        title=f"Kendall's tau-b between all {found.queries:,} queries and {found.judged:,} of them",
-        columns=(
-            Column(name="among"),
-            Column(name="runs", form="count"),
-            Column(name="tau", form="score", decimals=3),
-            Column(name="discordant", form="count"),
-            Column(name="pairs", form="count"),
-        ),
-        rows=tuple((one.name, one.runs, one.tau, one.discordant, one.pairs) for one in found.taus),
-        notes=(
-            (
-                "The sample is a part of the whole, so the two agree more than two samples of "
-                "different queries would."
-            ),
-        ),
-    )
-
-
-def title(found: SampleScores) -> str:
-    """What the picture shows."""
-    return (
-        f"{found.measure} on {found.labels}: {found.judged:,} judged queries over all "
-        f"{found.queries:,}"
-    )
-
-
-def spec(found: SampleScores) -> Plot:
+def _draw(found: SampleScores) -> Plot:
     """A mark for each run; names where there is room."""
     plot = Plot(
         x=score_axis([one.every for one in found.runs]),
@@ -287,28 +294,6 @@ def spec(found: SampleScores) -> Plot:
     for one in found.runs:
         plot.name(one.every, one.sample, one.run)
     return plot
-
-
-def value(found: SampleScores) -> dict[str, Any]:
-    """For JSON."""
-    return {
-        "measure": found.measure,
-        "labels": found.labels,
-        "queries": found.queries,
-        "judged": found.judged,
-        "runs": [{"run": one.run, "all": one.every, "judged": one.sample} for one in found.runs],
-        "taus": [
-            {
-                "among": one.name,
-                "runs": one.runs,
-                "tau": one.tau,
-                "discordant": one.discordant,
-                "pairs": one.pairs,
-                **({} if one.tau is not None else {"why": "fewer than two different scores"}),
-            }
-            for one in found.taus
-        ],
-    }
 
 
 # Scores with their intervals, in the order of the labels before, as a picture.
@@ -332,7 +317,7 @@ def title_of_score_ranges(found: Rescored, which: Which) -> str:
     )
 
 
-def spec_of_score_ranges(found: Rescored, which: Which) -> Plot:
+def draw_score_ranges(found: Rescored, which: Which) -> Plot:
     """A row for each run, the best on the labels before first; the perfect run is open."""
     after = which == "after"
     shown = [(one.run, one.after if after else one.before) for one in found.runs]

@@ -7,14 +7,13 @@ true best is the strongest. Each way is played with the same functions that a ca
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import expit
 
-from heldout.answers.table import Column
-from heldout.answers.table import Table as TableTable
+from heldout.answers.answer import Answer
+from heldout.answers.table import Column, Table, columns
 from heldout.judging.campaign.judgments import PairVotes
 from heldout.judging.labels.choosing import VOTES_EACH, choose_pairs, find_unbeaten, prune, search
 from heldout.judging.labels.labels import Find, play
@@ -26,7 +25,7 @@ SPREAD = 0.8
 _BATCHES = 10_000
 _CAP = 7
 Duel = tuple[str, str]
-Table = Mapping[Duel, PairVotes]
+PoolVotes = Mapping[Duel, PairVotes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +56,7 @@ class SimulatedJudge:
         return left if self.rng.random() < expit(ahead + self.left) else right
 
 
-Plan = Callable[[Sequence[str], Table, Generator], Mapping[Duel, int]]
+Plan = Callable[[Sequence[str], PoolVotes, Generator], Mapping[Duel, int]]
 """Passages, votes so far -> votes to be asked next, by pair; empty when all is done."""
 
 
@@ -136,7 +135,7 @@ def simulate_design(
     )
 
 
-def _judge(design: Design, strengths: Mapping[str, float], rng: Generator) -> Table:
+def _judge(design: Design, strengths: Mapping[str, float], rng: Generator) -> PoolVotes:
     """The votes on a pool when nothing more is asked."""
     votes: dict[Duel, PairVotes] = {}
     names = list(strengths)
@@ -152,7 +151,7 @@ def _judge(design: Design, strengths: Mapping[str, float], rng: Generator) -> Ta
 
 
 def _all_pairs(judges: int) -> Plan:
-    def plan(names: Sequence[str], votes: Table, rng: Generator) -> Mapping[Duel, int]:
+    def plan(names: Sequence[str], votes: PoolVotes, rng: Generator) -> Mapping[Duel, int]:
         del rng
         return {} if votes else dict.fromkeys(combinations(names, 2), judges)
 
@@ -160,7 +159,7 @@ def _all_pairs(judges: int) -> Plan:
 
 
 def _duels(lead: int, cap: int) -> Plan:
-    def plan(names: Sequence[str], votes: Table, rng: Generator) -> Mapping[Duel, int]:
+    def plan(names: Sequence[str], votes: PoolVotes, rng: Generator) -> Mapping[Duel, int]:
         del rng
         found = search(names, votes, lead=lead, cap=cap)
         if found.challenger is None:
@@ -171,12 +170,12 @@ def _duels(lead: int, cap: int) -> Plan:
     return plan
 
 
-def _pruning(names: Sequence[str], votes: Table, rng: Generator) -> Mapping[Duel, int]:
+def _pruning(names: Sequence[str], votes: PoolVotes, rng: Generator) -> Mapping[Duel, int]:
     del rng
     return dict.fromkeys(prune("simulated", names, votes).wanted, 1)
 
 
-def _thompson(names: Sequence[str], votes: Table, rng: Generator) -> Mapping[Duel, int]:
+def _thompson(names: Sequence[str], votes: PoolVotes, rng: Generator) -> Mapping[Duel, int]:
     if sum(found.total for found in votes.values()) >= VOTES_EACH * len(names):
         return {}
     count = max(1, len(names) // 2)
@@ -201,40 +200,30 @@ DESIGNS: Mapping[str, Design] = {
 """Every design by name. The first five are those of the table in docs/judging.md."""
 
 
-# What each way of judging finds, by simulation, as a table and JSON.
-
-
-def facts(found: Sequence[Found], *, spread: float) -> tuple[tuple[str, str], ...]:
-    """How the judges were made."""
-    pools = f"{found[0].pools:,}" if len({one.pools for one in found}) == 1 else "some"
-    right = min(one.correct for one in found), max(one.correct for one in found)
-    return (
-        ("judges", f"made up: strengths normal with standard deviation {spread:g}"),
-        ("correct", f"{right[0]:.1%} to {right[1]:.1%} of votes, by design"),
-        ("pools", f"{pools} of each size for each design"),
-    )
-
-
-def tables(found: Sequence[Found]) -> tuple[TableTable, ...]:
+def simulation_answer(found: Sequence[Found], *, spread: float, seed: int) -> Answer:
     """One row for each design and size."""
-    return (
-        TableTable(
-            title="How often the true best passage is found",
-            columns=(
-                Column(name="design"),
-                Column(name="passages", form="count"),
-                Column(name="found", form="share", decimals=3),
-                Column(name="standard error", form="share", decimals=3),
-                Column(name="judgments a pool", form="score", decimals=1),
-            ),
-            rows=tuple(
-                (one.design, one.size, one.found, one.error, one.judgments) for one in found
-            ),
-            notes=("Of several passages that tie for the best one is drawn.",),
+    pools = f"{found[0].pools:,}" if len({one.pools for one in found}) == 1 else "some"
+    right = [one.correct for one in found]
+    return Answer(
+        summary=(
+            ("judges", f"made up: strengths normal with standard deviation {spread:g}"),
+            ("correct", f"{min(right):.1%} to {max(right):.1%} of votes, by design"),
+            ("pools", f"{pools} of each size for each design"),
         ),
+        tables=(
+            Table(
+                title="How often the true best passage is found",
+                columns=(
+                    Column(name="design"),
+                    *columns("count", "passages"),
+                    *columns("share", "found", "standard error", decimals=3),
+                    *columns("score", "judgments a pool", decimals=1),
+                ),
+                rows=tuple(
+                    (one.design, one.size, one.found, one.error, one.judgments) for one in found
+                ),
+                notes=("Of several passages that tie for the best one is drawn.",),
+            ),
+        ),
+        document={"designs": [asdict(one) for one in found], "spread": spread, "seed": seed},
     )
-
-
-def value(found: Sequence[Found], *, spread: float, seed: int) -> dict[str, Any]:
-    """The whole result for JSON."""
-    return {"designs": [asdict(one) for one in found], "spread": spread, "seed": seed}

@@ -1,46 +1,47 @@
-"""Strengths of runs as tables, a picture and JSON."""
+"""Strengths of runs as an answer: who is strongest, and whom it cannot be told from."""
 
 from collections import Counter
-from typing import Any
 
-from heldout.answers.table import Cell, Column, Table
+from heldout.answers.answer import Answer, to_document
+from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED, RECORD
+from heldout.errors import plural
 from heldout.judging.labels.strengths import CLOSE, Ends, RunDifference, RunStrengths
 
 _MOST_PAIRS = 66
 _MOST_ROWS = 46
+_INTERVALS = ("low", "high", "bootstrap low", "bootstrap high")
 
 
-def facts(found: RunStrengths) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines: who is strongest, and whom it cannot be told from."""
-    queries = f"{found.queries:,} {'query' if found.queries == 1 else 'queries'}"
-    told = f"{len(found.strengths):,} runs, {found.comparisons:,} comparisons on {queries}"
-    lines = [("strengths", told)]
-    lines += _tell_strongest(found)
-    if len(found.groups) > 1:
-        told = f"{len(found.groups):,} groups of runs were never compared with each other"
-        lines.append(("apart", told))
-    if found.separated:
-        told = (
-            "some run won or lost everything: only the prior keeps it finite, without an interval"
-        )
-        lines.append(("note", told))
-    return tuple(lines)
-
-
-def tables(found: RunStrengths) -> tuple[Table, ...]:
-    """Strengths, and the difference of each two runs."""
-    return (_strengths(found), _differences(found))
-
-
-def title(found: RunStrengths) -> str:
-    """What the picture shows."""
-    return (
-        f"How much weaker each run is than {next(iter(found.strengths))}, in logits, with "
+def strengths_answer(found: RunStrengths) -> Answer:
+    """Strengths, and the difference of each two runs; all in logits."""
+    several = bool(found.differences)
+    return Answer(
+        summary=_facts(found),
+        tables=(_strengths(found), _differences(found)),
+        document=to_document(found)
+        | {"interval": "of differences, clustered by query, each by itself"},
+        chart=(lambda: spec(found)) if several else None,
+        title=f"How much weaker each run is than {next(iter(found.strengths))}, in logits, with "
         f"{found.level:.0%} intervals clustered by query"
+        if several
+        else "",
     )
+
+
+def _facts(found: RunStrengths) -> list[tuple[str, str]]:
+    compared = f"{found.comparisons:,} comparisons on {plural(found.queries, 'query', 'queries')}"
+    lines = [("strengths", f"{len(found.strengths):,} runs, {compared}")]
+    lines += _facts_of_strongest(found)
+    if len(found.groups) > 1:
+        groups = f"{len(found.groups):,} groups of runs"
+        lines.append(("apart", f"{groups} were never compared with each other"))
+    if found.separated:
+        finite = "only the prior keeps it finite, without an interval"
+        lines.append(("note", f"some run won or lost everything: {finite}"))
+    return lines
 
 
 def spec(found: RunStrengths) -> Plot:
@@ -66,36 +67,7 @@ def spec(found: RunStrengths) -> Plot:
     return plot
 
 
-def value(found: RunStrengths) -> dict[str, Any]:
-    """The whole result for JSON; strengths and differences in logits."""
-    return {
-        "strengths": dict(found.strengths),
-        "differences": [
-            {
-                "a": one.a,
-                "b": one.b,
-                "difference": one.difference,
-                "share": one.share,
-                "sandwich": _pair(one.sandwich),
-                "bootstrap": _pair(one.bootstrap),
-                **({} if one.why is None else {"why": one.why}),
-            }
-            for one in found.differences
-        ],
-        "nu": found.nu,
-        "groups": [list(group) for group in found.groups],
-        "separated": found.separated,
-        "queries": found.queries,
-        "comparisons": found.comparisons,
-        "tied": found.tied,
-        "level": found.level,
-        "draws": found.draws,
-        "prior": found.prior,
-        "interval": "of differences, clustered by query, each by itself",
-    }
-
-
-def _tell_strongest(found: RunStrengths) -> list[tuple[str, str]]:
+def _facts_of_strongest(found: RunStrengths) -> list[tuple[str, str]]:
     """Who is strongest and whom it cannot be told from; nobody where nothing tells."""
     if not found.comparisons:
         return [("strongest", "none: no judged pair compares two of the runs")]
@@ -116,10 +88,6 @@ def _tell_strongest(found: RunStrengths) -> list[tuple[str, str]]:
     return lines
 
 
-def _pair(ends: Ends | None) -> list[float] | None:
-    return None if ends is None else list(ends)
-
-
 def _apart(ends: Ends | None) -> bool:
     return ends is not None and not ends[0] <= 0 <= ends[1]
 
@@ -131,60 +99,50 @@ def _against_first(found: RunStrengths) -> list[RunDifference]:
 
 def _strengths(found: RunStrengths) -> Table:
     against = {one.b: one for one in _against_first(found)}
-    rows: list[tuple[Cell, ...]] = []
-    for run, strength in found.strengths.items():
-        one = against.get(run)
-        rows.append((run, strength, *((None,) * 5 if one is None else _shown(one))))
     return Table(
         title="Strengths of runs",
         columns=(
             Column(name="run"),
-            Column(name="strength", form="difference", decimals=3),
-            Column(name="the strongest is ahead by", form="difference", decimals=3),
-            *_interval_columns(),
+            *_logits("strength", "the strongest is ahead by", *_INTERVALS),
         ),
-        rows=tuple(rows),
+        rows=tuple(
+            (run, strength, *_cells(against.get(run))) for run, strength in found.strengths.items()
+        ),
         notes=_notes(found),
     )
 
 
-def _shown(one: RunDifference) -> tuple[Cell, ...]:
+def _cells(one: RunDifference | None) -> tuple[Cell, ...]:
+    if one is None:
+        return (None,) * 5
     return (one.difference, *(one.sandwich or (None, None)), *(one.bootstrap or (None, None)))
 
 
-def _interval_columns() -> tuple[Column, ...]:
-    names = ("low", "high", "bootstrap low", "bootstrap high")
-    return tuple(Column(name=name, form="difference", decimals=3) for name in names)
+def _logits(*names: str) -> tuple[Column, ...]:
+    return columns("difference", *names, decimals=3)
 
 
 def _differences(found: RunStrengths) -> Table:
     shown = found.differences[:_MOST_PAIRS]
     left_out = len(found.differences) - len(shown)
+    reasons = Counter(one.why for one in found.differences if one.why is not None)
     more = f"{left_out:,} pairs of runs are left out here; --json has all."
     return Table(
         title="Differences",
         columns=(
-            Column(name="a"),
-            Column(name="b"),
-            Column(name="a - b", form="difference", decimals=3),
-            *_interval_columns(),
+            *columns("text", "a", "b"),
+            *_logits("a - b", *_INTERVALS),
             Column(name="a preferred", form="share", decimals=3),
         ),
-        rows=tuple((one.a, one.b, *_shown(one), one.share) for one in shown),
+        rows=tuple((one.a, one.b, *_cells(one), one.share) for one in shown),
         notes=(
             "a preferred: on a query where they differ and one is preferred, as the model has it.",
             *((more,) if left_out else ()),
-            *_no_intervals(found),
+            *(
+                f"Without an interval, or without one of the two: {count:,}, since {why}."
+                for why, count in reasons.items()
+            ),
         ),
-    )
-
-
-def _no_intervals(found: RunStrengths) -> tuple[str, ...]:
-    """Why some differences have no interval, each reason with how many."""
-    reasons = Counter(one.why for one in found.differences if one.why is not None)
-    return tuple(
-        f"Without an interval, or without one of the two: {count:,}, since {why}."
-        for why, count in reasons.items()
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from heldout.judging.campaign.judgments import Judgment
-from heldout.judging.studies.judges import measure_care
+from heldout.judging.studies.judges import measure_attentiveness
 from heldout.judging.studies.simulation import SimulatedJudge
 
 
@@ -48,11 +48,11 @@ def test_careless_judges_come_first_and_their_habits_are_seen() -> None:
         )
         for task in range(4):
             judged += answers(f"w{place:02}", judge, rng, task=f"{place}-{task}")
-    found = measure_care(judged)
+    found = measure_attentiveness(judged)
     assert found.converged
     assert {one.worker for one in found.judges[:4]} == {"w00", "w01", "w02", "w03"}
     assert all(one.habit > 0.7 and one.failed > 0 for one in found.judges[:4])
-    assert all(one.failed == 0 and one.care > 0.6 for one in found.judges[4:])
+    assert all(one.failed == 0 and one.attentiveness > 0.6 for one in found.judges[4:])
     assert all((one.answers, one.tests) == (52, 12) for one in found.judges)
 
 
@@ -63,11 +63,11 @@ def test_of_answers_to_one_place_the_last_counts() -> None:
     changed = Judgment(
         query="q", left="a", right="b", preferred="a", worker="w", task="t", position=1, answer="a"
     )
-    (one,) = measure_care([first, changed]).judges
+    (one,) = measure_attentiveness([first, changed]).judges
     assert (one.answers, one.failed) == (1, 0)
 
 
 def test_nobody_known_is_nobody_measured() -> None:
-    assert measure_care([]).judges == ()
-    found = measure_care([Judgment(query="q", left="a", right="b", preferred="a")] * 3)
+    assert measure_attentiveness([]).judges == ()
+    found = measure_attentiveness([Judgment(query="q", left="a", right="b", preferred="a")] * 3)
     assert (found.judges, found.unknown) == ((), 3)
