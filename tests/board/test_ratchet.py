@@ -24,7 +24,7 @@ from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.organiser.words import rebuilt_facts
 from heldout.board.rules.changes import format_key
 from heldout.board.rules.release import NOT_CLEAR
-from heldout.board.scores import ratchet, telling
+from heldout.board.scores import telling
 from heldout.board.scores.kept import Evidence, read_evidence
 from heldout.board.site.exports import format_csv, format_json
 from heldout.board.standings.standings import make_standings, project
@@ -491,9 +491,9 @@ def begin_low(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     history = board.session.history()
     digest = history.submissions[BASE].evidence["eval"]
 
-    def lower(*_: object) -> ratchet.Best:
+    def lower(*_: object) -> telling.Best:
         base = read_evidence(board.vault, digest)
-        return ratchet.Best(run=base, digest=digest, baseline=base)
+        return telling.Best(run=base, digest=digest, baseline=base)
 
     patch.setattr(telling, "find_best", lower)
 
@@ -501,7 +501,7 @@ def begin_low(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
 def mix_labels(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     """Labels have changed, and the runs before are not scored by them."""
     board.relabel()
-    patch.setattr(ratchet, "_are_in_force", lambda *_: True)
+    patch.setattr(telling, "_are_in_force", lambda *_: True)
 
 
 def say_best(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
@@ -566,19 +566,19 @@ def test_the_bar_of_an_old_board_is_by_team_as_before(rounded: ScoredBoard, tmp_
     assert said(board)[TWO] == text(HIGH)
     assert not board.vault.has_set_key("eval")
     assert faults(board) == ()
-    assert ratchet.is_answered(board.session.history().submissions[ONE], "eval")
+    assert telling.is_answered(board.session.history().submissions[ONE], "eval")
 
 
 def test_runs_without_scores_by_query_are_compared_with_nothing() -> None:
     day = datetime(2026, 11, 1, tzinfo=UTC)
     entry = Submission(id=ONE, received=day, files={}, status="published", scores={"eval": "0.4"})
-    assert ratchet.is_answered(entry, "eval")
-    assert not ratchet.is_answered(entry, "dev")
-    assert not ratchet.is_answered(dataclasses.replace(entry, status="imported"), "eval")
-    assert not ratchet.is_answered(dataclasses.replace(entry, status="rejected"), "eval")
+    assert telling.is_answered(entry, "eval")
+    assert not telling.is_answered(entry, "dev")
+    assert not telling.is_answered(dataclasses.replace(entry, status="imported"), "eval")
+    assert not telling.is_answered(dataclasses.replace(entry, status="rejected"), "eval")
     old = dataclasses.replace(entry, baseline=True)
-    assert not ratchet.is_answered(old, "eval")
-    assert ratchet.is_answered(dataclasses.replace(old, runs={"eval": "digest"}), "eval")
+    assert not telling.is_answered(old, "eval")
+    assert telling.is_answered(dataclasses.replace(old, runs={"eval": "digest"}), "eval")
 
 
 def test_a_ratchet_becomes_no_step(board: ScoredBoard) -> None:

@@ -14,9 +14,7 @@ from town import OTHER_TEAM, QUERIES, TEAM, Town, call, copy_town, found_town
 from trusting import DAY, DECIDED, REVEAL, REVEALED, THIRD_TEAM, add_baseline, forge
 
 from heldout.board.log.measured import Figures
-from heldout.board.scores import measuring as ranked_facets
-from heldout.board.scores import trusting
-from heldout.board.scores import trusting as measured_event
+from heldout.board.scores import measuring
 from heldout.board.scores.measuring import Compared, measure_ranking
 from heldout.board.standings.standings import Comparable, choose_comparable
 
@@ -135,8 +133,8 @@ def test_an_event_of_old_that_compared_the_earlier_of_near_entries_is_held_and_s
         old = replace(compared, released=None, alike=None, step=0)
         return measure_ranking(old, *arguments, **options)
 
-    monkeypatch.setattr(measured_event, "choose_comparable", keep_earlier)
-    monkeypatch.setattr(measured_event, "measure_ranking", measure)
+    monkeypatch.setattr(measuring, "choose_comparable", keep_earlier)
+    monkeypatch.setattr(measuring, "measure_ranking", measure)
     assert town.organiser("rebuild", now=DUE).code == 0
     [figures] = measured(town)
     assert figures["figures"]["alike"] is None
@@ -154,7 +152,7 @@ def test_an_organiser_who_lets_copies_be_compared_is_found_by_the_archive(
     def forget(entries: Any, *_: Any) -> Comparable:
         return choose_comparable(entries, {})
 
-    monkeypatch.setattr(measured_event, "choose_comparable", forget)
+    monkeypatch.setattr(measuring, "choose_comparable", forget)
     assert town.organiser("rebuild", now=DUE).code == 0
     answer = town.organiser("archive", town.root / "kb.zip", "--yes", now=CLOSED)
     assert answer.code == 2
@@ -174,7 +172,7 @@ summary = "worst"
 def test_facets_are_told_on_their_day_audited_and_a_small_one_is_withheld(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranked_facets, "FEWEST_IN_FACET", 12)
+    monkeypatch.setattr(measuring, "FEWEST_IN_FACET", 12)
     town = found_town(tmp_path)
     kinds = [f"eval{n}\t{'first' if n < 15 else 'last'}\n" for n in range(QUERIES)]
     rare = [f"eval{n}\trare\n" for n in range(11)]
@@ -247,7 +245,7 @@ def test_an_organiser_who_makes_a_rival_s_range_wider_cannot_close_the_board(
         wider = msgspec.structs.replace(found.ranges, low=(1,) * 4, high=(4, 4, 4, 3))
         return msgspec.structs.replace(found, ranges=wider)
 
-    monkeypatch.setattr(measured_event, "measure_ranking", lie)
+    monkeypatch.setattr(measuring, "measure_ranking", lie)
     assert town.organiser("rebuild", now=DUE).code == 0
     answer = town.organiser("archive", town.root / "kb.zip", "--yes", now=CLOSED)
     assert answer.code == 2
@@ -259,7 +257,7 @@ def test_figures_told_before_their_day_are_found_by_anybody(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     today = lambda *_, **__: date(2026, 11, 3)  # noqa: E731 - a rule that is not board.toml's
-    monkeypatch.setattr(trusting, "due_day", today)
+    monkeypatch.setattr(measuring, "due_day", today)
     assert town.organiser("rebuild", now="2026-11-04T10:00:00Z").code == 0
     town.push()
     town.pull()

@@ -20,9 +20,8 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from heldout.board.audit.archive import Unpacked, unpack_archive
+from heldout.board.audit.archive import EARLIER, Unpacked, list_agreed, unpack_archive
 from heldout.board.audit.audit import FINAL_CHECKED, Audit, count_releases
-from heldout.board.audit.opening import EARLIER, list_agreed
 from heldout.board.audit.replay import replay_releases
 from heldout.board.log.events import AFTER_CLOSING, Entry
 from heldout.board.log.measured import Figures, Measured

@@ -1,4 +1,7 @@
-"""Verifies both logs and what was made from them; changes nothing."""
+"""Verifies both logs and what was made from them; changes nothing.
+
+`hold_against` holds the result against what others have: a receipt, an older copy of the log.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,9 +14,24 @@ from cryptography.x509 import Certificate
 
 from heldout.board.audit.replay import Replay, replay_releases
 from heldout.board.audit.timestamps import Stamp, check_stamps
-from heldout.board.log.events import Entry, Signers, name_of_key, parse_time, signers_after
-from heldout.board.log.history import History, read_history
+from heldout.board.log.events import (
+    Entry,
+    Signers,
+    name_of_key,
+    parse_log,
+    parse_time,
+    signers_after,
+)
+from heldout.board.log.history import History, check_continues, read_history
 from heldout.board.log.submission import Submission
+from heldout.board.participant.checks import LogCopies, read_copies
+from heldout.board.participant.receipts import (
+    Receipt,
+    ReceiptCheck,
+    check_receipt,
+    list_changes,
+    read_receipt,
+)
 from heldout.board.policy.registered import registration_faults, signature_faults
 from heldout.board.rules.changes import (
     held_out_file,
@@ -441,3 +459,59 @@ def _is_told(spec: BoardSpec, scores: ScoreFile, submission: Submission) -> bool
     known = {v: text for v, text in submission.spreads.items() if v in submission.scores}
     spreads = told.get("seeds", {}).get("spreads", {})
     return (told["scores"], spreads) == (submission.scores, known)
+
+
+def hold_against(
+    repository: Repository, found: Audit, receipt: Path | None, earlier: Path | None
+) -> tuple[Audit, ReceiptCheck | None]:
+    """What a receipt or an older log adds to an audit.
+
+    Args:
+        repository: a clone of the board.
+        found: the audit.
+        receipt: file of a receipt, `None` for none.
+        earlier: file of an older log, `None` for none.
+
+    Raises:
+        StoreError: the receipt cannot be read.
+    """
+    faults, notes, checked = [*found.faults], [*found.notes], [*found.checked]
+    result = None
+    try:
+        copies = read_copies(repository)
+        older = [copies.here]
+        if earlier is not None:
+            older.append(parse_log(earlier.read_bytes(), path=earlier.name))
+            checked.append(f"{earlier.name}, which it continues")
+            faults += check_continues(older[-1], copies.newest)
+        faults += copies.find_faults()
+        notes += copies.say_behind()
+        for copy in older:
+            broken = [*check_continues(copy, copies.newest)]
+            notes += [] if broken else list_changes(copy, copies.newest)
+    except HeldoutError as error:
+        copies, faults = None, [*faults, str(error)]
+    if receipt is not None and copies is not None and copies.newest:
+        kept = read_receipt(receipt)
+        result = check_receipt(kept, copies.newest)
+        faults += result.faults
+        checked.append("the receipt")
+        notes += _say_behind(copies, kept)
+    audit = replace(
+        found,
+        checked=tuple(checked),
+        faults=tuple(dict.fromkeys(faults)),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+    return audit, result
+
+
+def _say_behind(copies: LogCopies, receipt: Receipt) -> Iterator[str]:
+    """That this clone is behind: no fault of the organisers."""
+    if len(copies.newest) > len(copies.here):
+        yield (
+            f"the receipt was held against {copies.board}'s newer log of "
+            f"{plural(len(copies.newest), 'event')}; git pull {copies.board} brings it here"
+        )
+    elif receipt.seen.seq >= len(copies.newest):
+        yield "if origin did not answer, this clone may only be behind: git pull, then call again"

@@ -4,16 +4,17 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from heldout.board.audit.archive import check_closable, list_files
-from heldout.board.audit.archive_audit import audit_archive
-from heldout.board.audit.opening import (
+from heldout.board.audit.archive import (
     AGREED,
     OPEN_RUNS,
     OpenedBoard,
+    check_closable,
+    list_files,
     list_open_runs,
     open_log,
     published,
 )
+from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.log.events import Draft
 from heldout.board.log.history import History
 from heldout.board.organiser.decide import check_published

@@ -5,28 +5,53 @@ can be read on the branch that it is sent from. Whoever is quick can send files 
 it, and the server does not say whose commit came first: dates in commits are what their authors
 wrote, and the order of refs is that of their names. So whichever was taken silently, the other team
 could lose its submission to whoever sorts first.
+
+The organiser's side of registration: what arrives, what is revoked.
+
+A registration that is refused is told and leaves no event, as with submissions. One that is taken
+in stands until an organiser revokes it, for a reason.
 """
 
 import secrets
 import zlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from heldout.board.log.manifest import Manifest, identity_fields, parse_manifest
-from heldout.board.log.registration import SubmissionSignature, split_signature
+import msgspec
+
+from heldout.board.log.events import parse_time
+from heldout.board.log.history import History
+from heldout.board.log.manifest import Manifest, identity_fields, parse_manifest, team_key
+from heldout.board.log.registration import (
+    Registrant,
+    RegistrationFile,
+    Statement,
+    SubmissionSignature,
+    Team,
+    bad_signature,
+    read_registration,
+    registrant_digest,
+    split_signature,
+    team_handle,
+)
 from heldout.board.log.submission import Submission
+from heldout.board.participant.team import (
+    current_agreement,
+    registration_closed,
+    require_registration,
+)
 from heldout.board.policy.amending import refuse_changed_terms, refuse_closed_runs
 from heldout.board.policy.case import Case
 from heldout.board.policy.checks import judge
-from heldout.board.policy.registered import is_signed
+from heldout.board.policy.registered import check_registrant, is_signed, revoked_before
 from heldout.board.rules.policy_rules import METADATA_RULES
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.score import check_id, open_manifest, open_own_key, signature_field
 from heldout.board.scores.session import Session
 from heldout.board.store.arrivals import Arrival, Taken, find_merged
-from heldout.envelope.bundle import file_names, open_metadata
+from heldout.envelope.bundle import Letter, file_names, open_letter, open_metadata
 from heldout.envelope.keys import Form
 from heldout.errors import InputError, Problem, StoreError, TrustError, quote
 from heldout.ids import SubmissionId, digest_bytes
@@ -60,7 +85,7 @@ def refuse_contested(
         id(arrival): _contested(arrival, rivals)
         for rivals in contested.values()
         for arrival in rivals
-        if not _is_chosen(arrival, rivals, accepted)
+        if [rival for rival in rivals if rival.source in accepted] != [arrival]
     }
     return [
         replace(arrival, problems=(refused[id(arrival)],)) if id(arrival) in refused else arrival
@@ -91,11 +116,6 @@ def _differ(rivals: list[Arrival]) -> bool:
     """
     alike = rivals[0].core and all(rival.core == rivals[0].core for rival in rivals)
     return len(rivals) > 1 and not alike
-
-
-def _is_chosen(arrival: Arrival, rivals: Iterable[Arrival], accepted: Collection[str]) -> bool:
-    """Whether an organiser decided for just this one."""
-    return [rival for rival in rivals if rival.source in accepted] == [arrival]
 
 
 def _contested(arrival: Arrival, rivals: Iterable[Arrival]) -> Problem:
@@ -169,11 +189,9 @@ def receive(
     Raises:
         InputError: a source was named from which nothing came that is contested.
     """
-    told = session.vault.told()
     known = session.history().submissions
     fair = refuse_contested(arrivals, known=known, accepted=accepted)
-    receipts = [_take(session, arrival) for arrival in fair]
-    return tuple(replace(r, told_before=True) if r.mark in told else r for r in receipts)
+    return _take_all(session, fair, _log)
 
 
 def list_merged(session: Session, *, main: str) -> tuple[Arrival, ...]:
@@ -189,23 +207,20 @@ def list_merged(session: Session, *, main: str) -> tuple[Arrival, ...]:
         for name, digest in (entry.get("files") or {}).items()
         if _METADATA in name
     }
+    whole = []
+    for digest in digests:
+        with suppress(StoreError):  # the audit tells of those that are missing or damaged
+            whole.append(session.vault.sealed(digest).read_bytes())
     every = session.history().submissions.values()
     return tuple(
         find_merged(
             session.repository.git,
             session.spec().envelope,
             main=main,
-            logged=_read_whole(session, digests),
+            logged=whole,
             published={s.id for s in every if s.status == "published"},
         )
     )
-
-
-def _read_whole(session: Session, digests: Iterable[str]) -> Iterator[bytes]:
-    """Those of the sealed files that are there and whole: the audit tells of the others."""
-    for digest in digests:
-        with suppress(StoreError):
-            yield session.vault.sealed(digest).read_bytes()
 
 
 def note_told(session: Session, receipts: Iterable[Receipt]) -> None:
@@ -216,29 +231,31 @@ def note_told(session: Session, receipts: Iterable[Receipt]) -> None:
         session.vault.keep_told(told | marks)
 
 
-def refused(arrival: Arrival, problems: tuple[Problem, ...]) -> Receipt:
-    """What becomes of an arrival that is not taken in."""
-    return _receipt(arrival, "refused", problems)
+def _take_all(
+    session: Session, arrivals: Iterable[Arrival], log: Callable[[Session, Arrival], Receipt]
+) -> tuple[Receipt, ...]:
+    """What becomes of each; refusals that were printed in full before are marked so."""
+    printed = session.vault.told()
+    receipts = [_take(session, arrival, log) for arrival in arrivals]
+    return tuple(replace(r, told_before=True) if r.mark in printed else r for r in receipts)
 
 
-def _take(session: Session, arrival: Arrival) -> Receipt:
-    if arrival.problems or arrival.id is None:
-        return _receipt(arrival, "refused", arrival.problems)
-    if _is_known(session, arrival):
-        return _receipt(arrival, "known")
+def _take(
+    session: Session, arrival: Arrival, log: Callable[[Session, Arrival], Receipt]
+) -> Receipt:
+    problems = arrival.problems
     try:
-        kind = _log(session, arrival, arrival.id)
+        if not problems:
+            return log(session, arrival)
     except InputError as error:
-        return _receipt(arrival, "refused", error.problems)
+        problems = error.problems
     except TrustError as error:
-        return _receipt(arrival, "refused", (_untrusted(arrival, error),))
-    return _receipt(arrival, kind)
-
-
-def _receipt(arrival: Arrival, kind: str, problems: tuple[Problem, ...] = ()) -> Receipt:
-    told = [arrival.fingerprint, *(f"{p.code} {p.path} {p.found}" for p in problems)]
-    mark = digest_bytes("\n".join(told).encode()) if kind == "refused" else ""
-    return Receipt(source=arrival.source, id=arrival.id, kind=kind, problems=problems, mark=mark)
+        problems = (_untrusted(arrival, error),)
+    lines = [arrival.fingerprint, *(f"{p.code} {p.path} {p.found}" for p in problems)]
+    mark = digest_bytes("\n".join(lines).encode())
+    return Receipt(
+        source=arrival.source, id=arrival.id, kind="refused", problems=problems, mark=mark
+    )
 
 
 def taken_in(session: Session) -> frozenset[Taken]:
@@ -250,14 +267,15 @@ def taken_in(session: Session) -> frozenset[Taken]:
     )
 
 
-def _is_known(session: Session, arrival: Arrival) -> bool:
-    return any(
-        entry.event.submission == arrival.id and entry.get("fingerprint") == arrival.fingerprint
-        for entry in session.vault.entries()
-    )
+def _log(session: Session, arrival: Arrival) -> Receipt:
+    if arrival.id is None:
+        raise InputError(arrival.problems)
+    known = (str(arrival.id), arrival.fingerprint) in taken_in(session)
+    kind = "known" if known else _log_submission(session, arrival, arrival.id)
+    return Receipt(source=arrival.source, id=arrival.id, kind=kind)
 
 
-def _log(session: Session, arrival: Arrival, submission: SubmissionId) -> str:
+def _log_submission(session: Session, arrival: Arrival, submission: SubmissionId) -> str:
     session.check_open("received")
     spec = session.spec()
     names = file_names(spec.envelope, submission)
@@ -341,7 +359,11 @@ def _update(
         public = {"files": {**before.files, names.metadata: digest}, "source": arrival.source}
         session.log("received", before.id, public={**public, "fingerprint": arrival.fingerprint})
         return "received"
-    kind = "proposed" if _renames(before, new) else "withdrawn" if new.withdrawn else "updated"
+    known = before.identity
+    renames = known is not None and (new.team, new.institution) != (known.team, known.institution)
+    # A published entry's new name is for an organiser to decide.
+    proposed = renames and before.status == "published"
+    kind = "proposed" if proposed else "withdrawn" if new.withdrawn else "updated"
     public = {"files": {names.metadata: digest}, "fingerprint": arrival.fingerprint}
     public |= {"source": arrival.source} if kind == "proposed" else {}
     told = {"identity": identity_fields(new), "revision": new.revision}
@@ -360,14 +382,6 @@ def _keep_runs(session: Session, arrival: Arrival, before: Submission) -> None:
             raise InputError(_nothing_to_update(arrival, None))
         session.vault.check_room(len(files[name]))
         session.vault.keep_sealed(files[name])
-
-
-def _renames(before: Submission, new: Manifest) -> bool:
-    """Whether a published entry would be under another name: that is for an organiser to decide."""
-    known = before.identity
-    if before.status != "published" or known is None:
-        return False
-    return (new.team, new.institution) != (known.team, known.institution)
 
 
 def _check_metadata(session: Session, before: Submission, new: Manifest) -> None:
@@ -495,3 +509,159 @@ def _untrusted(arrival: Arrival, error: TrustError) -> Problem:
         found=str(error),
         expected="metadata sealed under the submission's own key",
     )
+
+
+def receive_registrations(session: Session, arrivals: Iterable[Arrival]) -> tuple[Receipt, ...]:
+    """Log every registration that is new and holds; the others are told and leave no event."""
+    return _take_all(session, arrivals, _log_registration)
+
+
+def revoke(session: Session, team: str, *, why: str) -> int | None:
+    """End a registration, for a reason; both are public. What was published stays.
+
+    Returns:
+        Number of the event, `None` where it was revoked before.
+
+    Raises:
+        InputError: no such team has registered.
+    """
+    known = session.history().teams.get(team)
+    if known is None:
+        raise InputError(
+            Problem(
+                code="unknown-team",
+                path="TEAM",
+                found=quote(team),
+                expected="a registered team, as team-0123456789abcdef",
+                hint="heldout board teams",
+            )
+        )
+    if known.revoked is not None:
+        return None
+    public = {"team": team, "why": why}
+    return session.log("revoked-registration", None, public=public).event.seq
+
+
+def _log_registration(session: Session, arrival: Arrival) -> Receipt:
+    session.check_open("registered")
+    spec, history = session.spec(), session.history()
+    require_registration(spec)
+    ((path, data),) = arrival.read().items()
+    file, statement = read_registration(data, path=path)
+    team = team_handle(statement.key)
+    # By what was signed: the same under another name, or sealed by somebody else, is not new.
+    if any(
+        entry.event.kind == "registered"
+        and entry.get("team") == team
+        and entry.get("statement") == file.statement
+        for entry in session.vault.entries()
+    ):
+        return Receipt(source=arrival.source, id=None, kind="known", team=team)
+    if statement.board != history.board:
+        raise bad_signature(path, "a registration for another board")
+    if team in history.teams and history.teams[team].key != statement.key:
+        raise bad_signature(path, "another key that has the same short digest")
+    _check_current(session, spec, history, statement)
+    registrant = _open(session, spec, path, file, statement)
+    _check_names(spec, history, team, registrant)
+    public = {
+        "team": team,
+        "statement": file.statement,
+        "signature": file.signature,
+        "source": arrival.source,
+    }
+    sealed = {"registrant": msgspec.to_builtins(registrant)}
+    session.log("registered", None, public=public, sealed=sealed)
+    teams = session.history().teams
+    return Receipt(
+        source=arrival.source,
+        id=None,
+        kind="registered",
+        team=team,
+        notes=tuple(revoked_before(teams[team], teams.values())),
+    )
+
+
+def _check_current(
+    session: Session, spec: BoardSpec, history: History, statement: Statement
+) -> None:
+    """Refuse a registration that is late, old, revoked, or for another text."""
+    registration = require_registration(spec)
+    known = history.teams.get(team_handle(statement.key))
+    closes = registration.closes
+    if known is None and closes is not None and session.now.date() > closes:
+        raise InputError(registration_closed(registration, session.now))
+    if known is not None:
+        _check_newer(known, statement)
+    agreement = current_agreement(spec, history)
+    if statement.agreement != ("" if agreement is None else agreement.digest):
+        text = "none, for this board has no agreement"
+        if agreement is not None:
+            text = f"{agreement.path} as it stands since {agreement.since:%d %b %Y}"
+        raise InputError(
+            Problem(
+                code="other-agreement",
+                path="registration:agreement",
+                found="another text that was agreed to",
+                expected=text,
+                hint="git pull, then heldout register shows the text and asks again",
+            )
+        )
+
+
+def _check_newer(known: Team, statement: Statement) -> None:
+    if known.revoked is not None:
+        code, found = "registration-revoked", f"revoked on {known.revoked:%d %b %Y}: {known.why}"
+        expected = "a registration that stands"
+    elif parse_time(statement.at) <= known.signed:
+        code, found = "stale-registration", f"signed at {statement.at}"
+        expected = f"one signed after {known.signed:%d %b %Y %H:%M:%S} UTC, as the one in force"
+    else:
+        return
+    raise InputError(Problem(code=code, path=known.handle, found=found, expected=expected))
+
+
+def _open(
+    session: Session, spec: BoardSpec, path: str, file: RegistrationFile, statement: Statement
+) -> Registrant:
+    """Who registers; refused where it is not what was signed for."""
+    letter = Letter(key=file.key, words=file.registrant)
+    try:
+        words = open_letter(spec.envelope, letter, session.vault.identities())
+        registrant = msgspec.json.decode(words, type=Registrant)
+        if registrant_digest(registrant) == statement.private:
+            return registrant
+    except (TrustError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        pass
+    raise InputError(
+        Problem(
+            code="untrusted",
+            path=quote(path),
+            found="sealed names that do not open, or are not those that were signed for",
+            expected="the file that heldout register writes, unchanged",
+            hint="if the organisers' keys changed since: git pull, then heldout register once more",
+        )
+    )
+
+
+def _check_names(spec: BoardSpec, history: History, team: str, registrant: Registrant) -> None:
+    """Refuse a name that does not do, is another team's, or is not the one of this key."""
+    problems = [*check_registrant(registrant, spec)]
+    for other in history.teams.values():
+        if other.registrant is None or other.revoked is not None:
+            continue
+        same = team_key(other.registrant.team) == team_key(registrant.team)
+        if same != (other.handle == team):
+            problems.append(
+                Problem(
+                    code="name-registered",
+                    path="registration:team",
+                    found=f"{quote(registrant.team)}, of another key or name than before",
+                    expected="one key for each team, and one name for each key: see "
+                    f"{other.handle}",
+                    hint="a lost key is replaced after: "
+                    f'heldout board revoke {other.handle} --why "…"',
+                )
+            )
+    if problems:
+        raise InputError(problems)

@@ -19,8 +19,13 @@ from heldout.board.organiser.answer import (
 from heldout.board.organiser.decide import Decision
 from heldout.board.organiser.finals import has_other_scores
 from heldout.board.organiser.rebuild import Rebuilt, catch_up
-from heldout.board.organiser.receive import Receipt, list_merged, receive, taken_in
-from heldout.board.organiser.registration import receive_registrations
+from heldout.board.organiser.receive import (
+    Receipt,
+    list_merged,
+    receive,
+    receive_registrations,
+    taken_in,
+)
 from heldout.board.organiser.review import Review, review
 from heldout.board.scores.rescoring import list_earlier, rescore
 from heldout.board.scores.session import NotedRules, Session, note_held_out, note_labels

@@ -8,10 +8,14 @@ Ranks of entries of which some pairs are not compared: their ranges, shares and 
 that are nearly the same stand towards each other as their released scores do, in every resampling
 and on every facet, and no range tells them apart. So nothing is said of such a pair beyond what its
 scores say; with all others each of the two is compared as any entry is.
+
+`measure_due` finds what board.toml allows by now to be published of the ranking, and logs it
+once: the result is an event of the log, so the page stays a function of log, rules and now.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from itertools import pairwise
 
 import msgspec
@@ -20,17 +24,19 @@ from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.drift import find_drift
-from heldout.analyses.entries import BoardScores
+from heldout.analyses.entries import BoardScores, ViewScores
 from heldout.analyses.outcomes.outcomes import analyse_outcomes
 from heldout.analyses.outcomes.verdicts import Judged, Rules
 from heldout.analyses.progress import trace_progress
 from heldout.analyses.ranges import rank_ranges
+from heldout.board.log.history import History
 from heldout.board.log.measured import (
     PARTS,
     Drift,
     FacetRanks,
     Facets,
     Figures,
+    LeftOut,
     Outcome,
     Ranges,
     Stability,
@@ -39,9 +45,22 @@ from heldout.board.log.measured import (
     find_bin,
 )
 from heldout.board.log.submission import Submission
-from heldout.board.rules.spec import BoardSpec
+from heldout.board.policy.similarity import TOP, list_alike
+from heldout.board.rules.spec import BoardSpec, Trust, due_day
+from heldout.board.scores.analyses_source import read_board_scores
+from heldout.board.scores.compared import signatures_of
+from heldout.board.scores.session import Session
 from heldout.board.scores.sets import load_view_files
-from heldout.board.standings.standings import FEWEST_DIFFERENT, read_pairs
+from heldout.board.standings.seasons import list_seasons
+from heldout.board.standings.standings import (
+    FEWEST_DIFFERENT,
+    Standings,
+    choose_comparable,
+    count_step,
+    is_stale,
+    make_standings,
+    read_pairs,
+)
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError, Problem
@@ -49,6 +68,7 @@ from heldout.scoring.first_ranks import Side, first_ranks
 from heldout.scoring.spec import parse_measure
 from heldout.scoring.table import Better, ScoreTable, cut_table, table_of
 from heldout.stats.resampling import bootstrap_means, rank_rows
+from heldout.trec.scans import Signature
 
 FEWEST_IN_FACET = 50
 """Fewest queries with scores of a facet of which a board tells anything; the `min_group` of a view
@@ -530,3 +550,200 @@ _ADD: Mapping[TrustPart, Callable[[Figures, Compared, Generator], Figures]] = {
     "outcomes": _add_outcomes,
     "facets": _add_facets,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """Entries of a season, or of a board without seasons, that may be compared by now.
+
+    Attributes:
+        spec: the rules, of the season.
+        trust: what is told.
+        season: its name.
+        ranked: ids by released score, the best first.
+        since: the latest of the days from which they may be.
+    """
+
+    spec: BoardSpec
+    trust: Trust
+    season: str
+    ranked: tuple[str, ...]
+    since: date
+
+
+SEED = 0
+"""Of everything that is drawn for a page; the event names it."""
+
+
+def log_figures(session: Session, every_due: Sequence[Due]) -> None:
+    """Compute and log the figures of each season in which some are due.
+
+    Args:
+        session: its lock is held.
+        every_due: at least one.
+
+    Raises:
+        StoreError: a run that has to be scored anew is missing.
+        TrustError: such a run does not open.
+    """
+    board = read_board_scores(session)
+    for due in every_due:
+        _log(session, replace(board, primary=due.spec.primary), due)
+
+
+def _log(session: Session, board: BoardScores, due: Due) -> None:
+    view = board.view()
+    complete = [name for name in _list_complete(view) if name in set(due.ranked)]
+    alike = {
+        name: set(others) for name, others in _find_alike(session, complete, view.queries).items()
+    }
+    every = choose_compared(board, [name for name in due.ranked if name in complete])
+    if every is None:
+        return
+    for name, others in find_near_scores(every.table).items():
+        alike[name] |= others
+    hidden = {name for name in due.ranked if _is_hidden(session, name)}
+    chosen = choose_comparable(complete, alike, hidden)
+    compared = choose_compared(
+        board, [name for name in due.ranked if name in chosen.entries], bar=due.spec.baselines.bar
+    )
+    if compared is None:
+        return
+    facets: Sequence[QueryFacet] = ()
+    if "facets" in due.trust.show:
+        facets = read_query_facets(session.repository, session.vault, due.spec, view=view.view)
+    compared = replace(
+        compared,
+        released=read_released(session.history().submissions.values(), view.view),
+        alike=chosen.pairs,
+        step=count_step(len(compared.table.queries)),
+        facets=facets,
+    )
+    figures = measure_ranking(compared, due.trust.show, seed=SEED)
+    incomplete: dict[str, LeftOut] = {
+        name: "withheld" if name in hidden else "incomplete"
+        for name in due.ranked
+        if name not in complete
+    }
+    public = {
+        "view": view.view,
+        "season": due.season,
+        "due": due.since.isoformat(),
+        "seed": SEED,
+        "entries": list(compared.table.systems),
+        "left_out": {**incomplete, **chosen.left_out},
+        "figures": msgspec.to_builtins(figures),
+    }
+    session.log("measured", None, public=public, sealed={"table": str(compared.table.digest)})
+
+
+def _list_complete(view: ViewScores) -> list[str]:
+    """The ids with a score for each query, in the order they came."""
+    if view.table is None:
+        return []
+    table = view.table
+    return [name for row, name in enumerate(table.systems) if table.known[row].all()]
+
+
+def _is_hidden(session: Session, entry: str) -> bool:
+    return session.history().submissions[entry].is_hidden(session.now.date())
+
+
+def _find_alike(
+    session: Session, entries: Sequence[str], query_set: str
+) -> Mapping[str, frozenset[str]]:
+    """Id -> the others whose run is nearly the same, whoever sent them."""
+    submissions = session.history().submissions
+    found: dict[str, set[str]] = {name: set() for name in entries}
+    runs: dict[str, Signature] = {}
+    for name in entries:
+        signatures = signatures_of(session.vault, submissions[name], mend=lambda _: False)
+        if query_set in signatures:
+            run = signatures[query_set]
+            cut = replace(run, documents=run.documents[:, :TOP].copy())
+            found[name] |= {one.id for one in list_alike(cut, runs.items())}
+            runs[name] = cut
+    return {name: frozenset(others) for name, others in found.items()}
+
+
+_FEWEST = 2
+
+
+def measure_due(session: Session) -> int:
+    """Log what is due and was not logged yet.
+
+    Args:
+        session: its lock is held; a new board.toml was logged.
+
+    Returns:
+        In how many seasons something was due.
+
+    Raises:
+        StoreError: a run that has to be scored anew is missing.
+        TrustError: such a run does not open.
+    """
+    found = [*_find_due(session)]
+    if not found:
+        return 0
+    # scipy, which this needs, takes 0.3 s to load, and mostly nothing is due
+
+    log_figures(session, found)
+    return len(found)
+
+
+def _find_due(session: Session) -> Iterator[Due]:
+    entries, spec = session.vault.entries(), session.spec()
+    trust = spec.trust
+    if trust is None or not trust.show:
+        return
+    history = session.history()
+    boards = [
+        (one.standings, spec.in_season(one.season))
+        for one in list_seasons(entries, spec, now=session.now)
+    ] or [(make_standings(entries, spec, now=session.now), spec)]
+    for standings, here in boards:
+        due = _make_due(standings, here, trust, history, session.now.date())
+        if len(due.ranked) >= _FEWEST and not _is_told(due, history, session.now.date()):
+            yield due
+
+
+def _make_due(
+    standings: Standings, spec: BoardSpec, trust: Trust, history: History, today: date
+) -> Due:
+    last = spec.last_day_of(standings.season)
+    closed = None if history.closed is None else history.closed.date()
+    days = {
+        row.id: due_day(trust, row.published.date(), last=last, closed=closed)
+        for row in standings.rows
+        if row.rank is not None and not row.imported
+    }
+    by_now = {name: day for name, day in days.items() if day is not None and day <= today}
+    return Due(
+        spec=spec,
+        trust=trust,
+        season=standings.season,
+        ranked=tuple(by_now),
+        since=max(by_now.values(), default=today),
+    )
+
+
+def _is_told(due: Due, history: History, today: date) -> bool:
+    """Whether the latest event says all that is due, of scores that still hold.
+
+    What waited for the end of an embargo is due on its day.
+    """
+    of_season = [
+        one for one in history.measured if (one.season, one.view) == (due.season, due.spec.primary)
+    ]
+    if not of_season:
+        return False
+    latest = of_season[-1]
+    corrected = {
+        s.id: max(at for at, _ in s.errata) for s in history.submissions.values() if s.errata
+    }
+    whole = set(due.ranked) <= latest.covered and set(due.trust.show) <= latest.figures.told
+    waits = any(
+        why == "withheld" and not history.submissions[name].is_hidden(today)
+        for name, why in latest.left_out.items()
+    )
+    return whole and not waits and not is_stale(latest, corrected)

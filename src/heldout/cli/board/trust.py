@@ -64,8 +64,7 @@ def audit(
       heldout audit kb-archive.zip
     """
     from heldout.board.audit.archive_audit import audit_archive
-    from heldout.board.audit.audit import audit_board
-    from heldout.board.audit.copies import hold_against
+    from heldout.board.audit.audit import audit_board, hold_against
     from heldout.board.audit.timestamps import read_roots
 
     checked: ReceiptCheck | None = None
