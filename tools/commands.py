@@ -7,14 +7,14 @@ from textwrap import dedent
 
 import click
 
-from heldout.cli.analysing import COMMANDS as ANALYSE_COMMANDS
-from heldout.cli.analysing import analyse
 from heldout.cli.program import (
+    ANALYSE_COMMANDS,
     BOARD_COMMANDS,
     COMMANDS,
     PREFER_COMMANDS,
     SURVIVE_COMMANDS,
     Command,
+    analyse,
     board,
     main,
     prefer,
@@ -44,7 +44,7 @@ def describe_commands() -> str:
     return "\n".join([HEAD, *commands])
 
 
-def _group(table: Mapping[str, Command | str], group: click.Command, prefix: str) -> Iterator[str]:
+def _group(table: Mapping[str, Command], group: click.Command, prefix: str) -> Iterator[str]:
     context = click.Context(group)
     for name in table:
         command = group.get_command(context, name) if isinstance(group, click.Group) else None

@@ -17,6 +17,7 @@ Nothing here knows of the command line's library.
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from datetime import datetime
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -63,8 +64,8 @@ class Declared:
     Attributes:
         field: name of the field.
         opt: its declaration.
-        type: of one value: `int`, `float`, `str`, `bool`, `Path`, `datetime`, or the choices of a
-            `Literal`.
+        type: of one value: `int`, `float`, `str`, `bool`, `Path`, `datetime`, `date`, or the
+            choices of a `Literal`.
         many: whether it may be given several times: `tuple[X, ...]`.
         values: how many values it takes at a time: 2 for `tuple[X, X]`.
         default: `MISSING` where it has to be given.
@@ -161,6 +162,12 @@ Jobs = Annotated[
     Opt("Number of parallel processes [up to one per core, where it pays].", least=1, metavar="N"),
 ]
 """`--jobs`; its default is `None`."""
+
+Now = Annotated[
+    datetime | None,
+    Opt("Pretend that it is this time (UTC).", names=("--now",), metavar="ISO8601"),
+]
+"""`--now`; its default is `None`, for the clock's time."""
 
 Json = Annotated[bool, Opt("One JSON document.", names=("--json",))]
 """`--json`; its default is `False`."""

@@ -26,7 +26,7 @@ from heldout.analyses.views.analysis import LoadedViews
 from heldout.analyses.views.views import views_of_board
 from heldout.answers.answer import Answer
 from heldout.answers.table import to_latex, to_markdown
-from heldout.cli.analysing import analyse
+from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.options import Declared, Nested, options_of
 from heldout.scoring.scores import Scores

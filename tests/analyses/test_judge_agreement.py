@@ -23,7 +23,7 @@ from heldout.analyses.agreement.judges import (
     rate_preferences,
 )
 from heldout.analyses.agreement.runs import run_agreement
-from heldout.cli.analysing import analyse
+from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.stats.agreement import cohen_kappa, krippendorff_alpha
 from heldout.trec.judgments import Preference

@@ -16,7 +16,7 @@ from heldout.analyses import power as report
 from heldout.analyses.power import MOST_QUERIES, plan_power, simulate_power
 from heldout.answers.table import to_latex, to_markdown
 from heldout.board.scores.describe import Spread, resolve
-from heldout.cli.analysing import analyse
+from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.power import queries_needed

@@ -18,7 +18,7 @@ from heldout.analyses.facets import Facets, compare_facets
 from heldout.analyses.subsets import cut_queries, cut_subset, cut_view, format_scores
 from heldout.answers.answer import to_document
 from heldout.answers.table import to_latex, to_markdown
-from heldout.cli.analysing import analyse
+from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.scoring.query_facets import by_length, by_question, by_words
 from heldout.scoring.table import ScoreTable, cut_table, parse_scores, table_of

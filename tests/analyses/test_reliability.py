@@ -20,7 +20,7 @@ from heldout.analyses import reliability as report
 from heldout.analyses.reliability import COLUMNS, Agreement, Reliability, measure_reliability
 from heldout.answers.answer import to_document
 from heldout.answers.table import to_latex, to_markdown
-from heldout.cli.analysing import analyse
+from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.all_pairs import PairOptions

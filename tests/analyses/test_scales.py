@@ -21,7 +21,7 @@ from heldout.answers.table import to_latex, to_markdown
 
 # CMD scales command
 from heldout.cli.analyses.score_source import Source, load_measures, load_scores
-from heldout.cli.analysing import analyse
+from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.scoring.measures import Hits, summarise
 from heldout.scoring.spec import parse_measure

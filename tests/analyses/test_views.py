@@ -17,7 +17,7 @@ from heldout.analyses.views.views import View, Views, bootstrap_views
 from heldout.analyses.views.words import summary, view_chart
 from heldout.charts.svg import inline
 from heldout.cli.analyses.score_source import Source, load_measures
-from heldout.cli.analysing import analyse
+from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.rank_correlation import kendall

@@ -11,9 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from scipy.stats import ttest_rel
 
-from heldout.cli.analysing import analyse
-from heldout.cli.comparison import compare
-from heldout.cli.evaluation import evaluate
+from heldout.cli.program import analyse, main
 
 Data = Callable[[str], Path]
 MEASURES = ("nDCG@10", "RR(rel=2)@10", "AP", "Unjudged@100")
@@ -21,7 +19,7 @@ QUERIES = 40
 
 
 def call(*arguments: object) -> Result:
-    result = CliRunner().invoke(compare, [str(argument) for argument in arguments])
+    result = CliRunner().invoke(main, ["compare", *map(str, arguments)])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
 
@@ -61,7 +59,7 @@ def test_means_are_those_that_evaluate_prints_and_tests_those_of_scipy(
     a, b, qrels = real
     shared = ["--qrels", str(qrels), *ask(*MEASURES), "--order", order]
     found = {one["measure"]: one for one in answer(a, b, *shared, "--level", 0.9)["measures"]}
-    told = CliRunner().invoke(evaluate, [str(a), str(b), *shared, "--per-query", "--json"])
+    told = CliRunner().invoke(main, ["evaluate", str(a), str(b), *shared, "--per-query", "--json"])
     runs = json.loads(told.stdout)["runs"]
     text = call(a, b, *shared).stdout
 

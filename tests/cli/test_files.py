@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from heldout.cli.evaluation import evaluate, validate
+from heldout.cli.program import main
 from heldout.scoring.run_files import run_name
 
 QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\nq3 0 c 1\nq4 0 c 0\n"
@@ -37,7 +38,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def call(command: click.Command, *arguments: str) -> Result:
-    return CliRunner().invoke(command, arguments)
+    return CliRunner().invoke(main, [str(command.name), *arguments])
 
 
 def json_of(command: click.Command, *arguments: str) -> Any:
@@ -258,9 +259,9 @@ def test_help_has_an_example(command: click.Command) -> None:
 
 
 def as_program(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    start = f"from heldout.cli.evaluation import {name}; {name}()"
+    start = "from heldout.cli.program import main; main()"
     return subprocess.run(
-        [sys.executable, "-c", start, *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-c", start, name, *arguments], capture_output=True, text=True, check=False
     )
 
 

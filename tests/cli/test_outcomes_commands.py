@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from heldout.answers.table import format_p
-from heldout.cli.analysing import analyse
-from heldout.cli.comparison import compare
+from heldout.cli.program import analyse, main
 
 QUERIES = 60
 FIXED = {"k", "queries", "neither", "a_only", "b_only", "both", "esl", "rr", "p", "p_corrected"}
@@ -47,7 +46,9 @@ def files(tmp_path: Path) -> Path:
 
 def _compare(files: Path, *arguments: str) -> Result:
     names = [",".join(str(files / part) for part in word.split(",")) for word in arguments[:2]]
-    return CliRunner().invoke(compare, [*names, "--qrels", str(files / "qrels"), *arguments[2:]])
+    return CliRunner().invoke(
+        main, ["compare", *names, "--qrels", str(files / "qrels"), *arguments[2:]]
+    )
 
 
 def _outcomes(files: Path, *arguments: str) -> Result:
@@ -216,7 +217,7 @@ def test_what_cannot_be_compared_is_refused_by_name(
 @pytest.mark.parametrize("words", ["", ","])
 def test_a_side_without_a_run_is_named(files: Path, words: str) -> None:
     judged = ["--qrels", str(files / "qrels")]
-    result = CliRunner().invoke(compare, [words, str(files / "b1.run"), *judged])
+    result = CliRunner().invoke(main, ["compare", words, str(files / "b1.run"), *judged])
     assert result.exit_code == 2
     assert "no-run  A" in result.stderr
 

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from heldout.cli.evaluation import evaluate, validate
+from heldout.cli.program import main
 from heldout.errors import InputError
 from heldout.rankers.run import read_run
 from heldout.scoring.run_files import read_each, scan_file
@@ -31,7 +32,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call(command: click.Command, *arguments: object) -> Result:
-    found = CliRunner(env={"HELDOUT_CACHE": "off"}).invoke(command, list(map(str, arguments)))
+    found = CliRunner(env={"HELDOUT_CACHE": "off"}).invoke(
+        main, [str(command.name), *map(str, arguments)]
+    )
     assert found.exit_code == 0, found.output
     return found
 

@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from heldout.cli.analyses.score_source import Source, load_measures, load_scores, source_options
-from heldout.cli.analysing import analyse
-from heldout.cli.comparison import compare
 from heldout.cli.printing import reports_errors
+from heldout.cli.program import analyse, main
 from heldout.errors import InputError
 
 
@@ -197,8 +196,8 @@ def test_the_order_of_documents_is_told_on_the_terminal_and_in_json(folder: Path
 def test_two_runs_are_compared_in_an_order_that_is_told(folder: Path) -> None:
     given = [str(folder / "a.run.gz"), str(folder / "b.run"), "--qrels", str(folder / "qrels")]
 
-    told = CliRunner().invoke(compare, given)
-    found = json.loads(CliRunner().invoke(compare, [*given, "--json"]).stdout)
+    told = CliRunner().invoke(main, ["compare", *given])
+    found = json.loads(CliRunner().invoke(main, ["compare", *given, "--json"]).stdout)
 
     assert "order     trec: score descending" in told.output
     assert found["orders"] == ["trec"]

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from heldout.board.audit.audit import audit_board
 from heldout.board.store.git import Git
 from heldout.board.store.repository import Repository
-from heldout.cli.demo import demo
+from heldout.cli.program import main
 from heldout.collections.collection import Collection, QuerySplit
 from heldout.demo.story import DENSE, PARTS, STORY, Scene, play_demo
 from heldout.errors import SetupError, StoreError
@@ -180,7 +180,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_place_that_is_taken_is_told_at_once(tmp_path: Path, place: str) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "file").write_text("x", "utf-8")
-    result = CliRunner().invoke(demo, [str(tmp_path / place)])
+    result = CliRunner().invoke(main, ["demo", str(tmp_path / place)])
     assert (result.exit_code, result.stdout) == (2, "")
     assert "is not empty; name a folder that does not exist yet" in result.stderr
     assert (tmp_path / "folder" / "file").read_text("utf-8") == "x"
@@ -199,7 +199,7 @@ def test_all_that_is_not_installed_is_told_at_once(
 ) -> None:
     for name in lost:
         monkeypatch.setitem(sys.modules, name, None)
-    result = CliRunner().invoke(demo, [str(tmp_path / "new")])
+    result = CliRunner().invoke(main, ["demo", str(tmp_path / "new")])
     assert (result.exit_code, result.stdout) == (2, "")
     assert told in " ".join(result.stderr.split())
     assert not (tmp_path / "new").exists()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tiny_models import WORDS, TinyModels
 
 from heldout.cli.printing import TERMINAL
-from heldout.cli.ranking import rank
+from heldout.cli.program import main
 from heldout.ids import DocId, QueryId
 from heldout.rankers.neural import vectors
 from heldout.rankers.neural.cross_encoder import CrossEncoder
@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def invoke(folder: Path, *arguments: object) -> tuple[int, str]:
     words = ["--collection", folder, "--no-compare", *arguments]
-    result = CliRunner().invoke(rank, [str(word) for word in words])
+    result = CliRunner().invoke(main, ["rank", *map(str, words)])
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, result.stderr
 

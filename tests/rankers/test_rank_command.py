@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from small_task import ASKED, TEXTS
 
-from heldout.cli import ranking
+from heldout.cli.program import main
 from heldout.collections import source as collection_source
 from heldout.collections import stdlib_docs
 from heldout.collections.stdlib_docs import Docstring
@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def invoke(*arguments: object) -> tuple[int, str, str]:
-    result = CliRunner().invoke(ranking.rank, [str(argument) for argument in arguments])
+    result = CliRunner().invoke(main, ["rank", *map(str, arguments)])
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, result.stdout, result.stderr
 

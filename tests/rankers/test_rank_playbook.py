@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 from small_task import TEXTS
 
-from heldout.cli import ranking
+from heldout.cli.program import main
 from heldout.ids import Digest, DocId, QueryId
 from heldout.rankers import methods as zero_shot
 from heldout.rankers.methods import bind_method, choose_zero_shot, rank_hybrid
@@ -61,7 +61,7 @@ def _lexical(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def invoke(*arguments: object) -> tuple[int, str, str]:
-    result = CliRunner().invoke(ranking.rank, [str(argument) for argument in arguments])
+    result = CliRunner().invoke(main, ["rank", *map(str, arguments)])
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, result.stdout, result.stderr
 

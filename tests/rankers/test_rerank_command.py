@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from small_task import ASKED, TEXTS
 from tiny_models import TinyModels
 
-from heldout.cli.ranking import rank
+from heldout.cli.program import main
 from heldout.rankers.neural.cross_encoder import (
     CrossEncoder,
     CrossEncoderSettings,
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 def invoke(folder: Path, *arguments: object) -> tuple[int, str, str]:
     words = ["--collection", folder, *arguments]
-    result = CliRunner().invoke(rank, [str(word) for word in words])
+    result = CliRunner().invoke(main, ["rank", *map(str, words)])
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, result.stdout, result.stderr
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from heldout.board.organiser.decide import add_baseline
 from heldout.board.organiser.found import GivenSet, found_board
 from heldout.board.rules.template import NewBoard
-from heldout.cli.redteam import redteam
+from heldout.cli.program import main
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.report import Line, conclude
 from heldout.trec.qrels import Qrels, read_qrels
@@ -63,7 +63,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def call(*arguments: str) -> Result:
-    return CliRunner().invoke(redteam, arguments)
+    return CliRunner().invoke(main, ["redteam", *arguments])
 
 
 def play(*arguments: str) -> Result:

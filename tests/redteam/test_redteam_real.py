@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from heldout.cli.redteam import redteam
+from heldout.cli.program import main
 
 pytestmark = pytest.mark.real
 GAMES = 16
@@ -24,8 +24,9 @@ def play(
     size = ("--queries", "1000", "--seeds", str(GAMES), "--submissions", "300", "--gap", str(gap))
     chosen = [word for attack in attacks for word in ("--attack", attack)]
     done = CliRunner().invoke(
-        redteam,
+        main,
         [
+            "redteam",
             *("--runs", *runs, "--qrels", qrels, "-m", "RR(rel=2)@10", *size),
             *("--json", "--release", release, *chosen),
         ],

@@ -74,7 +74,7 @@ def test_a_file_that_exists_is_not_written_over(ended: Ended) -> None:
 def test_after_the_reveal_the_identity_and_the_runs_are_in_it(ended: Ended, tmp_path: Path) -> None:
     town = copy_town(ended.town, tmp_path)
     answer = town.organiser("archive", tmp_path / "late.zip", "--json", now=REVEALED)
-    assert (answer.code, answer.json["embargoed"]) == (0, []), answer
+    assert (answer.code, answer.json["archive"]["embargoed"]) == (0, []), answer
     files = read_files(tmp_path / "late.zip")
     assert b"North Coast" in files["log.jsonl"]
     assert f"runs/{ended.ids['hidden']}/eval.run" in files

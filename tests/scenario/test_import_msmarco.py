@@ -20,7 +20,8 @@ from heldout.board.log.events import Draft, Entry
 from heldout.board.standings.standings import Row, Standings, best_so_far, make_standings
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
-from heldout.cli.board.founding import import_msmarco
+from heldout.cli.board.creating import import_msmarco
+from heldout.cli.program import main
 from heldout.ids import digest_bytes
 
 NOW = "2026-11-20T12:00:00Z"
@@ -395,11 +396,11 @@ def test_a_killed_import_goes_on_where_it_was(
 
     monkeypatch.setattr(Vault, "append", fail)
     with pytest.raises(KeyboardInterrupt):
-        import_msmarco.callback(  # type: ignore[misc]
+        import_msmarco.callback(  # type: ignore[misc]  # a command has one
             table=table,
             folder=tmp_path / "board",
             vault=tmp_path / "vault",
-            now=datetime.fromisoformat(NOW),
+            time=datetime.fromisoformat(NOW),
             as_json=True,
         )
     monkeypatch.undo()
@@ -424,7 +425,7 @@ def test_a_day_after_the_import_is_refused_and_nothing_is_made(tmp_path: Path) -
 def test_a_vault_inside_the_board_is_refused(tmp_path: Path) -> None:
     table = small(tmp_path, line("20190101-a", "2019/01/01", "0.3"))
     told = [str(table), str(tmp_path / "b"), "--vault", str(tmp_path / "b" / "v"), "--now", NOW]
-    result = CliRunner().invoke(import_msmarco, told)
+    result = CliRunner().invoke(main, ["board", "import-msmarco", *told])
     assert result.exit_code == 2
     assert "the vault lies inside the board" in result.stderr
 

@@ -116,5 +116,5 @@ def test_the_interval_of_the_deviation_holds_nearly_as_often_as_it_says() -> Non
 
 
 def test_founding_a_board_does_not_wait_for_scipy_s_optimisers() -> None:
-    code = "import sys, heldout.cli.board.founding; sys.exit('scipy.optimize' in sys.modules)"
+    code = "import sys, heldout.cli.board.creating; sys.exit('scipy.optimize' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

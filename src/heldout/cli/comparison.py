@@ -25,7 +25,6 @@ from heldout.cli.printing import (
     messages,
     output_options,
     print_notes,
-    reports_errors,
     seed_option,
 )
 from heldout.scoring.first_ranks import first_ranks
@@ -85,7 +84,6 @@ _HIGHEST = 1000
 @level_option
 @seed_option
 @output_options
-@reports_errors
 def compare(
     a: str,
     b: str,

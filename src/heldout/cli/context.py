@@ -1,20 +1,20 @@
-"""Options that many commands share: the moment, the vault, the board that one stands in."""
+"""Options that the commands on a board share: the board, its vault, the time; questions."""
 
 import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
-from click.core import ParameterSource
 
-from heldout.cli.options import json_option
-from heldout.cli.printing import TERMINAL, answers, messages, print_facts, reports_errors
+from heldout.cli.options import with_options
+from heldout.cli.printing import TERMINAL, answers, messages, print_facts
 from heldout.errors import StoreError, plural, printable
+from heldout.options import Json, Now, Opt
 
 if TYPE_CHECKING:
     from heldout.board.organiser.answer import ForgeAccess
@@ -22,61 +22,60 @@ if TYPE_CHECKING:
     from heldout.board.scores.session import Session
     from heldout.board.store.repository import Repository
 
-
-Function = TypeVar("Function", bound=Callable[..., object])
-_FIRST_YEAR, _LAST_YEAR = 1990, 2900
 _ATTEMPTS = 3
+
+
+def check_reason(text: str) -> str:
+    """The text, if it has a letter or a digit: it stays in the log, and most reasons are public.
+
+    Raises:
+        click.BadParameter: it says nothing.
+    """
+    if not any(map(str.isalnum, text)):
+        raise click.BadParameter(f"{text!r} says nothing, and it would stay in the log for good")
+    return text
+
+
+Why = Annotated[str, Opt("Reason; it is public.", check=check_reason, metavar="TEXT")]
+"""`--why` of a decision on somebody else's work."""
+
+Identifier = Annotated[str, Opt(argument=True, metavar="ID")]
+"""A submission."""
+
+Identifiers = Annotated[tuple[str, ...], Opt(argument=True, metavar="ID...")]
+"""Submissions."""
+
+SendTo = Annotated[
+    Path | None,
+    Opt("Folder to put the files into [a branch].", names=("--to",), path="folder", metavar="DIR"),
+]
+"""`--to`."""
 
 
 class _BegunAgain(Exception):  # noqa: N818 - no error yet; no command handles it as one
     """Another organiser's event came first: the command looks at the new history."""
 
 
-def _clock() -> datetime:
+def read_clock() -> datetime:
+    """The time, UTC, in whole seconds."""
     return datetime.now(UTC).replace(microsecond=0)
 
 
-def _moment(value: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is no time like 2026-11-20T17:10:00Z") from None
-    if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
-        raise click.BadParameter(f"{value!r} is not between {_FIRST_YEAR} and {_LAST_YEAR}")
-    utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return utc.replace(microsecond=0)
-
-
-def now_option(function: Function) -> Function:
-    """`--now`: replaces the clock."""
-    return click.option(
-        "--now",
-        type=_moment,
-        default=lambda: _clock().isoformat(),
-        metavar="ISO8601",
-        help="Pretend that it is this time (UTC).",
-    )(function)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where and when a command works, and how it answers.
+class BoardPlace:
+    """Where and when a command works, and how it answers: options of a participant's command."""
 
-    Attributes:
-        board_folder: a folder in the board.
-        vault: the vault's folder, `None` where none was named.
-        now: the moment, UTC.
-        as_json: whether to answer with one JSON document.
-        accept_rules: whether rules that were edited are logged without a question.
-        clock: the time, read again where a command has waited for others.
-    """
+    board_folder: Annotated[
+        Path | None,
+        Opt("Board [the current folder's].", names=("--board",), path="folder", metavar="DIR"),
+    ] = None
+    time: Now = None
+    as_json: Json = False
 
-    board_folder: Path
-    vault: Path | None
-    now: datetime
-    as_json: bool
-    clock: Callable[[], datetime]
-    accept_rules: bool = False
+    @property
+    def now(self) -> datetime:
+        """The moment, UTC: that of `--now`, else the clock's."""
+        return self.time or read_clock()
 
     def board(self) -> "Repository":
         """The board.
@@ -86,7 +85,39 @@ class Place:
         """
         from heldout.board.store.repository import find_board  # noqa: PLC0415 - heavy, --help is not
 
-        return find_board(self.board_folder)
+        return find_board(self.board_folder or Path())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VaultPlace(BoardPlace):
+    """The same of a command that reads a board and, where one is named, its vault."""
+
+    vault: Annotated[
+        Path | None,
+        Opt(
+            "Vault of the board [HELDOUT_VAULT].",
+            env="HELDOUT_VAULT",
+            path="folder",
+            metavar="DIR",
+        ),
+    ] = None
+
+    def need_vault(self) -> Path:
+        """The vault's folder.
+
+        Raises:
+            StoreError: none was named.
+        """
+        if self.vault is None:
+            raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
+        return self.vault.absolute()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrganiserPlace(VaultPlace):
+    """The same of a command that opens the organiser's session."""
+
+    accept_rules: Annotated[bool, Opt("Log edited rules without a question.")] = False
 
     @contextmanager
     def session(self, *, late: bool = False, restore: bool = False) -> "Iterator[Session]":
@@ -109,14 +140,11 @@ class Place:
         from heldout.board.scores.session import organiser_session  # noqa: PLC0415 - heavy
         from heldout.board.store.sharing import OvertakenError  # noqa: PLC0415 - the same
 
-        repository = self.board()
-        if self.vault is None:
-            raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
         opened = organiser_session(
-            repository,
-            self.vault.absolute(),
-            clock=self.clock,
-            tell=lambda told: print_facts(messages(), [("note", told)]),
+            self.board(),
+            self.need_vault(),
+            clock=lambda: self.now,
+            tell=lambda text: print_facts(messages(), [("note", text)]),
             accept=lambda change: _show_rules(change, accepted=self.accept_rules),
             sure=late,
             restore=restore,
@@ -126,6 +154,28 @@ class Place:
                 yield session
         except OvertakenError as error:
             raise _BegunAgain(str(error)) from None
+
+
+def at_board(command: Callable[..., None]) -> Callable[..., Any]:
+    """As `with_options`, of a command that opens the organiser's session.
+
+    Where another organiser was first it is called again: what it did before it finds done.
+    """
+
+    @with_options
+    @functools.wraps(command)
+    def persistent(**given: Any) -> None:
+        for _ in range(_ATTEMPTS):
+            try:
+                command(**given)
+            except _BegunAgain as again:
+                text = str(again)
+                print_facts(messages(), [("note", text)])
+            else:
+                return
+        raise StoreError(f"{_ATTEMPTS} times {text}; call again")
+
+    return persistent
 
 
 def _show_rules(change: "RuleChange", *, accepted: bool) -> None:
@@ -141,136 +191,13 @@ def _show_rules(change: "RuleChange", *, accepted: bool) -> None:
     width = max((len(key) for key, _ in keys), default=0)
     for key, meaning in keys or [("", "no key of board.toml changes")]:
         click.echo(f"  {printable(key):<{width}}  {meaning}", err=True)
-    if not accepted and not _agrees():
-        click.echo(
+    if not accepted:
+        require_yes(
+            "Log these rules, so that they hold from now on?",
             "nothing was done: the log has other rules than the board's folder, and nobody "
             "accepted the new ones; --accept-rules logs them without a question, heldout rebuild "
             "--restore-rules puts the log's back",
-            err=True,
         )
-        raise click.exceptions.Exit(1)
-
-
-def _agrees() -> bool:
-    try:
-        return click.confirm("Log these rules, so that they hold from now on?", err=True)
-    except click.Abort:  # no terminal, or the input ended
-        click.echo(err=True)
-        return False
-
-
-_board = click.option(
-    "--board",
-    "board_folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=".",
-    metavar="DIR",
-    help="The board [the one you stand in].",
-)
-_vault = click.option(
-    "--vault",
-    type=click.Path(path_type=Path, file_okay=False),
-    envvar="HELDOUT_VAULT",
-    metavar="DIR",
-    help="The board's vault [or HELDOUT_VAULT].",
-)
-
-
-_accept_rules = click.option(
-    "--accept-rules", is_flag=True, help="Log edited rules without a question."
-)
-
-
-def in_clone(command: Callable[..., None]) -> Callable[..., None]:
-    """Options of a participant's command, handed over as `place`."""
-    return _board(now_option(json_option(_packs(reports_disk(command)))))
-
-
-def at_board(command: Callable[..., None]) -> Callable[..., None]:
-    """Options of an organiser's command that sits at the session, handed over as `place`."""
-    return _board(_vault(_accept_rules(_at_vault(command))))
-
-
-def with_vault(command: Callable[..., None]) -> Callable[..., None]:
-    """Options of a command that only looks at a board and its vault, handed over as `place`."""
-    return _board(_vault(_at_vault(command)))
-
-
-def _at_vault(command: Callable[..., None]) -> Callable[..., None]:
-    return now_option(json_option(_packs(_begins_again(reports_disk(command)))))
-
-
-def reports_disk(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command say what the operating system refused, as a full disk, and end with 2."""
-
-    @functools.wraps(command)
-    def guarded(*args: Any, **kwargs: Any) -> None:
-        try:
-            command(*args, **kwargs)
-        except BrokenPipeError:
-            raise  # as in `heldout … | head`: who reads has enough, and click ends quietly
-        except OSError as error:
-            if error.filename is None and error.errno is None:
-                raise
-            place = f"{error.filename}: " if error.filename else ""
-            raise StoreError(f"{place}{error.strerror}") from error
-
-    return reports_errors(guarded)
-
-
-def _begins_again(command: Callable[..., None]) -> Callable[..., None]:
-    """Call a command anew where another organiser was first: what it did before it finds done."""
-
-    @reports_errors
-    @functools.wraps(command)
-    def persistent(*, place: Place, **rest: Any) -> None:
-        for _ in range(_ATTEMPTS):
-            try:
-                command(place=replace(place, now=place.clock()), **rest)
-            except _BegunAgain as again:
-                told = str(again)
-                print_facts(messages(), [("note", told)])
-            else:
-                return
-        raise StoreError(f"{_ATTEMPTS} times {told}; call again")
-
-    return persistent
-
-
-def _packs(command: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(command)
-    def packed(
-        *,
-        board_folder: Path,
-        now: datetime,
-        as_json: bool,
-        vault: Path | None = None,
-        accept_rules: bool = False,
-        **rest: Any,
-    ) -> None:
-        source = click.get_current_context().get_parameter_source("now")
-        command(
-            place=Place(
-                board_folder=board_folder,
-                vault=vault,
-                now=now,
-                as_json=as_json,
-                accept_rules=accept_rules,
-                clock=_clock if source is ParameterSource.DEFAULT else lambda: now,
-            ),
-            **rest,
-        )
-
-    return packed
-
-
-def not_pushed(branch: str, error: StoreError) -> StoreError:
-    """What to do with a branch that the board's remote did not take."""
-    return StoreError(
-        f"branch {branch} is ready, but could not be pushed ({error}); push it to a fork and open "
-        "a pull request: git remote rename origin upstream, git remote add origin YOUR-FORK, then "
-        "call this again (docs/forge.md)"
-    )
 
 
 def print_next(repository: "Repository", commands: Sequence[str]) -> None:
@@ -284,47 +211,31 @@ def print_next(repository: "Repository", commands: Sequence[str]) -> None:
         print_facts(answers(), [("", ""), *zip(heads, lines, strict=False)])
 
 
-def confirm(text: str, question: str) -> None:
-    """Say what cannot be taken back, and ask whether to go on."""
-    click.echo(text, err=True)
+def agrees(question: str) -> bool:
+    """Whether a person says yes; without a terminal nobody does."""
     try:
-        agreed = click.confirm(question, err=True)
+        return click.confirm(question, err=True)
     except click.Abort:  # no terminal, or the input ended
-        agreed = False
         click.echo(err=True)
-    if not agreed:
-        click.echo("nothing was done; --yes skips the question", err=True)
+        return False
+
+
+def require_yes(
+    question: str, otherwise: str = "nothing was done; --yes skips the question"
+) -> None:
+    """Ask whether to go on; else say `otherwise`, and end with exit code 1."""
+    if not agrees(question):
+        click.echo(otherwise, err=True)
         raise click.exceptions.Exit(1)
 
 
 def reach_forge() -> "ForgeAccess":
     """How this machine reaches the board's forge: the token of the environment, and questions."""
     from heldout.board.organiser.answer import ForgeAccess  # noqa: PLC0415 - heavy
+    from heldout.board.store.forges.rest import TOKEN  # noqa: PLC0415 - the same
 
-    return ForgeAccess(environ=os.environ, agree=_may_send_token, progress=TERMINAL)
-
-
-def _may_send_token(host: str) -> bool:
-    from heldout.board.store.forges.rest import TOKEN  # noqa: PLC0415 - heavy
-
-    try:
-        return click.confirm(f"Send {TOKEN} to {host}, now and from now on?", err=True)
-    except click.Abort:  # no terminal, or the input ended
-        click.echo(err=True)
-        return False
-
-
-def keep_token_host(session: "Session", address: str) -> None:
-    """Remember that the token is for the forge of the board's rules, as the organiser names it.
-
-    Raises:
-        BadParameter: the rules name another forge, or none that is asked over HTTP.
-    """
-    forge = session.spec().forge
-    host = forge.host if forge is not None and forge.hosted else ""
-    if address.rstrip("/").lower() != host:
-        names = f"names {host}" if host else "names none that is asked over HTTP"
-        raise click.BadParameter(
-            f"{address!r}: [forge] of board.toml {names}", param_hint="--token-host"
-        )
-    session.vault.keep_token_host(host)
+    return ForgeAccess(
+        environ=os.environ,
+        agree=lambda host: agrees(f"Send {TOKEN} to {host}, now and from now on?"),
+        progress=TERMINAL,
+    )

@@ -8,33 +8,36 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime
 from pathlib import Path
+from typing import Annotated
 
 import click
 
 from heldout.board.standings.standings import Standings
-from heldout.cli.context import now_option
-from heldout.cli.options import json_option
+from heldout.cli.context import read_clock
+from heldout.cli.options import with_options
 from heldout.cli.printing import (
     answers,
     messages,
     print_facts,
     print_json,
     print_table,
-    reports_errors,
 )
 from heldout.collections.collection import QuerySplit
 from heldout.demo.campaign import play_campaign, publish_version
 from heldout.demo.story import Scene, check_ready, play_demo, read_collection, sit
 from heldout.errors import SetupError, plural
+from heldout.options import Json, Now, Opt, Seed
 
 
 @click.command()
-@click.argument("folder", metavar="[DIR]", default="heldout-demo", type=click.Path(path_type=Path))
-@click.option("--seed", default=0, show_default=True, help="Divides the queries.")
-@now_option
-@json_option
-@reports_errors
-def demo(*, folder: Path, seed: int, now: datetime, as_json: bool) -> None:
+@with_options
+def demo(
+    *,
+    folder: Annotated[Path, Opt(argument=True, metavar="[DIR]")] = Path("heldout-demo"),
+    seed: Seed = 0,
+    time: Now = None,
+    as_json: Json = False,
+) -> None:
     """Play a whole shared task: real rankers, four teams, a board, its vault, its page.
 
     Takes a minute or two, and needs an extra: pip install 'heldout[rankers]'. Leaves
@@ -49,6 +52,7 @@ def demo(*, folder: Path, seed: int, now: datetime, as_json: bool) -> None:
         print_facts(messages(), [(heading, text)])
 
     check_ready(folder)
+    now = time or read_clock()
     context = multiprocessing.get_context("spawn")
     say("reading", "the standard library's docstrings ...")
     split = read_collection(seed=seed)

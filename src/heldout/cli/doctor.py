@@ -18,7 +18,6 @@ from heldout.cli.printing import (
     print_json,
     print_table,
     progress,
-    reports_errors,
 )
 from heldout.errors import plural
 from heldout.files.cores import count_cores
@@ -73,7 +72,6 @@ class _State:
 )
 @json_option
 @click.pass_context
-@reports_errors
 def doctor(context: click.Context, *, measures: bool, as_json: bool) -> None:
     """Tell what is installed, what each missing part would bring, and how to get it.
 

@@ -19,7 +19,6 @@ from heldout.cli.printing import (
     print_notes,
     print_problems,
     print_table,
-    reports_errors,
 )
 from heldout.errors import InputError, Problem, plural, problem_document
 from heldout.ids import find_near
@@ -61,7 +60,6 @@ _SHOWN = 3
 )
 @json_option
 @click.pass_context
-@reports_errors
 def evaluate(
     context: click.Context,
     *,
@@ -359,7 +357,6 @@ def _kind_json(scores: KindScores) -> dict[str, object]:
 @add_option("order", RunOrder, None)
 @json_option
 @click.pass_context
-@reports_errors
 def validate(
     context: click.Context,
     *,

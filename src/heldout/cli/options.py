@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
 from dataclasses import MISSING, fields
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -140,6 +140,21 @@ class _Time(click.ParamType[datetime]):
         return utc.replace(microsecond=0)
 
 
+class _Day(click.ParamType[date]):
+    """A day, as 2027-05-20 and in no other way."""
+
+    name = "day"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date:
+        try:
+            day = value if isinstance(value, date) else date.fromisoformat(value)
+        except ValueError:
+            day = None
+        if day is None or str(day) != str(value):
+            self.fail(f"{value!r} is no day like 2027-05-20", param, ctx)
+        return day
+
+
 def with_options(command: Function) -> Function:
     """Make options of a command's own parameters: options classes, and types with an `Opt`.
 
@@ -251,7 +266,8 @@ def _type(option: Declared) -> click.ParamType[Any]:
             file_okay=opt.path != "folder",
             dir_okay=opt.path != "file",
         )
-    return _Time() if kind is datetime else click.types.convert_type(kind)
+    own = {datetime: _Time, date: _Day}.get(kind)
+    return own() if own is not None else click.types.convert_type(kind)
 
 
 def _checked(option: Declared) -> Callable[[click.Context, click.Parameter, Any], Any]:
@@ -268,6 +284,15 @@ def _checked(option: Declared) -> Callable[[click.Context, click.Parameter, Any]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 """`--json`, where it is a command's only form of output beside text."""
+
+now_option = click.option(
+    "--now",
+    type=_Time(),
+    default=lambda: datetime.now(UTC).isoformat(),
+    metavar="ISO8601",
+    help="Pretend that it is this time (UTC).",
+)
+"""`--now`."""
 
 # What commands use that do not declare their options as parameters yet.
 
@@ -309,34 +334,3 @@ def one_argument(name: str, made_of: type[Any], *options: Decorator) -> Decorato
         return decorated
 
     return decorate
-
-
-# The reason of a decision, as an option or an argument: it stays in the log, so it says something.
-#
-# Every decision on somebody else's work has one, and most are public.
-
-
-class Reason(click.types.StringParamType):
-    """A text with a letter or a digit in it: blanks, dots and what nobody sees are no reason."""
-
-    name = "text"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Raises `click.BadParameter` for a text that says nothing."""
-        text: str = super().convert(value, param, ctx)
-        if not any(map(str.isalnum, text)):
-            self.fail(f"{text!r} says nothing, and it would stay in the log for good", param, ctx)
-        return text
-
-
-REASON = Reason()
-"""What a reason has to be."""
-
-
-def why_option(text: str) -> Callable[..., Any]:
-    """`--why`, which has to be given.
-
-    Args:
-        text: what the command's help says of it.
-    """
-    return click.option("--why", type=REASON, required=True, metavar="TEXT", help=text)

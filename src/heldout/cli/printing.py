@@ -304,14 +304,17 @@ TERMINAL: Progress = _Terminal()
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output.
+    """One JSON document on standard output: as `msgspec.to_builtins` has values of our own types.
 
     Raises:
         ValueError: it holds NaN or an infinite number, which JSON cannot say.
     """
     import json  # noqa: PLC0415 - most calls print tables
 
-    click.echo(json.dumps(value, indent=2, allow_nan=False))
+    import msgspec  # noqa: PLC0415 - the same
+
+    plain = msgspec.to_builtins(value, str_keys=True)
+    click.echo(json.dumps(plain, indent=2, allow_nan=False))
 
 
 def fail(error: HeldoutError, *, status: int = 2) -> NoReturn:

@@ -12,8 +12,9 @@ from typing import Any, NoReturn
 import click
 
 import heldout
+from heldout.analyses.registry import ANALYSES, load_analysis
 from heldout.cli.options import Group
-from heldout.cli.printing import prepare_streams, written_out
+from heldout.cli.printing import prepare_streams, reports_errors, written_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ COMMANDS: Mapping[str, Command] = {
         "evaluation:validate", "files", "Every problem of a run file, with its line."
     ),
     "compare": Command("comparison:compare", "files", "Is one run better than another?"),
-    "analyse": Command("analysing:analyse", "files", "Can a ranking be believed?"),
+    "analyse": Command("program:analyse", "files", "Can a ranking be believed?"),
     "rank": Command("ranking:rank", "files", "Make a run."),
     "prefer": Command("program:prefer", "labels", "Preference judging, for better labels."),
     "survive": Command("program:survive", "labels", "Who was left out by shallow labels?"),
@@ -52,7 +53,7 @@ COMMANDS: Mapping[str, Command] = {
     "status": Command("board.sending:status", "participant", "How far a submission has come."),
     "amend": Command("board.sending:amend", "participant", "New metadata under the same key."),
     "withdraw": Command("board.sending:withdraw", "participant", "Take a submission back."),
-    "board": Command("program:board", "organiser", "Found a board; look at its sets."),
+    "board": Command("program:board", "organiser", "Create a board; look at its sets."),
     "inbox": Command("board.inbox:inbox", "organiser", "Take in what has arrived; what waits."),
     "review": Command("board.organiser:review", "organiser", "Open, score, show findings."),
     "publish": Command(
@@ -62,7 +63,7 @@ COMMANDS: Mapping[str, Command] = {
     "ask": Command("board.organiser:ask", "organiser", "Put a question to the team."),
     "correct": Command("board.organiser:correct", "organiser", "An erratum to a published entry."),
     "extend": Command("board.organiser:extend", "organiser", "Move the end of an embargo."),
-    "rebuild": Command("board.organiser:rebuild", "organiser", "Make everything public anew."),
+    "rebuild": Command("board.organiser:rebuild", "organiser", "Make everything public again."),
     "redteam": Command(
         "redteam:redteam", "organiser", "Attacks against the release, before it opens."
     ),
@@ -75,9 +76,9 @@ ALIASES: Mapping[str, str] = {"analyze": "analyse"}
 """Other spellings, which the help does not list."""
 
 BOARD_COMMANDS: Mapping[str, Command] = {
-    "new": Command("board.founding:new", "board", "Make a board and its vault."),
-    "describe": Command("board.founding:describe", "board", "What the query sets hold."),
-    "baseline": Command("board.founding:baseline", "board", "Show an organiser's own run."),
+    "new": Command("board.creating:new", "board", "Make a board and its vault."),
+    "describe": Command("board.creating:describe", "board", "What the query sets hold."),
+    "baseline": Command("board.creating:baseline", "board", "Show an organiser's own run."),
     "finalists": Command("board.organiser:finalists", "board", "Name the entries of the final."),
     "final": Command("board.organiser:final", "board", "Open the final: its scores, and who wins."),
     "teams": Command("board.registering:teams", "board", "Who has registered."),
@@ -86,7 +87,7 @@ BOARD_COMMANDS: Mapping[str, Command] = {
     "signer": Command("board.trust:signer", "board", "Print the key with which you sign events."),
     "timestamp": Command("board.trust:timestamp", "board", "Have an authority stamp the log."),
     "import-msmarco": Command(
-        "board.founding:import_msmarco", "board", "Make a record of an old MS MARCO board."
+        "board.creating:import_msmarco", "board", "Make a record of an old MS MARCO board."
     ),
 }
 """The commands of `heldout board`."""
@@ -97,7 +98,7 @@ PREFER_COMMANDS: Mapping[str, Command] = {
     "pool": Command(
         "judging.campaign:pool",
         _CAMPAIGN,
-        "Begin a campaign: the tops of runs and the known answers.",
+        "Start a campaign: the tops of runs and the known answers.",
     ),
     "price": Command("judging.campaign:price", _CAMPAIGN, "What judging the pools costs."),
     "tasks": Command(
@@ -179,6 +180,16 @@ SURVIVE_COMMANDS: Mapping[str, Command] = {
 }
 """The commands of `heldout survive`."""
 
+ANALYSE_COMMANDS: Mapping[str, Command] = {
+    **{name: Command("", "Analyses", question) for name, question in ANALYSES.items()},
+    "report": Command(
+        "analyses.report:report",
+        "Analyses",
+        "all of these of a board, the reserve views too, in a private folder",
+    ),
+}
+"""The commands of `heldout analyse`: the analyses, and the report of all of them."""
+
 _SETTINGS = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}
 _EPILOG = "Documentation: docs/commands.md. Start with: heldout demo"
 
@@ -200,6 +211,11 @@ class _Lazy(Group):
         module, name = entry.place.split(":")
         command: click.Command = getattr(import_module(f"heldout.cli.{module}"), name)
         return command
+
+    @reports_errors
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click's; our own errors end in what they say."""
+        return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands under their headings, from the table alone."""
@@ -250,6 +266,17 @@ class _Board(_Lazy):
     table = BOARD_COMMANDS
 
 
+class _Analyse(_Lazy):
+    table = ANALYSE_COMMANDS
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in ANALYSES:
+            return super().get_command(ctx, cmd_name)
+        from heldout.cli.analyses.command import make_command  # noqa: PLC0415 - heavy, --help is not
+
+        return make_command(load_analysis(cmd_name))
+
+
 class _Prefer(_Lazy):
     table = PREFER_COMMANDS
 
@@ -267,12 +294,22 @@ def main(**_options: Any) -> None:
 
 @click.group(cls=_Board)
 def board() -> None:
-    """Found a board, and look at what its query sets hold.
+    """Create a board, and look at what its query sets hold.
 
     \b
     Example:
       heldout board new kb --vault ../kb-vault --dev dev.tsv dev.qrels \\
       --eval eval.tsv eval.qrels -m RR@10
+    """
+
+
+@click.group(cls=_Analyse)
+def analyse() -> None:
+    """Can a ranking be believed? From run files, a table of scores, or a board's vault.
+
+    \b
+    Example:
+      heldout analyse stability --runs 'runs/*.gz' --qrels dev.qrels -m RR@10 --chart ranks.svg
     """
 
 

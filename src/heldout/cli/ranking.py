@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from heldout.cli.options import add_options
-from heldout.cli.printing import TERMINAL, messages, print_json, reports_errors
+from heldout.cli.printing import TERMINAL, messages, print_json
 from heldout.errors import InputError, Problem, StoreError, plural, printable
 from heldout.rankers.playbook.questions import (
     Playbook,
@@ -105,7 +105,6 @@ class _Chosen:
     help="The run file; a name in .gz or .bz2 compresses it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Say on standard output what was written.")
-@reports_errors
 def rank(  # noqa: PLR0917 - click passes by keyword
     place: str,
     method: str | None,

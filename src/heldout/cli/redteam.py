@@ -12,7 +12,6 @@ import numpy as np
 from heldout.board.rules.release import ReleaseRule
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.store.repository import find_board
-from heldout.cli.context import reports_disk
 from heldout.cli.options import add_option, json_option
 from heldout.cli.printing import answers, number, print_facts, print_json, print_table, progress
 from heldout.errors import InputError, Problem, plural, printable
@@ -193,7 +192,6 @@ def _two_runs(
     metavar="FILE.svg",
     help="Also draw the worst attacks, as SVG.",
 )
-@reports_disk
 def redteam(
     *,
     folder: Path | None,

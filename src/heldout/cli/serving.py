@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from heldout.cli.context import reports_disk
 from heldout.cli.options import add_option
 from heldout.cli.printing import messages, print_facts
 from heldout.envelope.bundle import file_names
@@ -146,7 +145,6 @@ _GRACE_SECONDS = 10
     help="The server in front, whose X-Forwarded-For is believed [nobody's].",
 )
 @upload_options
-@reports_disk
 def serve(
     *,
     campaign: Path,

@@ -23,7 +23,7 @@ from heldout.board.participant.draft import (
     require_draft,
     try_metadata,
 )
-from heldout.board.participant.team import with_own_registration
+from heldout.board.participant.team import check_registration_file, with_own_registration
 from heldout.board.policy.amending import refuse_closed
 from heldout.board.policy.case import Case
 from heldout.board.policy.checks import Finding, QuotaState, judge, quota_state
@@ -39,6 +39,7 @@ from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec, refuse_spec
 from heldout.board.scores.score import ViewScore, score_run, score_views
 from heldout.board.scores.sets import SetData, check_unedited, load_sets
+from heldout.board.store.arrivals import find_registration, find_request
 from heldout.board.store.repository import LOG, SPEC, Repository
 from heldout.errors import InputError, Problem, StoreError, plural, quote
 from heldout.files.durable import File
@@ -320,6 +321,49 @@ def _list_foreign(sets: Mapping[str, SetData], scans: Mapping[str, Scan]) -> Ite
             expected=f"ids of this collection, such as {quote(min(judged))}",
             hint=meant or "is this the run of another collection?",
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestCheck:
+    """What a pull request brings, by its form alone: contents are sealed.
+
+    Attributes:
+        id: of the submission; `None` where it is none.
+        team: that registers; `None` where it is no registration.
+        problems: what is wrong.
+    """
+
+    id: str | None = None
+    team: str | None = None
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is one submission, or one registration."""
+        return not self.problems and bool(self.id or self.team)
+
+
+def check_request(repository: Repository, base: str, head: str) -> RequestCheck:
+    """Look at a pull request as data: nothing of it is checked out or run.
+
+    Args:
+        repository: a clone of the board.
+        base: commit that the request starts from.
+        head: its ref, `refs/pull/N/head` or `refs/merge-requests/N/head`.
+
+    Raises:
+        StoreError: there is no such ref here, or it is none of a pull request.
+    """
+    registration = find_registration(repository.git, base=base, head=head)
+    if registration is not None:
+        try:
+            return RequestCheck(team=check_registration_file(repository, registration))
+        except InputError as error:
+            return RequestCheck(problems=error.problems)
+    arrival = find_request(repository.git, repository.spec().envelope, base=base, head=head)
+    if arrival is None:
+        return RequestCheck()
+    return RequestCheck(id=arrival.id, problems=arrival.problems)
 
 
 def with_own_teams(repository: Repository, history: History) -> History:

@@ -26,7 +26,13 @@ from heldout.board.scores.sets import check_seeds
 from heldout.board.store.repository import Repository
 from heldout.errors import InputError, Problem, quote
 from heldout.files.durable import File, Folder
-from heldout.ids import SubmissionId, parse_submission_id, query_set_of, submission_date
+from heldout.ids import (
+    SubmissionId,
+    digest_bytes,
+    parse_submission_id,
+    query_set_of,
+    submission_date,
+)
 
 METADATA = "metadata.json"
 
@@ -289,6 +295,12 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True):
     withdrawn: bool = False
     sent: str = ""
     sent_at: datetime | None = None
+
+
+def receipt_of(digests: Mapping[str, str]) -> str:
+    """One digest for the sealed files of a submission, by name and digest of each."""
+    lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
+    return digest_bytes(lines.encode())
 
 
 def read_sealed(repository: Repository, submission: str) -> Sealed | None:

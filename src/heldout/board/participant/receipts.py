@@ -21,8 +21,7 @@ import msgspec
 
 from heldout.board.log.events import Entry
 from heldout.board.log.history import read_history
-from heldout.board.participant.draft import read_sealed
-from heldout.board.participant.send import receipt_of
+from heldout.board.participant.draft import read_sealed, receipt_of
 from heldout.board.store.repository import Repository
 from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.files.durable import File

@@ -9,14 +9,29 @@ import msgspec
 
 from heldout.board.log.manifest import Manifest
 from heldout.board.participant.checks import check_public_files, rules_to_seal_by
-from heldout.board.participant.draft import METADATA, Sealed, read_sealed, run_files, write_sealed
-from heldout.board.participant.team import format_metadata, team_mark
+from heldout.board.participant.draft import (
+    METADATA,
+    Sealed,
+    read_metadata,
+    read_sealed,
+    receipt_of,
+    run_files,
+    write_sealed,
+)
+from heldout.board.participant.receipts import keep_receipt
+from heldout.board.participant.team import (
+    OwnTeam,
+    deliver_registration,
+    format_metadata,
+    push_registration,
+    team_mark,
+)
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.store.arrivals import branch_name
 from heldout.board.store.git import Author, Git
 from heldout.board.store.repository import Repository
 from heldout.envelope.bundle import file_names, seal, seal_metadata
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, StoreError, plural
 from heldout.files.durable import File, write_whole
 from heldout.ids import SubmissionId, digest_bytes, query_set_of, submission_date
 
@@ -41,12 +56,6 @@ class Packed:
     revision: int
     done_before: bool
     sent_before: bool
-
-
-def receipt_of(digests: Mapping[str, str]) -> str:
-    """One digest for the sealed files of a submission, by name and digest of each."""
-    lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
-    return digest_bytes(lines.encode())
 
 
 def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -> Packed:
@@ -171,15 +180,91 @@ def deliver(repository: Repository, packed: Packed, folder: Path) -> bool:
     return any(new)
 
 
-def mark_sent(
-    repository: Repository, submission: SubmissionId, packed: Packed, *, now: datetime
-) -> None:
-    """Keep in the clone that these files were sent, and since when something is."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """Where sealed files are now.
+
+    Attributes:
+        sent: the folder or the branch, in words.
+        sent_before: whether just these were there already.
+    """
+
+    sent: str
+    sent_before: bool
+
+
+def send(
+    repository: Repository,
+    submission: SubmissionId,
+    packed: Packed,
+    folder: Path | None,
+    *,
+    now: datetime,
+) -> Sent:
+    """Send sealed files, note in the clone that they were sent, and store the receipt.
+
+    Args:
+        repository: the clone.
+        submission: its id.
+        packed: the files to send.
+        folder: where to put them; `None` for a branch, which is pushed to `origin` if there is one.
+        now: the moment, UTC.
+
+    Raises:
+        StoreError: the remote's log is not this clone's with events added, or the push failed.
+    """
+    log = repository.newest_log()  # before anything is sent: it may be none of the organisers'
+    repository.pin(log)
+    if folder is None:
+        before = _branches(repository)
+        embargoed = read_metadata(repository, submission).embargo_until is not None
+        branch = submit(repository, submission, packed, embargoed=embargoed, now=now)
+        where = _push(repository, branch)
+        known = before == _branches(repository)
+    else:
+        known = not deliver(repository, packed, folder)
+        where = f"{plural(len(packed.files), 'file')} to {folder}"
     note = read_sealed(repository, submission)
     if note is not None and not packed.sent_before:
         since = note.sent_at or now
         sent = msgspec.structs.replace(note, sent=packed.receipt, sent_at=since)
         write_sealed(repository, submission, sent)
+    keep_receipt(repository, submission, log)
+    return Sent(sent=where, sent_before=known)
+
+
+def send_registration(
+    repository: Repository, own: OwnTeam, folder: Path | None, *, now: datetime
+) -> str:
+    """Send a registration like a submission; gives the folder or the branch in words.
+
+    Raises:
+        StoreError: the push failed.
+    """
+    if folder is not None:
+        deliver_registration(own, folder)
+        return f"{own.handle}.json to {folder}"
+    base = main_commit(repository.git)
+    return _push(repository, push_registration(repository, own, base, now=now))
+
+
+def _branches(repository: Repository) -> Mapping[str, str]:
+    """Every branch here and at the remote, as far as this clone knows: sending moves one."""
+    return repository.git.refs("refs/heads/", "refs/remotes/")
+
+
+def _push(repository: Repository, branch: str) -> str:
+    if "origin" not in repository.git.remotes():
+        return f"branch {branch} in this repository"
+    try:
+        repository.git.push("origin", f"+refs/heads/{branch}:refs/heads/{branch}")
+    except StoreError as error:
+        raise StoreError(
+            f"branch {branch} is ready, but could not be pushed ({error}); push it to a fork and "
+            "open a pull request: git remote rename origin upstream, git remote add origin "
+            "YOUR-FORK, then call this again (docs/forge.md)"
+        ) from error
+    return f"branch {branch}, pushed to origin"
 
 
 def _read_runs(

@@ -34,7 +34,7 @@ from heldout.board.log.registration import (
 from heldout.board.log.submission import Submission
 from heldout.board.policy.registered import check_registrant
 from heldout.board.rules.spec import BoardSpec, Registration
-from heldout.board.store.arrivals import registration_branch, registration_path
+from heldout.board.store.arrivals import Arrival, registration_branch, registration_path
 from heldout.board.store.git import Author
 from heldout.board.store.repository import Repository
 from heldout.envelope.bundle import seal_letter
@@ -237,6 +237,19 @@ def require_registration(spec: BoardSpec) -> Registration:
             hint="submit without it: heldout draft NAME",
         )
     )
+
+
+def check_registration_file(repository: Repository, arrival: Arrival) -> str:
+    """The team of a registration that says in the open what it has to say.
+
+    Raises:
+        InputError: it does not, or the board registers nobody.
+    """
+    require_registration(repository.spec())
+    if arrival.problems:
+        raise InputError(arrival.problems)
+    ((path, data),) = arrival.read().items()
+    return team_handle(read_registration(data, path=path)[1].key)
 
 
 def current_agreement(spec: BoardSpec, history: History) -> Agreement | None:

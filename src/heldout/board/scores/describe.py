@@ -18,9 +18,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
-import msgspec
 import numpy as np
 from scipy import sparse
 
@@ -346,7 +345,7 @@ class Description:
         sets: in the order given.
         overlaps: each pair of sets, in the order given.
         collection: the documents, `None` where they were not given.
-        schema: version of the JSON that `as_document` makes.
+        schema: version of the JSON.
     """
 
     sets: tuple[QueryFacts, ...]
@@ -411,12 +410,6 @@ def say_collection(facts: CollectionFacts) -> str:
     )
 
 
-def as_document(description: Description) -> dict[str, Any]:
-    """The description as JSON-ready values: the fields' names are the keys."""
-    document: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(description))
-    return document
-
-
 def list_columns(description: Description) -> tuple[tuple[str, ...], ...]:
     """Tables 1 and 2 as cells: a header, then a row per set; `-` where labels are not at hand."""
     header = ("set", "|q|", "L(q)", "|J|", "|J|/q", "|Rel|/q")
@@ -429,6 +422,21 @@ def list_notes(description: Description) -> tuple[str, ...]:
     notes += [note for overlap in description.overlaps for note in _note_overlap(overlap)]
     notes += [_note_resolution(one) for one in description.sets]
     return tuple(notes)
+
+
+def list_warnings(description: Description) -> Iterator[str]:
+    """What is mostly a mistake in the files that were given, a sentence each."""
+    for overlap in description.overlaps:
+        if overlap.same_id:
+            other = overlap.same_id_other_text
+            text = f", {other:,} of them with another text" if other else ""
+            sets = f"{overlap.first} and {overlap.second}"
+            yield f"{plural(overlap.same_id, 'query', 'queries')} in both {sets}{text}"
+    for one in description.sets:
+        if one.labels is not None and one.labels.outside:
+            queries = plural(one.labels.outside_queries, "query", "queries")
+            judgments = plural(one.labels.outside, "judgment")
+            yield f"{judgments} of {queries} outside the query file of {one.name}, ignored"
 
 
 def _list_cells(one: QueryFacts) -> tuple[str, ...]:
@@ -494,20 +502,9 @@ def _note_labels(one: QueryFacts) -> Iterator[str]:
             f"{labels.without_relevant:,} {one.name} queries are judged and have no relevant "
             "document: they count 0 for every run"
         )
-    if labels.outside:
-        yield (
-            f"{labels.outside:,} {one.name} judgments are for {labels.outside_queries:,} queries "
-            "that the query file does not have, and are ignored"
-        )
 
 
 def _note_overlap(overlap: Overlap) -> Iterator[str]:
-    sets = f"{overlap.first} and {overlap.second}"
-    if overlap.same_id:
-        other = overlap.same_id_other_text
-        yield f"{overlap.same_id:,} queries are in both {sets}" + (
-            f", {other:,} of them with another text" if other else ""
-        )
     if overlap.same_text:
         yield (
             f"{overlap.same_text:,} {overlap.second} queries have the text of a query in "

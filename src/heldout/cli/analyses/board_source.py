@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heldout.cli.context import now_option
-from heldout.cli.options import one_argument
+from heldout.cli.options import now_option, one_argument
 from heldout.errors import StoreError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from heldout.cli.analyses.answers import print_each
 from heldout.cli.analyses.facets import with_writing
 from heldout.cli.analyses.sources import SOURCES, UNCUT
 from heldout.cli.options import add_options, dask_option
-from heldout.cli.printing import Output, output_options, print_answer, reports_errors, seed_option
+from heldout.cli.printing import Output, output_options, print_answer, seed_option
 from heldout.files.executors import open_executor
 from heldout.scoring.query_facets import FacetSource, load_facet
 
@@ -64,7 +64,6 @@ def make_command(analysis: Analysis[Any, Any]) -> click.Command:
         *((seed_option,) if analysis.seeded else ()),
         *((dask_option,) if analysis.parallel else ()),
         output_options,
-        reports_errors,
     ]
     for decorate in reversed(decorators):
         run = decorate(run)

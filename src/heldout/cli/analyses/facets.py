@@ -12,7 +12,7 @@ from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table
 from heldout.cli.analyses.score_source import Source, load_scores
 from heldout.cli.options import Function, add_options
-from heldout.cli.printing import print_answer, reports_errors
+from heldout.cli.printing import print_answer
 from heldout.errors import plural
 from heldout.files.durable import write_whole
 from heldout.options import Opt
@@ -42,7 +42,6 @@ def with_writing(analyse: Function) -> Function:
     """Let a command with a source and facets write a subset instead: `--write`, `--relevant`."""
 
     @wraps(analyse)
-    @reports_errors
     def called(*, writing: Writing, **given: Any) -> Any:
         if writing.write is None:
             return analyse(**given)

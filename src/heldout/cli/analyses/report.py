@@ -9,7 +9,7 @@ from heldout.analyses.analysis import Draws
 from heldout.analyses.report import Chapter, Heading, Kinds, render_report, write_chapters
 from heldout.cli.analyses.board_source import BoardSource, board_options, load_alike, load_board
 from heldout.cli.options import add_options, alike_option, dask_option, jobs_option, json_option
-from heldout.cli.printing import answers, print_facts, print_json, reports_errors, seed_option
+from heldout.cli.printing import answers, print_facts, print_json, seed_option
 from heldout.errors import StoreError, plural
 from heldout.files.durable import Folder
 from heldout.files.executors import open_executor
@@ -31,7 +31,6 @@ from heldout.scoring.query_facets import FacetSource, load_facet
 @seed_option
 @dask_option
 @json_option
-@reports_errors
 def report(
     *,
     board: BoardSource,

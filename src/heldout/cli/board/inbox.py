@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from heldout.cli.context import Place, at_board, keep_token_host, print_next, reach_forge
-from heldout.cli.printing import answers, print_facts, print_json, print_problems, reports_errors
-from heldout.errors import problem_document
+from heldout.cli.context import OrganiserPlace, at_board, print_next, reach_forge
+from heldout.cli.printing import answers, print_facts, print_json, print_problems
+from heldout.options import Opt
 
 if TYPE_CHECKING:
     from heldout.board.organiser.receive import Receipt
@@ -24,38 +24,35 @@ _MAY_CHANGE = frozenset(
 
 
 @click.command()
-@click.option(
-    "--from",
-    "folders",
-    multiple=True,
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="Folder to take submissions from, too.",
-)
-@click.option("--no-fetch", is_flag=True, help="Leave remotes and forge alone.")
-@click.option(
-    "--accept",
-    "accepted",
-    multiple=True,
-    metavar="SOURCE",
-    help="Source to accept where two sources use the same id.",
-)
-@click.option(
-    "--token-host",
-    metavar="URL",
-    help="Forge of board.toml that HELDOUT_FORGE_TOKEN is sent to, now and from now on.",
-)
-@click.option("--all", "tell_all", is_flag=True, help="Show refusals again that were shown before.")
 @at_board
-@reports_errors
 def inbox(
     *,
-    folders: tuple[Path, ...],
-    no_fetch: bool,
-    accepted: tuple[str, ...],
-    token_host: str | None,
-    tell_all: bool,
-    place: Place,
+    folders: Annotated[
+        tuple[Path, ...],
+        Opt(
+            "Folder to take submissions from, too.",
+            names=("--from",),
+            path="folder",
+            exists=True,
+            metavar="DIR",
+        ),
+    ] = (),
+    no_fetch: Annotated[bool, Opt("Leave remotes and forge alone.")] = False,
+    accept: Annotated[
+        tuple[str, ...],
+        Opt("Source to accept where two sources use the same id.", metavar="SOURCE"),
+    ] = (),
+    token_host: Annotated[
+        str | None,
+        Opt(
+            "Forge of board.toml that HELDOUT_FORGE_TOKEN is sent to, now and from now on.",
+            metavar="URL",
+        ),
+    ] = None,
+    every: Annotated[
+        bool, Opt("Show refusals again that were shown before.", names=("--all",))
+    ] = False,
+    place: OrganiserPlace,
 ) -> None:
     """Take in what has arrived, and say what waits.
 
@@ -77,16 +74,16 @@ def inbox(
 
     with place.session() as session:
         if token_host is not None:
-            keep_token_host(session, token_host)
+            _set_token_host(session, token_host)
         taken = take_in(
-            session, reach_forge(), folders=folders, accepted=accepted, ask_remote=not no_fetch
+            session, reach_forge(), folders=folders, accepted=accept, ask_remote=not no_fetch
         )
         receipts, silent = taken.receipts, taken.silent
         if place.as_json:
-            print_json(_inbox_json(session, receipts, silent))
+            print_json(_document(session, receipts, silent))
         else:
             print_facts(answers(), [*rules_facts(taken.rules), *rebuilt_facts(taken.rebuilt)[:-1]])
-            _print_receipts(receipts, tell_all=tell_all)
+            _print_receipts(receipts, every=every)
             note_told(session, receipts)
             _print_waiting(session, silent)
         done = _done_with(receipts)
@@ -96,8 +93,20 @@ def inbox(
         raise click.exceptions.Exit(1)
 
 
+def _set_token_host(session: Session, address: str) -> None:
+    """Remember that the token is for the forge of the board's rules, as the organiser names it."""
+    forge = session.spec().forge
+    host = forge.host if forge is not None and forge.hosted else ""
+    if address.rstrip("/").lower() != host:
+        names = f"names {host}" if host else "names none that is asked over HTTP"
+        raise click.BadParameter(
+            f"{address!r}: [forge] of board.toml {names}", param_hint="--token-host"
+        )
+    session.vault.keep_token_host(host)
+
+
 def _done_with(receipts: Sequence[Receipt]) -> frozenset[str]:
-    """Sources that need not be looked at again: taken in, or refused for good, and told before."""
+    """Sources that need not be looked at again: taken in, or refused for good and reported."""
     return frozenset(
         receipt.source
         for receipt in receipts
@@ -106,27 +115,26 @@ def _done_with(receipts: Sequence[Receipt]) -> frozenset[str]:
     )
 
 
-def _inbox_json(
+def _document(
     session: Session, receipts: Sequence[Receipt], silent: Sequence[str]
 ) -> dict[str, Any]:
     from heldout.board.organiser.steps import list_reveals, list_waiting
     from heldout.board.scores.compared import find_mixed
 
     return {
-        "silent": list(silent),
-        "received": [_receipt_json(r) for r in receipts if r.kind != "known"],
+        "silent": silent,
+        "received": [receipt for receipt in receipts if receipt.kind != "known"],
         "waiting": [
             {
                 "id": s.id,
                 "status": s.status if s.proposal is None else "proposed",
-                "received": (s.waits_since or s.received).isoformat(),
+                "received": s.waits_since or s.received,
             }
             for s in list_waiting(session)
         ],
-        "reveals": [{"id": name, "date": day.isoformat()} for name, day in list_reveals(session)],
+        "reveals": [{"id": name, "date": day} for name, day in list_reveals(session)],
         "earlier_labels": {
-            mixed.view: list(mixed.earlier)
-            for mixed in find_mixed(session.vault, session.history())
+            mixed.view: mixed.earlier for mixed in find_mixed(session.vault, session.history())
         },
     }
 
@@ -155,13 +163,13 @@ def _print_waiting(session: Session, silent: Sequence[str]) -> None:
     print_next(session.repository, following)
 
 
-def _print_receipts(receipts: Sequence[Receipt], *, tell_all: bool) -> None:
+def _print_receipts(receipts: Sequence[Receipt], *, every: bool) -> None:
     known = sum(receipt.told_before for receipt in receipts)
-    if known and not tell_all:
+    if known and not every:
         text = f"{known:,} refused before (heldout inbox --all shows them)"
         print_facts(answers(), [("note", text)])
     for receipt in receipts:
-        if receipt.told_before and not tell_all:
+        if receipt.told_before and not every:
             continue
         if receipt.kind == "refused":
             name = receipt.id or receipt.team or "no submission"
@@ -171,14 +179,3 @@ def _print_receipts(receipts: Sequence[Receipt], *, tell_all: bool) -> None:
             name = receipt.id or receipt.team
             notes = [("note", note) for note in receipt.notes]
             print_facts(answers(), [(receipt.kind, f"{name}  from {receipt.source}"), *notes])
-
-
-def _receipt_json(receipt: Receipt) -> dict[str, Any]:
-    return {
-        "id": receipt.id,
-        "team": receipt.team or None,
-        "source": receipt.source,
-        "kind": receipt.kind,
-        "notes": list(receipt.notes),
-        "problems": [problem_document(problem) for problem in receipt.problems],
-    }

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from heldout.cli.context import Place, at_board, confirm, print_next, reach_forge
-from heldout.cli.options import REASON, why_option
-from heldout.cli.printing import answers, print_facts, print_json, print_problems, reports_errors
+from heldout.cli.context import (
+    Identifier,
+    Identifiers,
+    OrganiserPlace,
+    Why,
+    at_board,
+    check_reason,
+    print_next,
+    reach_forge,
+    require_yes,
+)
+from heldout.cli.printing import answers, print_facts, print_json, print_problems
 from heldout.errors import plural, printable
+from heldout.options import Opt
 
 if TYPE_CHECKING:
     from heldout.board.organiser.finals import FinalStep
@@ -19,25 +29,19 @@ if TYPE_CHECKING:
     from heldout.board.organiser.review import Review
     from heldout.board.organiser.steps import Outcome
     from heldout.board.rules.spec import BoardSpec
-    from heldout.board.scores.score import ViewScore
     from heldout.board.scores.session import Session
     from heldout.judging.services.maintaining import Waiting
 
-_anyway = click.option(
-    "--yes", is_flag=True, help="Your word that the text names no team under embargo."
-)
+_NamesNobody = Annotated[bool, Opt("Your word that the text names no team under embargo.")]
 
 
 @click.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@click.option("--score", "with_score", is_flag=True, help="Show the scores; it is logged.")
 @at_board
-@reports_errors
 def review(
     *,
-    ids: tuple[str, ...],
-    with_score: bool,
-    place: Place,
+    ids: Identifiers,
+    score: Annotated[bool, Opt("Show the scores; it is logged.")] = False,
+    place: OrganiserPlace,
 ) -> None:
     """Open, score and judge submissions. Nothing is decided and nothing is published.
 
@@ -48,7 +52,7 @@ def review(
       heldout review 20261120-lighthouse-monot5
     """
     from heldout.board.organiser.review import review_all, show_score
-    from heldout.board.organiser.words import review_document
+    from heldout.board.organiser.words import review_document, review_facts, verdict_facts
     from heldout.board.scores.sets import load_sets
 
     shown: list[dict[str, Any]] = []
@@ -57,12 +61,16 @@ def review(
         sets = load_sets(session.repository, session.spec(), vault=session.vault)
         spec = session.spec()
         for result in review_all(session, sets, ids):
-            scores = show_score(session, result) if with_score else None
+            scores = show_score(session, result) if score else None
             against |= bool(result.stands_against)
             if place.as_json:
                 shown.append(review_document(result, scores, spec))
             else:
-                _print_review(result, scores, spec, now=place.now)
+                print_facts(answers(), review_facts(result, now=place.now))
+                print_problems(answers(), result.scores.metadata_problems)
+                for run in result.scores.runs.values():
+                    print_problems(answers(), run.problems, counts=run.counts)
+                print_facts(answers(), verdict_facts(result, scores, spec))
     if place.as_json:
         print_json({"reviews": shown})
     if against:
@@ -70,19 +78,15 @@ def review(
 
 
 @click.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@click.option(
-    "--why", type=REASON, metavar="TEXT", help="The reason, where a finding asks for one."
-)
-@click.option("--yes", is_flag=True, help="Answer yes to every question.")
 @at_board
-@reports_errors
 def publish(
     *,
-    ids: tuple[str, ...],
-    why: str | None,
-    yes: bool,
-    place: Place,
+    ids: Identifiers,
+    why: Annotated[
+        str | None, Opt("Reason, where a finding asks for one.", check=check_reason, metavar="TEXT")
+    ] = None,
+    yes: Annotated[bool, Opt("Answer yes to every question.")] = False,
+    place: OrganiserPlace,
 ) -> None:
     """Release the scores of submissions and rebuild the page once. It cannot be taken back.
 
@@ -106,17 +110,13 @@ def publish(
 
 
 @click.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@why_option("The reason; the team reads it.")
-@_anyway
 @at_board
-@reports_errors
 def reject(
     *,
-    ids: tuple[str, ...],
-    why: str,
-    yes: bool,
-    place: Place,
+    ids: Identifiers,
+    why: Why,
+    yes: _NamesNobody = False,
+    place: OrganiserPlace,
 ) -> None:
     """Refuse submissions, or a change of name of an entry. The reason is public.
 
@@ -136,21 +136,17 @@ def reject(
 
 
 @click.command()
-@click.argument("submission", metavar="ID")
-@click.argument("text", type=REASON, metavar="TEXT")
-@_anyway
 @at_board
-@reports_errors
 def ask(
     *,
-    submission: str,
-    text: str,
-    yes: bool,
-    place: Place,
+    submission: Identifier,
+    text: Annotated[str, Opt(argument=True, check=check_reason, metavar="TEXT")],
+    yes: _NamesNobody = False,
+    place: OrganiserPlace,
 ) -> None:
     """Put a question to the team; it is public, and the submission waits for the answer.
 
-    `heldout status` tells it to the team. Its answer is new metadata (heldout amend), after which
+    `heldout status` shows it to the team. Its answer is new metadata (heldout amend), after which
     the submission is to be reviewed again; if it answers elsewhere, publish or reject as before.
 
     \b
@@ -165,21 +161,16 @@ def ask(
 
 
 @click.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@why_option("What was wrong.")
-@click.option("--anyway", is_flag=True, help="Log the reason also where no score changes.")
-@_anyway
 @at_board
-@reports_errors
 def correct(
     *,
-    ids: tuple[str, ...],
-    why: str,
-    anyway: bool,
-    yes: bool,
-    place: Place,
+    ids: Identifiers,
+    why: Why,
+    anyway: Annotated[bool, Opt("Log the reason also where no score changes.")] = False,
+    yes: _NamesNobody = False,
+    place: OrganiserPlace,
 ) -> None:
-    """Publish errata: score entries or baselines anew with today's labels, and say why.
+    """Publish errata: score entries or baselines again with today's labels, and say why.
 
     Says which other entries are still scored with earlier labels.
 
@@ -196,19 +187,14 @@ def correct(
 
 
 @click.command()
-@click.argument("submission", metavar="ID")
-@click.argument("day", metavar="DATE")
-@why_option("The reason; it is public.")
-@_anyway
 @at_board
-@reports_errors
 def extend(
     *,
-    submission: str,
-    day: str,
-    why: str,
-    yes: bool,
-    place: Place,
+    submission: Identifier,
+    day: Annotated[date, Opt(argument=True, metavar="DATE")],
+    why: Why,
+    yes: _NamesNobody = False,
+    place: OrganiserPlace,
 ) -> None:
     """Move the end of an embargo, for a reason.
 
@@ -219,20 +205,20 @@ def extend(
     from heldout.board.organiser.steps import extend_embargo
 
     with place.session() as session:
-        outcome = extend_embargo(
-            session, reach_forge(), submission, until=_day(day), why=why, anyway=yes
-        )
+        outcome = extend_embargo(session, reach_forge(), submission, until=day, why=why, anyway=yes)
         _report(session, outcome, "extended", as_json=place.as_json)
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="The clock is right, though it is long after all else.")
-@click.option(
-    "--restore-rules", is_flag=True, help="Put the log's rules back where board.toml was edited."
-)
 @at_board
-@reports_errors
-def rebuild(*, yes: bool, restore_rules: bool, place: Place) -> None:
+def rebuild(
+    *,
+    yes: Annotated[bool, Opt("The clock is right, though it is long after all else.")] = False,
+    restore_rules: Annotated[
+        bool, Opt("Put the log's rules back where board.toml was edited.")
+    ] = False,
+    place: OrganiserPlace,
+) -> None:
     """Make everything public again from the log and the time.
 
     Edited rules (board.toml, queries, public labels) hold once they are logged: they are shown, and
@@ -272,40 +258,23 @@ def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
     fresh = [r for r in reviews if r.submission.waits_since and not r.stands_against]
     if yes or not fresh:
         return why
-    for told, group in (
+    for what, group in (
         ("releases the scores", [r for r in fresh if r.submission.pending]),
         ("puts the proposed metadata on the page", [r for r in fresh if r.submission.proposal]),
     ):
         names = ", ".join(printable(r.submission.id) for r in group)
         if names:
-            click.echo(f"This {told} of {names}. It cannot be taken back.", err=True)
+            click.echo(f"This {what} of {names}. It cannot be taken back.", err=True)
     asks = sorted({finding.rule for r in fresh for finding in r.needs_reason})
     try:
         if asks and not why:
-            why = click.prompt(
-                f"Your reason for accepting {', '.join(asks)}", type=REASON, err=True
-            )
-        agreed = click.confirm("Publish?", err=True)
+            question = f"Your reason for accepting {', '.join(asks)}"
+            why = click.prompt(question, value_proc=check_reason, err=True)
     except click.Abort:  # no terminal, or the input ended
-        agreed = False
-        click.echo(err=True)
-    if not agreed:
-        click.echo("nothing was published; --yes skips the question", err=True)
-        raise click.exceptions.Exit(1)
+        click.echo("\nnothing was published; --yes skips the question", err=True)
+        raise click.exceptions.Exit(1) from None
+    require_yes("Publish?", "nothing was published; --yes skips the question")
     return why
-
-
-def _print_review(
-    result: Review, scores: Mapping[str, ViewScore] | None, spec: BoardSpec, *, now: datetime
-) -> None:
-    from heldout.board.organiser.words import review_facts, verdict_facts
-
-    console = answers()
-    print_facts(console, review_facts(result, now=now))
-    print_problems(console, result.scores.metadata_problems)
-    for run in result.scores.runs.values():
-        print_problems(console, run.problems, counts=run.counts)
-    print_facts(console, verdict_facts(result, scores, spec))
 
 
 def _report(session: Session, outcome: Outcome, verb: str, *, as_json: bool) -> None:
@@ -369,29 +338,21 @@ def _count_waiting(session: Session, entries: Sequence[str]) -> Sequence[Waiting
     return count_waiting(session, entries)
 
 
-def _day(text: str) -> date:
-    from heldout.board.log.manifest import parse_day
-
-    try:
-        return parse_day(text)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is no day like 2027-05-20") from None
-
-
 # The organiser's commands of a final: name the finalists, open their scores.
 
 
 @click.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@click.option(
-    "--why", type=REASON, metavar="TEXT", help="Reason for other finalists than before; public."
-)
-@click.option(
-    "--yes", is_flag=True, help="The text tells no team under embargo, though it may look so."
-)
 @at_board
-@reports_errors
-def finalists(*, ids: tuple[str, ...], why: str | None, yes: bool, place: Place) -> None:
+def finalists(
+    *,
+    ids: Identifiers,
+    why: Annotated[
+        str | None,
+        Opt("Reason for other finalists than before; public.", check=check_reason, metavar="TEXT"),
+    ] = None,
+    yes: _NamesNobody = False,
+    place: OrganiserPlace,
+) -> None:
     """Name the published entries that the final view scores, before anybody knows these scores.
 
     The list is public. Until the final is opened another list replaces it, for a reason.
@@ -413,13 +374,16 @@ def finalists(*, ids: tuple[str, ...], why: str | None, yes: bool, place: Place)
 
 
 @click.command()
-@click.option(
-    "--why", type=REASON, metavar="TEXT", help="Reason for opening it again with other scores."
-)
-@click.option("--yes", is_flag=True, help="Do not ask; log the reason as it stands.")
 @at_board
-@reports_errors
-def final(*, why: str | None, yes: bool, place: Place) -> None:
+def final(
+    *,
+    why: Annotated[
+        str | None,
+        Opt("Reason for opening it again with other scores.", check=check_reason, metavar="TEXT"),
+    ] = None,
+    yes: Annotated[bool, Opt("Do not ask; log the reason as it stands.")] = False,
+    place: OrganiserPlace,
+) -> None:
     """Publish the finalists' scores on the final view, and who wins. It cannot be taken back.
 
     Only after the last day. The earliest finalist wins that is not clearly below the best: by more
@@ -444,11 +408,12 @@ def final(*, why: str | None, yes: bool, place: Place) -> None:
         if known is not None and known.opened is None and not yes:
             names = ", ".join(known.finalists)
             many = plural(len(known.finalists), "finalist")
-            confirm(
+            click.echo(
                 f"This publishes the scores of {many} on {known.view}: {names}. It cannot be "
                 "taken back.",
-                "Open the final?",
+                err=True,
             )
+            require_yes("Open the final?")
         step = open_final(session, why=why or "")
         rebuilt = catch_up(session, news=step.event is not None)
         _report_final(session, step, rebuilt, as_json=place.as_json)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from heldout.cli.context import Place, at_board, in_clone, not_pushed, print_next
-from heldout.cli.options import why_option
+from heldout.cli.context import (
+    BoardPlace,
+    OrganiserPlace,
+    SendTo,
+    Why,
+    at_board,
+    print_next,
+    require_yes,
+)
+from heldout.cli.options import with_options
 from heldout.cli.printing import answers, fail, print_facts, print_json
-from heldout.errors import InputError, StoreError, plural, printable
+from heldout.errors import InputError, plural, printable
+from heldout.options import Opt
 
 if TYPE_CHECKING:
     from heldout.board.log.registration import Agreement, Team
@@ -18,26 +26,15 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--team", required=True, metavar="NAME", help="As your submissions will have it.")
-@click.option("--institution", default="", metavar="NAME", help="University, company or other.")
-@click.option("--contact", default="", metavar="TEXT", help="Where the organisers reach you.")
-@click.option("--agree", is_flag=True, help="You have read the agreement, and agree to it.")
-@click.option(
-    "--to",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Put the registration into this folder, not on a branch.",
-)
-@in_clone
+@with_options
 def register(
     *,
-    team: str,
-    institution: str,
-    contact: str,
-    agree: bool,
-    folder: Path | None,
-    place: Place,
+    team: Annotated[str, Opt("Name of the team, as on submissions.", metavar="NAME")],
+    institution: Annotated[str, Opt("University, company or other.", metavar="NAME")] = "",
+    contact: Annotated[str, Opt("Where the organisers reach you.", metavar="TEXT")] = "",
+    agree: Annotated[bool, Opt("You have read the agreement, and agree to it.")] = False,
+    folder: SendTo = None,
+    place: BoardPlace,
 ) -> None:
     """Register a team, once, and again when the agreement has changed.
 
@@ -51,6 +48,7 @@ def register(
     """
     from heldout.board.log.history import read_history
     from heldout.board.participant.checks import rules_to_seal_by
+    from heldout.board.participant.send import send_registration
     from heldout.board.participant.team import current_agreement, team_standing
     from heldout.board.participant.team import register as register_team
 
@@ -62,12 +60,13 @@ def register(
     agreement = current_agreement(spec, history)
     if agreement is not None and not (before.own is not None and before.agreed):
         _consent(agreement, agreed=agree, as_json=place.as_json)
+    sent = ""
     try:
         with repository.locked():
             repository.pin(log)
             own = register_team(repository, spec, history, names=names, now=place.now)
-            known = before.taken_in and before.own == own
-            sent = "" if known else _send(place, own, folder)
+            if not before.taken_in or before.own != own:
+                sent = send_registration(repository, own, folder, now=place.now)
     except InputError as error:
         fail(error, status=1)
     if place.as_json:
@@ -78,7 +77,7 @@ def register(
 
 @click.command()
 @at_board
-def teams(*, place: Place) -> None:
+def teams(*, place: OrganiserPlace) -> None:
     """List the teams that have registered, with what only the organisers know of them.
 
     \b
@@ -91,25 +90,23 @@ def teams(*, place: Place) -> None:
         history = session.history()
         current = history.agreements[-1] if history.agreements else None
         everybody = history.teams.values()
+        notes = {team.handle: [*revoked_before(team, everybody)] for team in everybody}
         if place.as_json:
-            listed = [
-                {**_team_json(team, current), "notes": [*revoked_before(team, everybody)]}
-                for team in everybody
-            ]
-            print_json({"teams": listed})
+            rows = [{**_team_json(one, current), "notes": notes[one.handle]} for one in everybody]
+            print_json({"teams": rows})
             return
         for team in everybody:
-            notes = [("", note) for note in revoked_before(team, everybody)]
-            print_facts(answers(), [*_team_facts(team, current), *notes])
+            lines = [("", note) for note in notes[team.handle]]
+            print_facts(answers(), [*_team_facts(team, current), *lines])
         count = plural(len(everybody), "team")
         print_facts(answers(), [("teams", f"{count} registered")])
 
 
 @click.command()
-@click.argument("team", metavar="TEAM")
-@why_option("The reason; it is public.")
 @at_board
-def revoke(*, team: str, why: str, place: Place) -> None:
+def revoke(
+    *, team: Annotated[str, Opt(argument=True, metavar="TEAM")], why: Why, place: OrganiserPlace
+) -> None:
     """End a team's registration: what it sends is refused from now on.
 
     What was published stays. Under the same name another key can register then.
@@ -128,54 +125,31 @@ def revoke(*, team: str, why: str, place: Place) -> None:
         if place.as_json:
             print_json({"team": team, "event": event, **rebuilt_document(rebuilt)})
             return
-        told = "   (done before)" if event is None else f", event {event}"
-        print_facts(answers(), [("revoked", f"{team}{told}"), *rebuilt_facts(rebuilt)])
+        logged = "   (done before)" if event is None else f", event {event}"
+        print_facts(answers(), [("revoked", f"{team}{logged}"), *rebuilt_facts(rebuilt)])
         print_next(session.repository, [])
 
 
 def _consent(agreement: Agreement, *, agreed: bool, as_json: bool) -> None:
     """Show the text on standard error, or where it is, and ask; end with 1 where it is refused."""
-    digest = f"{agreement.path}, SHA-256 {agreement.digest}"
     if not as_json:
         text = "\n".join(printable(line) for line in agreement.text.splitlines())
         click.echo(f"{text}\n", err=True)
-    click.echo(f"{printable(digest)}, in force since {agreement.since:%d %b %Y}", err=True)
-    if agreed:
-        return
-    try:
-        agreed = click.confirm("Do you agree to it for your team?", err=True)
-    except click.Abort:  # no terminal, or the input ended
-        click.echo(err=True)
+    digest = printable(f"{agreement.path}, SHA-256 {agreement.digest}")
+    click.echo(f"{digest}, in force since {agreement.since:%d %b %Y}", err=True)
     if not agreed:
-        click.echo("nothing was sent; --agree agrees without a question", err=True)
-        raise click.exceptions.Exit(1)
-
-
-def _send(place: Place, own: OwnTeam, folder: Path | None) -> str:
-    from heldout.board.participant.send import main_commit
-    from heldout.board.participant.team import deliver_registration, push_registration
-
-    if folder is not None:
-        deliver_registration(own, folder)
-        return f"{own.handle}.json to {folder}"
-    git = place.board().git
-    branch = push_registration(place.board(), own, main_commit(git), now=place.now)
-    if "origin" not in git.remotes():
-        return f"branch {branch} in this repository"
-    try:
-        git.push("origin", f"+refs/heads/{branch}:refs/heads/{branch}")
-    except StoreError as error:
-        fail(not_pushed(branch, error), status=1)
-    return f"branch {branch}, pushed to origin"
+        require_yes(
+            "Do you agree to it for your team?",
+            "nothing was sent; --agree agrees without a question",
+        )
 
 
 def _print_registered(own: OwnTeam, sent: str) -> None:
-    agreed = f"to the text with SHA-256 {own.agreement}"
     facts = [("registered", own.handle + ("" if sent else "   (done before)"))]
-    facts += [("agreed", agreed)] * bool(own.agreement)
+    facts += [("agreed", f"to the text with SHA-256 {own.agreement}")] * bool(own.agreement)
     facts += [("sent", sent)] * bool(sent)
     facts += [
-        ("keep", ".heldout/team: its key signs all that this team submits"),
+        ("back up", ".heldout/team: its key signs all that this team submits"),
         ("visible", "the account that pushes the branch or opens the pull request"),
         ("", ""),
         ("next", "heldout draft NAME --dev FILE --eval FILE"),
@@ -205,9 +179,9 @@ def _team_json(team: Team, current: Agreement | None) -> dict[str, Any]:
         "name": None if who is None else who.team,
         "institution": None if who is None else who.institution,
         "contact": None if who is None else who.contact,
-        "registered": team.registered.isoformat(),
-        "agreements": list(team.agreements),
+        "registered": team.registered,
+        "agreements": team.agreements,
         "agreed": current is None or current.digest in team.agreements,
-        "revoked": None if team.revoked is None else team.revoked.isoformat(),
+        "revoked": team.revoked,
         "why": team.why,
     }

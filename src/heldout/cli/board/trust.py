@@ -2,51 +2,67 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import click
+import msgspec
 
-from heldout.cli.context import Place, at_board, confirm, print_next, with_vault
-from heldout.cli.options import REASON, why_option
+from heldout.cli.context import (
+    OrganiserPlace,
+    VaultPlace,
+    Why,
+    at_board,
+    check_reason,
+    print_next,
+    require_yes,
+)
+from heldout.cli.options import with_options
 from heldout.cli.printing import answers, print_facts, print_json
 from heldout.errors import StoreError, plural, quote
+from heldout.options import Opt
 
 if TYPE_CHECKING:
     from heldout.board.audit.archive import Archived
     from heldout.board.audit.audit import Audit
-    from heldout.board.audit.timestamps import Stamp
     from heldout.board.log.events import Entry
     from heldout.board.organiser.rekey import Rekeyed
     from heldout.board.participant.receipts import ReceiptCheck
     from heldout.board.scores.session import Session
 
 
-_file = click.Path(path_type=Path, exists=True, dir_okay=False)
-_root = click.option(
-    "--timestamp-root",
-    "root",
-    type=_file,
-    metavar="FILE",
-    help="Certificates (PEM) of the authority whose time stamps are checked.",
-)
+_Root = Annotated[
+    Path | None,
+    Opt(
+        "Certificates (PEM) of the authority whose time stamps are checked.",
+        names=("--timestamp-root",),
+        path="file",
+        exists=True,
+        metavar="FILE",
+    ),
+]
+_Yes = Annotated[bool, Opt("Do not ask.")]
 Facts = list[tuple[str, str]]
 
 
 @click.command()
-@click.argument("archived", metavar="[ARCHIVE]", required=False, type=_file)
-@click.option("--receipt", type=_file, metavar="FILE", help="Is what I submitted in the log?")
-@click.option("--earlier", type=_file, metavar="LOG", help="An older copy of log.jsonl.")
-@_root
-@with_vault
+@with_options
 def audit(
     *,
-    archived: Path | None,
-    receipt: Path | None,
-    earlier: Path | None,
-    root: Path | None,
-    place: Place,
+    archived: Annotated[
+        Path | None, Opt(argument=True, path="file", exists=True, metavar="[ARCHIVE]")
+    ] = None,
+    receipt: Annotated[
+        Path | None,
+        Opt("Receipt of a submission: is it in the log?", path="file", exists=True, metavar="FILE"),
+    ] = None,
+    earlier: Annotated[
+        Path | None, Opt("Older copy of log.jsonl.", path="file", exists=True, metavar="LOG")
+    ] = None,
+    root: _Root = None,
+    place: VaultPlace,
 ) -> None:
     """Verify the public log, and with a vault also its own: chain, openings, scores, files.
 
@@ -80,7 +96,7 @@ def audit(
         if receipt is not None or earlier is not None:
             found, checked = hold_against(place.board(), found, receipt, earlier)
     if place.as_json:
-        print_json(_audit_json(found, checked))
+        print_json({"ok": not found.faults, **msgspec.to_builtins(found), "receipt": checked})
     else:
         print_facts(answers(), _audit_facts(found, checked))
     if found.faults:
@@ -88,18 +104,19 @@ def audit(
 
 
 @click.command()
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--agreed",
-    multiple=True,
-    metavar="ID",
-    help="Open the runs of this submission: its team agreed by letter.",
-)
-@click.option("--why", type=REASON, metavar="TEXT", help="How you know, with --agreed; public.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
 @at_board
 def archive(
-    *, file: Path, agreed: tuple[str, ...], why: str | None, yes: bool, place: Place
+    *,
+    file: Annotated[Path, Opt(argument=True, path="file", metavar="FILE")],
+    agreed: Annotated[
+        tuple[str, ...],
+        Opt("Submission whose runs are opened: its team agreed by letter.", metavar="ID"),
+    ] = (),
+    why: Annotated[
+        str | None, Opt("How you know, with --agreed; public.", check=check_reason, metavar="TEXT")
+    ] = None,
+    yes: _Yes = False,
+    place: OrganiserPlace,
 ) -> None:
     """Close the board for good, and open it: one file by which anyone can score it again.
 
@@ -124,12 +141,14 @@ def archive(
     with place.session() as session:
         catch_up(session, news=False)
         if session.history().closed is None and not yes:
-            confirm("This closes the board for good and opens its labels.", "Close it?")
+            click.echo("This closes the board for good and opens its labels.", err=True)
+            require_yes("Close it?")
         closed = close_board(session, agreed=agreed, why=why or "")
         rebuilt = catch_up(session, news=closed)
         made = write_archive(session, file)
         if place.as_json:
-            print_json({**_archive_json(file, made, closed=closed), **rebuilt_document(rebuilt)})
+            document = {"file": str(file), "archive": made, "closed_before": not closed}
+            print_json({**document, **rebuilt_document(rebuilt)})
             return
         print_facts(answers(), [*_archive_facts(session, file, made, closed=closed)])
         print_facts(answers(), rebuilt_facts(rebuilt))
@@ -137,54 +156,40 @@ def archive(
 
 
 @click.command()
-@why_option("The reason; it is public.")
-@click.option("--add", multiple=True, metavar="KEY", help="Public key of an organiser who joins.")
-@click.option(
-    "--drop",
-    multiple=True,
-    metavar="KEY",
-    help="Key of an organiser who leaves, or whose key was lost.",
-)
-@click.option("--keep-key", is_flag=True, help="This vault's own key stays.")
-@click.option(
-    "--add-signer",
-    "add_signers",
-    multiple=True,
-    metavar="NAME=KEY",
-    help="Organiser who signs events from now on, as heldout board signer prints it.",
-)
-@click.option(
-    "--drop-signer",
-    "drop_signers",
-    multiple=True,
-    metavar="NAME",
-    help="Signer who leaves, or whose key was lost: the name, or the beginning of the key.",
-)
-@click.option("--sign", is_flag=True, help="Begin to sign events, on a board that did not.")
-@click.option("--destroy-old", is_flag=True, help="Remove old private keys from the vault.")
-@click.option(
-    "--grace",
-    type=click.IntRange(0, 366),
-    default=14,
-    show_default=True,
-    metavar="DAYS",
-    help="How long what is sealed for the old key is taken.",
-)
-@click.option("--yes", is_flag=True, help="Do not ask.")
 @at_board
 def rekey(
     *,
-    why: str,
-    add: tuple[str, ...],
-    drop: tuple[str, ...],
-    keep_key: bool,
-    add_signers: tuple[str, ...],
-    drop_signers: tuple[str, ...],
-    sign: bool,
-    destroy_old: bool,
-    grace: int,
-    yes: bool,
-    place: Place,
+    why: Why,
+    add: Annotated[
+        tuple[str, ...], Opt("Public key of an organiser who joins.", metavar="KEY")
+    ] = (),
+    drop: Annotated[
+        tuple[str, ...],
+        Opt("Key of an organiser who leaves, or whose key was lost.", metavar="KEY"),
+    ] = (),
+    keep_key: Annotated[bool, Opt("This vault's own key stays.")] = False,
+    add_signer: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Organiser who signs events from now on, as heldout board signer prints it.",
+            metavar="NAME=KEY",
+        ),
+    ] = (),
+    drop_signer: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Signer who leaves, or whose key was lost: the name, or the beginning of the key.",
+            metavar="NAME",
+        ),
+    ] = (),
+    sign: Annotated[bool, Opt("Start to sign events, on a board that did not.")] = False,
+    destroy_old: Annotated[bool, Opt("Remove old private keys from the vault.")] = False,
+    grace: Annotated[
+        int,
+        Opt("How long what is sealed for the old key is taken.", least=0, most=366, metavar="DAYS"),
+    ] = 14,
+    yes: _Yes = False,
+    place: OrganiserPlace,
 ) -> None:
     """Change the organisers' keys: a new one for this vault, others that join or leave.
 
@@ -201,15 +206,18 @@ def rekey(
       heldout board rekey --why "a laptop was stolen" --vault ../kb-vault --yes
       heldout board rekey --keep-key --sign --why "events are signed" --vault ../kb-vault --yes
     """
-    from heldout.board.organiser.rekey import KeyChange, is_begun
+    from heldout.board.organiser.rekey import KeyChange, ensure_key, is_begun
     from heldout.board.organiser.rekey import rekey as change_keys
-    from heldout.board.organiser.words import rebuilt_facts
+    from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
 
-    joining = _read_signers(add_signers)
-    _give_key(place, keep_key=keep_key)
+    joining = _read_signers(add_signer)
+    if place.vault is not None and not keep_key:
+        # A vault that has lost its key gets one first: without any, no session can be opened.
+        ensure_key(place.board(), place.vault.absolute(), now=place.now)
     with place.session() as session:
         if not yes and not is_begun(session.vault):
-            confirm(_consequences(destroy_old=destroy_old), "Change the keys?")
+            click.echo(_consequences(destroy_old=destroy_old), err=True)
+            require_yes("Change the keys?")
         done = change_keys(
             session,
             KeyChange(
@@ -218,14 +226,15 @@ def rekey(
                 drop=drop,
                 sign=sign,
                 add_signers=joining,
-                drop_signers=drop_signers,
+                drop_signers=drop_signer,
                 why=why,
                 destroy_old=destroy_old,
                 grace_until=session.now.date() + timedelta(grace),
             ),
         )
         if place.as_json:
-            print_json(_rekey_json(done))
+            document = {one.name: getattr(done, one.name) for one in fields(done)}
+            print_json({**document, "rebuilt": rebuilt_document(done.rebuilt)})
             return
         print_facts(answers(), [*_rekey_facts(session, done), *rebuilt_facts(done.rebuilt)])
         following = [f'heldout reject {name} --why "…"' for name in done.waiting]
@@ -234,11 +243,14 @@ def rekey(
 
 
 @click.command()
-@click.option(
-    "--name", metavar="NAME", help="Name to print the key under [that of your public key]."
-)
-@with_vault
-def signer(*, name: str | None, place: Place) -> None:
+@with_options
+def signer(
+    *,
+    name: Annotated[
+        str | None, Opt("Name to print the key under [that of your public key].", metavar="NAME")
+    ] = None,
+    place: VaultPlace,
+) -> None:
     """Print the public key with which this vault signs events; it is made where there is none.
 
     Another organiser adds it: heldout board rekey --keep-key --add-signer NAME=KEY.
@@ -250,9 +262,7 @@ def signer(*, name: str | None, place: Place) -> None:
     from heldout.board.organiser.rekey import own_signer_key
 
     repository = place.board()
-    if place.vault is None:
-        raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
-    own = own_signer_key(repository, place.vault.absolute(), name=name)
+    own = own_signer_key(repository, place.need_vault(), name=name)
     if place.as_json:
         print_json({"name": own.name, "key": own.key, "signs": own.signs})
         return
@@ -265,23 +275,22 @@ def signer(*, name: str | None, place: Place) -> None:
 
 
 @click.command()
-@click.option("--authority", metavar="URL", help="Address of a time stamp authority (RFC 3161).")
-@click.option(
-    "--request",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Only write the request, to be sent by other means.",
-)
-@click.option("--response", type=_file, metavar="FILE", help="Store the response to a request.")
-@_root
-@with_vault
+@with_options
 def timestamp(
     *,
-    authority: str | None,
-    request: Path | None,
-    response: Path | None,
-    root: Path | None,
-    place: Place,
+    authority: Annotated[
+        str | None, Opt("Address of a time stamp authority (RFC 3161).", metavar="URL")
+    ] = None,
+    request: Annotated[
+        Path | None,
+        Opt("Only write the request, to be sent by other means.", path="file", metavar="FILE"),
+    ] = None,
+    response: Annotated[
+        Path | None,
+        Opt("Response to a request, to be stored.", path="file", exists=True, metavar="FILE"),
+    ] = None,
+    root: _Root = None,
+    place: VaultPlace,
 ) -> None:
     """Have an authority sign what the public log is now, and when: timestamps/SEQ.tsr.
 
@@ -294,7 +303,12 @@ def timestamp(
       heldout board timestamp --request log.tsq
       heldout board timestamp --response log.tsr --timestamp-root tsa.pem
     """
-    from heldout.board.audit.timestamps import keep_response, make_request, read_roots
+    from heldout.board.audit.timestamps import (
+        ask_authority,
+        keep_response,
+        make_request,
+        read_roots,
+    )
     from heldout.board.log.events import format_time
     from heldout.board.store.repository import TIMESTAMPS
     from heldout.files.durable import write_whole
@@ -306,38 +320,26 @@ def timestamp(
         log = repository.log()
         if not log:
             raise StoreError("log.jsonl is missing or empty: there is nothing to stamp")
-        stamp = None
         if request is not None:
             write_whole(request, make_request(log[-1]))
+            document = {"event": log[-1].event.seq, "request": str(request)}
+            facts = [("wrote", f"{request}: a request for event {log[-1].event.seq}")]
         else:
             roots = () if root is None else read_roots(root)
-            data = _read_response(authority, response, log[-1])
-            where = str(authority) if response is None else response.name
+            if response is not None:
+                data, where = response.read_bytes(), response.name
+            else:
+                where = str(authority)
+                data = ask_authority(where, make_request(log[-1]))
             stamp = keep_response(repository, data, log, roots, path=where)
+            document = msgspec.to_builtins(stamp)
+            commands = f"git add {TIMESTAMPS} && git commit -m 'Time stamp' && git push"
+            facts = [("stamped", f"event {stamp.event}, {format_time(stamp.at)}")]
+            facts += [("wrote", stamp.file), ("next", commands)]
     if place.as_json:
-        print_json(_stamp_json(stamp, log[-1], request))
-    elif stamp is None:
-        print_facts(answers(), [("wrote", f"{request}: a request for event {log[-1].event.seq}")])
+        print_json(document)
     else:
-        print_facts(answers(), [("stamped", f"event {stamp.event}, {format_time(stamp.at)}")])
-        commands = f"git add {TIMESTAMPS} && git commit -m 'Time stamp' && git push"
-        print_facts(answers(), [("wrote", stamp.file), ("next", commands)])
-
-
-def _read_response(authority: str | None, response: Path | None, last: Entry) -> bytes:
-    from heldout.board.audit.timestamps import ask_authority, make_request
-
-    if response is not None:
-        return response.read_bytes()
-    return ask_authority(str(authority), make_request(last))
-
-
-def _stamp_json(stamp: Stamp | None, last: Entry, request: Path | None) -> dict[str, Any]:
-    from heldout.board.log.events import format_time
-
-    if stamp is None:
-        return {"event": last.event.seq, "request": str(request)}
-    return {"event": stamp.event, "at": format_time(stamp.at), "file": stamp.file}
+        print_facts(answers(), facts)
 
 
 def _read_signers(given: tuple[str, ...]) -> dict[str, str]:
@@ -356,7 +358,7 @@ def _read_signers(given: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _public_log(place: Place) -> tuple[Entry, ...]:
+def _public_log(place: VaultPlace) -> tuple[Entry, ...]:
     """The public log of the board that one stands in; empty where one stands in none.
 
     Raises:
@@ -374,74 +376,34 @@ def _audit_facts(found: Audit, receipt: ReceiptCheck | None) -> Facts:
 
     facts = [("fault", fault) for fault in found.faults]
     if not found.faults:
-        told = f"{plural(found.events, 'event')}: {', '.join(found.checked)}"
-        facts.append(("sound", told))
+        checked = f"{plural(found.events, 'event')}: {', '.join(found.checked)}"
+        facts.append(("sound", checked))
     if receipt is not None and receipt.received is not None:
         mark = receipt.received
         facts.append(("received", f"{mark.at}, event {mark.seq}, hash {mark.hash}"))
     facts += [("signer", f"{quote(name)}: {key}") for name, key in found.signers.items()]
     for last in found.stamps[-1:]:
         count = plural(len(found.stamps), "time stamp")
-        told = f"{count}; event {last.event} and all before it existed on {format_time(last.at)}"
-        facts.append(("stamped", told))
+        text = f"{count}; event {last.event} and all before it existed on {format_time(last.at)}"
+        facts.append(("stamped", text))
     facts += [("note", note) for note in found.notes]
     return [*facts, *(("note", f"unchecked: {what}") for what in found.unchecked)]
-
-
-def _audit_json(found: Audit, receipt: ReceiptCheck | None) -> dict[str, Any]:
-    from heldout.board.log.events import format_time
-
-    told: dict[str, Any] = {
-        "ok": not found.faults,
-        "events": found.events,
-        "faults": list(found.faults),
-        "notes": list(found.notes),
-        "unchecked": list(found.unchecked),
-        "signers": dict(found.signers),
-        "timestamps": [{"event": one.event, "at": format_time(one.at)} for one in found.stamps],
-    }
-    if receipt is not None:
-        mark = receipt.received
-        event = None if mark is None else {"event": mark.seq, "at": mark.at, "hash": mark.hash}
-        told["receipt"] = {"ok": not receipt.faults, "received": event}
-    return told
 
 
 def _archive_facts(session: Session, file: Path, made: Archived, *, closed: bool) -> Facts:
     before = "" if closed else "   (done before)"
     name = session.spec().name
-    told = f"{plural(made.entries, 'entry', 'entries')}, runs of {len(made.runs)}"
+    text = f"{plural(made.entries, 'entry', 'entries')}, runs of {len(made.runs)}"
     hidden = [
         ("hidden", f"{name} is under an embargo; call again when it has ended")
         for name in made.embargoed
     ]
     return [
         ("closed", f"{name}{before}"),
-        ("wrote", f"{file}: {made.bytes:,} bytes; {told}"),
+        ("wrote", f"{file}: {made.bytes:,} bytes; {text}"),
         ("sha256", made.digest),
         *hidden,
     ]
-
-
-def _archive_json(file: Path, made: Archived, *, closed: bool) -> dict[str, Any]:
-    return {
-        "file": str(file),
-        "bytes": made.bytes,
-        "sha256": made.digest,
-        "closed_before": not closed,
-        "archived": made.entries,
-        "runs": list(made.runs),
-        "embargoed": list(made.embargoed),
-    }
-
-
-def _give_key(place: Place, *, keep_key: bool) -> None:
-    """A vault that has lost its key gets one first: without any, no session can be opened."""
-    from heldout.board.organiser.rekey import ensure_key
-
-    if place.vault is None or keep_key:
-        return
-    ensure_key(place.board(), place.vault.absolute(), now=place.clock())
 
 
 def _consequences(*, destroy_old: bool) -> str:
@@ -466,9 +428,7 @@ def _rekey_facts(session: Session, done: Rekeyed) -> Facts:
     facts += [("signs", f"{name} ({key[:16]}…)") for name, key in done.signers.items()]
     facts.append(("sealed", f"again: the keys of {plural(len(done.sealed_again), 'submission')}"))
     if done.grace_until is not None:
-        text = (
-            f"the old private key is kept; what is sealed for it is taken until {done.grace_until}"
-        )
+        text = f"the old private key stays; what is sealed for it is taken until {done.grace_until}"
         facts.append(("grace", text))
     elif done.old_keys == "destroyed":
         facts.append(("destroyed", "the old private keys here; destroy them in the backups too"))
@@ -476,22 +436,3 @@ def _rekey_facts(session: Session, done: Rekeyed) -> Facts:
         asks = ": it has to be refused" if name in done.waiting else ""
         facts.append(("shut", f"{name} opens for nobody here{asks}"))
     return [*facts, ("logged", f"event {done.event}")]
-
-
-def _rekey_json(done: Rekeyed) -> dict[str, Any]:
-    from heldout.board.organiser.words import rebuilt_document
-
-    return {
-        "event": done.event,
-        "went_on": done.went_on,
-        "done_before": done.done_before,
-        "added": list(done.added),
-        "removed": list(done.removed),
-        "signers": dict(done.signers),
-        "old_keys": done.old_keys,
-        "grace_until": None if done.grace_until is None else done.grace_until.isoformat(),
-        "sealed_again": list(done.sealed_again),
-        "not_opened": list(done.not_opened),
-        "waiting": list(done.waiting),
-        **rebuilt_document(done.rebuilt),
-    }

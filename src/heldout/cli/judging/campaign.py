@@ -9,14 +9,13 @@ from typing import Annotated
 import click
 import msgspec
 
-from heldout.cli.context import Place, at_board
+from heldout.cli.context import OrganiserPlace, at_board
 from heldout.cli.options import with_options
 from heldout.cli.printing import (
     TERMINAL,
     answers,
     print_facts,
     print_json,
-    reports_errors,
 )
 from heldout.errors import plural
 from heldout.judging.campaign.files import CampaignFolder
@@ -46,7 +45,6 @@ from heldout.options import Json, Opt, Seed
 
 @click.command
 @with_options
-@reports_errors
 def pool(
     *,
     source: PoolSource,
@@ -108,7 +106,6 @@ def _why_no_tests(pools: Sequence[Pool]) -> str:
 
 @click.command
 @with_options
-@reports_errors
 def price(
     *,
     campaign: CampaignPath = Path(),
@@ -145,7 +142,6 @@ def price(
 
 @click.command
 @with_options
-@reports_errors
 def tasks(
     *,
     campaign: CampaignPath = Path(),
@@ -205,11 +201,9 @@ def _next(waiting: int, drawn: Sequence[Task]) -> str:
 
 
 @click.command
-@with_options
 @at_board
-@reports_errors
 def maintain(
-    *, campaign: CampaignPath = Path(), options: rounds.RoundOptions, place: Place
+    *, campaign: CampaignPath = Path(), options: rounds.RoundOptions, place: OrganiserPlace
 ) -> None:
     """Keep a board's preference labels alive: challenges, new versions, what these changed.
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import click
 
 from heldout.cli.options import with_options
-from heldout.cli.printing import answers, print_facts, reports_errors
+from heldout.cli.printing import answers, print_facts
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.services import exchange
 from heldout.judging.services.databases import DatabaseUrl
@@ -30,7 +30,6 @@ def _check_root(root: str) -> None:
 
 @click.command
 @with_options
-@reports_errors
 def links(
     *,
     campaign: CampaignPath = Path(),
@@ -78,7 +77,6 @@ def links(
 
 @click.command
 @with_options
-@reports_errors
 def export(
     *,
     campaign: CampaignPath = Path(),
@@ -121,7 +119,6 @@ def export(
 
 @click.command("import")
 @with_options
-@reports_errors
 def import_(
     *,
     file: Annotated[Path, Opt(argument=True, path="file", exists=True)],

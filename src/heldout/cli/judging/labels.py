@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from heldout.cli.context import reports_disk
 from heldout.cli.options import with_options
 from heldout.cli.printing import (
     TERMINAL,
@@ -17,7 +16,6 @@ from heldout.cli.printing import (
     print_answer,
     print_facts,
     print_json,
-    reports_errors,
 )
 from heldout.errors import plural
 from heldout.judging.campaign.files import CampaignFolder
@@ -41,7 +39,6 @@ from heldout.options import Json
 @click.command
 @with_options
 @click.pass_context
-@reports_errors
 def labels(
     context: click.Context,
     *,
@@ -94,7 +91,6 @@ def _print_rebuilt(again: Rebuilt, *, as_json: bool) -> None:
 
 @click.command
 @with_options
-@reports_errors
 def report(
     *,
     source: JudgedSource,
@@ -132,7 +128,6 @@ def report(
 
 @click.command
 @with_options
-@reports_disk
 def judge(*, campaign: CampaignPath = Path(), options: JudgeOptions, output: Output) -> None:
     """Ask a language model about the pairs of a campaign, each in both orders.
 

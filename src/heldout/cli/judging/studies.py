@@ -3,7 +3,7 @@
 import click
 
 from heldout.cli.options import with_options
-from heldout.cli.printing import TERMINAL, Output, print_answer, reports_errors
+from heldout.cli.printing import TERMINAL, Output, print_answer
 from heldout.judging.labels.source import JudgedSource
 from heldout.judging.services import studies
 from heldout.options import Level
@@ -11,7 +11,6 @@ from heldout.options import Level
 
 @click.command
 @with_options
-@reports_errors
 def contests(*, options: studies.ContestOptions, output: Output) -> None:
     """Compare runs by their first documents: on how many queries do people prefer each?
 
@@ -30,7 +29,6 @@ def contests(*, options: studies.ContestOptions, output: Output) -> None:
 
 @click.command
 @with_options
-@reports_errors
 def strengths(*, options: studies.StrengthOptions, output: Output) -> None:
     """Strengths of runs from the preferences for their first documents, all runs at once.
 
@@ -47,7 +45,6 @@ def strengths(*, options: studies.StrengthOptions, output: Output) -> None:
 
 @click.command
 @with_options
-@reports_errors
 def bias(*, source: JudgedSource, level: Level = 0.95, output: Output) -> None:
     """Do judges prefer the left passage, or the longer one? How attentive is each of them?
 
@@ -63,7 +60,6 @@ def bias(*, source: JudgedSource, level: Level = 0.95, output: Output) -> None:
 
 @click.command
 @with_options
-@reports_errors
 def simulate(*, options: studies.SimulationOptions, output: Output) -> None:
     """How often does each way of judging find the best passage, and for how many judgments?
 

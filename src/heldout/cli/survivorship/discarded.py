@@ -11,7 +11,6 @@ import click
 import numpy as np
 
 from heldout.answers.answer import Answer
-from heldout.cli.context import reports_disk
 from heldout.cli.options import refuse_other_options, with_options
 from heldout.cli.printing import (
     TERMINAL,
@@ -124,7 +123,6 @@ def _check_split(name: str) -> None:
 
 @click.command
 @with_options
-@reports_disk
 def triage(
     *,
     folder: Annotated[Path, Opt(argument=True, path="folder")],
@@ -241,7 +239,6 @@ _FORMS = {"as_json", "markdown", "latex"}
 
 @click.command
 @with_options
-@reports_disk
 def answerable(
     *,
     folder: Annotated[Path | None, Opt(argument=True, path="folder")] = None,

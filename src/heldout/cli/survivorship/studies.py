@@ -8,7 +8,6 @@ from typing import Annotated
 import click
 
 from heldout.answers.answer import Answer
-from heldout.cli.context import reports_disk
 from heldout.cli.options import refuse_other_options, with_options
 from heldout.cli.printing import TERMINAL, Output, print_answer
 from heldout.options import Level, Opt
@@ -22,7 +21,6 @@ from heldout.survivorship.services.triples import FilterOptions, write_triples
 
 @click.command
 @with_options
-@reports_disk
 def depths(*, source: AnnotationSource, options: DepthOptions, output: Output) -> None:
     """Score runs on the labels that a shallower annotation would have left.
 
@@ -40,7 +38,6 @@ def depths(*, source: AnnotationSource, options: DepthOptions, output: Output) -
 
 @click.command
 @with_options
-@reports_disk
 def types(*, source: AnnotationSource, level: Level = 0.95, output: Output) -> None:
     """Tell which types of queries annotators could not answer, and left out.
 
@@ -65,7 +62,6 @@ def types(*, source: AnnotationSource, level: Level = 0.95, output: Output) -> N
 
 @click.command
 @with_options
-@reports_disk
 def triples(
     *,
     sequence: Annotated[Path | None, Opt(argument=True, path="file", metavar="[TRIPLES]")] = None,
@@ -91,7 +87,6 @@ def triples(
 
 @click.command
 @with_options
-@reports_disk
 def train(
     *,
     folder: Annotated[Path, Opt(argument=True, path="folder", metavar="FOLDER")],

@@ -1,0 +1,251 @@
+"""How far a submission has come, as a participant asks in a clone of the board."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+from heldout.board.log.events import Entry
+from heldout.board.log.history import History, LastProposal, last_proposal, read_history
+from heldout.board.log.submission import Submission
+from heldout.board.participant.checks import quota_of
+from heldout.board.participant.draft import (
+    draft_folder,
+    drafts,
+    read_metadata,
+    read_sealed,
+    receipt_of,
+)
+from heldout.board.participant.receipts import keep_receipt
+from heldout.board.policy.amending import check_update
+from heldout.board.rules.days import one_shot_deadline
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.scores.telling import describe_released
+from heldout.board.store.repository import Repository
+from heldout.errors import InputError, Problem, plural
+from heldout.ids import SubmissionId
+
+_STATUS = {
+    "draft": "a draft here, nothing sent",
+    "not received yet": "not received yet: the organisers have not taken it in",
+    "received": "received, waits for review",
+    "reviewed": "in review",
+    "asked": "the organisers have a question",
+    "rejected": "refused",
+    "withdrawn": "withdrawn by you",
+    "published": "published",
+    "imported": "taken over from an old board, as it was published there",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalResult:
+    """How a finalist did.
+
+    Attributes:
+        view: of the final.
+        summary: the same in words.
+        score: `None` before the final is opened, as the others.
+        winner: whether it wins.
+        clearly_below: whether it is clearly below the best.
+    """
+
+    view: str
+    summary: str = "a finalist; the scores are published once, after the last day"
+    score: float | None = None
+    winner: bool | None = None
+    clearly_below: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionStatus:
+    """A submission by the public log and by what this clone sent.
+
+    Attributes:
+        id: the submission.
+        status: `draft`, `not received yet`, or as the log has it.
+        received: official time, `None` before.
+        why: the organisers' reason for the last decision.
+        scores: view -> released score.
+        released: view -> the same in words, with its spread and number of queries.
+        seeds: how many runs the scores are means over.
+        spreads: view -> standard deviation over the seeds.
+        queries: view -> number of queries.
+        receipt: SHA-256 over the files that the log has.
+        primary: the view that ranks.
+        next_allowed: when the team may submit again, `None` where it may not.
+        scores_after: last day of a one-shot board, as long as no score of it is published.
+        update: that what was sent last is not in force, and why; "" otherwise.
+        proposal: the metadata that the team asks for and that are not in force.
+        final: for a finalist.
+        next: what the team has to do; "" for nothing.
+    """
+
+    id: SubmissionId
+    status: str
+    next_allowed: datetime | None
+    received: datetime | None = None
+    why: str = ""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    released: Mapping[str, str] = field(default_factory=dict)
+    seeds: int = 1
+    spreads: Mapping[str, float] = field(default_factory=dict)
+    queries: Mapping[str, int] = field(default_factory=dict)
+    receipt: str | None = None
+    primary: str | None = None
+    scores_after: date | None = None
+    update: str = ""
+    proposal: LastProposal | None = None
+    final: FinalResult | None = None
+    next: str = ""
+
+
+def describe_submission(
+    repository: Repository, log: Sequence[Entry], name: SubmissionId, *, now: datetime
+) -> SubmissionStatus:
+    """How far a submission has come; its receipt is renewed.
+
+    Args:
+        repository: the clone.
+        log: the newest public log.
+        name: the submission.
+        now: the moment, UTC.
+
+    Raises:
+        InputError: code `no-draft`: neither this clone nor the log knows the id.
+        StoreError: the log is not the one that the receipt saw, with events added.
+    """
+    history = read_history(log)
+    known = history.submissions.get(name)
+    if known is None:
+        _require_known(repository, history, name)
+    keep_receipt(repository, name, log)
+    quota = None if history.closed else quota_of(repository, history, name, now=now)
+    again = None if quota is None else quota.next_allowed
+    if known is None:
+        note = read_sealed(repository, name)
+        status = "draft" if note is None or not note.sent else "not received yet"
+        return SubmissionStatus(id=name, status=status, next_allowed=again)
+    spec = parse_spec(history.rules[-1][1].encode())
+    deadline = one_shot_deadline(history)
+    waits = known.status == "published" and deadline is not None and now.date() <= deadline
+    asked = last_proposal(log, name)
+    return SubmissionStatus(
+        id=name,
+        status=known.status,
+        next_allowed=again,
+        received=known.received,
+        why=known.why,
+        scores={view: float(score) for view, score in known.scores.items()},
+        released={
+            view: describe_released(known, view, spec) + _say_queries(known.counts.get(view))
+            for view in known.scores
+        },
+        seeds=known.seeds,
+        spreads={view: float(text) for view, text in known.spreads.items()},
+        queries=known.counts,
+        receipt=receipt_of(known.files) if known.files else None,
+        primary=spec.on(known.received.date()).primary,
+        scores_after=deadline if waits else None,
+        update=_say_update(repository, log, known, asked),
+        proposal=asked,
+        final=_final_result(history, name),
+        next=_say_next(repository, known),
+    )
+
+
+def status_facts(one: SubmissionStatus, *, now: datetime) -> list[tuple[str, str]]:
+    """The same for a reader."""
+    facts = [("id", str(one.id)), ("status", _STATUS[one.status])]
+    facts += [("why", one.why)] * bool(one.why) + [("update", one.update)] * bool(one.update)
+    if one.proposal is not None:
+        facts.append(("new name", _say_proposal(one.proposal)))
+    if one.next_allowed is not None:
+        waits = one.next_allowed > now
+        when = f"again from {one.next_allowed:%d %b %Y %H:%M:%S} UTC" if waits else "now"
+        facts.append(("quota", f"your team may submit {when}"))
+    facts += [("score", f"{view} {text}") for view, text in one.released.items()]
+    if one.scores_after is not None:
+        day = f"{one.scores_after:%d %b %Y}"
+        facts.append(("score", f"published after the last day, {day}, with everybody's"))
+    if one.final is not None:
+        facts.append(("final", one.final.summary))
+    facts += [("receipt", one.receipt)] if one.receipt else []
+    return [*facts, ("", ""), ("next", one.next)] if one.next else facts
+
+
+def _require_known(repository: Repository, history: History, name: SubmissionId) -> None:
+    own = repository.own_ids()
+    if draft_folder(repository, name).is_folder() or name in own:
+        return
+    here = sorted({*drafts(repository), *own})
+    logged = plural(len(history.submissions), "id")
+    raise InputError(
+        Problem(
+            code="no-draft",
+            path=name,
+            found="no draft or submission of this id",
+            expected="one of those here: " + ", ".join(here)
+            if here
+            else f"an id; this clone has no draft, the log {logged}",
+        )
+    )
+
+
+def _say_queries(count: int | None) -> str:
+    """How many queries a score is a mean over; an old board does not say."""
+    return "" if count is None else f" (n = {count:,})"
+
+
+def _say_update(
+    repository: Repository, log: Sequence[Entry], known: Submission, asked: LastProposal | None
+) -> str:
+    note = read_sealed(repository, known.id)
+    if note is None or not known.files or note.sent in ("", receipt_of(known.files)):
+        return ""
+    if asked is not None and note.sent == receipt_of({**known.files, **asked.files}):
+        return ""  # the line about the proposal says it
+    # While an identity is sealed the log has only the revision of the day of publication.
+    says = known.revision and known.identity is not None
+    force = f"revision {known.revision}" if says else "an earlier one"
+    what = f"revision {note.revision}{', a withdrawal,' if note.withdrawn else ''}"
+    name, why = SubmissionId(known.id), "the organisers have not taken it in yet, or refused it"
+    why += " and said why where it was sent"
+    try:
+        check_update(log, name, read_metadata(repository, name), withdrawn=note.withdrawn)
+    except InputError as error:
+        first = error.problems[0]
+        why = f"found {first.found}, expected {first.expected}"
+    return f"{what} was sent, {force} is in force: {why}"
+
+
+def _say_proposal(asked: LastProposal) -> str:
+    when = f"{asked.at:%d %b %Y}"
+    if asked.state == "waits":
+        return f"waits for an organiser since {when}; the entry stays as it is until then"
+    return f"refused on {when}: {asked.why}; the entry stays as it is"
+
+
+def _final_result(history: History, name: str) -> FinalResult | None:
+    final = history.final
+    if final is None or name not in final.finalists:
+        return None
+    opened = final.opened
+    if opened is None:
+        return FinalResult(view=final.view)
+    mark = ", clearly below the best" if name in opened.below else ""
+    mark = ", the winner" if name == opened.winner else mark
+    return FinalResult(
+        view=final.view,
+        summary=f"{final.view} {opened.scores[name]} (n = {opened.queries:,}){mark}",
+        score=float(opened.scores[name]),
+        winner=name == opened.winner,
+        clearly_below=name in opened.below,
+    )
+
+
+def _say_next(repository: Repository, known: Submission) -> str:
+    if known.status != "asked":
+        return ""
+    if read_sealed(repository, known.id) is None:
+        return "answer in the clone that sent it: heldout amend " + known.id
+    return f"answer in drafts/{known.id}/metadata.json, then: heldout amend {known.id}"

@@ -1,0 +1,498 @@
+"""`heldout board`: create a board, look at its sets, show a baseline."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import click
+import msgspec
+
+from heldout.board.rules.template import Stake
+from heldout.cli.board.drafting import RunFiles
+from heldout.cli.context import (
+    Identifier,
+    OrganiserPlace,
+    VaultPlace,
+    at_board,
+    print_next,
+    read_clock,
+)
+from heldout.cli.options import with_options
+from heldout.cli.printing import TERMINAL, answers, messages, print_facts, print_json, print_table
+from heldout.envelope.keys import Form
+from heldout.errors import InputError, Problem, plural, quote
+from heldout.options import Json, Now, Opt
+from heldout.trec.ranking import Order
+
+if TYPE_CHECKING:
+    from heldout.board.old_boards.legacy import Repair
+    from heldout.board.organiser.found import GivenSet
+    from heldout.board.rules.spec import ForgeSpec
+    from heldout.board.rules.template import NewBoard
+    from heldout.board.scores.describe import CollectionFacts, Description
+    from heldout.board.scores.published_numbers import Price, PublishedNumbers
+
+
+_ORDERS: Mapping[Order, str] = {
+    "msmarco": "by the rank column of a run; scores are not used",
+    "trec": "by the scores of a run; the rank column is not used",
+    "trec9": "by the scores of a run as float32; the rank column is not used",
+}
+_TASK = "Rank the documents of the collection for each query."
+_NO_FINAL = (
+    "before the first submission prepare the final that decides the prize: a held-out set of "
+    "queries never used before, with a view that has final = true and finalists = 10 "
+    "(docs/release.md); or start again with --final QUERIES QRELS"
+)
+_FINAL = (
+    "the final: name at most 10 finalists (heldout board finalists) and, after {day}, publish "
+    "their scores (heldout board final)"
+)
+_FILES = "QUERIES QRELS"
+_TwoFiles = tuple[Path, Path]
+_NewVault = Annotated[Path, Opt("Vault, outside DIR.", names=("--vault",), metavar="DIR")]
+
+
+@click.command()
+@with_options
+def new(
+    *,
+    folder: Annotated[Path, Opt(argument=True, metavar="DIR")],
+    vault: _NewVault,
+    dev: Annotated[_TwoFiles | None, Opt("Public set.", path="file", metavar=_FILES)] = None,
+    eval: Annotated[_TwoFiles, Opt("Held-out set.", path="file", metavar=_FILES)],  # noqa: A002 - the option's name is a contract
+    measure: Annotated[
+        str, Opt("Measure of every view.", names=("-m", "--measure"), metavar="MEASURE")
+    ] = "RR@10",
+    stake: Annotated[
+        Stake | None,
+        Opt(
+            "What is at stake: known teams, open names, or a prize; it sets the release rule "
+            "[asked on a terminal, else known]."
+        ),
+    ] = None,
+    final: Annotated[
+        _TwoFiles | None,
+        Opt(
+            "Further held-out set, of queries never used before, for the final of a prize.",
+            path="file",
+            metavar=_FILES,
+        ),
+    ] = None,
+    closes: Annotated[
+        date | None, Opt("Last day, as 2027-03-31 [none; a final needs one].", metavar="DAY")
+    ] = None,
+    title: Annotated[str | None, Opt("Heading of the page [DIR's name].", metavar="TEXT")] = None,
+    task: Annotated[str, Opt("What a system has to do.", metavar="TEXT")] = _TASK,
+    order: Annotated[
+        Order | None,
+        Opt(
+            "How documents of a run are ordered [by the labels: trec, or msmarco where a query "
+            "has one relevant document]."
+        ),
+    ] = None,
+    depth: Annotated[int, Opt("Most documents of a query in a run.", least=1)] = 1000,
+    envelope: Annotated[Form, Opt("Encryption of what is sent.")] = "age",
+    forge: Annotated[
+        str | None, Opt("Where submissions are opened, as on github.com.", metavar="URL")
+    ] = None,
+    install: Annotated[
+        str, Opt("Where heldout is installed from: for the README.", metavar="URL")
+    ] = "",
+    time: Now = None,
+    as_json: Json = False,
+) -> None:
+    """Make a board and its vault, and say what is in the query sets.
+
+    The eval labels go into the vault and nowhere else.
+
+    \b
+    Example:
+      heldout board new kb --vault ../kb-vault --dev dev.tsv dev.qrels \\
+      --eval eval.tsv eval.qrels -m RR@10
+    """
+    from heldout.board.organiser.found import choose_order, found_board, is_founded
+    from heldout.board.rules.template import NewBoard
+    from heldout.board.scores.describe import describe_sets
+
+    if final is not None and stake not in (None, "prize"):
+        raise click.UsageError(f"--final goes with --stake prize, not with --stake {stake}")
+    if final is not None and closes is None:
+        raise click.UsageError("--final needs a last day: --closes 2027-03-31")
+    sets = {
+        name: _read_set(files, public=name == "dev")
+        for name, files in (("dev", dev), ("eval", eval), ("final", final))
+        if files is not None
+    }
+    chosen, why = (order, "as --order says") if order else choose_order(sets.values())
+    name, now = folder.resolve().name, time or read_clock()
+    judged = {query for query, grades in sets["eval"].qrels.judgments.items() if grades}
+    plan = NewBoard(
+        name=re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-") or "board",
+        title=title or name,
+        task=task,
+        opens=now.date(),
+        envelope=envelope,
+        recipients=(),
+        measure=measure,
+        order=chosen,
+        depth=depth,
+        sets={name: given.public for name, given in sets.items()},
+        primary="eval",
+        stake=stake or ("prize" if final is not None else _ask_stake()),
+        judged=len(sets["eval"].queries.texts.keys() & judged),
+        final=None if final is None else "final",
+        closes=closes,
+        forge=None if forge is None else _forge(forge),
+        install=install,
+    )
+    before = "   (done before)" if is_founded(folder, vault.absolute(), plan, sets) else ""
+    session = found_board(folder, vault.absolute(), plan, sets, now=now)
+    description = describe_sets({name: (s.queries, s.qrels) for name, s in sets.items()})
+    if as_json:
+        document = {"board": plan.name, "by": session.by, "order": chosen, "stake": plan.stake}
+        print_json({**document, **msgspec.to_builtins(description)})
+        return
+    print_facts(
+        answers(),
+        [
+            ("board", f"{folder}: board.toml, queries, page; a git repository{before}"),
+            ("vault", f"{vault}: the key {session.by}, the labels of eval, the log{before}"),
+            ("order", f"{chosen}: {_ORDERS[chosen]} ({why}; --order sets another)"),
+            ("", ""),
+        ],
+    )
+    _print(description)
+    print_facts(answers(), [*_new_board_facts(folder, vault, plan, now)])
+
+
+def _ask_stake() -> Stake:
+    """What a person answers; `known` without a terminal."""
+    from heldout.board.rules.template import PRICES
+
+    if not sys.stdin.isatty():
+        return "known"
+    print_facts(messages(), [(name, f"for {price}") for name, price in PRICES.items()])
+    answer: Stake = click.prompt("What is at stake?", type=click.Choice(get_args(Stake)), err=True)
+    return answer
+
+
+def _new_board_facts(
+    folder: Path, vault: Path, plan: NewBoard, now: datetime
+) -> Iterator[tuple[str, str]]:
+    """The release rule, and what to do now: commands can be called as they stand."""
+    from heldout.board.rules.changes import FIXED_BY_SCORES
+    from heldout.board.rules.template import PRICES, SPLIT_ABOVE
+
+    yield from (("", ""), ("release", f"for {PRICES[plan.stake]}"))
+    if plan.stake != "known" and plan.judged > SPLIT_ABOVE:
+        yield ("", "view feedback publishes every score on a quarter of the eval queries and ranks")
+        yield ("", "nobody; view eval ranks on the others")
+    elif plan.stake != "known":
+        noise = "view check publishes every score with noise, for information only: eval has "
+        yield (
+            "",
+            f"{noise}{plan.judged:,} judged queries, only more than {SPLIT_ABOVE:,} are split",
+        )
+    others = " or ".join(name for name in PRICES if name != plan.stake)
+    yield ("", f"--stake {others} sets another rule (docs/release.md)")
+    board = f"--board {shlex.quote(str(folder))}"
+    yield ("", f"heldout redteam {board} --runs FILE FILE plays the attacks on your dev data")
+    yield ("", "")
+    yield ("next", "back up the vault today: without its key nothing that is sent can be opened")
+    fixed = ", ".join(FIXED_BY_SCORES)
+    yield ("", f"read board.toml: after the first score these are fixed: {fixed}")
+    places = f"{board} --vault {shlex.quote(str(vault))}"
+    yield ("", f"log what you change there: heldout rebuild {places}")
+    if not plan.install:
+        yield ("", "state in board.toml where heldout is installed from: install")
+    address = "URL" if plan.forge is None else plan.forge.clone_url
+    push = f"git remote add origin {address}; git push -u origin main"
+    yield ("", f"put the board where people find it: {push}")
+    if plan.forge is None:
+        yield ("", "and state that address in board.toml: repository")
+    first = "show a first run"
+    if plan.stake != "known":
+        first = "before the first submission add your best baseline, where the ratchet begins"
+    runs = " ".join(
+        f"--{name} FILE" if name in ("dev", "eval") else f"--run {name}=FILE" for name in plan.sets
+    )
+    run = f'{now:%Y%m%d}-bm25 {runs} --description "BM25"'
+    yield ("", f"{first}: heldout board baseline {run} {places}")
+    if plan.stake == "prize":
+        yield ("", _NO_FINAL if plan.final is None else _FINAL.format(day=plan.closes))
+    yield ("", "another organiser: share the vault (docs/organisers.md), then heldout board rekey")
+
+
+@click.command()
+@with_options
+def describe(
+    *,
+    collection: Annotated[
+        str | None,
+        Opt(
+            "Collection whose documents and tokens are counted too, as of heldout rank.",
+            metavar="NAME|DIR",
+        ),
+    ] = None,
+    place: VaultPlace,
+) -> None:
+    """Describe the query sets: sizes, lengths, judgments, overlaps, and what they can show.
+
+    With a vault it also describes the held-out labels, and counts the scores on them that were
+    published, by team.
+
+    \b
+    Example:
+      heldout board describe --vault ../kb-vault --collection documents/
+    """
+    from heldout.board.scores.commitments import check_recipients
+    from heldout.board.scores.describe import describe_sets, describe_views, list_view_notes
+    from heldout.board.scores.published_numbers import count_numbers, find_price
+    from heldout.board.scores.sets import load_sets
+    from heldout.board.store.vault import Vault
+
+    repository = place.board()
+    vault = None
+    if place.vault is not None:
+        vault = Vault.open(place.vault.absolute(), board=repository.root, read_only=True)
+    spec = repository.tree_spec()
+    check_recipients(spec, repository.tree_rules(), vault)
+    sets = load_sets(repository, spec, vault=vault)
+    description = describe_sets(
+        {name: (s.queries, s.qrels) for name, s in sets.items()},
+        excluded={name: s.excluded for name, s in sets.items()},
+        collection=None if collection is None else _count_documents(collection),
+    )
+    views = describe_views(spec, sets)
+    numbers = price = None
+    if vault is not None:
+        history = vault.history()
+        numbers = count_numbers(history, spec)
+        price = find_price(vault, history, spec, day=place.now.date())
+    if place.as_json:
+        document = {**msgspec.to_builtins(description), "views": views}
+        print_json({**document, "numbers": numbers, "price": price})
+        return
+    _print(description)
+    print_facts(answers(), [("", note) for note in list_view_notes(views)])
+    if numbers is not None:
+        _print_numbers(numbers)
+    if price is not None:
+        print_facts(answers(), [*_price_facts(price)])
+
+
+@click.command()
+@at_board
+def baseline(
+    *,
+    name: Identifier,
+    runs: RunFiles,
+    description: Annotated[str, Opt("The system.", metavar="TEXT")],
+    place: OrganiserPlace,
+) -> None:
+    """Score an organiser's own run and show it: no rank, no trophy, no quota.
+
+    \b
+    Example:
+      heldout board baseline 20261101-bm25 --dev d.tsv --eval e.tsv \\
+      --description "BM25, k1 0.9, b 0.4"
+    """
+    from heldout.board.organiser.decide import add_baseline
+    from heldout.board.organiser.rebuild import catch_up
+    from heldout.board.organiser.words import rebuilt_facts, released_fact
+
+    with place.session() as session:
+        decision = add_baseline(session, name, runs.files, description=description)
+        rebuilt = catch_up(session, news=decision.event is not None)
+    row = next(row for row in rebuilt.standings.rows if row.id == name)
+    if place.as_json:
+        print_json({"id": name, "scores": {key: float(v) for key, v in row.scores.items()}})
+        return
+    before = "   (done before)" if decision.done_before else ""
+    released = released_fact(row, session.spec())
+    print_facts(answers(), [("baseline", f"{name}{before}"), released, *rebuilt_facts(rebuilt)])
+    print_next(session.repository, [])
+
+
+def _print_numbers(numbers: PublishedNumbers) -> None:
+    head = ["team", "entries", "numbers", "without a number"]
+    rows = [
+        [row.name, f"{row.entries:,}", f"{row.numbers:,}", f"{row.without:,}"]
+        for row in (*numbers.teams, numbers.board)
+    ]
+    print_facts(answers(), [("", "")])
+    print_table(answers(), head, rows)
+    counted = ", ".join(numbers.views) or "no public view"
+    text = f"published scores on held-out labels ({counted}), without the organisers' baselines"
+    if numbers.informing:
+        text += f" and without views for information only ({', '.join(numbers.informing)})"
+    print_facts(answers(), [("", ""), ("numbers", text)])
+
+
+def _price_facts(price: Price) -> Iterator[tuple[str, str]]:
+    from heldout.board.scores.published_numbers import VOTE
+
+    rule = (
+        "a vote over all of a board's N published numbers can gain about "
+        f"{VOTE} * sqrt(N) * u; u = sd(A - B) / sqrt(n), the standard error of the difference of "
+        "two systems A and B on n queries"
+    )
+    yield ("price", rule)
+    now = f"view {price.view}: N = {price.numbers:,}, a gain of about {price.gain:.1f} u"
+    if price.unit is None:
+        yield ("", f"{now}; u is not known before two different systems were scored")
+        return
+    of = f"u = {price.unit.size:.4f} between {price.unit.a} and {price.unit.b}"
+    yield ("", f"{now}, {price.gain * price.unit.size:.4f} ({of})")
+
+
+def _print(description: Description) -> None:
+    from heldout.board.scores.describe import (
+        list_columns,
+        list_notes,
+        list_warnings,
+        say_collection,
+    )
+
+    facts = [("warning", text) for text in list_warnings(description)]
+    if description.collection is not None:
+        facts.append(("collection", say_collection(description.collection)))
+    print_facts(answers(), [*facts, ("", "")] if facts else [])
+    header, *rows = list_columns(description)
+    print_table(answers(), header, rows)
+    print_facts(answers(), [("", ""), *(("", note) for note in list_notes(description))])
+
+
+def _count_documents(place: str) -> CollectionFacts:
+    from heldout.board.scores.describe import describe_collection
+    from heldout.collections.source import read_whole
+
+    found, _ = read_whole(place, labelled=False, progress=TERMINAL)
+    if not found.documents:
+        problem = Problem(
+            code="empty-file", path=place, found="no document", expected="at least one"
+        )
+        raise InputError(problem)
+    return describe_collection(found.documents.values())
+
+
+def _read_set(files: tuple[Path, Path], *, public: bool) -> GivenSet:
+    from heldout.board.organiser.found import GivenSet
+    from heldout.trec.qrels import read_qrels
+    from heldout.trec.queries import read_queries
+    from heldout.trec.reading.sources import open_input
+
+    queries, qrels = files
+    with open_input(queries) as source:
+        read = read_queries(source, path=str(queries))
+    with open_input(qrels) as source:
+        return GivenSet(queries=read, qrels=read_qrels(source, path=str(qrels)), public=public)
+
+
+def _forge(address: str) -> ForgeSpec:
+    from heldout.board.rules.spec import parse_forge
+
+    found = parse_forge(address)
+    if found is None:
+        raise click.BadParameter(
+            f"{address!r} is no project on github.com, gitlab.com or codeberg.org; "
+            "name others in [forge] of board.toml, and heldout rebuild writes their workflow",
+            param_hint="--forge",
+        )
+    return found
+
+
+_MOST_SHOWN = 3
+
+
+@click.command("import-msmarco")
+@with_options
+def import_msmarco(
+    *,
+    table: Annotated[Path, Opt(argument=True, path="file", metavar="CSV")],
+    folder: Annotated[Path, Opt(argument=True, path="folder", metavar="DIR")],
+    vault: _NewVault,
+    time: Now = None,
+    as_json: Json = False,
+) -> None:
+    """Make a board of the CSV file of an MS MARCO leaderboard: a record, nothing is scored.
+
+    Every cell is stored in the log, every repair is printed. Days, scores and
+    trophies stay as the old board published them.
+
+    \b
+    Example:
+      heldout board import-msmarco msmarco-doc-leaderboard.csv old --vault ../old-vault
+    """
+    from heldout.board.old_boards.legacy import parse_table
+    from heldout.board.old_boards.taking_over import (
+        Source,
+        differing_trophies,
+        import_board,
+    )
+
+    data = table.read_bytes()
+    source = Source(name=table.name, data=data, table=parse_table(data, path=str(table)))
+    taken = import_board(folder, vault.absolute(), source, now=time or read_clock())
+    old, differing = source.table, differing_trophies(taken.standings)
+    trophies = [entry.id for entry in old.entries if entry.mark == "trophy"]
+    baselines = sum(entry.mark == "baseline" for entry in old.entries)
+    entries, unranked = len(old.entries) - baselines, taken.standings.unranked
+    if as_json:
+        document = {
+            "board": old.layout.name,
+            "by": taken.session.by,
+            "source": source.name,
+            "sha256": old.digest,
+            "entries": entries,
+            "baselines": baselines,
+            "without_official_score": [row.id for row in unranked],
+            "trophies": trophies,
+            "trophies_that_differ_by_rule": differing,
+            "repairs": old.repairs,
+            "done_before": taken.done_before,
+        }
+        print_json(document)
+        return
+    before = "   (done before)" * taken.done_before
+    counts = f"{plural(entries, 'entry', 'entries')}, {plural(baselines, 'baseline')}"
+    counts += f", {len(unranked)} without an official score" * bool(unranked)
+    days = [entry.day for entry in old.entries]
+    same = "the rule gives the same"
+    if differing:
+        same = f"the rule says otherwise of {len(differing)}: {', '.join(differing)}"
+    facts = [
+        ("board", f"{folder}: board.toml, log, page; a git repository{before}"),
+        ("vault", f"{vault}: the key {taken.session.by}, the log, the file as it is{before}"),
+        ("source", f"{source.name}, SHA-256 {old.digest}"),
+        ("imported", counts),
+        ("days", f"{min(days)} to {max(days)}, as the old board claims"),
+        ("trophies", f"{len(trophies)} as given; {same}"),
+        ("scores", "as published; without runs and labels nothing can be scored again"),
+        ("", ""),
+        *_repair_facts(old.repairs),
+    ]
+    page = (folder / "leaderboard" / "index.html").absolute()
+    print_facts(answers(), [*facts, ("", ""), ("page", page.as_uri())])
+
+
+def _repair_facts(repairs: Sequence[Repair]) -> Iterator[tuple[str, str]]:
+    yield ("repairs", f"{len(repairs):,}; log.jsonl has all of them")
+    groups: dict[tuple[str, str], list[Repair]] = defaultdict(list)
+    for repair in repairs:
+        groups[repair.kind, repair.column].append(repair)
+    for (kind, column), group in groups.items():
+        yield ("", f"{kind}, column {column}: {len(group):,}")
+        for one in group[:_MOST_SHOWN]:
+            made = quote(one.made) if one.made else "nothing"
+            yield ("", f"  line {one.line}: {quote(one.found)} -> {made}")
+        if len(group) > _MOST_SHOWN:
+            yield ("", f"  and {len(group) - _MOST_SHOWN:,} more")
