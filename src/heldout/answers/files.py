@@ -3,7 +3,6 @@
 import csv
 import io
 from collections.abc import Sequence
-from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -11,6 +10,7 @@ from heldout.answers.table import Table, format_cells
 from heldout.answers.text import clean
 from heldout.charts.svg import inline
 from heldout.files.csv import defuse
+from heldout.web.jinja import load_templates
 
 _MARKS = r"\`*_|<>[]"
 
@@ -48,30 +48,9 @@ def render_alone(template: str, **values: Any) -> bytes:
         values: what it tells.
 
     Raises:
-        SetupError: Jinja2 is not installed.
+        ImportError: Jinja2 is not installed.
     """
-    page = _environment().get_template(template)
-    style = _read("static/heldout.css")
+    page = load_templates("heldout.answers", clean=clean).get_template(template)
+    style = resources.files("heldout.answers").joinpath("static/heldout.css").read_text("utf-8")
     text: str = page.render(style=style, draw=inline, cells=format_cells, **values)
     return text.encode()
-
-
-@cache
-def _environment() -> Any:
-    """The templates, each compiled once for as long as the process lives."""
-    import jinja2  # noqa: PLC0415 - most commands make no page
-
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: _read(f"templates/{name}")),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["clean"] = clean
-    return environment
-
-
-def _read(path: str) -> str:
-    return resources.files("heldout.answers").joinpath(path).read_text("utf-8")

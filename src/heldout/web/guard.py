@@ -1,4 +1,4 @@
-"""What goes wrong below the pages, told as a page; and the headers that every answer carries.
+"""Errors below the pages, shown as a page; and the headers that every answer carries.
 
 Nothing of an error's inside reaches the page: it is logged, with its traceback where it is a bug.
 """
@@ -9,7 +9,7 @@ import hmac
 import logging
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Any, TypeVar
@@ -25,7 +25,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from heldout.errors import SetupError, StoreError
-from heldout.judging.database.database import DatabaseError
 from heldout.web.pages import EndPage, Page, Study, render
 
 # Values that leave the server and come back: signed, so that nobody can change or make one.
@@ -42,7 +41,7 @@ class OldTokenError(Exception):
     """Signed here, and over."""
 
 
-def sign_value(value: msgspec.Struct, *, key: bytes, purpose: str) -> str:
+def sign_value(value: msgspec.Struct | str, *, key: bytes, purpose: str) -> str:
     """The value as text for an address or a form.
 
     Args:
@@ -129,44 +128,41 @@ def respond(page: Page, *, status: int = 200, mturk: bool = False) -> HTMLRespon
     )
 
 
-def add_handlers(app: FastAPI, study: Study, *, mturk: bool = False) -> None:
-    """Tell what goes wrong as pages of this study.
+def add_handlers(
+    app: FastAPI,
+    study: Study,
+    *,
+    mturk: bool = False,
+    is_missing: Callable[[StoreError], bool] = lambda _: False,
+) -> None:
+    """Show errors as pages of this study.
 
     Args:
-        app: what they are told by.
-        study: what they say of the study.
+        app: what raises them.
+        study: what the pages say of the study.
         mturk: whether the pages of judges are shown in Mechanical Turk's frame.
+        is_missing: whether an error says that there is no such page, and not that the database
+            is gone.
     """
 
-    def tell(request: Request, page: EndPage, status: int) -> Response:
-        return respond(page, status=status, mturk=mturk and _is_judging(request.url.path))
+    def answer(request: Request, error: Exception) -> Response:
+        status = shown = next(n for kind, n in _STATUSES.items() if isinstance(error, kind))
+        headers: Mapping[str, str] = {}
+        if isinstance(error, HTTPException):
+            status, headers = error.status_code, error.headers or {}
+            shown = 404 if status == 404 else 400  # noqa: PLR2004 - HTTP's
+        elif isinstance(error, StoreError) and is_missing(error):
+            status = shown = 404
+        elif isinstance(error, StoreError):
+            _LOG.error("%s failed: %s", request.method, error)  # the address is a token
+            headers = {"Retry-After": RETRY_SECONDS}
+        mturked = mturk and _is_judging(request.url.path)
+        page = respond(_error_page(study, shown), status=status, mturk=mturked)
+        page.headers.update(headers)
+        return page
 
-    def missing(request: Request, error: Exception) -> Response:
-        if isinstance(error, HTTPException) and error.status_code != 404:  # noqa: PLR2004 - HTTP's
-            answer = tell(request, _refused(study), error.status_code)
-            answer.headers.update(error.headers or {})
-            return answer
-        return tell(request, _missing(study), 404)
-
-    def forged(request: Request, _error: Exception) -> Response:
-        return tell(request, _unreadable(study), 403)
-
-    def over(request: Request, _error: Exception) -> Response:
-        return tell(request, _over(study), 410)
-
-    def gone(request: Request, error: Exception) -> Response:
-        if isinstance(error, DatabaseError) and error.code == "unknown-assignment":
-            return tell(request, _missing(study), 404)
-        _LOG.error("%s failed: %s", request.method, error)  # the address is a token
-        answer = tell(request, _unavailable(study), 503)
-        answer.headers["Retry-After"] = RETRY_SECONDS
-        return answer
-
-    app.add_exception_handler(HTTPException, missing)
-    app.add_exception_handler(RequestValidationError, missing)
-    app.add_exception_handler(BadTokenError, forged)
-    app.add_exception_handler(OldTokenError, over)
-    app.add_exception_handler(StoreError, gone)
+    for kind in _STATUSES:
+        app.add_exception_handler(kind, answer)
 
 
 def _is_judging(path: str) -> bool:
@@ -174,16 +170,47 @@ def _is_judging(path: str) -> bool:
     return path.startswith(("/j/", "/a/"))
 
 
-def _unavailable(study: Study) -> EndPage:
-    """The database does not answer."""
-    return EndPage(
-        study=study,
-        title="We can't reach our records just now",
-        paragraphs=(
-            "Nothing is lost: every answer that was saved stays saved.",
-            "Please load this page again in a moment.",
-        ),
-    )
+_STATUSES: Mapping[type[Exception], int] = {
+    HTTPException: 404,
+    RequestValidationError: 404,
+    BadTokenError: 403,
+    OldTokenError: 410,
+    StoreError: 503,
+}
+"""Error -> status of its answer; an `HTTPException` has its own."""
+
+_LINK = "Please open the study again with the link that you were given"
+_SAVED = "Nothing is lost: every answer that was saved stays saved."
+_ERROR_PAGES: Mapping[int, tuple[str, ...]] = {
+    400: ("That could not be read", "Nothing was changed. Please go back and try again."),
+    403: (
+        "This address is not complete",
+        "It is not one that we gave out, or a part of it is missing. Nothing was changed.",
+        f"{_LINK}: you come back to it.",
+    ),
+    404: ("There is no such page", f"{_LINK}."),
+    410: (
+        "This address is too old",
+        "Your answers are stored, and what you have earned stays yours.",
+        f"{_LINK}.",
+    ),
+    500: (
+        "Something went wrong on our side",
+        _SAVED,
+        "Please go back and try again; if it happens again, write to us.",
+    ),
+    503: (
+        "We can't reach our records just now",
+        _SAVED,
+        "Please load this page again in a moment.",
+    ),
+}
+"""Status -> title and paragraphs of the page."""
+
+
+def _error_page(study: Study, status: int) -> EndPage:
+    title, *paragraphs = _ERROR_PAGES[status]
+    return EndPage(study=study, title=title, paragraphs=tuple(paragraphs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +219,7 @@ class Guard:
 
     Attributes:
         app: what answers.
-        study: of the page that tells of a bug.
+        study: of the page that reports a bug.
         mturk: whether the pages of judges are shown in Mechanical Turk's frame.
     """
 
@@ -226,57 +253,8 @@ class Guard:
             if started:
                 raise
             mturk = self.mturk and _is_judging(scope["path"])
-            answer = respond(_broken(self.study), status=500, mturk=mturk)
+            answer = respond(_error_page(self.study, 500), status=500, mturk=mturk)
             await answer(scope, receive, send_with_headers)
-
-
-def _missing(study: Study) -> EndPage:
-    return EndPage(
-        study=study,
-        title="There is no such page",
-        paragraphs=("Please open the study again with the link that you were given.",),
-    )
-
-
-def _unreadable(study: Study) -> EndPage:
-    return EndPage(
-        study=study,
-        title="This address is not complete",
-        paragraphs=(
-            "It is not one that we gave out, or a part of it is missing. Nothing was changed.",
-            "Please open the study again with the link that you were given: you come back to it.",
-        ),
-    )
-
-
-def _over(study: Study) -> EndPage:
-    return EndPage(
-        study=study,
-        title="This address is too old",
-        paragraphs=(
-            "Your answers are kept, and what you have earned stays yours.",
-            "Please open the study again with the link that you were given.",
-        ),
-    )
-
-
-def _refused(study: Study) -> EndPage:
-    return EndPage(
-        study=study,
-        title="That could not be read",
-        paragraphs=("Nothing was changed. Please go back and try again.",),
-    )
-
-
-def _broken(study: Study) -> EndPage:
-    return EndPage(
-        study=study,
-        title="Something went wrong on our side",
-        paragraphs=(
-            "Nothing is lost: every answer that was saved stays saved.",
-            "Please go back and try again; if it happens again, write to us.",
-        ),
-    )
 
 
 # Who may see the organiser's pages: a token opens a session, kept in a signed cookie.
@@ -355,15 +333,13 @@ class SessionSigner:
             sign_outs=sign_outs,
             token=self._mark(),
         )
-        return str(self._serializer("session").dumps(msgspec.to_builtins(session)))
+        return sign_value(session, key=self.key, purpose="organiser.session")
 
     def read(self, cookie: str, *, sign_outs: int, now: datetime) -> Session | None:
         """The session of a cookie; `None` where it is forged, or over."""
-        if len(cookie) > _LONGEST or not cookie.isascii():
-            return None
         try:
-            session = msgspec.convert(self._serializer("session").loads(cookie), Session)
-        except (BadData, msgspec.ValidationError):
+            session = read_value(cookie, Session, key=self.key, purpose="organiser.session")
+        except BadTokenError:
             return None
         fits = hmac.compare_digest(session.token, self._mark())
         alive = now.timestamp() < session.expires and session.sign_outs == sign_outs
@@ -371,7 +347,7 @@ class SessionSigner:
 
     def form_token(self, session: Session) -> str:
         """What each form of this session has to send back."""
-        return str(self._serializer("form").dumps(session.id))
+        return sign_value(session.id, key=self.key, purpose="organiser.form")
 
     def is_form_token(self, session: Session, text: str) -> bool:
         """Whether a form was one of this session."""
@@ -379,9 +355,6 @@ class SessionSigner:
 
     def _mark(self) -> str:
         return hmac.new(self.key, _digest(self.token), hashlib.sha256).hexdigest()[:32]
-
-    def _serializer(self, purpose: str) -> URLSafeSerializer:
-        return URLSafeSerializer(self.key, salt=f"heldout.web.organiser.{purpose}")
 
 
 @dataclass(slots=True)

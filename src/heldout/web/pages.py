@@ -1,4 +1,4 @@
-"""The judging pages as values, and how they become HTML. Words live here and in the templates.
+"""Pages for judges as values, and how they become HTML. Words live here and in the templates.
 
 Every value is escaped where it is put into a page; passages are shown as text, whatever they hold.
 """
@@ -7,17 +7,12 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import resources
 from itertools import pairwise
 from typing import Literal
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from heldout.judging.campaign.judgments import Reason
-from heldout.judging.database.sittings import LONGEST_WORKER
-
-# Templates to HTML: one environment for all pages, which escapes whatever it is given.
+from heldout.web.jinja import load_templates
 
 LONGEST_RUN = 10_000
 """Characters without a blank between two places where a line may be broken."""
@@ -34,7 +29,7 @@ def render_template(name: str, page: object) -> str:
         name: of the template, below `web/templates`.
         page: what the template knows as `page`; all of it is shown as text.
     """
-    return _ENVIRONMENT.get_template(name).render(page=page)
+    return load_templates("heldout.web", break_runs=break_runs).get_template(name).render(page=page)
 
 
 def break_runs(text: str) -> Markup:
@@ -60,32 +55,8 @@ def _joins(text: str, place: int) -> bool:
     return joined or _JOINER in text[place - 1 : place + 1]
 
 
-def _read(name: str) -> str:
-    return resources.files("heldout.web").joinpath("templates", name).read_text("utf-8")
-
-
-_ENVIRONMENT = Environment(
-    loader=FunctionLoader(_read),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    auto_reload=False,
-)
-_ENVIRONMENT.filters["break_runs"] = break_runs
-
-
 Choice = Literal["a", "b", "none"]
 """What a form sends: passage A, passage B, or that it cannot be judged."""
-
-REASONS: Mapping[Reason, str] = {
-    "same": "both say the same",
-    "neither": "neither answers it",
-    "unreadable": "I can't read one of them",
-    "language": "I don't know the language",
-    "other": "of another reason",
-}
-"""Why somebody cannot judge, in words that go on after "because"."""
 
 MISSING: Mapping[Literal["choice", "reason"], str] = {
     "choice": "Please choose Passage A, Passage B, or that you can't judge this.",
@@ -166,6 +137,7 @@ class ConsentPage:
         button: what the button says.
         note: what is said below it.
         asks_worker: whether the worker's id has to be typed.
+        longest_worker: most characters of that id.
         preview: the platform only shows the task; nothing can be begun.
         problem: what has to be mended; empty at first.
         last: how the task before this one ended; `None` where there was none.
@@ -184,14 +156,10 @@ class ConsentPage:
     button: str = "I agree, begin"
     note: str = ""
     asks_worker: bool = False
+    longest_worker: int
     preview: bool = False
     problem: str = ""
     last: Ended | None = None
-
-    @property
-    def longest_worker(self) -> int:
-        """Characters of a worker's id."""
-        return LONGEST_WORKER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +191,7 @@ class ItemPage:
         passages: A, then B.
         choice: what is chosen already.
         reason: why it could not be judged; empty where it could.
+        reasons: those to choose from, with their words.
         token: of the assignment.
         stamp: signed `Stamp` of this showing.
         action: where the form is sent.
@@ -247,6 +216,7 @@ class ItemPage:
     passages: tuple[Passage, Passage]
     choice: Choice | None = None
     reason: str = ""
+    reasons: Mapping[str, str]
     token: str
     stamp: str
     action: str
@@ -270,11 +240,6 @@ class ItemPage:
     def button(self) -> str:
         """What the button says."""
         return "Next" if self.position < self.total else "Finish"
-
-    @property
-    def reasons(self) -> Mapping[Reason, str]:
-        """Why somebody cannot judge."""
-        return REASONS
 
     @property
     def missing(self) -> Mapping[Literal["choice", "reason"], str]:

@@ -5,12 +5,12 @@ have columns of their own, one for each public view (`ViewColumn` in `rows`).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import date
 from decimal import Decimal
+from operator import attrgetter
 from typing import Literal
 
-from heldout.board.log.manifest import Efficiency, Identity
 from heldout.board.standings.standings import Row
 from heldout.charts.axes import day_words
 from heldout.charts.svg import cut
@@ -28,7 +28,7 @@ def _why_not_stated(row: Row) -> str:
     return "withheld by an embargo" if row.identity is None else "not stated"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Column:
     """A fact of an entry, in every form.
 
@@ -37,8 +37,8 @@ class Column:
         title: its heading, and its name in a sentence.
         of: what a row of `public_rows` has in it.
         means: what it is, in a sentence or two.
-        why: why there is nothing, where there is nothing.
         kind: how it is written; a flag is true or false, a day is `2026-11-20`.
+        why: why there is nothing, where there is nothing.
         unit: of a number; "" for a plain one.
         axis: of its chart against the official score; "" for no chart.
         caveat: what a reader of its chart has to know, as a sentence ends.
@@ -48,28 +48,27 @@ class Column:
     title: str
     of: Callable[[Row], Value]
     means: str
-    why: Callable[[Row], str] = _why_not_stated
     kind: Literal["text", "link", "number", "flag", "day"] = "text"
+    _: KW_ONLY
+    why: Callable[[Row], str] = _why_not_stated
     unit: str = ""
     axis: str = ""
     caveat: str = ""
 
-    @property
-    def numeric(self) -> bool:
-        """Whether it sorts as a number."""
-        return self.kind == "number"
+
+def _who(field: str) -> Callable[[Row], Value]:
+    """A field of the identity: nothing under an embargo, and nothing for an empty text."""
+    return lambda row: getattr(row.identity, field, None) or None
 
 
-def _who(read: Callable[[Identity], Value]) -> Callable[[Row], Value]:
-    """A column of the identity: nothing under an embargo, and nothing for an empty text."""
-    return lambda row: (
-        None if row.identity is None or (value := read(row.identity)) == "" else value
-    )
+def _cost(field: str) -> Callable[[Row], Value]:
+    """A field of what the team states of its system's costs."""
 
+    def of(row: Row) -> Value:
+        stated: Value = getattr(row.identity and row.identity.efficiency, field, None)
+        return None if stated == "" else stated
 
-def _cost(name: str) -> Callable[[Row], Value]:
-    """A column of what the team states of its system's costs."""
-    return _who(lambda who: getattr(who.efficiency or Efficiency(), name))
+    return of
 
 
 def _why_unranked(row: Row) -> str:
@@ -82,153 +81,126 @@ def _why_unranged(row: Row) -> str:
 
 ENTRY = (
     Column(
-        key="rank",
-        title="Rank",
-        of=lambda row: row.rank,
-        why=_why_unranked,
-        kind="number",
-        means="By the official score, rounded as shown. Of equal scores the earlier submission "
+        "rank",
+        "Rank",
+        attrgetter("rank"),
+        "By the official score, rounded as shown. Of equal scores the earlier submission "
         "ranks higher. A baseline has no rank.",
+        "number",
+        why=_why_unranked,
     ),
-    Column(key="id", title="Id", of=lambda row: row.id, means="The permanent id of the entry."),
+    Column("id", "Id", attrgetter("id"), "The permanent id of the entry."),
     Column(
-        key="date",
-        title="Date",
-        of=lambda row: row.received.date().isoformat(),
-        kind="day",
-        means="When the submission was received (UTC).",
+        "date",
+        "Date",
+        lambda row: row.received.date().isoformat(),
+        "When the submission was received (UTC).",
+        "day",
     ),
-    Column(key="team", title="Team", of=_who(lambda who: who.team), means="The team."),
+    Column("team", "Team", _who("team"), "The team."),
     Column(
-        key="institution",
-        title="Institution",
-        of=_who(lambda who: who.institution),
-        means="The organisation that the team belongs to.",
+        "institution",
+        "Institution",
+        _who("institution"),
+        "The organisation that the team belongs to.",
     ),
-    Column(
-        key="description",
-        title="System",
-        of=_who(lambda who: who.description),
-        means="The system, as its team describes it.",
-    ),
-    Column(
-        key="paper",
-        title="Paper",
-        of=_who(lambda who: who.paper),
-        kind="link",
-        means="Address of the paper.",
-    ),
-    Column(
-        key="code",
-        title="Code",
-        of=_who(lambda who: who.code),
-        kind="link",
-        means="Address of the code.",
-    ),
-    Column(
-        key="type",
-        title="Type",
-        of=lambda row: row.type,
-        means="Submission type, one of those in board.toml.",
-    ),
+    Column("description", "System", _who("description"), "The system, as its team describes it."),
+    Column("paper", "Paper", _who("paper"), "Address of the paper.", "link"),
+    Column("code", "Code", _who("code"), "Address of the code.", "link"),
+    Column("type", "Type", attrgetter("type"), "Submission type, one of those in board.toml."),
 )
 """What an entry is; in CSV and JSON the scores come after it."""
 
 RESULT = (
     Column(
-        key="trophy",
-        title="Trophy",
-        of=lambda row: row.trophy,
-        kind="flag",
-        means="Best when submitted: strictly above every earlier entry.",
+        "trophy",
+        "Trophy",
+        attrgetter("trophy"),
+        "Best when submitted: strictly above every earlier entry.",
+        "flag",
     ),
     Column(
-        key="embargoed",
-        title="Anonymous",
-        of=lambda row: row.embargoed,
-        kind="flag",
-        means="Whether an embargo withholds who submitted the entry.",
+        "embargoed",
+        "Anonymous",
+        attrgetter("embargoed"),
+        "Whether an embargo withholds who submitted the entry.",
+        "flag",
     ),
     Column(
-        key="baseline",
-        title="Baseline",
-        of=lambda row: row.baseline,
-        kind="flag",
-        means="Whether the organisers added it as a baseline.",
+        "baseline",
+        "Baseline",
+        attrgetter("baseline"),
+        "Whether the organisers added it as a baseline.",
+        "flag",
     ),
     Column(
-        key="rank_low",
-        title="Possible ranks, from",
-        of=lambda row: row.rank_low,
+        "rank_low",
+        "Possible ranks, from",
+        attrgetter("rank_low"),
+        "Best rank that the entry may have on other queries.",
+        "number",
         why=_why_unranged,
-        kind="number",
-        means="Best rank that the entry may have on other queries.",
     ),
     Column(
-        key="rank_high",
-        title="Possible ranks, to",
-        of=lambda row: row.rank_high,
-        why=_why_unranged,
-        kind="number",
-        means="Worst rank that the entry may have on other queries. All ranges hold together in "
+        "rank_high",
+        "Possible ranks, to",
+        attrgetter("rank_high"),
+        "Worst rank that the entry may have on other queries. All ranges hold together in "
         "95% of samples of queries.",
+        "number",
+        why=_why_unranged,
     ),
     Column(
-        key="seeds",
-        title="Seeds",
-        of=lambda row: row.seeds,
-        kind="number",
-        means="How many runs the score is a mean over, which differ in their random seed only.",
+        "seeds",
+        "Seeds",
+        attrgetter("seeds"),
+        "How many runs the score is a mean over, which differ in their random seed only.",
+        "number",
     ),
 )
 """How an entry stands."""
 
 STATED = (
     Column(
-        key="parameters",
-        title="Parameters",
-        of=_cost("parameters"),
-        kind="number",
+        "parameters",
+        "Parameters",
+        _cost("parameters"),
+        "Parameters of all models that the system runs, summed.",
+        "number",
         axis="parameters",
-        means="Parameters of all models that the system runs, summed.",
     ),
     Column(
-        key="training_data",
-        title="Training data",
-        of=_who(lambda who: who.training_data),
-        means="What the system was trained or tuned on.",
+        "training_data",
+        "Training data",
+        _who("training_data"),
+        "What the system was trained or tuned on.",
     ),
     Column(
-        key="training_pairs",
-        title="Training pairs",
-        of=_cost("training_pairs"),
-        kind="number",
-        means="Pairs of query and document that the system was trained on.",
+        "training_pairs",
+        "Training pairs",
+        _cost("training_pairs"),
+        "Pairs of query and document that the system was trained on.",
+        "number",
     ),
     Column(
-        key="query_latency_ms",
-        title="Query latency",
-        of=_cost("query_latency_ms"),
-        kind="number",
+        "query_latency_ms",
+        "Query latency",
+        _cost("query_latency_ms"),
+        "Mean wall-clock time per query, each team on hardware of its own.",
+        "number",
         unit="ms",
         axis="ms per query",
         caveat=", each measured on hardware of its own",
-        means="Mean wall-clock time per query, each team on hardware of its own.",
     ),
     Column(
-        key="energy_kwh",
-        title="Energy",
-        of=_cost("energy_kwh"),
-        kind="number",
+        "energy_kwh",
+        "Energy",
+        _cost("energy_kwh"),
+        "Energy that making the submitted runs took, without training.",
+        "number",
         unit="kWh",
-        means="Energy that making the submitted runs took, without training.",
     ),
-    Column(
-        key="hardware",
-        title="Hardware",
-        of=_cost("hardware"),
-        means="What time and energy were measured on.",
-    ),
+    Column("hardware", "Hardware", _cost("hardware"), "What time and energy were measured on."),
 )
 """What teams state of costs and training data. Nobody checks it, and it ranks nothing."""
 

@@ -4,17 +4,17 @@ Ranges of ranks, ranks on other queries, records, drift, neighbours and groups o
 and in tables. Everything follows from the public log.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
 from heldout.answers.text import clean
 from heldout.board.log.measured import (
     Drift,
-    FacetRanks,
     Facets,
     Figures,
     LeftOut,
@@ -25,13 +25,8 @@ from heldout.board.log.measured import (
     end_bin,
 )
 from heldout.board.rules.spec import BoardSpec, due_day, say_after
-from heldout.board.site.rows import (
-    STARS,
-    TableRow,
-    name_entry,
-    say_range,
-)
-from heldout.board.site.words import Part, Phrase, count, join_names, phrase
+from heldout.board.site.rows import STARS, TableRow, name_entry, say_range
+from heldout.board.site.words import Part, Phrase, count, join_names, phrase, plain
 from heldout.board.standings.standings import Standings, best_so_far, read_pairs
 from heldout.charts.axes import day_words
 
@@ -53,18 +48,9 @@ _LEFT_OUT: Mapping[LeftOut, str] = {
 }
 
 _MOST_NAMED = 4
-_PARTS_UNDEFINED = "No {part}: {why}."
 
 _SCHEMA = 1
 """Of trust.json."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """A rank that an entry had in some resamplings: its column from 0, and the share."""
-
-    column: int
-    share: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,25 +61,20 @@ class RankRow:
         entry: its name.
         ranks: its range in words, "" without ranges.
         low, high: of the range, from 1; 0 without ranges.
-        cells: of the heat map; none without stability.
+        cells: of the heat map, as columns from 0 with the share of samples; none without stability.
         says: the most frequent rank, in words.
+        star: `significant` or `noise` where the entry was a record when it came, else "".
+        record: what that record was worth, in words; "" where it was none.
     """
 
     entry: Part
     ranks: str
     low: int
     high: int
-    cells: tuple[Cell, ...]
+    cells: tuple[tuple[int, float], ...]
     says: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepRow:
-    """A record: the entry, and what its significance is in words."""
-
-    entry: Part
     star: str
-    says: str
+    record: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +102,7 @@ class OutcomeRow:
     verdict: Phrase
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FacetRow:
+class FacetRow(NamedTuple):
     """An entry on a facet: its rank there, and the range of it in words."""
 
     rank: int
@@ -150,21 +130,20 @@ class RankingTrust:
     """All of the section.
 
     Attributes:
-        coming: what is not told yet and when it will be.
-        as_of: day of what is told, in words; "" where nothing is.
+        coming: what is not published yet and when it will be.
+        as_of: day of what is published, in words; "" where nothing is.
         compared: how many entries.
         says: who may lead, as a sentence.
         of: how many ranks there are.
         ranks: compared entries by score.
         has_ranges, has_shares: whether the rows have them.
-        steps: the records.
         drift: in a sentence, "" without it.
         outcomes: of neighbours.
         facets: standings on each kind of query.
         apart: pairs that are nearly the same, so not compared.
         notes: tests, corrections and families.
         left_out: entries that are not compared, with the reason.
-        data: the file of all that is told.
+        data: the file of all that is published.
     """
 
     coming: tuple[str, ...]
@@ -175,7 +154,6 @@ class RankingTrust:
     ranks: tuple[RankRow, ...] = ()
     has_ranges: bool = False
     has_shares: bool = False
-    steps: tuple[StepRow, ...] = ()
     drift: str = ""
     outcomes: tuple[OutcomeRow, ...] = ()
     facets: tuple[FacetTable, ...] = ()
@@ -188,7 +166,7 @@ class RankingTrust:
 def make_ranking_trust(
     standings: Standings, rows: Sequence[TableRow], spec: BoardSpec, *, closed: datetime | None
 ) -> RankingTrust | None:
-    """The section; `None` on a board that tells nothing but scores.
+    """The section; `None` on a board that publishes nothing but scores.
 
     Args:
         standings: of the board or season.
@@ -199,7 +177,7 @@ def make_ranking_trust(
     measured = standings.measured
     if measured is None and spec.trust is None:
         return None
-    coming = say_coming(standings, spec, closed)
+    coming = _say_coming(standings, spec, closed)
     if measured is None:
         return RankingTrust(coming=coming)
     figures, known = measured.figures, {row.id: row for row in rows}
@@ -207,18 +185,25 @@ def make_ranking_trust(
         coming=coming,
         as_of=day_words(measured.at),
         compared=len(measured.entries),
-        says=say_lead(measured, known),
+        says=_say_lead(measured, known),
         of=sum(row.rank is not None for row in rows),
-        ranks=_rank_rows(measured, rows),
+        ranks=_rank_rows(measured, rows, _say_records(standings, spec)),
         has_ranges=figures.ranges is not None,
         has_shares=figures.stability is not None,
-        steps=_step_rows(measured, known, _list_records(standings, spec)),
-        drift=say_drift(figures.drift),
+        drift=_say_drift(figures.drift),
         outcomes=tuple(_outcome_rows(measured, known)),
-        facets=make_facet_tables(measured, known),
-        apart=tuple(say_apart(measured, known)),
-        notes=tuple(list_notes(measured)),
-        left_out=tuple(say_left_out(measured, known)),
+        facets=_make_facet_tables(measured, known),
+        apart=tuple(
+            phrase(name_entry(known[one]), " and ", name_entry(known[other]))
+            for one, other in figures.alike or ()
+            if one in known and other in known
+        ),
+        notes=tuple(_list_notes(measured)),
+        left_out=tuple(
+            phrase(name_entry(known[name]), _say_left_out(why, measured))
+            for name, why in measured.left_out.items()
+            if name in known
+        ),
         data=figures_file(standings),
     )
 
@@ -239,98 +224,81 @@ def list_neighbours(
 
 
 def figures_file(standings: Standings) -> str:
-    """Where all that was told lies in `leaderboard/`; each season has a file of its own."""
+    """Where all that was published lies in `leaderboard/`; each season has a file of its own."""
     return f"trust-{standings.season}.json" if standings.season else "trust.json"
 
 
 def format_figures(standings: Standings) -> bytes | None:
-    """What was told, as JSON; `None` where nothing was."""
+    """What was published, as JSON; `None` where nothing was."""
     one = standings.measured
     if one is None:
         return None
-    document = {
-        "schema": _SCHEMA,
-        "event": one.event,
-        "view": one.view,
-        "season": one.season,
-        "due": one.due,
-        "seed": one.seed,
-        "entries": one.entries,
-        "left_out": one.left_out,
-        "figures": one.figures,
-    }
-    return (
-        msgspec.json.format(msgspec.json.encode(document, order="deterministic"), indent=1) + b"\n"
-    )
+    names = ("event", "view", "season", "due", "seed", "entries", "left_out", "figures")
+    document = {"schema": _SCHEMA, **{name: getattr(one, name) for name in names}}
+    data = msgspec.json.encode(document, order="deterministic")
+    return msgspec.json.format(data, indent=1) + b"\n"
 
 
-def _rank_rows(measured: Measured, rows: Sequence[TableRow]) -> tuple[RankRow, ...]:
+def _rank_rows(
+    measured: Measured, rows: Sequence[TableRow], records: Mapping[str, tuple[str, str]]
+) -> tuple[RankRow, ...]:
     """The compared entries, with the ranges and the ranks of the table.
 
-    Shares are of ranks among the compared entries. An entry that was not compared keeps its rank in
-    the table, and the others share the ranks that are left.
+    Shares are of ranks among the compared entries. An entry that was not compared has its rank in
+    the table, and the others share the ranks that are left. Without ranges and shares there is
+    nothing to say but of records.
     """
-    ranges, stability = measured.figures.ranges, measured.figures.stability
-    if ranges is None and stability is None:
-        return ()
-    place = {name: at for at, name in enumerate(measured.entries)}
-    shown = [row for row in rows if row.id in place]
+    stability = measured.figures.stability
+    position = {name: at for at, name in enumerate(measured.entries)}
+    if measured.figures.ranges is None and stability is None:
+        position = {name: at for name, at in position.items() if name in records}
+    shown = [row for row in rows if row.id in position]
     ranks = [row.rank for row in shown if row.rank is not None]
-    if len(ranks) < len(place):  # one that was compared has no rank any more
-        ranks = list(range(1, len(place) + 1))
+    if len(ranks) < len(position):  # one that was compared has no rank any more
+        ranks = list(range(1, len(position) + 1))
     made = []
     for row in shown:
-        shares = () if stability is None else stability.shares[place[row.id]]
+        shares = () if stability is None else stability.shares[position[row.id]]
         best = max(range(len(shares)), key=shares.__getitem__, default=0)
         low, high, _ = row.span or (0, 0, 0)
+        star, record = records.get(row.id, ("", ""))
         made.append(
             RankRow(
                 entry=name_entry(row),
                 ranks=row.ranks,
                 low=low,
                 high=high,
-                cells=tuple(Cell(column=ranks[n] - 1, share=s) for n, s in enumerate(shares) if s),
+                cells=tuple((ranks[n] - 1, share) for n, share in enumerate(shares) if share),
                 says=f"rank {ranks[best]} in {shares[best]:.0%}" if shares else "",
+                star=star,
+                record=record,
             )
         )
     return tuple(made)
 
 
-def _list_records(standings: Standings, spec: BoardSpec) -> tuple[str, ...]:
-    """Ids of the line of records, as the chart of progress draws it.
+def _say_records(standings: Standings, spec: BoardSpec) -> Mapping[str, tuple[str, str]]:
+    """Compared record, as the chart of progress draws them -> its star, and what it was worth.
 
     None on a one-shot board, whose scores are all shown at once.
     """
-    if spec.kind == "one-shot":
-        return ()
+    measured = standings.measured
+    if spec.kind == "one-shot" or measured is None or measured.figures.progress is None:
+        return {}
     ranked = [row for row in standings.rows if row.baseline or row.rank is not None]
-    return tuple(row.id for row in best_so_far(ranked, spec.primary, bar=spec.baselines.bar))
-
-
-def _step_rows(
-    measured: Measured, known: Mapping[str, TableRow], records: Sequence[str]
-) -> tuple[StepRow, ...]:
-    if measured.figures.progress is None:
-        return ()
-    steps = {step.entry: step for step in measured.figures.progress}
-    before = dict(pairwise(step.entry for step in measured.figures.progress))
+    records = best_so_far(ranked, spec.primary, bar=spec.baselines.bar)
     pairs = {frozenset(pair) for pair in measured.figures.alike or ()}
-    like = {later for one, later in before.items() if frozenset((one, later)) in pairs}
-    return tuple(
-        StepRow(
-            entry=name_entry(known[name]),
-            star=STARS[steps[name].significant] if name in steps else "",
-            says=_say_step(steps.get(name), like=name in like),
-        )
-        for name in records
-        if name in known
-    )
+    steps = measured.figures.progress
+    alike = {b.entry for a, b in pairwise(steps) if frozenset((a.entry, b.entry)) in pairs}
+    said = {
+        step.entry: (STARS[step.significant], _say_step(step, alike=step.entry in alike))
+        for step in steps
+    }
+    return {row.id: said.get(row.id, ("", "not compared")) for row in records}
 
 
-def _say_step(step: Step | None, *, like: bool) -> str:
-    if step is None:
-        return "not compared"
-    if like:
+def _say_step(step: Step, *, alike: bool) -> str:
+    if alike:
         return "nearly the same as the best before it, so not compared with it"
     if step.significant is None:
         return "nothing before it to compare with"
@@ -353,7 +321,7 @@ def _outcome_rows(
             both=pair.both,
             neither=pair.neither,
             queries=measured.figures.queries,
-            verdict=say_verdict(pair, known),
+            verdict=_say_verdict(pair, known),
         )
         for pair in measured.figures.outcomes or ()
         if pair.a in known and pair.b in known and entry in ("", pair.a, pair.b)
@@ -387,70 +355,53 @@ def _draw_bars(pair: Outcome, figures: Figures) -> tuple[tuple[int, int, str], .
     )
 
 
-def make_facet_tables(measured: Measured, known: Mapping[str, TableRow]) -> tuple[FacetTable, ...]:
-    """A table for each facet of which something is told.
-
-    Args:
-        measured: what was told.
-        known: id -> row of the table, the best first.
-    """
+def _make_facet_tables(measured: Measured, known: Mapping[str, TableRow]) -> tuple[FacetTable, ...]:
+    """A table for each published facet; `known` are the rows of the table, the best first."""
     facets = measured.figures.facets
-    told = () if facets is None else facets.told
-    several = len({one.of for one in told}) > 1
-    return tuple(_facet_table(one, measured, known, several=several) for one in told)
-
-
-def _facet_table(
-    one: FacetRanks, measured: Measured, known: Mapping[str, TableRow], *, several: bool
-) -> FacetTable:
-    place = {name: at for at, name in enumerate(measured.entries)}
-    shown = sorted(
-        (one.rank[place[name]], at, name) for at, name in enumerate(known) if name in place
-    )
-    return FacetTable(
-        facet=clean(f"{one.of}: {one.facet}" if several else one.facet),
-        queries=count(one.queries, "query", "queries"),
-        rows=tuple(
-            FacetRow(
-                rank=rank,
-                ranks=say_range(one.low[place[name]], one.high[place[name]]),
-                entry=name_entry(known[name]),
-            )
-            for rank, _, name in shown
-        ),
+    published = () if facets is None else facets.told
+    several = len({one.of for one in published}) > 1
+    position = {name: at for at, name in enumerate(measured.entries)}
+    compared = [name for name in known if name in position]
+    return tuple(
+        FacetTable(
+            facet=clean(f"{one.of}: {one.facet}" if several else one.facet),
+            queries=count(one.queries, "query", "queries"),
+            rows=tuple(
+                FacetRow(
+                    one.rank[at], say_range(one.low[at], one.high[at]), name_entry(known[name])
+                )
+                for name in sorted(compared, key=lambda name: one.rank[position[name]])
+                for at, entry in ((position[name], name_entry(known[name])),)
+            ),
+        )
+        for one in published
     )
 
 
-def note_facets(facets: Facets | None) -> list[str]:
+def _note_facets(facets: Facets | None) -> Iterator[str]:
     """The test, its correction and its family, and what is withheld with the reason."""
-    notes = []
-    if facets is not None and facets.told:
-        told = len(facets.told)
-        notes.append(
-            f"Kinds of queries: ranges as above, on the queries of each of {count(told, 'kind')}. "
-            f"All ranges of all kinds hold together in {facets.level:.0%} of samples of queries: "
+    if facets is None:
+        return
+    if facets.told:
+        kinds = count(len(facets.told), "kind")
+        yield (
+            f"Kinds of queries: ranges as above, on the queries of each of {kinds}. All ranges of "
+            f"all kinds hold together in {facets.level:.0%} of samples of queries: "
             f"max-t over {2 * facets.pairs:,} hypotheses on each ({facets.flips:,} flips drawn), "
             f"Bonferroni over the kinds. Two entries whose scores differ for fewer than 10 queries "
             "of a kind are not compared on it. That an entry ranks higher on one kind than on "
             "another is no evidence that it is better there: read the ranges."
         )
-    if facets is not None and facets.withheld:
+    if facets.withheld:
         names = ", ".join(map(clean, facets.withheld))
-        notes.append(
+        yield (
             f"Withheld, for they have fewer than {facets.least} queries: {names}. A rank on few "
             "queries would say much of each of their labels."
         )
-    return notes
 
 
-def say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) -> tuple[str, ...]:
-    """What is not told yet and when it will be.
-
-    Args:
-        standings: of the board or season.
-        spec: its rules.
-        closed: when the board was closed for good.
-    """
+def _say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) -> tuple[str, ...]:
+    """What is not published yet and when it will be."""
     trust, measured = spec.trust, standings.measured
     if trust is None or not trust.show:
         return ()
@@ -462,13 +413,12 @@ def say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) -
     past = sorted(day for day in days if day is not None and day <= today)
     when = say_after(trust, today, last=last)
     if measured is None:
-        parts = _join([_PARTS[part] for part in trust.show])
+        parts = plain(join_names(Part(text=_PARTS[part]) for part in trust.show))
         said = [f"{parts[:1].upper()}{parts[1:]} appear here {when}. {_WHY}"]
     else:
         newer = count(len(wait), "newer entry is", "newer entries are")
-        said = [f"{newer} not compared yet. They will be {when}."] if wait else []
-        if len(wait) == 1:
-            said = [f"{newer} not compared yet. It will be {when}."]
+        they = "It" if len(wait) == 1 else "They"
+        said = [f"{newer} not compared yet. {they} will be {when}."] if wait else []
     if len(past) + len(covered) > 1 and past:
         said.append(
             f"Due since {day_words(past[0])}: they appear when the organisers rebuild the page."
@@ -476,11 +426,7 @@ def say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) -
     return tuple(said)
 
 
-def _join(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def say_lead(measured: Measured, known: Mapping[str, TableRow]) -> Phrase:
+def _say_lead(measured: Measured, known: Mapping[str, TableRow]) -> Phrase:
     """Who may be the first, by the ranges; empty without them."""
     ranges = measured.figures.ranges
     if ranges is None:
@@ -504,8 +450,8 @@ def say_lead(measured: Measured, known: Mapping[str, TableRow]) -> Phrase:
     return phrase(names, " are statistically tied for first place.")
 
 
-def say_drift(drift: Drift | None) -> str:
-    """Official against dev scores, "" where not told."""
+def _say_drift(drift: Drift | None) -> str:
+    """Official against dev scores, "" where not published."""
     if drift is None:
         return ""
     verdict = "no verdict" if drift.verdict == "undefined" else drift.verdict
@@ -528,7 +474,7 @@ def say_drift(drift: Drift | None) -> str:
     return said.replace(" -", " \u2212")
 
 
-def say_verdict(pair: Outcome, known: Mapping[str, TableRow]) -> Phrase:
+def _say_verdict(pair: Outcome, known: Mapping[str, TableRow]) -> Phrase:
     """Which of two neighbours is the better, if one is."""
     if not pair.better:
         return phrase("No verdict: neither is shown to be the better one.")
@@ -541,62 +487,48 @@ def say_verdict(pair: Outcome, known: Mapping[str, TableRow]) -> Phrase:
     return phrase(name_entry(better), f" {how}.")
 
 
-def list_notes(measured: Measured) -> list[str]:
-    """Tests, corrections and families of what is told, and why a part is not."""
+def _list_notes(measured: Measured) -> Iterator[str]:
+    """Tests, corrections and families of what is published, and why a part is not."""
     figures, n = measured.figures, len(measured.entries)
-    notes = []
-    if figures.ranges is not None:
-        one = figures.ranges
-        notes.append(
+    ranges, stability, outcomes = figures.ranges, figures.stability, figures.outcomes
+    if ranges is not None:
+        yield (
             f"Ranges: from 1 + entries significantly better to {n} − entries significantly worse. "
-            f"All hold together in {one.level:.0%} of samples of queries: paired sign flips "
-            f"({one.flips:,} drawn), max-t over one family of {2 * one.pairs:,} hypotheses, "
-            f"{count(one.pairs, 'pair')} in both directions. Each entry that was not compared "
+            f"All hold together in {ranges.level:.0%} of samples of queries: paired sign flips "
+            f"({ranges.flips:,} drawn), max-t over one family of {2 * ranges.pairs:,} hypotheses, "
+            f"{count(ranges.pairs, 'pair')} in both directions. Each entry that was not compared "
             "may stand anywhere, so it makes every range wider by one rank at its end."
         )
-    if figures.stability is not None:
-        notes.append(
-            f"Shares: {figures.stability.trials:,} resamplings of "
+    if stability is not None:
+        yield (
+            f"Shares: {stability.trials:,} resamplings of "
             f"{count(figures.queries, 'query', 'queries')}; of equal means the earlier entry ranks "
             "higher. An entry that was not compared keeps its rank. Shares describe, and are no "
             "statement of confidence: for that read the ranges."
         )
-    if figures.outcomes:
-        notes.append(
+    if outcomes:
+        yield (
             f"Outcomes: within the first {figures.k} documents; exact binomial test, and "
             f"signed-rank of search length where both find one; Holm over one family of "
-            f"{2 * len(figures.outcomes):,} hypotheses, {count(len(figures.outcomes), 'pair')} of "
-            "neighbours."
+            f"{2 * len(outcomes):,} hypotheses, {count(len(outcomes), 'pair')} of neighbours."
         )
-        if figures.step:
-            notes.append(
-                f"Counts of queries are ranges of {figures.step:,} queries, because an exact count "
-                "can reveal a hidden label. An entry that finds nearly the same queries as an "
-                "earlier one (fewer than 10 differ) has the earlier one's counts, and the two get "
-                "no verdict about each other."
-            )
+    if outcomes and figures.step:
+        yield (
+            f"Counts of queries are ranges of {figures.step:,} queries, because an exact count "
+            "can reveal a hidden label. An entry that finds nearly the same queries as an "
+            "earlier one (fewer than 10 differ) has the earlier one's counts, and the two get "
+            "no verdict about each other."
+        )
     if figures.alike:
-        notes.append(
+        yield (
             "Entries that are nearly the same: each is compared with all others, and not with its "
             "like, because their difference would reveal the labels of a few queries. In the "
             "shares the two keep the order of their scores, and no range separates them."
         )
-    notes += note_facets(figures.facets)
-    notes += [
-        _PARTS_UNDEFINED.format(part=words, why=figures.why[part])
-        for part, words in _PARTS.items()
-        if part in figures.why
-    ]
-    return notes
-
-
-def say_left_out(measured: Measured, known: Mapping[str, TableRow]) -> list[Phrase]:
-    """The entries that are not compared, each with its reason."""
-    return [
-        phrase(name_entry(known[name]), _say_left_out(why, measured))
-        for name, why in measured.left_out.items()
-        if name in known
-    ]
+    yield from _note_facets(figures.facets)
+    for part, words in _PARTS.items():
+        if part in figures.why:
+            yield f"No {words}: {figures.why[part]}."
 
 
 def _say_left_out(why: LeftOut, measured: Measured) -> str:
@@ -604,12 +536,3 @@ def _say_left_out(why: LeftOut, measured: Measured) -> str:
     if why == "near" and measured.figures.alike is None:
         return " (nearly the same as an earlier entry)"
     return _LEFT_OUT[why]
-
-
-def say_apart(measured: Measured, known: Mapping[str, TableRow]) -> list[Phrase]:
-    """The pairs that are nearly the same, and so not compared with each other."""
-    return [
-        phrase(name_entry(known[one]), " and ", name_entry(known[other]))
-        for one, other in measured.figures.alike or ()
-        if one in known and other in known
-    ]

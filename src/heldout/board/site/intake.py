@@ -7,14 +7,12 @@ it is a submission, the organiser's own machine finds out.
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from importlib import resources
 from ipaddress import ip_address, ip_network
 from typing import Any, Protocol
 
 import anyio
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.concurrency import run_in_threadpool
@@ -24,7 +22,7 @@ from starlette.staticfiles import StaticFiles
 from heldout.board.store.uploads import Delivery, UploadFolder, UploadReceipt
 from heldout.errors import InputError, Problem
 from heldout.web.guard import Guard, add_handlers
-from heldout.web.pages import Study
+from heldout.web.pages import Study, render_template
 
 # A form with files as it comes in: each piece goes on to disk, and no file is held in memory.
 
@@ -211,25 +209,6 @@ class ReceiptPage:
         """When, in words."""
         return f"{self.receipt.received:%d %B %Y, %H:%M:%S} UTC"
 
-
-def render_upload(page: UploadPage | ReceiptPage) -> str:
-    """The page as HTML; every value is escaped."""
-    name = "upload.html" if isinstance(page, UploadPage) else "receipt.html"
-    return _ENVIRONMENT.get_template(name).render(page=page)
-
-
-def _upload_pages_read(name: str) -> str:
-    return resources.files("heldout.web").joinpath("templates", name).read_text("utf-8")
-
-
-_ENVIRONMENT = Environment(
-    loader=FunctionLoader(_upload_pages_read),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    auto_reload=False,
-)
 
 ADDRESS = "/upload"
 """Where files are sent."""
@@ -445,7 +424,8 @@ def _refuse(intake: Intake, problem: Problem, *, as_json: bool) -> Response:
 
 
 def _answer_page(page: UploadPage | ReceiptPage, *, status: int = 200) -> HTMLResponse:
-    return HTMLResponse(render_upload(page), status_code=status)
+    name = "upload.html" if isinstance(page, UploadPage) else "receipt.html"
+    return HTMLResponse(render_template(name, page), status_code=status)
 
 
 def _receipt_value(receipt: UploadReceipt) -> dict[str, Any]:

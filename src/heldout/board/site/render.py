@@ -5,9 +5,7 @@ The page of all seasons is made here: a table for each season, and all entries t
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
 from importlib import resources
-from typing import Any
 from urllib.parse import quote
 
 from heldout.answers.text import clean
@@ -42,6 +40,7 @@ from heldout.board.standings.seasons import (
 )
 from heldout.board.standings.standings import Standings
 from heldout.charts.axes import day_words
+from heldout.web.jinja import load_templates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +175,6 @@ TEMPLATES: Mapping[type, str] = {
     EntryPage: "entry.html",
     SeasonsPage: "seasons.html",
 }
-"""The template of each page; it receives the page's fields by their names."""
 
 STATIC = ("heldout.css", "heldout.js")
 """Files that every page links to."""
@@ -204,25 +202,24 @@ def render_board(
     Raises:
         SetupError: the `site` extra is not installed.
     """
-    environment = _environment()
     here = spec.in_season(seasons[0].season) if seasons else spec
     files = {
-        "index.html": _render(environment, make_board_page(standings, here, facts)),
+        "index.html": _render(make_board_page(standings, here, facts)),
         "leaderboard.csv": format_csv(standings, here),
         "leaderboard.json": format_json(standings, here),
         **_render_listings(standings, here),
         **_figures_file(standings),
-        **_render_entries(environment, standings, here, facts),
+        **_render_entries(standings, here, facts),
     }
     if seasons:
         page = make_seasons_page(seasons, spec, facts, standings=standings)
-        files["seasons.html"] = _render(environment, page)
+        files["seasons.html"] = _render(page)
     boards = [(one.standings, spec.in_season(one.season)) for one in seasons]
     files[FEED] = format_feed(boards or [(standings, here)], spec, facts)
     for one in seasons:
         rules = spec.in_season(one.season)
         table, document = season_files(one.season)
-        files |= _render_entries(environment, one.standings, rules, facts)
+        files |= _render_entries(one.standings, rules, facts)
         files |= _figures_file(one.standings)
         files[table] = format_csv(one.standings, rules)
         files[document] = format_json(one.standings, rules)
@@ -236,33 +233,15 @@ def _figures_file(standings: Standings) -> dict[str, bytes]:
     return {} if data is None else {figures_file(standings): data}
 
 
-def _render_entries(
-    environment: Any, standings: Standings, spec: BoardSpec, facts: BoardFacts
-) -> dict[str, bytes]:
+def _render_entries(standings: Standings, spec: BoardSpec, facts: BoardFacts) -> dict[str, bytes]:
     """A page for each row."""
     pages = make_entry_pages(standings, spec=spec, facts=facts)
-    return {f"entries/{file_stem(name)}.html": _render(environment, page) for name, page in pages}
+    return {f"entries/{file_stem(name)}.html": _render(page) for name, page in pages}
 
 
-@cache
-def _environment() -> Any:
-    """The templates, each compiled once for as long as the process lives."""
-    import jinja2  # noqa: PLC0415 - most commands make no page
-
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: _read("templates", name).decode()),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["tie"] = tie
-    return environment
-
-
-def _render(environment: Any, page: BoardPage | EntryPage | SeasonsPage) -> bytes:
-    template = environment.get_template(TEMPLATES[type(page)])
+def _render(page: BoardPage | EntryPage | SeasonsPage) -> bytes:
+    """The template of the page gets the page's fields by their names."""
+    template = load_templates("heldout.board.site", tie=tie).get_template(TEMPLATES[type(page)])
     text: str = template.render({field.name: getattr(page, field.name) for field in fields(page)})
     return text.encode()
 

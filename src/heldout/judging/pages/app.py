@@ -8,7 +8,7 @@ from fastapi.responses import PlainTextResponse
 from starlette.staticfiles import StaticFiles
 
 from heldout.judging.database.campaigns import read_campaign
-from heldout.judging.database.database import Database
+from heldout.judging.database.database import Database, DatabaseError
 from heldout.judging.pages.judge import Judging, judging_routes
 from heldout.judging.pages.questions import study_of
 from heldout.web.guard import Guard, add_handlers
@@ -45,6 +45,13 @@ def make_app(
     ):
         app.include_router(router)
     app.add_api_route("/alive", lambda: PlainTextResponse("alive"), methods=["GET"])
-    add_handlers(app, study, mturk=mturk)
+    add_handlers(
+        app,
+        study,
+        mturk=mturk,
+        is_missing=lambda error: (
+            isinstance(error, DatabaseError) and error.code == "unknown-assignment"
+        ),
+    )
     app.add_middleware(Guard, study=study, mturk=mturk)
     return app

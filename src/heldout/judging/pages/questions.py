@@ -4,9 +4,10 @@ import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from heldout.judging.campaign.judgments import Reason
 from heldout.judging.campaign.rows import amount_owed
 from heldout.judging.campaign.settings import Settings, format_money
-from heldout.judging.database.sittings import Given, NoTask, Offer, Shown, Sitting
+from heldout.judging.database.sittings import LONGEST_WORKER, Given, NoTask, Offer, Shown, Sitting
 from heldout.judging.pages.visitors import MTURK_HOSTS, Addresses
 from heldout.judging.platforms.links import personal_code
 from heldout.web.pages import (
@@ -67,6 +68,7 @@ def consent_page(
         button="Go on with your task" if again else "I agree, begin",
         note="" if again else "If you don't agree, just close this page. Nothing was recorded.",
         asks_worker=asks_worker,
+        longest_worker=LONGEST_WORKER,
         preview=preview,
         problem=problem,
         last=last,
@@ -358,6 +360,15 @@ def _count(number: int, one: str) -> str:
     return f"{number} {one}" if number == 1 else f"{number} {one}s"
 
 
+_REASONS: Mapping[Reason, str] = {
+    "same": "both say the same",
+    "neither": "neither answers it",
+    "unreadable": "I can't read one of them",
+    "language": "I don't know the language",
+    "other": "of another reason",
+}
+"""Why somebody cannot judge, in words that go on after "because"."""
+
 _KEPT_FIELDS = ("token", "stamp", "choice", "reason", "by", "active_ms")
 _CHOICES: Mapping[str, str] = {
     "a": "Passage A",
@@ -403,6 +414,7 @@ def item_page(
         ),
         choice=choice,
         reason=reason,
+        reasons={str(reason): words for reason, words in _REASONS.items()},
         token=addresses.token,
         stamp=stamp,
         action=addresses.item(position),
