@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from heldout.cli.program import main
 from heldout.errors import InputError
-from heldout.survivorship.services.collections import CollectionReader, find_first_stage
+from heldout.survivorship.services.training_inputs import CollectionReader, find_first_stage
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_halves_of_a_folder_are_disjoint_and_together_all(place: Path) -> None:
-    reader = CollectionReader(0)
+    reader = CollectionReader()
     whole, dev, rest = (reader.read(f"{place}{half}") for half in ("", ":dev", ":eval"))
     assert whole.queries.keys() == dev.queries.keys() | rest.queries.keys()
     assert not dev.queries.keys() & rest.queries.keys()
@@ -34,24 +34,19 @@ def test_halves_of_a_folder_are_disjoint_and_together_all(place: Path) -> None:
     assert dev.documents is rest.documents is whole.documents
 
 
-def test_a_seed_gives_the_same_halves_and_another_seed_others(place: Path) -> None:
-    halves = [CollectionReader(seed).read(f"{place}:dev").queries for seed in (3, 3, 4)]
-    assert halves[0] == halves[1] != halves[2]
-
-
 def test_halves_are_those_that_are_ranked(place: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    options = ["--collection", str(place), "--queries", "dev", "--seed", "5", "--out", str(out)]
+    options = ["--collection", str(place), "--queries", "dev", "--out", str(out)]
     found = CliRunner().invoke(main, ["rank", "--method", "bm25", *options])
     assert found.exit_code == 0, found.output
     ranked = {line.split()[0] for line in out.read_text().splitlines()}
-    assert ranked == CollectionReader(5).read(f"{place}:dev").queries.keys()
+    assert ranked == CollectionReader().read(f"{place}:dev").queries.keys()
 
 
 def test_a_folder_with_a_colon_in_its_name_is_found(place: Path) -> None:
     odd = place.rename(place.parent / "odd:dev")
-    assert len(CollectionReader(0).read(str(odd)).queries) == 40
-    assert 19 <= len(CollectionReader(0).read(f"{odd}:eval").queries) <= 21
+    assert len(CollectionReader().read(str(odd)).queries) == 40
+    assert 19 <= len(CollectionReader().read(f"{odd}:eval").queries) <= 21
 
 
 def test_the_first_run_of_a_folder_is_that_of_its_halves(place: Path) -> None:
@@ -66,4 +61,4 @@ def test_what_is_no_place_is_told(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="collection-place"):
-        CollectionReader(0).read(name)
+        CollectionReader().read(name)

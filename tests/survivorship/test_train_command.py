@@ -20,7 +20,7 @@ from heldout.cli.program import main
 from heldout.rankers.neural.devices import import_neural
 from heldout.rankers.playbook.fine_tuning import read_learning_curve
 from heldout.survivorship.services.training import TrainingFolder
-from heldout.survivorship.services.training_tests import name_of
+from heldout.survivorship.services.training_inputs import name_of
 
 pytestmark = pytest.mark.usefixtures("neural")
 
@@ -383,15 +383,6 @@ def test_a_published_test_set_has_its_whole_name() -> None:
     names = {name_of(f"irds:msmarco-passage/trec-dl-20{year}/judged") for year in (19, 20)}
     assert names == {f"msmarco-passage-trec-dl-20{year}-judged" for year in (19, 20)}
     assert name_of("/data/my set/") == "my-set"
-
-
-def test_one_pass_takes_fewer_steps_where_there_are_fewer_triples(
-    call: Callable[..., Result],
-) -> None:
-    found = call("-r", "1", "--seeds", "1", "--negatives", "1", "--one-pass", "--json")
-    assert found.exit_code == 0, found.stderr
-    cells = {one["condition"]: one for one in json.loads(found.stdout)["cells"]}
-    assert cells["r=1"]["steps"] == -(-cells["r=1"]["triples"] // 4) <= cells["all"]["steps"]
 
 
 @pytest.mark.parametrize(

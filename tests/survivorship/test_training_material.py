@@ -13,8 +13,12 @@ from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 from heldout.options import OptionError
 from heldout.survivorship.reading.source import AnnotationPlace
-from heldout.survivorship.services.collections import CollectionReader
-from heldout.survivorship.services.training_material import Material, note_unknown, read_material
+from heldout.survivorship.services.training_inputs import (
+    CollectionReader,
+    Material,
+    note_unknown,
+    read_material,
+)
 from heldout.survivorship.training.options import TripleOptions
 from heldout.survivorship.training.triple_files import select_triples
 from heldout.survivorship.training.triples import Triple, paper_conditions, share_conditions
@@ -59,8 +63,7 @@ def read(
         skip_unknown=skip_unknown,
         all_labels=all_labels,
     )
-    reader = CollectionReader(choice.split_seed)
-    return read_material(AnnotationPlace(**source), choice, reader, TERMINAL)
+    return read_material(AnnotationPlace(**source), choice, CollectionReader(), TERMINAL)
 
 
 def test_passages_of_qna_have_the_ids_of_the_collection_that_is_trained_on(place: Path) -> None:

@@ -5,9 +5,9 @@ import pytest
 
 from drawings import root_of, texts
 from heldout.charts.plot import Sheet
-from heldout.survivorship.training.results import Amount, compare_conditions, correct_families
+from heldout.survivorship.training.results import Scored, compare_conditions
 from heldout.survivorship.training.triples import ALL, Condition
-from heldout.survivorship.training.words import TrainingResult, spec
+from heldout.survivorship.training.words import TrainingResult, answer_training
 
 R1, R5, LIKE1 = Condition(depth=1), Condition(depth=5), Condition(like=1)
 FIRST = 0.6
@@ -18,10 +18,19 @@ def picture(gains: dict[Condition, float]) -> Sheet:
     rng = np.random.default_rng(3)
     easy = rng.uniform(0.2, 0.5, 100)
     scores = {one: easy + gain + rng.normal(0, 0.02, (3, 100)) for one, gain in gains.items()}
-    amounts = {one: [Amount(1, 1, 1)] * 3 for one in scores}
-    found = compare_conditions(scores, np.full(100, FIRST), amounts, test="t", measure="RR@10")
-    outcomes = correct_families([found], family="measure")
-    return spec(TrainingResult(outcomes=outcomes, records=(), family="measure", level=0.95))
+    scored = Scored(
+        test="t",
+        measure="RR@10",
+        scores=scores,
+        first_stage=np.full(100, FIRST),
+        first_name="BM25",
+    )
+    found = compare_conditions(scored, {one: [] for one in scores})
+    answer = answer_training(TrainingResult(outcomes=(found,), records=(), level=0.95))
+    assert answer.chart is not None
+    chart = answer.chart()
+    assert isinstance(chart, Sheet)
+    return chart
 
 
 def fills(chart: Sheet) -> list[str]:

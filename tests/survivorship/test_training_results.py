@@ -11,14 +11,13 @@ from heldout.ids import Digest
 from heldout.survivorship.training.experiment import CellRecord
 from heldout.survivorship.training.learning_curve import draw_curve
 from heldout.survivorship.training.results import (
-    Amount,
+    Scored,
     TestOutcome,
     compare_conditions,
-    correct_families,
     pairs_of,
 )
 from heldout.survivorship.training.triples import ALL, Condition, paper_conditions
-from heldout.survivorship.training.words import TrainingResult, facts, tables
+from heldout.survivorship.training.words import TrainingResult, answer_training
 
 SEEDS, QUERIES = 3, 60
 R1, R5, LIKE1 = Condition(depth=1), Condition(depth=5), Condition(like=1)
@@ -39,16 +38,28 @@ def world(
     }
 
 
-def equal(scores: dict[Condition, NDArray[np.float64]]) -> dict[Condition, list[Amount]]:
+def record(labels: int = 8, *, triples: int = 40, queries: int = 5) -> CellRecord:
+    return CellRecord(
+        digest=Digest(""), condition="", seed=0, triples=triples, labels=labels,
+        queries=queries, missing=0, steps=1, passes=1.0, first_loss=1.0, last_loss=0.5, seconds=1.0,
+        peak_mib=1.0, device="cpu", precision="float32",
+    )  # fmt: skip
+
+
+def equal(scores: dict[Condition, NDArray[np.float64]]) -> dict[Condition, list[CellRecord]]:
     """The same amount for each condition and seed."""
-    return {condition: [Amount(5, 8, 40)] * len(values) for condition, values in scores.items()}
+    return {condition: [record()] * len(values) for condition, values in scores.items()}
+
+
+def scored(
+    scores: dict[Condition, NDArray[np.float64]], first: NDArray[np.float64] | None = None
+) -> Scored:
+    first = np.full(QUERIES, 0.3) if first is None else first
+    return Scored(test="t", measure="RR@10", scores=scores, first_stage=first, first_name="BM25")
 
 
 def compared(scores: dict[Condition, NDArray[np.float64]]) -> TestOutcome:
-    found = compare_conditions(
-        scores, np.full(QUERIES, 0.3), equal(scores), test="t", measure="RR@10"
-    )
-    return correct_families([found], family="measure")[0]
+    return compare_conditions(scored(scores), equal(scores))
 
 
 def test_the_pairs_are_those_of_the_papers_figure_and_each_depth_with_its_control() -> None:
@@ -103,37 +114,16 @@ def test_a_true_effect_of_depth_shows_against_the_control_and_amount_alone_does_
     assert same.across_corrected > 0.2
 
 
-@pytest.mark.parametrize("amount", [Amount(5, 9, 40), Amount(5, 8, 39), Amount(4, 8, 40)])
-def test_a_control_with_other_amounts_is_not_called_as_large(amount: Amount) -> None:
+@pytest.mark.parametrize("amount", [record(9), record(triples=39), record(queries=4)])
+def test_a_control_with_other_amounts_is_not_called_as_large(amount: CellRecord) -> None:
     scores = world({R1: -0.1, ALL: 0.0, LIKE1: 0.0})
     amounts = equal(scores)
     amounts[LIKE1] = [*amounts[LIKE1][:-1], amount]
-    found = compare_conditions(scores, np.zeros(QUERIES), amounts, test="t", measure="m")
+    found = compare_conditions(scored(scores), amounts)
     (control,) = (one for one in found.comparisons if one.controlled)
     assert not control.same_size
-    result = TrainingResult(outcomes=(found,), records=(), family="measure", level=0.95)
-    assert "(as many labels)" not in str(facts(result))
-
-
-def test_a_family_of_everything_is_larger_and_keeps_the_order() -> None:
-    scores = world({R1: -0.02, R5: 0.0, ALL: 0.0})
-    outcomes = [
-        compare_conditions(scores, np.zeros(QUERIES), equal(scores), test=name, measure="m")
-        for name in "ab"
-    ]
-    each = correct_families(outcomes, family="measure")
-    together = correct_families(outcomes, family="all")
-    assert [one.family for found in each for one in found.comparisons] == [3] * 6
-    assert [one.family for found in together for one in found.comparisons] == [6] * 6
-    assert [one.test for one in together] == ["a", "b"]
-    for less, more in zip(each, together, strict=True):
-        for one, other in zip(less.comparisons, more.comparisons, strict=True):
-            assert (one.a, one.b) == (other.a, other.b)
-            assert one.averaged_corrected is not None
-            assert other.averaged_corrected == pytest.approx(min(1.0, 2 * one.averaged_corrected))
-            assert one.detectable is not None
-            assert other.detectable is not None
-            assert one.detectable < other.detectable
+    answer = answer_training(TrainingResult(outcomes=(found,), records=(), level=0.95))
+    assert "(as many labels)" not in str(answer.summary)
 
 
 def test_the_detectable_difference_is_found_four_times_out_of_five() -> None:
@@ -156,9 +146,9 @@ def test_one_seed_has_no_spread_and_says_so() -> None:
     assert one.across.why == "one seed says nothing of others"
     assert one.across_corrected is None
     assert one.averaged_corrected is not None
-    result = TrainingResult(outcomes=(found,), records=(), family="measure", level=0.95)
-    assert facts(result)[-1][1].endswith("of these two models only")
-    assert "no p or interval across: one seed says nothing of others" in tables(result)[-1].notes
+    answer = answer_training(TrainingResult(outcomes=(found,), records=(), level=0.95))
+    assert answer.summary[-1][1].endswith("of these two models only")
+    assert "no p or interval across: one seed says nothing of others" in answer.tables[-1].notes
 
 
 def test_the_same_scores_twice_have_no_p_and_no_detectable_difference() -> None:
@@ -176,28 +166,15 @@ def test_conditions_on_other_seeds_are_refused(one: int, other: int) -> None:
     scores = {R1: np.zeros((one, 5)), ALL: np.zeros((other, 5))}
     if one != other:
         with pytest.raises(ValueError, match=r"\(\d"):
-            compare_conditions(scores, np.zeros(5), equal(scores), test="t", measure="m")
-
-
-def record(share: float, trial: int, labels: int) -> CellRecord:
-    return CellRecord(
-        digest=Digest(""), condition=str(share), seed=trial, triples=labels * 4, labels=labels,
-        queries=labels, missing=0, steps=1, passes=1.0, first_loss=1.0, last_loss=0.5, seconds=1.0,
-        peak_mib=1.0, device="cpu", precision="float32",
-    )  # fmt: skip
+            compare_conditions(scored(scores, np.zeros(5)), equal(scores))
 
 
 def test_the_interval_of_a_curve_is_students_over_the_trials() -> None:
     shares = [Condition(share=0.5), ALL]
     rng = np.random.default_rng(2)
     scores = {share: rng.uniform(0, 1, (5, QUERIES)) for share in shares}
-    records = {
-        share: [record(share.share, trial, round(100 * share.share)) for trial in range(5)]
-        for share in shares
-    }
-    curve = draw_curve(
-        scores, np.full(QUERIES, 0.3), records, test="t", measure="m", first_name="BM25"
-    )
+    records = {share: [record(round(100 * share.share))] * 5 for share in shares}
+    curve = draw_curve(scored(scores), records)
     assert [point.labels for point in curve.points] == [50, 100]
     for point in curve.points:
         means = scores[point.condition].mean(axis=1)
@@ -206,13 +183,6 @@ def test_the_interval_of_a_curve_is_students_over_the_trials() -> None:
 
 
 def test_a_curve_of_one_trial_has_no_interval_and_says_why() -> None:
-    curve = draw_curve(
-        {ALL: np.ones((1, 4)) / 2},
-        np.zeros(4),
-        {ALL: [record(1, 0, 9)]},
-        test="t",
-        measure="m",
-        first_name="BM25",
-    )
+    curve = draw_curve(scored({ALL: np.ones((1, 4)) / 2}, np.zeros(4)), {ALL: [record(9)]})
     assert curve.points[0].low is None
     assert curve.points[0].why

@@ -6,7 +6,7 @@ Scores of a run that is being made lie query by query on disk: a killed run goes
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem, StoreError, quote
-from heldout.ids import Digest, QueryId
+from heldout.ids import Digest, DocId, QueryId
 from heldout.rankers.run import Hit, PairScorer, Run, Task, TextPair, rank_scores
 
 
@@ -262,7 +262,7 @@ def rerank(
         hits = first.get(query, ())
         scores = finished.find(query) if finished is not None else None
         if scores is None or len(scores) != len(hits[:depth]):
-            _check_known(task, query, hits)
+            check_known(hits, task.documents, query=query, path="--first")
             scores = _score(task, text, hits[:depth], score)
             if finished is not None:
                 finished.add(query, scores)
@@ -279,14 +279,21 @@ def _score(task: Task, text: str, hits: Sequence[Hit], score: PairScorer) -> Seq
     return [float(value) for value in scores]
 
 
-def _check_known(task: Task, query: QueryId, hits: Sequence[Hit]) -> None:
-    unknown = next((hit.document for hit in hits if hit.document not in task.documents), None)
+def check_known(
+    hits: Sequence[Hit], documents: Mapping[DocId, str], *, query: QueryId, path: str
+) -> None:
+    """Make sure that each document of a query has a text.
+
+    Raises:
+        InputError: code `rerank-document`.
+    """
+    unknown = next((hit.document for hit in hits if hit.document not in documents), None)
     if unknown is None:
         return
     raise InputError(
         Problem(
             code="rerank-document",
-            path="--first",
+            path=path,
             found=f"document {quote(unknown)} of query {quote(query)}",
             expected="only documents of the collection",
             hint="was the run made on this collection?",

@@ -9,7 +9,7 @@ import click
 
 from heldout.answers.answer import Answer
 from heldout.cli.options import refuse_other_options, with_options
-from heldout.cli.printing import TERMINAL, Output, print_answer
+from heldout.cli.printing import TERMINAL, Output, TableOutput, print_answer
 from heldout.options import Level, Opt
 from heldout.survivorship.discarded import query_types as type_report
 from heldout.survivorship.discarded.query_types import compare_types, count_types
@@ -67,7 +67,7 @@ def triples(
     sequence: Annotated[Path | None, Opt(argument=True, path="file", metavar="[TRIPLES]")] = None,
     source: AnnotationSource,
     options: FilterOptions,
-    output: Output,
+    output: TableOutput,
 ) -> None:
     """Filter training triples by the place at which their positive was shown.
 

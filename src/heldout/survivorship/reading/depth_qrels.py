@@ -22,6 +22,7 @@ from pathlib import Path
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
+from heldout.survivorship.reading.records import no_common_query
 from heldout.trec.groups import read_query_list
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.qrels import read_qrels
@@ -311,16 +312,9 @@ def select_anew(
         _select(one, labels[one.query]) for one in annotations.records if one.query in labels
     ]
     if not records:
-        raise InputError(
-            Problem(
-                code="no-common-query",
-                path=path,
-                found=f"labels of {plural(len(labels), 'query', 'queries')}, none of which was "
-                "annotated",
-                expected="labels of annotated queries",
-                hint="are the ids of both files those of the same queries?",
-            )
-        )
+        queries = plural(len(labels), "query", "queries")
+        found = f"labels of {queries}, none of which was annotated"
+        raise no_common_query(path, found, "labels of annotated queries")
     relevant = sum(grade > 0 for one in records for grade in labels[one.query].values())
     lost = relevant - sum(len(one.selected) for one in records)
     left = len(annotations.records) - len(records)
@@ -357,16 +351,9 @@ def _note(path: str, code: str, found: str) -> Problem:
 def _check(shown: Tops, answers: Mapping[str, object], depth: int, source: str) -> None:
     lengths = [len(shown[query]) for query in answers if shown.get(query)]
     if not lengths:
-        raise InputError(
-            Problem(
-                code="no-common-query",
-                path=source,
-                found=f"{plural(len(answers), 'query', 'queries')} with relevant documents, none "
-                "of which the run answers",
-                expected="queries with documents shown",
-                hint="are the ids of both files those of the same queries?",
-            )
-        )
+        queries = plural(len(answers), "query", "queries")
+        found = f"{queries} with relevant documents, none of which the run answers"
+        raise no_common_query(source, found, "queries with documents shown")
     if max(lengths) < depth:
         raise InputError(
             Problem(

@@ -122,15 +122,37 @@ def _fill(
 
 
 def _nothing_common(annotations: Annotations, path: str) -> InputError:
+    queries = plural(len(annotations.records), "query", "queries")
+    return no_common_query(path, f"none of the {queries} of {annotations.source}")
+
+
+def no_common_query(
+    path: str, found: str, expected: str = "queries that were annotated"
+) -> InputError:
+    """Code `no-common-query`: two files have no query in common."""
+    hint = "are the ids of both files those of the same queries?"
+    return InputError(
+        Problem(code="no-common-query", path=path, found=found, expected=expected, hint=hint)
+    )
+
+
+def no_common_document(annotations: Annotations, path: str) -> InputError:
+    """Code `no-common-document`: a run lists none of the documents that were annotated.
+
+    Such a run is hardly ever that bad: it names the documents by the ids of another collection.
+
+    Args:
+        annotations: that were read.
+        path: the run.
+    """
+    known = sum(len({*record.shown, *record.selected}) for record in annotations.records)
     return InputError(
         Problem(
-            code="no-common-query",
+            code="no-common-document",
             path=path,
-            found="none of the "
-            + plural(len(annotations.records), "query", "queries")
-            + f" of {annotations.source}",
-            expected="queries that were annotated",
-            hint="are the ids of both files those of the same queries?",
+            found=f"none of the {plural(known, 'document')} that were shown or selected",
+            expected=f"the document ids of {annotations.source}",
+            hint="are both of one collection? MS MARCO QnA has no ids: --documents FILE gives them",
         )
     )
 

@@ -22,7 +22,7 @@ from heldout.survivorship.depths.scores import SHOWN, shown_documents
 from heldout.survivorship.depths.study import DepthQuestion, study_depths
 from heldout.survivorship.depths.tests import Family
 from heldout.survivorship.depths.words import facts, tables, value
-from heldout.survivorship.reading.common_documents import no_common_document
+from heldout.survivorship.reading.records import no_common_document, no_common_query
 from heldout.survivorship.reading.source import AnnotationSource, keep_inputs, read_source
 from heldout.trec.ranking import Order
 from heldout.trec.reading.sources import open_input
@@ -194,15 +194,8 @@ def _read_run(path: str, wanted: Mapping[str, Sequence[str]], order: Order | Non
     with open_input(Path(path)) as file:
         places = read_places(file, path=path, documents=wanted, order=order, limits=OWN_FILES)
     if wanted and not places.found:
-        raise InputError(
-            Problem(
-                code="no-common-query",
-                path=path,
-                found=f"none of the {plural(len(wanted), 'query', 'queries')} with a label",
-                expected="queries that were annotated",
-                hint="are the ids of both files those of the same queries?",
-            )
-        )
+        queries = plural(len(wanted), "query", "queries")
+        raise no_common_query(path, f"none of the {queries} with a label")
     return places
 
 

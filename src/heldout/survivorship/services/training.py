@@ -13,11 +13,10 @@ from is known by its files.
     FOLDER/cells/CELL/model/          the trained model, where it is stored
 """
 
-import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -25,7 +24,6 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem, StoreError
 from heldout.files.durable import ASIDE, File, Folder
@@ -36,10 +34,11 @@ from heldout.rankers.neural.cross_encoder import (
     CrossEncoderSettings,
     load_cross_encoder,
 )
-from heldout.rankers.neural.training import TextTriple, Trained, TrainingSettings, train
+from heldout.rankers.neural.training import Trained, train
 from heldout.rankers.playbook.fine_tuning import CURVE_FILE, LearningCurve
 from heldout.rankers.rerank import rerank, score_best_passage
 from heldout.rankers.run import PairScorer, Run, Task, write_run
+from heldout.scoring.cache import digest_file
 from heldout.scoring.evaluate import Judged, prepare, score
 from heldout.scoring.spec import Measure
 from heldout.survivorship.training.experiment import (
@@ -48,14 +47,12 @@ from heldout.survivorship.training.experiment import (
     RunRecord,
     Start,
     TestSet,
-    cell_digest,
-    input_digest,
+    Training,
 )
+from heldout.survivorship.training.results import Floats, Scored
 from heldout.survivorship.training.triples import Condition
 from heldout.trec.reading.sources import open_input
 from heldout.trec.runs import scan_run
-
-_BLOCK = 1 << 20
 
 
 def find_start(model: CrossEncoderSettings) -> Start:
@@ -71,22 +68,14 @@ def find_start(model: CrossEncoderSettings) -> Start:
     folder = Path(model.model)
     if model.model == MINILM or find_checkpoint(model.model) or not folder.is_dir():
         return Start(model=model)
-    found = sha256()
+    digest = sha256()
     for path in sorted(folder.iterdir()):
         if path.is_file() and path.suffix != ".md" and not path.name.startswith("."):
-            found.update(f"{path.name} {_digest(path)}\n".encode())
-    return Start(model=model, files=Digest(found.hexdigest()))
-
-
-def _digest(path: Path) -> str:
-    found = sha256()
-    try:
-        with path.open("rb") as file:
-            while block := file.read(_BLOCK):
-                found.update(block)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
-    return found.hexdigest()
+            try:
+                digest.update(f"{path.name} {digest_file(path)}\n".encode())
+            except OSError as error:
+                raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
+    return Start(model=model, files=Digest(digest.hexdigest()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +90,12 @@ class CellFolder:
 
     @property
     def state(self) -> Path:
-        """Where the state of its training is kept."""
+        """Where the state of its training is stored."""
         return self.path / "state.pt"
 
     @property
     def model(self) -> Path:
-        """Where the trained model is kept, if it is."""
+        """Where the trained model is stored, if it is."""
         return self.path / "model"
 
     def run(self, test: str) -> Path:
@@ -132,8 +121,7 @@ class CellFolder:
         Raises:
             StoreError: it cannot be written.
         """
-        data = msgspec.json.format(msgspec.json.encode(record), indent=2)
-        _write_whole(Folder(self.path).file("cell.json"), data + b"\n")
+        _write_json(Folder(self.path).file("cell.json"), record)
 
     def write_run(self, test: str, run: Run, record: CellRecord, *, inputs: Digest) -> CellRecord:
         """Write the run of a test set, then say so in the record.
@@ -142,7 +130,7 @@ class CellFolder:
             test: name of the test set.
             run: to write.
             record: of the cell.
-            inputs: what the run was made of, `input_digest`.
+            inputs: what the run was made of, `TestSet.inputs`.
 
         Returns:
             The record with it.
@@ -160,7 +148,7 @@ class CellFolder:
         Args:
             test: name of the test set.
             record: of the cell.
-            inputs: what the run is to be made of, `input_digest`.
+            inputs: what the run is to be made of, `TestSet.inputs`.
 
         Raises:
             StoreError: it was made of something else.
@@ -179,7 +167,7 @@ class CellFolder:
         Args:
             test: name of the test set.
             record: of the cell.
-            inputs: what the run is to be made of, `input_digest`.
+            inputs: what the run is to be made of, `TestSet.inputs`.
 
         Raises:
             StoreError: it is missing or changed, or was made of something else.
@@ -191,8 +179,8 @@ class CellFolder:
             raise StoreError(f"{path} is not as it was written; remove {self.path}, and call again")
         return path
 
-    def keep_model(self, save: Callable[[Path], None]) -> None:
-        """Keep the trained model; a folder of this name is whole.
+    def store_model(self, save: Callable[[Path], None]) -> None:
+        """Store the trained model; a folder of this name is whole.
 
         Args:
             save: writes the model into a folder.
@@ -218,16 +206,13 @@ class CellFolder:
         Yields:
             Whether it is ours; if not, another process is at it.
         """
-        try:
-            lock = Folder(self.path).lock(".lock")
-            lock.__enter__()
-        except StoreError:
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            lock.__exit__(None, None, None)
+        with ExitStack() as held:
+            try:
+                held.enter_context(Folder(self.path).lock(".lock"))
+            except StoreError:
+                yield False
+            else:
+                yield True
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,21 +234,20 @@ class TrainingFolder:
         return self.root / "first" / f"{test}.run.gz"
 
     def write_first(self, test: str, run: Run) -> None:
-        """Keep the run that is re-ranked, for whoever looks later."""
+        """Store the run that is re-ranked, for whoever looks later."""
         _write_run(run, self.first(test), tag="first")
 
-    def describe(self, value: Mapping[str, Any]) -> None:
+    def describe(self, study: Mapping[str, Any]) -> None:
         """Write down what was asked."""
-        text = json.dumps(value, indent=2, allow_nan=False) + "\n"
-        _write_whole(Folder(self.root).file("experiment.json"), text.encode())
+        _write_json(Folder(self.root).file("experiment.json"), study)
 
-    def keep_curve(self, curve: LearningCurve) -> None:
-        """Keep a learning curve where `heldout rank` reads it."""
-        data = msgspec.json.format(msgspec.json.encode(curve), indent=2)
-        _write_whole(Folder(self.root).file(CURVE_FILE), data + b"\n")
+    def store_curve(self, curve: LearningCurve) -> None:
+        """Store a learning curve where `heldout rank` reads it."""
+        _write_json(Folder(self.root).file(CURVE_FILE), curve)
 
 
-def _write_whole(file: File, data: bytes) -> None:
+def _write_json(file: File, content: object) -> None:
+    data = msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
     try:
         file.write_whole(data)
     except OSError as error:
@@ -280,9 +264,6 @@ def _write_run(run: Run, path: Path, *, tag: str) -> None:
 Fate = Literal["done", "done before", "elsewhere"]
 """Of a cell: computed now, computed earlier, or being computed by another process."""
 
-Scores = Mapping[Condition, NDArray[np.float64]]
-"""Of each condition, shape (seeds, queries)."""
-
 _TENTH = 10
 
 
@@ -293,53 +274,25 @@ class Watch:
     Attributes:
         clock: seconds from any beginning.
         peak_mib: most memory that this process has had, in MiB.
-        trained: called after each step with the cell, steps done, and the loss of the last.
-        ranked: called after each query with the cell, the test set, queries done, and all.
-        every: steps between two states on disk.
-        keep: whether the trained model stays.
+        done: called after each step of a training, and after each query that was re-ranked.
+        store_models: whether trained models stay.
     """
 
     clock: Callable[[], float]
     peak_mib: Callable[[], float]
-    trained: Callable[[Cell, int, float], None]
-    ranked: Callable[[Cell, TestSet, int, int], None]
-    every: int = 100
-    keep: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """A cell with all that its model depends on."""
-
-    cell: Cell
-    triples: Sequence[TextTriple]
-    start: Start
-    training: TrainingSettings
-
-    @property
-    def digest(self) -> Digest:
-        return cell_digest(self.cell, self.triples, self.start, self.training)
+    done: Callable[[], None]
+    store_models: bool = False
 
 
 def compute_cell(
-    folder: TrainingFolder,
-    cell: Cell,
-    triples: Sequence[TextTriple],
-    tests: Sequence[TestSet],
-    *,
-    start: Start,
-    training: TrainingSettings,
-    watch: Watch,
+    folder: TrainingFolder, training: Training, tests: Sequence[TestSet], watch: Watch
 ) -> Fate:
     """Train a cell's model and re-rank the test sets with it, as far as that is not done.
 
     Args:
         folder: of the experiment.
-        cell: what to train.
-        triples: its texts.
+        training: what to train, and how.
         tests: what to re-rank.
-        start: what to begin from; the cell's seed is put in.
-        training: how; the cell's seed is put in.
         watch: how it is watched.
 
     Raises:
@@ -347,65 +300,51 @@ def compute_cell(
         StoreError: the cell was computed with other triples, settings or weights, a run of
             something else than this test set, or its files are damaged.
     """
-    plan = _Plan(
-        cell=cell,
-        triples=triples,
-        start=replace(start, model=replace(start.model, seed=cell.seed)),
-        training=replace(training, seed=cell.seed),
-    )
-    files = folder.cell(cell.name)
+    files = folder.cell(training.cell.name)
     with files.taken() as ours:
         if not ours:
             return "elsewhere"
         record = files.record()
-        if record is not None and record.digest != plan.digest:
+        if record is not None and record.digest != training.digest:
             raise StoreError(
                 f"{files.path} was trained on other triples, with other settings or from other "
                 "weights; take another folder, or remove it"
             )
-        made_of = {one.name: input_digest(one) for one in tests}
+        made_of = {one.name: one.inputs for one in tests}
         missing = [
             one
             for one in tests
             if record is None or not files.has_run(one.name, record, inputs=made_of[one.name])
         ]
-        if record is not None and not missing and (files.model.is_dir() or not watch.keep):
+        has_model = files.model.is_dir()
+        if record is not None and not missing and (has_model or not watch.store_models):
             files.state.unlink(missing_ok=True)
             return "done before"
-        encoder, record = _trained(plan, files, record, watch)
+        encoder, record = _train(training, files, record, watch)
         for test in missing:
-            run = _rerank(encoder, plan.cell, test, watch)
+            run = _rerank(encoder, test, watch)
             record = files.write_run(test.name, run, record, inputs=made_of[test.name])
-        if watch.keep and not files.model.is_dir():
-            files.keep_model(encoder.save)
+        if watch.store_models and not has_model:
+            files.store_model(encoder.save)
         files.state.unlink(missing_ok=True)
     return "done"
 
 
-def score_cells(
-    folder: TrainingFolder,
-    cells: Sequence[Cell],
-    test: TestSet,
-) -> Mapping[Measure, tuple[Scores, NDArray[np.float64]]]:
-    """Measure the run files of cells that are done.
+def score_cells(folder: TrainingFolder, cells: Sequence[Cell], test: TestSet) -> list[Scored]:
+    """Measure the run files of cells that are done, by each measure of the test set.
 
     Args:
         folder: of the experiment.
         cells: for each condition the same seeds, in the same order.
         test: what they re-ranked.
 
-    Returns:
-        For each measure the scores of each condition, and those of the run before re-ranking.
-
     Raises:
         InputError: code `undefined-score`: a measure is not defined on each query.
         StoreError: a run file is not as it was written, or was made of something else.
     """
-    inputs = input_digest(test)
+    inputs = test.inputs
     judged = prepare(test.qrels, test.measures)
-    rows: dict[Measure, dict[Condition, list[NDArray[np.float64]]]] = {
-        measure: {} for measure in test.measures
-    }
+    rows: dict[Measure, dict[Condition, list[Floats]]] = {measure: {} for measure in test.measures}
     for cell in cells:
         files = folder.cell(cell.name)
         record = files.record()
@@ -415,75 +354,88 @@ def score_cells(
         for measure, values in _measure(str(path), test, judged).items():
             rows[measure].setdefault(cell.condition, []).append(values)
     first = _measure(str(folder.first(test.name)), test, judged)
-    return {
-        measure: ({one: np.stack(values) for one, values in found.items()}, first[measure])
+    return [
+        Scored(
+            test=test.name,
+            measure=str(measure),
+            scores={condition: np.stack(values) for condition, values in found.items()},
+            first_stage=first[measure],
+            first_name=test.first_name,
+        )
         for measure, found in rows.items()
-    }
+    ]
 
 
-def _trained(
-    plan: _Plan, files: CellFolder, record: CellRecord | None, watch: Watch
+def _train(
+    training: Training, files: CellFolder, record: CellRecord | None, watch: Watch
 ) -> tuple[CrossEncoder, CellRecord]:
-    """The cell's model: kept, gone on with, or trained from the beginning."""
+    """The cell's model: stored, gone on with, or trained from the beginning."""
+    model = training.start.model
     if record is not None and files.model.is_dir():
-        return load_cross_encoder(replace(plan.start.model, model=str(files.model))), record
-    encoder = load_cross_encoder(plan.start.model)
+        return load_cross_encoder(replace(model, model=str(files.model))), record
+    encoder = load_cross_encoder(model)
     begun = watch.clock()
-    found = train(
+    trained = train(
         encoder,
-        plan.triples,
-        plan.training,
+        training.triples,
+        training.settings,
         state=files.state,
-        every=watch.every,
-        progress=lambda step, loss: watch.trained(plan.cell, step, loss),
+        progress=lambda *_: watch.done(),
     )
     if record is None:
-        record = _record(plan, encoder, found, watch.clock() - begun, watch.peak_mib())
+        record = _record(
+            training,
+            trained,
+            seconds=watch.clock() - begun,
+            peak_mib=watch.peak_mib(),
+            device=encoder.device,
+            precision=encoder.precision,
+        )
         files.write_record(record)
     return encoder, record
 
 
 def _record(
-    plan: _Plan, encoder: CrossEncoder, found: Trained, seconds: float, peak_mib: float
+    training: Training,
+    trained: Trained,
+    *,
+    seconds: float,
+    peak_mib: float,
+    device: str,
+    precision: str,
 ) -> CellRecord:
-    selection, steps = plan.cell.selection, plan.training.steps
+    cell, steps = training.cell, training.settings.steps
     tenth = max(1, steps // _TENTH)
     return CellRecord(
-        digest=plan.digest,
-        condition=plan.cell.condition.name,
-        seed=plan.cell.seed,
-        triples=len(selection.triples),
-        labels=selection.labels,
-        queries=selection.queries,
-        missing=selection.missing,
+        digest=training.digest,
+        condition=cell.condition.name,
+        seed=cell.seed,
+        triples=len(cell.selection.triples),
+        labels=cell.selection.labels,
+        queries=cell.selection.queries,
+        missing=cell.selection.missing,
         steps=steps,
-        passes=steps * plan.training.batch / len(plan.triples),
-        first_loss=float(np.mean(found.losses[:tenth])),
-        last_loss=float(np.mean(found.losses[-tenth:])),
+        passes=steps * training.settings.batch / len(training.triples),
+        first_loss=float(np.mean(trained.losses[:tenth])),
+        last_loss=float(np.mean(trained.losses[-tenth:])),
         seconds=seconds,
         peak_mib=peak_mib,
-        device=encoder.device,
-        precision=encoder.precision,
+        device=device,
+        precision=precision,
     )
 
 
-def _rerank(encoder: CrossEncoder, cell: Cell, test: TestSet, watch: Watch) -> Run:
+def _rerank(encoder: CrossEncoder, test: TestSet, watch: Watch) -> Run:
     scorer: PairScorer = encoder.score
     if test.passage is not None:
         size, stride = test.passage
         scorer = score_best_passage(encoder.score, size=size, stride=stride)
     longest = max(map(len, test.first.values()), default=1)
     task = Task(documents=test.documents, queries=test.queries, depth=max(longest, 1))
-    return rerank(
-        task,
-        test.first,
-        scorer,
-        depth=test.depth,
-        progress=lambda done, total: watch.ranked(cell, test, done, total),
-    )
+    return rerank(task, test.first, scorer, depth=test.depth, progress=lambda *_: watch.done())
 
 
-def _measure(path: str, test: TestSet, judged: Judged) -> dict[Measure, NDArray[np.float64]]:
+def _measure(path: str, test: TestSet, judged: Judged) -> dict[Measure, Floats]:
     with open_input(Path(path)) as source:
         found = scan_run(source, path=path, order=None, qrels=test.qrels, signature_depth=0)
     evaluation = score(found.rankings, judged)

@@ -1,11 +1,9 @@
 """A training study: what is trained on, every cell, and what came of them."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
 
 from heldout.answers.answer import Answer
 from heldout.errors import plural
@@ -13,7 +11,6 @@ from heldout.progress import SILENT, Progress
 from heldout.rankers.neural.cross_encoder import CrossEncoderSettings
 from heldout.rankers.neural.training import TrainingSettings
 from heldout.survivorship.reading.source import AnnotationPlace
-from heldout.survivorship.services.collections import CollectionReader
 from heldout.survivorship.services.training import (
     Fate,
     TrainingFolder,
@@ -22,37 +19,37 @@ from heldout.survivorship.services.training import (
     find_start,
     score_cells,
 )
-from heldout.survivorship.services.training_material import (
+from heldout.survivorship.services.training_inputs import (
+    CollectionReader,
     Material,
     note_trained_on,
     note_unknown,
     read_material,
+    read_tests,
 )
-from heldout.survivorship.services.training_tests import read_tests
-from heldout.survivorship.training import learning_curve as curve_report
-from heldout.survivorship.training import words as training_chart
-from heldout.survivorship.training import words as training_report
 from heldout.survivorship.training.experiment import (
     Cell,
     CellRecord,
+    Start,
     TestSet,
+    Training,
     check_shares,
     plan_cells,
     texts_of,
 )
-from heldout.survivorship.training.learning_curve import draw_curve
+from heldout.survivorship.training.learning_curve import answer_curves, draw_curve, stored_curve
 from heldout.survivorship.training.options import (
     ConditionOptions,
     LearnerOptions,
     TestOptions,
     TripleOptions,
 )
-from heldout.survivorship.training.results import Amount, compare_conditions, correct_families
+from heldout.survivorship.training.results import compare_conditions
 from heldout.survivorship.training.triples import Condition
+from heldout.survivorship.training.words import TrainingResult, answer_training
 
 _WAIT = 2.0
 """Seconds between two looks at what another call is at."""
-_FAMILY: Literal["measure"] = "measure"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,65 +81,78 @@ def run_study(
         folder: of the study.
         study: what is compared.
         peak_mib: most memory that this process has had, in MiB.
-        progress: is told each cell.
+        progress: gets each cell.
         clock: seconds from any beginning.
         sleep: waits for other calls.
 
     Raises:
-        WrongOptions: options that contradict each other.
+        OptionError: options that contradict each other.
         InputError: a file has errors.
         StoreError: the folder holds another study.
         SetupError: the extra `neural` is missing.
     """
-    root = TrainingFolder(folder)
-    reader = CollectionReader(study.material.split_seed, progress)
-    # Of other texts nothing stays in memory.
-    found = read_material(study.source, study.material, reader, progress)
+    root, learner = TrainingFolder(folder), study.learner
+    reader = CollectionReader(progress)
+    material = read_material(study.source, study.material, reader, progress)
     tests = read_tests(study.test, reader, progress)
-    cells = _cells(found, study)
-    note_unknown(found, progress)
-    trained_on = note_trained_on(found, cells, tests, progress)
-    seen = {name: asdict(one) for name, one in trained_on.items()}
-    root.describe({**_description(found, study), "seen": seen})
+    cells = _plan(material, study)
+    note_unknown(material, progress)
+    seen = note_trained_on(material, cells, tests, progress)
+    root.describe(
+        {
+            "schema": 1,
+            "annotations": material.source,
+            "digest_of_triples": material.digest,
+            "conditions": [condition.name for condition in study.choice.conditions],
+            "seeds": study.choice.repetitions,
+            "material": asdict(study.material),
+            "learner": asdict(learner),
+            "test": asdict(study.test),
+            "seen": {name: asdict(one) for name, one in seen.items()},
+        }
+    )
     for one in tests:
         root.write_first(one.name, one.first)
-    start = find_start(_model(study.learner))
-    progress.note("training", _settings(study.learner, len(cells)))
+    files = find_start(_model(learner, seed=0)).files
+    progress.note("training", _settings(learner, len(cells)))
+    total = learner.steps + sum(len(test.queries) for test in tests)
 
     def compute(cell: Cell) -> Fate:
-        learner = study.learner
-        texts = texts_of(cell.selection.triples, found.queries, found.documents)
-        steps = min(learner.steps, -(-len(texts) // learner.batch)) if learner.one_pass else None
-        training = _training(learner, steps or learner.steps)
-        with _watched(cell, tests, training.steps, progress) as done:
+        training = Training(
+            cell=cell,
+            triples=texts_of(cell.selection.triples, material.queries, material.documents),
+            start=Start(model=_model(learner, seed=cell.seed), files=files),
+            settings=TrainingSettings(
+                steps=learner.steps,
+                batch=learner.batch,
+                loss=learner.loss,
+                learning_rate=learner.learning_rate,
+                seed=cell.seed,
+            ),
+        )
+        with progress.steps(f"{cell.condition.name}, seed {cell.seed}", total) as done:
             watch = Watch(
-                clock=clock,
-                peak_mib=peak_mib,
-                trained=lambda *_: done(),
-                ranked=lambda *_: done(),
-                keep=learner.keep_models,
+                clock=clock, peak_mib=peak_mib, done=done, store_models=learner.keep_models
             )
-            return compute_cell(
-                root, cell, texts, tests, start=start, training=training, watch=watch
-            )
+            return compute_cell(root, training, tests, watch)
 
     _compute(cells, compute, progress, sleep)
     return _answer(root, cells, tests, study)
 
 
-def _cells(found: Material, study: TrainingStudy) -> tuple[Cell, ...]:
+def _plan(material: Material, study: TrainingStudy) -> tuple[Cell, ...]:
     seed, learner = study.material.seed, study.learner
     plan = plan_cells(
-        found.read,
-        found.places,
+        material.read,
+        material.places,
         study.choice.conditions,
         seeds=study.choice.repetitions,
         seed=seed,
         limit=learner.steps * learner.batch,
-        source=found.source,
+        source=material.source,
     )
     if study.choice.learning_curve is not None:
-        check_shares(plan, found.read, seed=seed, batch=learner.batch)
+        check_shares(plan, material.read, seed=seed, batch=learner.batch)
     return plan.cells
 
 
@@ -172,52 +182,23 @@ def _compute(
         note(number, cell, fate)
 
 
-def _settings(learner: LearnerOptions, cells: int) -> str:
-    rate = learner.learning_rate or "its kind's"
-    each = "at most" if learner.one_pass else "each of"
-    return (
-        f"{plural(cells, 'training')}, {each} {plural(learner.steps, 'step')} of "
-        f"{plural(learner.batch, 'triple')}: {learner.model}, {learner.length} tokens, "
-        f"{learner.loss} loss, rate {rate}"
-    )
-
-
-@contextmanager
-def _watched(
-    cell: Cell, tests: Sequence[TestSet], steps: int, progress: Progress
-) -> Iterator[Callable[[], None]]:
-    """Steps and queries of one cell."""
-    total = steps + sum(len(test.queries) for test in tests)
-    with progress.steps(f"{cell.condition.name}, seed {cell.seed}", total) as done:
-        yield done
-
-
-def _model(learner: LearnerOptions) -> CrossEncoderSettings:
+def _model(learner: LearnerOptions, *, seed: int) -> CrossEncoderSettings:
     return CrossEncoderSettings(
         model=learner.model,
         length=learner.length,
         device=learner.device,
         precision=learner.precision,
+        seed=seed,
     )
 
 
-def _training(learner: LearnerOptions, steps: int) -> TrainingSettings:
-    return TrainingSettings(
-        steps=steps, batch=learner.batch, loss=learner.loss, learning_rate=learner.learning_rate
+def _settings(learner: LearnerOptions, cells: int) -> str:
+    rate = learner.learning_rate or "its kind's"
+    return (
+        f"{plural(cells, 'training')}, each of {plural(learner.steps, 'step')} of "
+        f"{plural(learner.batch, 'triple')}: {learner.model}, {learner.length} tokens, "
+        f"{learner.loss} loss, rate {rate}"
     )
-
-
-def _description(found: Material, study: TrainingStudy) -> dict[str, Any]:
-    return {
-        "schema": 1,
-        "annotations": found.source,
-        "digest_of_triples": found.digest,
-        "conditions": [condition.name for condition in study.choice.conditions],
-        "seeds": study.choice.repetitions,
-        "material": asdict(study.material),
-        "learner": asdict(study.learner),
-        "test": asdict(study.test),
-    }
 
 
 def _answer(
@@ -228,56 +209,16 @@ def _answer(
         record = root.cell(cell.name).record()
         if record is not None:
             records.setdefault(cell.condition, []).append(record)
-    scored = [
-        (one, str(measure), scores, first)
-        for one in tests
-        for measure, (scores, first) in score_cells(root, cells, one).items()
-    ]
+    scored = [one for test in tests for one in score_cells(root, cells, test)]
     level = study.test.level
     if study.choice.learning_curve is not None:
-        curves = [
-            draw_curve(
-                scores,
-                first,
-                records,
-                test=one.name,
-                measure=measure,
-                first_name=one.first_name,
-                level=level,
-            )
-            for one, measure, scores, first in scored
-        ]
-        root.keep_curve(curve_report.kept(curves[0]))
-        return Answer(
-            summary=curve_report.facts(curves),
-            tables=curve_report.tables(curves),
-            document=curve_report.value(curves),
-            chart=lambda: curve_report.spec(curves),
-            title=curve_report.title(curves),
+        curves = [draw_curve(one, records, level=level) for one in scored]
+        root.store_curve(stored_curve(curves[0]))
+        return answer_curves(curves)
+    return answer_training(
+        TrainingResult(
+            outcomes=tuple(compare_conditions(one, records, level=level) for one in scored),
+            records=tuple(record for found in records.values() for record in found),
+            level=level,
         )
-    outcomes = [
-        compare_conditions(
-            scores, first, _amounts(records), test=one.name, measure=measure, level=level
-        )
-        for one, measure, scores, first in scored
-    ]
-    result = training_report.TrainingResult(
-        outcomes=correct_families(outcomes, family=_FAMILY),
-        records=tuple(record for found in records.values() for record in found),
-        family=_FAMILY,
-        level=level,
     )
-    return Answer(
-        summary=training_report.facts(result),
-        tables=training_report.tables(result),
-        document=training_report.value(result),
-        chart=lambda: training_chart.spec(result),
-        title=training_report.title(result),
-    )
-
-
-def _amounts(records: Mapping[Condition, Sequence[CellRecord]]) -> dict[Condition, list[Amount]]:
-    return {
-        condition: [Amount(one.queries, one.labels, one.triples) for one in found]
-        for condition, found in records.items()
-    }

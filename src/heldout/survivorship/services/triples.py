@@ -1,36 +1,32 @@
 """Training triples that a shallower annotation would have left."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from heldout.answers.answer import Answer
-from heldout.answers.table import Column, Table
+from heldout.answers.table import Table, columns
 from heldout.errors import StoreError, plural
 from heldout.files.durable import Folder
 from heldout.ids import DocId, QueryId
 from heldout.options import Opt, OptionError, Seed
 from heldout.progress import SILENT, Progress
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.reading.common_documents import no_common_document
+from heldout.survivorship.reading.records import no_common_document
 from heldout.survivorship.reading.source import AnnotationSource, read_source
+from heldout.survivorship.training.options import Controls, Negatives, SkipUnknown, Within
 from heldout.survivorship.training.triple_files import (
+    ReadTriples,
     Unknown,
     Written,
     filter_triples,
-    known_triples,
-    read_triples,
+    read_known_triples,
 )
-from heldout.survivorship.training.triples import (
-    SelectedPlaces,
-    Triple,
-    make_triples,
-    paper_conditions,
-    places_of,
-)
+from heldout.survivorship.training.triples import make_triples, paper_conditions, places_of
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import read_tops
@@ -39,42 +35,11 @@ _MOST_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Report:
-    """What was filtered.
-
-    Attributes:
-        source: the file, or the run that negatives came from.
-        written: the files.
-        unknown: triples left out because the annotations do not know their positive.
-    """
-
-    source: str
-    written: Sequence[Written]
-    unknown: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FilterOptions:
     """Which triples are left, and where they are written."""
 
-    within: Annotated[
-        tuple[int, ...],
-        Opt(
-            "Number of first documents shown among which the positive was. Repeatable.",
-            names=("-r", "--within"),
-            least=1,
-            metavar="R",
-        ),
-    ] = (1, 5)
-    controls: Annotated[
-        tuple[int, ...],
-        Opt(
-            "Random sample of all, as small as with R documents. Repeatable.",
-            names=("--control",),
-            least=1,
-            metavar="R",
-        ),
-    ] = ()
+    within: Within = (1, 5)
+    controls: Controls = ()
     from_run: Annotated[
         Path | None,
         Opt(
@@ -83,13 +48,11 @@ class FilterOptions:
             path="file",
         ),
     ] = None
-    negatives: Annotated[int, Opt("Number of negatives for each label.", least=1)] = 8
+    negatives: Negatives = 8
     negatives_from: Annotated[
         int, Opt("Number of first documents of the run to draw from.", least=1, most=_MOST_DEPTH)
     ] = _MOST_DEPTH
-    skip_unknown: Annotated[bool, Opt("No triples whose positive the annotations do not know.")] = (
-        False
-    )
+    skip_unknown: SkipUnknown = False
     seed: Seed = 0
     out: Annotated[
         Path,
@@ -117,15 +80,18 @@ def write_triples(
         InputError: a file has errors.
         StoreError: the folder cannot be written.
     """
-    if (sequence is None) == (options.from_run is None):
+    origin = sequence or options.from_run
+    if origin is None or (sequence is not None and options.from_run is not None):
         raise OptionError("which triples? a file of them, or --from-run RUN to make them")
     annotations = read_source(source, progress=progress)
     places = places_of(annotations)
-    unknown = Unknown() if options.skip_unknown else None
+    unknown = Unknown()
     if sequence is not None:
-        read = _reader(sequence, places, unknown)
+        read: ReadTriples = partial(
+            read_known_triples, sequence, places, unknown if options.skip_unknown else None
+        )
     else:
-        ranked = _read_tops(options.from_run or Path(), annotations, depth=options.negatives_from)
+        ranked = _read_tops(origin, annotations, depth=options.negatives_from)
         rng = np.random.default_rng(options.seed)
         read = make_triples(places, ranked, negatives=options.negatives, rng=rng).__iter__
     try:
@@ -140,31 +106,7 @@ def write_triples(
             )
     except OSError as error:
         raise StoreError(f"{options.out} cannot be written: {error.strerror or error}") from error
-    report = _Report(
-        source=str(sequence or options.from_run),
-        written=written,
-        unknown=unknown.triples if unknown else 0,
-    )
-    return Answer(
-        summary=_facts(report),
-        tables=_tables(report),
-        document=_value(report),
-    )
-
-
-def _reader(
-    path: Path, places: SelectedPlaces, unknown: Unknown | None
-) -> Callable[[], Iterator[Triple]]:
-    """Reads the file from its beginning at each call, and counts unknown positives anew."""
-
-    def read() -> Iterator[Triple]:
-        if unknown is not None:
-            unknown.triples = 0
-        with open_input(path) as file:
-            rows = read_triples(file, path=str(path))
-            yield from known_triples(rows, places, path=str(path), unknown=unknown)
-
-    return read
+    return _answer(str(origin), written, unknown)
 
 
 def _read_tops(
@@ -182,56 +124,38 @@ def _read_tops(
     return {QueryId(query): tuple(map(DocId, docs[:depth])) for query, docs in tops.items()}
 
 
-def _facts(report: _Report) -> list[tuple[str, str]]:
-    """Where the files are, and what could not be used."""
-    lines = [
-        ("wrote" if place == 0 else "", str(one.path)) for place, one in enumerate(report.written)
-    ]
-    if report.unknown:
-        left_out = (
-            f"{plural(report.unknown, 'triple')} with positives that the annotations do not know"
-        )
-        lines.append(("left out", left_out))
-    return lines
-
-
-def _tables(report: _Report) -> list[Table]:
-    """How much each condition has."""
-    columns = (
-        Column(name="condition"),
-        Column(name="triples", form="count"),
-        Column(name="left out", form="count"),
-        Column(name="labels", form="count"),
-        Column(name="queries", form="count"),
-    )
-    rows = tuple(
-        (
-            one.condition.name,
-            one.counts.triples,
-            one.dropped,
-            one.counts.labels,
-            one.counts.queries,
-        )
-        for one in report.written
-    )
+def _answer(source: str, written: Sequence[Written], unknown: Unknown) -> Answer:
+    """Where the files are, how much each condition has, and what could not be used."""
     notes = [
         f"{one.condition.name}: {plural(count, name)} too few, since the {drawn} drawn have no more"
-        for one in report.written
+        for one in written
         for count, name, drawn in (
             (one.missing_labels, "label", "queries"),
             (one.missing, "triple", "labels"),
         )
         if count
     ]
-    title = f"Triples of {report.source}"
-    return [Table(title=title, columns=columns, rows=rows, notes=tuple(notes))]
-
-
-def _value(report: _Report) -> dict[str, Any]:
-    """As JSON."""
-    return {
-        "source": report.source,
-        "unknown": report.unknown,
+    table = Table(
+        title=f"Triples of {source}",
+        columns=(
+            *columns("text", "condition"),
+            *columns("count", "triples", "left out", "labels", "queries"),
+        ),
+        rows=tuple(
+            (
+                one.condition.name,
+                one.counts.triples,
+                one.dropped,
+                one.counts.labels,
+                one.counts.queries,
+            )
+            for one in written
+        ),
+        notes=tuple(notes),
+    )
+    document = {
+        "source": source,
+        "unknown": unknown.triples,
         "files": [
             {
                 "condition": one.condition.name,
@@ -243,6 +167,10 @@ def _value(report: _Report) -> dict[str, Any]:
                 "missing": one.missing,
                 "missing_labels": one.missing_labels,
             }
-            for one in report.written
+            for one in written
         ],
     }
+    summary = [("" if number else "wrote", str(one.path)) for number, one in enumerate(written)]
+    if unknown.triples:
+        summary.append(("left out", str(unknown)))
+    return Answer(summary=summary, tables=[table], document=document)

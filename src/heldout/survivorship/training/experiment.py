@@ -19,6 +19,7 @@ from heldout.scoring.spec import Measure
 from heldout.survivorship.training.triple_files import (
     ReadTriples,
     Selection,
+    no_triples,
     select_triples,
     share_queries,
 )
@@ -60,13 +61,27 @@ class TestSet:
     depth: int
     passage: tuple[int, int] | None = None
 
+    @property
+    def inputs(self) -> Digest:
+        """What the run of a trained model depends on besides the model.
+
+        Labels and measures play no part: they are asked of the run afterwards. Nor does what the
+        test set is called.
+        """
+        digest = sha256(repr((self.depth, self.passage)).encode())
+        for query, text in sorted(self.queries.items()):
+            documents = [hit.document for hit in self.first[query]]
+            texts = [self.documents[document] for document in documents[: self.depth]]
+            digest.update(repr((query, text, documents, texts)).encode())
+        return Digest(digest.hexdigest())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
     """What every training begins from.
 
     Attributes:
-        model: the cross-encoder before training, with any seed.
+        model: the cross-encoder before training.
         files: SHA-256 of its files where it lies in a folder, whose files can be replaced;
             `None` of a published name.
     """
@@ -95,12 +110,44 @@ class Cell:
         return f"{self.condition.folder}-seed{self.seed}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """A cell with all that its model depends on.
+
+    Attributes:
+        cell: the cell.
+        triples: its texts.
+        start: what it begins from, with the cell's seed.
+        settings: how, with the cell's seed.
+    """
+
+    cell: Cell
+    triples: Sequence[TextTriple]
+    start: Start
+    settings: TrainingSettings
+
+    @property
+    def digest(self) -> Digest:
+        """Of all of it, without loading the model: to know whether the cell is done.
+
+        The device plays no part, and stands beside the result.
+        """
+        model = asdict(self.start.model)
+        del model["device"]
+        made_of = (self.cell.condition, self.cell.seed, model, asdict(self.settings))
+        digest = sha256(repr(made_of).encode())
+        digest.update((self.start.files or "").encode())
+        for triple in self.triples:
+            digest.update(repr(tuple(triple)).encode())
+        return Digest(digest.hexdigest())
+
+
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A run file of a cell.
 
     Attributes:
         file: SHA-256 of its bytes.
-        inputs: `input_digest` of what it was made of.
+        inputs: `TestSet.inputs` of what it was made of.
     """
 
     file: Digest
@@ -112,7 +159,7 @@ class CellRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     Attributes:
         schema: of this record.
-        digest: of what was trained on and how (`cell_digest`).
+        digest: of what was trained on and how (`Training.digest`).
         condition: its name.
         seed: its seed.
         triples: different triples that it could train on.
@@ -149,52 +196,13 @@ class CellRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     runs: dict[str, RunRecord] = {}
 
 
-def cell_digest(
-    cell: Cell,
-    triples: Sequence[TextTriple],
-    start: Start,
-    training: TrainingSettings,
-) -> Digest:
-    """What a cell's model depends on, without loading it: to tell whether it is done.
-
-    Args:
-        cell: the cell.
-        triples: its texts.
-        start: with the cell's seed; the device plays no part, and is told beside the result.
-        training: with the cell's seed.
-    """
-    settings = asdict(start.model)
-    del settings["device"]
-    found = sha256(repr((cell.condition, cell.seed, settings, asdict(training))).encode())
-    found.update((start.files or "").encode())
-    for triple in triples:
-        found.update(repr(tuple(triple)).encode())
-    return Digest(found.hexdigest())
-
-
-def input_digest(test: TestSet) -> Digest:
-    """What the run of a trained model depends on besides the model.
-
-    Labels and measures play no part: they are asked of the run afterwards.
-
-    Args:
-        test: the test set; what it is called plays no part.
-    """
-    found = sha256(repr((test.depth, test.passage)).encode())
-    for query, text in sorted(test.queries.items()):
-        documents = [hit.document for hit in test.first[query]]
-        texts = [test.documents[document] for document in documents[: test.depth]]
-        found.update(repr((query, text, documents, texts)).encode())
-    return Digest(found.hexdigest())
-
-
 def texts_of(
     triples: Sequence[Triple], queries: Mapping[QueryId, str], documents: Mapping[DocId, str]
 ) -> tuple[TextTriple, ...]:
     """The triples in words.
 
     Raises:
-        KeyError: an id without a text; `triple_checks` finds them beforehand.
+        KeyError: an id without a text; `triples_with_texts` finds them beforehand.
     """
     return tuple(
         TextTriple(queries[one.query], documents[one.positive], documents[one.negative])
@@ -249,14 +257,7 @@ def plan_cells(
     )
     for cell in cells:
         if not cell.selection.triples:
-            raise InputError(
-                Problem(
-                    code="no-triples",
-                    path=source,
-                    found=f"no triple for {cell.condition.name}",
-                    expected="at least one for each condition",
-                )
-            )
+            raise no_triples(cell.condition, source)
     return Plan(cells=cells, counts=found.counts)
 
 
@@ -282,7 +283,16 @@ def check_shares(plan: Plan, read: ReadTriples, *, seed: int, batch: int) -> Non
         labels = sum(query in queries for query, _ in plan.counts.per_label)
         if cell.selection.labels < labels:
             steps = -(-_triples_until_all(read, queries) // batch)
-            raise InputError(_too_few_steps(cell, labels, steps, batch))
+            name = cell.condition.name
+            raise InputError(
+                Problem(
+                    code="curve-steps",
+                    path="--steps",
+                    found=f"{cell.selection.labels:,} of {labels:,} labels of {name} are seen",
+                    expected="steps enough to see each label once",
+                    hint=f"--steps {steps} or more, with --batch {batch}; or smaller shares",
+                )
+            )
         other = shares.setdefault((cell.seed, len(queries)), cell.condition)
         if other != cell.condition:
             raise InputError(
@@ -308,13 +318,3 @@ def _triples_until_all(read: ReadTriples, queries: frozenset[QueryId]) -> int:
                 seen.add(label)
                 last = number
     return last
-
-
-def _too_few_steps(cell: Cell, labels: int, steps: int, batch: int) -> Problem:
-    return Problem(
-        code="curve-steps",
-        path="--steps",
-        found=f"{cell.selection.labels:,} of {labels:,} labels of {cell.condition.name} are seen",
-        expected="steps enough to see each label once",
-        hint=f"--steps {steps} or more, with --batch {batch}; or smaller shares",
-    )

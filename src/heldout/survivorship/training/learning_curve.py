@@ -8,11 +8,10 @@ Source: Nogueira et al., as figure 2 of Craswell et al. 2021.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Column, Table
 from heldout.charts.axes import log_axis, score_axis
 from heldout.charts.plot import Plot
@@ -21,6 +20,7 @@ from heldout.errors import plural
 from heldout.rankers.playbook.fine_tuning import CurveBaseline, CurvePoint, LearningCurve
 from heldout.stats.tests import run_test
 from heldout.survivorship.training.experiment import CellRecord
+from heldout.survivorship.training.results import Floats, Scored
 from heldout.survivorship.training.triples import Condition
 
 
@@ -72,45 +72,31 @@ class Curve:
 
 
 def draw_curve(
-    scores: Mapping[Condition, NDArray[np.float64]],
-    first_stage: NDArray[np.float64],
-    records: Mapping[Condition, Sequence[CellRecord]],
-    *,
-    test: str,
-    measure: str,
-    first_name: str,
-    level: float = 0.95,
+    scored: Scored, records: Mapping[Condition, Sequence[CellRecord]], *, level: float = 0.95
 ) -> Curve:
     """The curve of some shares.
 
     Args:
-        scores: of each share, shape (trials, queries).
-        first_stage: of the run that was re-ranked, shape (queries,).
+        scored: scores of each share; its seeds are the trials.
         records: of each share, one for each trial.
-        test: name of the test set.
-        measure: as it is written.
-        first_name: what the run that was re-ranked is called.
         level: of intervals, in (0, 1).
     """
     return Curve(
-        test=test,
-        measure=measure,
-        queries=len(first_stage),
-        first_stage=float(first_stage.mean()),
-        first_name=first_name,
+        test=scored.test,
+        measure=scored.measure,
+        queries=len(scored.first_stage),
+        first_stage=float(scored.first_stage.mean()),
+        first_name=scored.first_name,
         level=level,
         points=tuple(
             _point(condition, values.mean(axis=1), records[condition], level)
-            for condition, values in scores.items()
+            for condition, values in scored.scores.items()
         ),
     )
 
 
 def _point(
-    condition: Condition,
-    by_trial: NDArray[np.float64],
-    records: Sequence[CellRecord],
-    level: float,
+    condition: Condition, by_trial: Floats, records: Sequence[CellRecord], level: float
 ) -> ShareScores:
     # The paired test against zeros is the test of one sample, with its interval.
     found = run_test("t", np.zeros_like(by_trial), by_trial, level=level)
@@ -126,48 +112,33 @@ def _point(
     )
 
 
-def title(curves: Sequence[Curve]) -> str:
-    """What the picture shows."""
-    return f"{curves[0].measure} on {curves[0].test} by how many labels were trained on"
+def answer_curves(curves: Sequence[Curve]) -> Answer:
+    """What a learning curve says of each measure of each test set; the first one is drawn.
 
-
-def facts(curves: Sequence[Curve]) -> list[tuple[str, str]]:
-    """What the last step up in labels brought, and where the curve stands to the first stage."""
-    lines = []
+    The summary are what the last step up in labels brought, and where the curve stands to the first
+    stage.
+    """
+    summary = []
     for curve in curves:
         least, most = curve.points[0], curve.points[-1]
-        told = (
-            f"{least.mean:.4f} with {round(least.labels):,} labels, {most.mean:.4f} with "
-            f"{round(most.labels):,}; {curve.first_name} {curve.first_stage:.4f}"
+        text = (
+            f"on {curve.test}: {least.mean:.4f} with {round(least.labels):,} labels, "
+            f"{most.mean:.4f} with {round(most.labels):,}; "
+            f"{curve.first_name} {curve.first_stage:.4f}"
         )
-        lines.append((curve.measure, f"on {curve.test}: {told}"))
-    return lines
+        summary.append((curve.measure, text))
+    first = curves[0]
+    return Answer(
+        summary=summary,
+        tables=[_table(curve) for curve in curves],
+        document={"curves": [to_document(curve) for curve in curves]},
+        chart=lambda: _draw(first),
+        title=f"{first.measure} on {first.test} by how many labels were trained on",
+    )
 
 
-def tables(curves: Sequence[Curve]) -> list[Table]:
-    """A table for each curve."""
-    return [_table(curve) for curve in curves]
-
-
-def value(curves: Sequence[Curve]) -> dict[str, Any]:
-    """As JSON."""
-    return {
-        "curves": [
-            {
-                "test": curve.test,
-                "measure": curve.measure,
-                "queries": curve.queries,
-                "first_stage": {"name": curve.first_name, "mean": curve.first_stage},
-                "level": curve.level,
-                "points": [_point_value(point) for point in curve.points],
-            }
-            for curve in curves
-        ]
-    }
-
-
-def kept(curve: Curve) -> LearningCurve:
-    """A curve as it is kept in a file, for `heldout rank` to read."""
+def stored_curve(curve: Curve) -> LearningCurve:
+    """A curve as it is stored in a file, for `heldout rank` to read."""
     return LearningCurve(
         measure=f"{curve.measure} on {curve.test}",
         baseline=CurveBaseline(name=curve.first_name, mean=curve.first_stage),
@@ -177,17 +148,13 @@ def kept(curve: Curve) -> LearningCurve:
     )
 
 
-def spec(curves: Sequence[Curve]) -> Plot:
-    """Mean and interval over the logarithm of the number of labels, of the first curve.
+def _draw(curve: Curve) -> Plot:
+    """Mean and interval over the logarithm of the number of labels.
 
     The level of the run that is re-ranked is a dashed line.
 
-    Args:
-        curves: at least one; the first is drawn.
-
     Source: Craswell et al. 2021, figure 2.
     """
-    curve = curves[0]
     ends = [end for point in curve.points for end in (point.low, point.high) if end is not None]
     trials = [score for point in curve.points for score in point.by_trial]
     plot = Plot(
@@ -217,17 +184,6 @@ def spec(curves: Sequence[Curve]) -> Plot:
 
 def _table(curve: Curve) -> Table:
     trials = len(curve.points[0].by_trial)
-    rows = tuple(
-        (
-            point.condition.name,
-            round(point.labels),
-            round(point.triples),
-            point.mean,
-            point.low,
-            point.high,
-        )
-        for point in curve.points
-    )
     why = next((point.why for point in curve.points if point.why), "")
     notes = [
         (
@@ -248,19 +204,9 @@ def _table(curve: Curve) -> Table:
             Column(name="low", form="score"),
             Column(name="high", form="score"),
         ),
-        rows=rows,
+        rows=tuple(
+            (one.condition.name, round(one.labels), round(one.triples), one.mean, one.low, one.high)
+            for one in curve.points
+        ),
         notes=tuple(notes),
     )
-
-
-def _point_value(point: ShareScores) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "share": point.condition.share,
-        "labels": point.labels,
-        "triples": point.triples,
-        "by_trial": list(point.by_trial),
-        "mean": point.mean,
-        "low": point.low,
-        "high": point.high,
-    }
-    return found | ({"why": point.why} if point.why else {})

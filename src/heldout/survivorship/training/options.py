@@ -6,31 +6,44 @@ from typing import Annotated, Literal
 from heldout.options import Level, Opt, OptionError, Seed
 from heldout.survivorship.training.triples import Condition, paper_conditions, share_conditions
 
-_PLACES = "stdlib-docs, irds:NAME, or a folder; with :dev or :eval behind it, half its queries"
+COLLECTIONS = "stdlib-docs, irds:NAME, or a folder; with :dev or :eval behind it, half its queries"
+"""What names a collection, in words."""
+
+Within = Annotated[
+    tuple[int, ...],
+    Opt(
+        "Depth of annotation: only what is selected among the first R documents shown. Repeatable.",
+        names=("-r", "--within"),
+        least=1,
+        metavar="R",
+    ),
+]
+"""`--within`; its default is (1, 5)."""
+
+Controls = Annotated[
+    tuple[int, ...],
+    Opt(
+        "Random sample of all, as small as with R documents. Repeatable.",
+        names=("--control",),
+        least=1,
+        metavar="R",
+    ),
+]
+"""`--control`."""
+
+Negatives = Annotated[int, Opt("Number of negatives for each label.", least=1)]
+"""`--negatives`; its default is 8."""
+
+SkipUnknown = Annotated[bool, Opt("No triples whose positive the annotations do not know.")]
+"""`--skip-unknown`; its default is `False`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionOptions:
     """What is compared."""
 
-    within: Annotated[
-        tuple[int, ...],
-        Opt(
-            "Depth of annotation: annotators see R documents. Repeatable.",
-            names=("-r", "--within"),
-            least=1,
-            metavar="R",
-        ),
-    ] = (1, 5)
-    controls: Annotated[
-        tuple[int, ...],
-        Opt(
-            "Random sample of all labels, as small as with R documents. Repeatable.",
-            names=("--control",),
-            least=1,
-            metavar="R",
-        ),
-    ] = (1,)
+    within: Within = (1, 5)
+    controls: Controls = (1,)
     learning_curve: Annotated[
         str | None,
         Opt(
@@ -76,26 +89,21 @@ class TripleOptions:
         str,
         Opt(
             f"Collection whose texts are trained on, and its labels if there are no annotations: "
-            f"{_PLACES}.",
+            f"{COLLECTIONS}.",
             metavar="COLLECTION",
         ),
     ] = "stdlib-docs:eval"
     all_labels: Annotated[
         bool, Opt("Training on every label of the collection, for --learning-curve.")
     ] = False
-    split_seed: Annotated[
-        int, Opt("Random seed that divides a collection's queries into :dev and :eval.", least=0)
-    ] = 0
     triples: Annotated[
         str | None, Opt("File of triples [they are made of the labels].", metavar="FILE")
     ] = None
-    negatives: Annotated[int, Opt("Number of negatives for each label.", least=1)] = 8
+    negatives: Negatives = 8
     negatives_from: Annotated[
         int, Opt("Number of BM25's first documents to draw negatives from.", least=1)
     ] = 100
-    skip_unknown: Annotated[bool, Opt("No triples whose positive the annotations do not know.")] = (
-        False
-    )
+    skip_unknown: SkipUnknown = False
     seed: Seed = 0
 
 
@@ -164,7 +172,4 @@ class LearnerOptions:
     learning_rate: Annotated[
         float | None, Opt("Highest learning rate [2e-5 of BERT, 5e-5 of T5].", above=0)
     ] = None
-    one_pass: Annotated[
-        bool, Opt("End of training when each triple was seen once, however many steps remain.")
-    ] = False
     keep_models: Annotated[bool, Opt("Trained models in FOLDER.")] = False

@@ -21,7 +21,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,7 @@ from heldout.stats.power import detectable_difference
 from heldout.stats.results import TestResult, bonferroni
 from heldout.stats.student import crossed_t
 from heldout.stats.tests import run_test
-from heldout.survivorship.training.experiment import TestSet
+from heldout.survivorship.training.experiment import CellRecord, TestSet
 from heldout.survivorship.training.triples import ALL, Condition, Triple
 
 _NEAR = (7, 10)
@@ -142,19 +141,27 @@ def _near(words: Words, other: Words) -> bool:
 
 Floats = NDArray[np.float64]
 
-FamilyScope = Literal["measure", "all"]
-"""What is corrected together: the comparisons on one measure of one test set, or all there are."""
-
 _ALPHA, _POWER = 0.05, 0.8
 _ONE_SEED = "one seed says nothing of others"
 
 
-class Amount(NamedTuple):
-    """How much a model trained on: different queries, labels and triples."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scored:
+    """Scores of one measure on one test set.
 
-    queries: int
-    labels: int
-    triples: int
+    Attributes:
+        test: name of the test set.
+        measure: as it is written.
+        scores: of each condition, shape (seeds, queries); the same seeds and queries for all.
+        first_stage: of the run that was re-ranked, shape (queries,).
+        first_name: what that run is called.
+    """
+
+    test: str
+    measure: str
+    scores: Mapping[Condition, Floats]
+    first_stage: Floats
+    first_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,57 +274,40 @@ def pairs_of(conditions: Sequence[Condition]) -> tuple[tuple[Condition, Conditio
 
 
 def compare_conditions(
-    scores: Mapping[Condition, Floats],
-    first_stage: Floats,
-    amounts: Mapping[Condition, Sequence[Amount]],
-    *,
-    test: str,
-    measure: str,
-    level: float = 0.95,
+    scored: Scored, records: Mapping[Condition, Sequence[CellRecord]], *, level: float = 0.95
 ) -> TestOutcome:
-    """Compare what was trained on several conditions; nothing is corrected yet.
+    """Compare what was trained on several conditions.
+
+    P-values are corrected by Bonferroni over the comparisons of this measure on this test set.
+    Seeds are no family: each is the same question.
 
     Args:
-        scores: of each condition, shape (seeds, queries); the same seeds and queries for all.
-        first_stage: of the run that was re-ranked, shape (queries,).
-        amounts: of each condition, what it trained on in each seed.
-        test: name of the test set.
-        measure: as it is written.
+        scored: the scores.
+        records: of each condition, in the order of the seeds: how much was trained on.
         level: of intervals, in (0, 1).
 
     Raises:
         ValueError: conditions with other seeds or queries than the others.
     """
+    scores = scored.scores
     shapes = {values.shape for values in scores.values()}
-    if len(shapes) != 1 or next(iter(shapes))[1:] != first_stage.shape:
+    if len(shapes) != 1 or next(iter(shapes))[1:] != scored.first_stage.shape:
         raise ValueError(shapes)
+    amounts = {
+        condition: [(one.queries, one.labels, one.triples) for one in found]
+        for condition, found in records.items()
+    }
+    comparisons = [
+        replace(_compare(a, b, scores[a], scores[b], level), same_size=amounts[a] == amounts[b])
+        for a, b in pairs_of(tuple(scores))
+    ]
     return TestOutcome(
-        test=test,
-        measure=measure,
-        queries=len(first_stage),
-        first_stage=float(first_stage.mean()),
+        test=scored.test,
+        measure=scored.measure,
+        queries=len(scored.first_stage),
+        first_stage=float(scored.first_stage.mean()),
         conditions=tuple(_score(condition, values) for condition, values in scores.items()),
-        comparisons=tuple(
-            replace(_compare(a, b, scores[a], scores[b], level), same_size=amounts[a] == amounts[b])
-            for a, b in pairs_of(tuple(scores))
-        ),
-    )
-
-
-def correct_families(
-    outcomes: Sequence[TestOutcome], *, family: FamilyScope
-) -> tuple[TestOutcome, ...]:
-    """The same outcomes with p-values corrected by Bonferroni.
-
-    Args:
-        outcomes: of all measures and test sets.
-        family: what is corrected together. Seeds are no family: each is the same question.
-    """
-    if family == "measure":
-        return tuple(replace(one, comparisons=_corrected(one.comparisons)) for one in outcomes)
-    together = iter(_corrected([found for one in outcomes for found in one.comparisons]))
-    return tuple(
-        replace(one, comparisons=tuple(next(together) for _ in one.comparisons)) for one in outcomes
+        comparisons=_corrected(comparisons),
     )
 
 

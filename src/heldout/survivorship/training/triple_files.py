@@ -14,9 +14,10 @@ import io
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from math import ceil
 from pathlib import Path
@@ -24,13 +25,12 @@ from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, plural
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.training.triples import (
     WHOLE,
     Condition,
     Label,
-    Sample,
     Sampler,
     SelectedPlaces,
     Triple,
@@ -40,6 +40,7 @@ from heldout.survivorship.training.triples import (
     shown_within,
 )
 from heldout.trec.problems import ProblemLog, show
+from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import Block, Limits, TextReader
 from heldout.trec.text import check_line, is_clean, is_regular
 
@@ -77,14 +78,24 @@ class Selected:
     counts: TripleCounts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Drawn:
-    """What is drawn at random: which triples it takes, and those that it has taken."""
+@dataclass(slots=True, kw_only=True)
+class _Draw:
+    """What a condition draws at random, while the sequence passes by.
+
+    Attributes:
+        takes: whether it takes a triple.
+        put: gets what it takes.
+        left: how many more it takes; `None` for all.
+        missing, missing_labels: as in `Sample`.
+        per_label: how many it has taken of each label.
+    """
 
     takes: Callable[[Triple], bool]
-    most: int | None
-    missing: int
-    kept: list[Triple]
+    put: Callable[[Triple], object]
+    left: int | None = None
+    missing: int = 0
+    missing_labels: int = 0
+    per_label: Counter[Label] = field(default_factory=Counter)
 
 
 def select_triples(
@@ -115,9 +126,27 @@ def select_triples(
                 head.append(triple)
     counts = TripleCounts(per_label=per_label)
     shallow = {depth: _selection(head) for depth, head in heads.items()}
-    drawn = _draw(read, counts, wanted, heads, limit)
+    taken: dict[tuple[Condition, int], list[Triple]] = {}
+    drawn: dict[tuple[Condition, int], _Draw] = {}
+    for condition, seed in wanted:
+        put = taken.setdefault((condition, seed), []).append
+        if condition.like is not None:
+            like = count_triples(heads[condition.like])
+            drawn[condition, seed] = _draw_sample(counts, like, seed, put)
+        elif condition.share != WHOLE:
+            queries = share_queries(counts, condition.share, seed=seed)
+            drawn[condition, seed] = _Draw(
+                takes=partial(_is_of, queries=queries), put=put, left=limit
+            )
+    _pass_by(read, drawn.values())
     return Selected(
-        selections=tuple(drawn.get(one) or shallow[one[0].depth] for one in wanted), counts=counts
+        selections=tuple(
+            _selection(taken[one], missing=drawn[one].missing)
+            if one in drawn
+            else shallow[one[0].depth]
+            for one in wanted
+        ),
+        counts=counts,
     )
 
 
@@ -134,51 +163,40 @@ def share_queries(counts: TripleCounts, share: float, *, seed: int) -> frozenset
     return frozenset(queries[index] for index in islice(order, ceil(share * len(queries))))
 
 
-def _draw(
-    read: ReadTriples,
-    counts: TripleCounts,
-    wanted: Collection[tuple[Condition, int]],
-    heads: Mapping[int | None, Sequence[Triple]],
-    limit: int | None,
-) -> Mapping[tuple[Condition, int], Selection]:
-    """All samples and shares in a pass of their own; none where nothing is drawn."""
-    drawn: dict[tuple[Condition, int], _Drawn] = {}
-    for condition, seed in wanted:
-        if condition.like is not None:
-            found = _sample(counts, count_triples(heads[condition.like]), seed)
-            drawn[condition, seed] = found
-        elif condition.share != WHOLE:
-            queries = share_queries(counts, condition.share, seed=seed)
-            drawn[condition, seed] = _Drawn(
-                takes=_of_queries(queries), most=limit, missing=0, kept=[]
-            )
-    _fill(read, [one for one in drawn.values() if one.most != 0])
-    return {key: _selection(one.kept, missing=one.missing) for key, one in drawn.items()}
+def _is_of(triple: Triple, *, queries: frozenset[QueryId]) -> bool:
+    return triple.query in queries
 
 
-def _fill(read: ReadTriples, waiting: list[_Drawn]) -> None:
+def _draw_sample(
+    whole: TripleCounts, shallow: TripleCounts, seed: int, put: Callable[[Triple], object]
+) -> _Draw:
+    """A random sample of the whole, as small as what a depth has."""
+    if not shallow.triples:
+        return _Draw(takes=lambda _: False, put=put, left=0)
+    rng = np.random.default_rng(seed)
+    sample = as_small_as(shallow, whole, rng)
+    return _Draw(
+        takes=Sampler(sample, rng).takes,
+        put=put,
+        left=sample.triples,
+        missing=sample.missing,
+        missing_labels=sample.missing_labels,
+    )
+
+
+def _pass_by(read: ReadTriples, draws: Iterable[_Draw]) -> None:
     """Pass by the sequence until each has as many triples as it may have."""
+    waiting = [one for one in draws if one.left != 0]
     for triple in read() if waiting else ():
         for one in waiting:
             if one.takes(triple):
-                one.kept.append(triple)
-                if len(one.kept) == one.most:
+                one.put(triple)
+                one.per_label[triple.query, triple.positive] += 1
+                one.left = None if one.left is None else one.left - 1
+                if one.left == 0:
                     waiting = [other for other in waiting if other is not one]
         if not waiting:
             break
-
-
-def _sample(counts: TripleCounts, shallow: TripleCounts, seed: int) -> _Drawn:
-    if not shallow.triples:
-        return _Drawn(takes=lambda _: False, most=0, missing=0, kept=[])
-    rng = np.random.default_rng(seed)
-    sample = as_small_as(shallow, counts, rng)
-    takes = Sampler(sample, rng).takes
-    return _Drawn(takes=takes, most=sample.triples, missing=sample.missing, kept=[])
-
-
-def _of_queries(queries: frozenset[QueryId]) -> Callable[[Triple], bool]:
-    return lambda triple: triple.query in queries
 
 
 def _selection(triples: Sequence[Triple], *, missing: int = 0) -> Selection:
@@ -342,7 +360,32 @@ class Unknown:
     """
 
     triples: int = 0
-    first: PlacedTriple | None = field(default=None)
+    first: PlacedTriple | None = None
+
+    def __str__(self) -> str:
+        return f"{plural(self.triples, 'triple')} with positives that the annotations do not know"
+
+
+def read_known_triples(
+    path: Path, places: SelectedPlaces, unknown: Unknown | None
+) -> Iterator[Triple]:
+    """The triples of a file whose positive the annotations know, from its beginning.
+
+    Args:
+        path: the file.
+        places: where selected documents were shown.
+        unknown: gets the count of the others at the end of the file; `None` where there may be
+            none.
+
+    Raises:
+        InputError: as `read_triples` and `known_triples`.
+    """
+    counted = None if unknown is None else Unknown()
+    with open_input(path) as file:
+        rows = read_triples(file, path=str(path))
+        yield from known_triples(rows, places, path=str(path), unknown=counted)
+    if unknown is not None and counted is not None:
+        unknown.triples, unknown.first = counted.triples, counted.first
 
 
 def known_triples(
@@ -450,7 +493,7 @@ class Written:
 
 
 def filter_triples(
-    read: Callable[[], Iterator[Triple]],
+    read: ReadTriples,
     places: SelectedPlaces,
     conditions: Sequence[Condition],
     *,
@@ -475,6 +518,7 @@ def filter_triples(
             the failure came between two of them.
     """
     depths = [one for one in conditions if one.like is None]
+    sizes = dict.fromkeys(one.like or one.depth for one in conditions)
     per_label: Counter[Label] = Counter()
     with ExitStack() as files:
         writers = [(one.depth, files.enter_context(write_triples(name_of(one)))) for one in depths]
@@ -484,87 +528,53 @@ def filter_triples(
             for depth, write in writers:
                 if depth is None or place <= depth:
                     write(triple)
-        counted = _Counted(per_label, places)
-        for condition in conditions:
-            counted.of(condition.like or condition.depth)
-    samples = _write_samples(read, counted, conditions, name_of=name_of, seed=seed)
-    whole = counted.of(None).triples
-    return tuple(
-        samples.get(one)
-        or Written(
-            condition=one,
-            path=name_of(one),
-            counts=counted.of(one.depth),
-            dropped=whole - counted.of(one.depth).triples,
+        whole = TripleCounts(per_label=per_label)
+        counts = {one: _count_within(whole, places, one) for one in sizes}
+        for depth, found in counts.items():
+            if not found.triples:
+                raise no_triples(Condition(depth=depth), "triples")
+    draws: dict[Condition, _Draw] = {}
+    with ExitStack() as files:
+        for one in conditions:
+            if one.like is not None:
+                put = files.enter_context(write_triples(name_of(one)))
+                draws[one] = _draw_sample(whole, counts[one.like], seed, put)
+        _pass_by(read, draws.values())
+    written = []
+    for one in conditions:
+        draw = draws.get(one)
+        found = TripleCounts(per_label=draw.per_label) if draw else counts[one.depth]
+        written.append(
+            Written(
+                condition=one,
+                path=name_of(one),
+                counts=found,
+                dropped=whole.triples - found.triples,
+                missing=draw.missing if draw else 0,
+                missing_labels=draw.missing_labels if draw else 0,
+            )
         )
-        for one in conditions
+    return tuple(written)
+
+
+def _count_within(whole: TripleCounts, places: SelectedPlaces, depth: int | None) -> TripleCounts:
+    """How much a depth has: what a triple's position is depends on its label alone."""
+    return TripleCounts(
+        per_label={
+            (query, document): count
+            for (query, document), count in whole.per_label.items()
+            if depth is None or places[query][document] <= depth
+        }
     )
 
 
-class _Counted:
-    """How much each depth has: what a triple's place is depends on its label alone."""
-
-    def __init__(self, per_label: Mapping[Label, int], places: SelectedPlaces) -> None:
-        self._per_label = per_label
-        self._places = places
-
-    def of(self, depth: int | None) -> TripleCounts:
-        """Of one depth.
-
-        Raises:
-            InputError: code `no-triples`.
-        """
-        found = TripleCounts(
-            per_label={
-                label: count
-                for label, count in self._per_label.items()
-                if depth is None or self._places[label[0]][label[1]] <= depth
-            }
+def no_triples(condition: Condition, path: str) -> InputError:
+    """Code `no-triples`: a condition leaves none."""
+    return InputError(
+        Problem(
+            code="no-triples",
+            path=path,
+            found=f"no triple for {condition.name}",
+            expected="at least one for each condition",
         )
-        if not found.triples:
-            raise InputError(
-                Problem(
-                    code="no-triples",
-                    path="triples",
-                    found=f"no triple for {Condition(depth=depth).name}",
-                    expected="at least one for each condition",
-                )
-            )
-        return found
-
-
-def _write_samples(
-    read: Callable[[], Iterator[Triple]],
-    counted: _Counted,
-    conditions: Sequence[Condition],
-    *,
-    name_of: Callable[[Condition], Path],
-    seed: int,
-) -> Mapping[Condition, Written]:
-    """All samples in a pass of their own; none where none is asked for."""
-    whole = counted.of(None)
-    drawn: dict[Condition, tuple[Sample, Sampler]] = {}
-    for one in conditions:
-        if one.like is not None:
-            rng = np.random.default_rng(seed)
-            sample = as_small_as(counted.of(one.like), whole, rng)
-            drawn[one] = sample, Sampler(sample, rng)
-    per_label: dict[Condition, Counter[Label]] = {one: Counter() for one in drawn}
-    with ExitStack() as files:
-        writers = {one: files.enter_context(write_triples(name_of(one))) for one in drawn}
-        for triple in read() if drawn else ():
-            for one, (_, sampler) in drawn.items():
-                if sampler.takes(triple):
-                    per_label[one][triple.query, triple.positive] += 1
-                    writers[one](triple)
-    return {
-        one: Written(
-            condition=one,
-            path=name_of(one),
-            counts=TripleCounts(per_label=per_label[one]),
-            dropped=whole.triples - sample.triples,
-            missing=sample.missing,
-            missing_labels=sample.missing_labels,
-        )
-        for one, (sample, _) in drawn.items()
-    }
+    )

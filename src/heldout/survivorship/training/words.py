@@ -4,22 +4,17 @@ The picture has a panel for each measure (Gupta and MacAvaney 2022, figure 1).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Column, Table, format_p
 from heldout.charts.axes import name_axis, score_axis
 from heldout.charts.plot import Plot, Sheet
 from heldout.charts.svg import INK, RECORD, Style
 from heldout.errors import plural
-from heldout.stats.results import TestResult
 from heldout.survivorship.training.experiment import CellRecord
-from heldout.survivorship.training.results import (
-    Comparison,
-    ConditionScores,
-    FamilyScope,
-    TestOutcome,
-)
+from heldout.survivorship.training.results import Comparison, ConditionScores, TestOutcome
 from heldout.survivorship.training.triples import ALL, Condition
 
 _ALPHA = 0.05
@@ -32,58 +27,59 @@ class TrainingResult:
     Attributes:
         outcomes: of each measure of each test set, corrected.
         records: of each cell that is done, by condition and seed.
-        family: what was corrected together.
         level: of intervals.
     """
 
     outcomes: tuple[TestOutcome, ...]
     records: tuple[CellRecord, ...]
-    family: FamilyScope
     level: float
 
 
-def title(result: TrainingResult) -> str:
-    """What the picture shows."""
-    first = result.outcomes[0]
-    return f"{first.measure} on {first.test} by how deep the annotation was that was trained on"
+def answer_training(result: TrainingResult) -> Answer:
+    """What a training study says: whether depth matters, and whether it is more than the amount.
 
-
-def facts(result: TrainingResult) -> list[tuple[str, str]]:
-    """The answer first: whether depth matters, and whether it is more than the amount."""
-    lines: list[tuple[str, str]] = []
+    The tables are what was trained on; then for each measure the scores and the comparisons.
+    """
+    summary: list[tuple[str, str]] = []
+    tables = [_cells_table(result.records)]
     for outcome in result.outcomes:
         queries = plural(outcome.queries, "query", "queries")
-        lines.append((outcome.measure, f"on {outcome.test}, {queries}"))
-        lines += [("", _verdict(one)) for one in outcome.comparisons]
-    return lines
+        summary.append((outcome.measure, f"on {outcome.test}, {queries}"))
+        summary += [("", _verdict(one)) for one in outcome.comparisons]
+        tables += [_scores_table(outcome), _comparisons_table(outcome, result.level)]
+    first = result.outcomes[0]
+    return Answer(
+        summary=summary,
+        tables=tables,
+        document=_document(result),
+        chart=lambda: _draw(result),
+        title=f"{first.measure} on {first.test} by how deep the annotation was that was trained on",
+    )
 
 
-def tables(result: TrainingResult) -> list[Table]:
-    """What was trained on; then for each measure the scores and the comparisons."""
-    found = [_cells_table(result.records)]
-    for outcome in result.outcomes:
-        found += [_scores_table(outcome), _comparisons_table(outcome, result)]
-    return found
-
-
-def value(result: TrainingResult) -> dict[str, Any]:
-    """As JSON."""
+def _document(result: TrainingResult) -> dict[str, Any]:
+    cells = [to_document(one) for one in result.records]
+    for cell in cells:
+        del cell["schema"], cell["digest"], cell["runs"]
     return {
-        "family": result.family,
         "level": result.level,
-        "cells": [_record_value(record) for record in result.records],
+        "cells": cells,
         "results": [
-            {
-                "test": one.test,
-                "measure": one.measure,
-                "queries": one.queries,
-                "first_stage": one.first_stage,
-                "conditions": [_condition_value(found) for found in one.conditions],
-                "comparisons": [_comparison_value(found) for found in one.comparisons],
+            to_document(outcome)
+            | {
+                "conditions": [_condition_document(one) for one in outcome.conditions],
+                "comparisons": [
+                    to_document(one, "detectable") | {"a": one.a.name, "b": one.b.name}
+                    for one in outcome.comparisons
+                ],
             }
-            for one in result.outcomes
+            for outcome in result.outcomes
         ],
     }
+
+
+def _condition_document(one: ConditionScores) -> dict[str, Any]:
+    return asdict(one.condition) | to_document(one) | {"condition": one.condition.name}
 
 
 def _verdict(one: Comparison) -> str:
@@ -93,21 +89,13 @@ def _verdict(one: Comparison) -> str:
     name = f"{one.b.name} against {one.a.name}"
     if one.controlled:
         name += " (as many labels)" if one.same_size else " (not quite as many labels)"
-    told = f"{name}: {_signed(found.difference)}{_interval(found)}"
+    text = f"{name}: " + ("-" if found.difference is None else f"{found.difference:+.4f}")
+    if found.low is not None and found.high is not None:
+        text += f" [{found.low:+.4f}, {found.high:+.4f}]"
     if p is None:
-        return f"{told}; no p: {found.why}"
+        return f"{text}; no p: {found.why}"
     strength = "significant" if p < _ALPHA else "not significant"
-    return f"{told}, p {format_p(p)} corrected for {one.family}: {strength}{scope}"
-
-
-def _signed(number: float | None) -> str:
-    return "-" if number is None else f"{number:+.4f}"
-
-
-def _interval(found: TestResult) -> str:
-    if found.low is None or found.high is None:
-        return ""
-    return f" [{found.low:+.4f}, {found.high:+.4f}]"
+    return f"{text}, p {format_p(p)} corrected for {one.family}: {strength}{scope}"
 
 
 def _cells_table(records: Sequence[CellRecord]) -> Table:
@@ -189,7 +177,7 @@ def _scores_table(outcome: TestOutcome) -> Table:
     )
 
 
-def _comparisons_table(outcome: TestOutcome, result: TrainingResult) -> Table:
+def _comparisons_table(outcome: TestOutcome, level: float) -> Table:
     seeds = len(outcome.conditions[0].by_seed)
     columns = (
         Column(name="B"),
@@ -218,15 +206,14 @@ def _comparisons_table(outcome: TestOutcome, result: TrainingResult) -> Table:
     )
     family = outcome.comparisons[0].family if outcome.comparisons else 0
     whys = sorted({one.across.why for one in outcome.comparisons if one.across.why})
-    scope = "this measure and test set" if result.family == "measure" else "all measures and sets"
     return Table(
         title=f"{outcome.measure} on {outcome.test}: differences",
         columns=columns,
         rows=rows,
         notes=(
-            f"p times {family}, the comparisons on {scope} (Bonferroni)",
+            f"p times {family}, the comparisons on this measure and test set (Bonferroni)",
             (
-                f"across: t with seeds and queries drawn, {result.level:.0%} interval uncorrected: "
+                f"across: t with seeds and queries drawn, {level:.0%} interval uncorrected: "
                 "would other seeds and queries show it?"
             ),
             *(f"no p or interval across: {why}" for why in whys),
@@ -243,82 +230,18 @@ def _comparisons_table(outcome: TestOutcome, result: TrainingResult) -> Table:
     )
 
 
-def _record_value(record: CellRecord) -> dict[str, Any]:
-    return {
-        "condition": record.condition,
-        "seed": record.seed,
-        "queries": record.queries,
-        "labels": record.labels,
-        "triples": record.triples,
-        "missing": record.missing,
-        "steps": record.steps,
-        "passes": record.passes,
-        "first_loss": record.first_loss,
-        "last_loss": record.last_loss,
-        "seconds": record.seconds,
-        "peak_mib": record.peak_mib,
-        "device": record.device,
-        "precision": record.precision,
-    }
-
-
-def _condition_value(one: ConditionScores) -> dict[str, Any]:
-    return {
-        "condition": one.condition.name,
-        "depth": one.condition.depth,
-        "like": one.condition.like,
-        "all": one.condition == ALL,
-        "by_seed": list(one.by_seed),
-        "mean": one.mean,
-        "spread": one.spread,
-    }
-
-
-def _comparison_value(one: Comparison) -> dict[str, Any]:
-    corrected: Mapping[str, Any] = {
-        "within": list(one.within_corrected),
-        "averaged": one.averaged_corrected,
-        "across": one.across_corrected,
-    }
-    return {
-        "a": one.a.name,
-        "b": one.b.name,
-        "same_size": one.same_size,
-        "within": [_test_value(found) for found in one.within],
-        "averaged": _test_value(one.averaged),
-        "across": _test_value(one.across),
-        "p_corrected": dict(corrected),
-        "family": one.family,
-        "detectable": one.detectable,
-    }
-
-
-def _test_value(found: TestResult) -> dict[str, Any]:
-    return {
-        "test": found.test,
-        "difference": found.difference,
-        "low": found.low,
-        "high": found.high,
-        "p": found.p,
-        "why": found.why,
-    }
-
-
 _BESIDE = 0.22
 _STAR: Final = "*"
 _DAGGER: Final = "†"
 
 
-def spec(result: TrainingResult) -> Sheet:
+def _draw(result: TrainingResult) -> Sheet:
     """A panel for each measure of each test set, below a key of all marks.
 
     The line joins the means over seeds of r = 1, …, all; squares are the controls, beside the
     depth whose size they have; the dashed line is the run that was re-ranked. A star says that the
     difference from all is significant across seeds and queries, corrected, a dagger that from the
     next deeper annotation is; with one seed, across queries.
-
-    Args:
-        result: with at least one outcome.
     """
     plots = [_panel(outcome) for outcome in result.outcomes]
     signs = {sign for found in result.outcomes for sign in "".join(_signs(found).values())}

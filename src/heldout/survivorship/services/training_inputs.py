@@ -1,0 +1,443 @@
+"""What `heldout survive train` reads: collections, labels and triples, and test sets."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from heldout.collections.catalogue import PREFIX
+from heldout.collections.collection import Collection
+from heldout.collections.source import EMBEDDED, QuerySubset, read_whole, take_subset
+from heldout.errors import InputError, Problem, plural, quote
+from heldout.ids import Digest, DocId, QueryId
+from heldout.options import OptionError
+from heldout.progress import SILENT, Progress
+from heldout.rankers.bm25 import Bm25Settings, rank_bm25
+from heldout.rankers.rerank import check_known
+from heldout.rankers.run import Run, Task, read_run
+from heldout.scoring.cache import digest_file
+from heldout.scoring.spec import parse_measure
+from heldout.survivorship.annotations import Annotations
+from heldout.survivorship.reading.depth_qrels import simulate_annotations
+from heldout.survivorship.reading.passages import (
+    keep_known,
+    match_names,
+    name_passages,
+    seen_documents,
+)
+from heldout.survivorship.reading.source import AnnotationPlace, read_source
+from heldout.survivorship.training.experiment import Cell, TestSet
+from heldout.survivorship.training.options import COLLECTIONS, TestOptions, TripleOptions
+from heldout.survivorship.training.results import TrainedOn, find_trained_on
+from heldout.survivorship.training.triple_files import (
+    ReadTriples,
+    Unknown,
+    read_known_triples,
+    triples_with_texts,
+)
+from heldout.survivorship.training.triples import SelectedPlaces, make_triples, places_of
+from heldout.trec.reading.sources import open_input
+
+_SHOWN = 10
+_FIRST = 100
+_HALVES: Mapping[str, QuerySubset] = {"dev": "dev", "eval": "eval"}
+
+
+# Collections by name or folder, perhaps half of their queries.
+
+
+class CollectionReader:
+    """Reads collections by their names or folders; the last one stays at hand for its other half.
+
+    The halves are those of `heldout rank --queries dev` and `eval`, by the same rule and seed.
+    """
+
+    def __init__(self, progress: Progress = SILENT) -> None:
+        """Nothing is read yet.
+
+        Args:
+            progress: gets what is fetched and left out.
+        """
+        self._whole = lru_cache(maxsize=1)(partial(_read_whole, progress=progress))
+
+    def read(self, place: str) -> Collection:
+        """Documents, queries and labels; a collection without labels has none.
+
+        Args:
+            place: as in `COLLECTIONS`.
+
+        Raises:
+            InputError: codes `collection-place`, and those of the readers.
+            SetupError: the embedded collection or the catalogue cannot be read here.
+        """
+        base, subset = _split_place(place)
+        return take_subset(self._whole(base), subset, 0)
+
+    def read_labelled(self, place: str) -> Collection:
+        """The same of a collection that has labels.
+
+        Raises:
+            InputError: code `collection-without-labels`; and as `read`.
+        """
+        collection = self.read(place)
+        if not collection.qrels:
+            raise InputError(
+                Problem(
+                    code="collection-without-labels",
+                    path=quote(place),
+                    found="a collection without labels",
+                    expected="labels",
+                    hint="put them into the folder as qrels.txt",
+                )
+            )
+        return collection
+
+
+def find_first_stage(place: str) -> Path | None:
+    """The run that lies in a folder to be re-ranked, `first.run` or `first.run.gz`."""
+    folder = Path(_split_place(place)[0])
+    paths = [folder / "first.run", folder / "first.run.gz"]
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _split_place(place: str) -> tuple[str, QuerySubset]:
+    """The collection, and which of its queries; a folder may have a colon in its own name."""
+    base, _, half = place.removeprefix(PREFIX).rpartition(":")
+    if not base or half not in _HALVES or Path(place).is_dir():
+        return place, "all"
+    return place.removesuffix(f":{half}"), _HALVES[half]
+
+
+def _read_whole(place: str, *, progress: Progress) -> Collection:
+    if place == EMBEDDED or place.startswith(PREFIX) or Path(place).is_dir():
+        return read_whole(place, progress=progress)[0]
+    raise InputError(
+        Problem(
+            code="collection-place",
+            path=quote(place),
+            found="no folder and no name of a collection",
+            expected=COLLECTIONS,
+        )
+    )
+
+
+def _labels_of(collection: Collection) -> dict[str, dict[str, int]]:
+    """The labels of a collection by ids as text."""
+    return {
+        str(query): {str(document): grade for document, grade in grades.items()}
+        for query, grades in collection.qrels.items()
+    }
+
+
+def _rank(collection: Collection, depth: int) -> Run:
+    task = Task(documents=collection.documents, queries=collection.queries, depth=depth)
+    return rank_bm25(task, Bm25Settings())
+
+
+# Labels with their positions, and the triples made of them or read.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """What is trained on.
+
+    Attributes:
+        source: where the labels come from, for messages and the record.
+        queries: their texts.
+        documents: their texts.
+        places: where the selected documents of each query were shown.
+        read: the sequence of triples, from its beginning at each call. The annotations know each
+            positive, and each id has a text; a triple of which that is not so is an error.
+        unknown: triples of the last whole reading that were left out, since the annotations do
+            not know their positive; `None` where none may be.
+        digest: SHA-256 of the sequence; of its file where it is read.
+    """
+
+    source: str
+    queries: Mapping[QueryId, str]
+    documents: Mapping[DocId, str]
+    places: SelectedPlaces
+    read: ReadTriples
+    unknown: Unknown | None
+    digest: Digest
+
+
+def read_material(
+    source: AnnotationPlace,
+    choice: TripleOptions,
+    reader: CollectionReader,
+    progress: Progress = SILENT,
+) -> Material:
+    """Labels with their positions, and the triples made of them or read.
+
+    Args:
+        source: annotations; without any they are simulated.
+        choice: where triples come from.
+        reader: of the collection.
+        progress: gets which labels are left.
+
+    Raises:
+        OptionError: an option that plays no part here.
+        InputError: a file has errors; `collection-without-labels`, `no-common-document`. Those
+            of the triples come when they are read: `unknown-positive`, `triple-without-text`.
+    """
+    _refuse_others(source, choice)
+    simulated = not (choice.all_labels or source.named)
+    labelled = choice.all_labels or simulated
+    collection = (reader.read_labelled if labelled else reader.read)(choice.collection)
+    depth = (source.shown_depth or _SHOWN) if simulated else 0
+    depth = max(depth, 0 if choice.triples else choice.negatives_from)
+    ranked = _rank(collection, depth) if depth else {}
+    if choice.all_labels:
+        where, places = f"labels of {choice.collection}", _all_labels(collection, progress)
+    else:
+        if simulated:
+            annotations = _simulate(collection, ranked, source, choice, progress)
+        else:
+            name = partial(_name, collection, choice.collection)
+            annotations = read_source(source, name=name, progress=progress)
+        where, places = annotations.source, places_of(annotations)
+    unknown = Unknown() if choice.triples and choice.skip_unknown else None
+    if choice.triples is not None:
+        path = Path(choice.triples)
+        rows: ReadTriples = partial(read_known_triples, path, places, unknown)
+        digest = digest_file(path)
+    else:
+        tops = {
+            query: [hit.document for hit in hits[: choice.negatives_from]]
+            for query, hits in ranked.items()
+        }
+        rng = np.random.default_rng(choice.seed)
+        made = make_triples(places, tops, negatives=choice.negatives, rng=rng)
+        rows, digest = made.__iter__, Digest(sha256(repr(made).encode()).hexdigest())
+    return Material(
+        source=where,
+        queries=collection.queries,
+        documents=collection.documents,
+        places=places,
+        read=lambda: triples_with_texts(
+            rows(), collection.queries, collection.documents, path=choice.triples or where
+        ),
+        unknown=unknown,
+        digest=digest,
+    )
+
+
+def note_unknown(material: Material, progress: Progress) -> None:
+    """Report how many triples were left out, once they were read."""
+    unknown = material.unknown
+    if unknown is not None and unknown.first is not None:
+        progress.note("left out", f"{unknown}, first on line {unknown.first.line:,}")
+
+
+def note_trained_on(
+    material: Material, cells: Sequence[Cell], tests: Sequence[TestSet], progress: Progress
+) -> Mapping[str, TrainedOn]:
+    """Report what of the test sets is seen in some training.
+
+    Returns:
+        By the name of the test set.
+    """
+    triples = {triple for cell in cells for triple in cell.selection.triples}
+    seen = {
+        test.name: find_trained_on(test, triples, material.queries, material.documents)
+        for test in tests
+    }
+    for name, one in seen.items():
+        if one.queries:
+            text = (
+                f"{one.queries:,} of {plural(one.labelled, 'query', 'queries')} of {name} are "
+                "trained on, in the same words or nearly so: scores say little of other queries"
+            )
+            progress.note("warning", text)
+        if one.negatives:
+            text = (
+                f"{one.negatives:,} of {plural(one.relevant, 'relevant document')} of {name} are "
+                "negatives of other queries in training"
+            )
+            progress.note("note", text)
+    return seen
+
+
+def _refuse_others(source: AnnotationPlace, choice: TripleOptions) -> None:
+    """Refuse options that would be left aside."""
+    given: dict[str, object] = {}
+    why = "no annotations are named, with --annotations or --shown"
+    if choice.all_labels:
+        why = "--all-labels has no annotators"
+        given |= {
+            "--annotations": source.annotations,
+            "--shown": source.shown,
+            "--shown-depth": source.shown_depth,
+        }
+    if choice.all_labels or not source.named:
+        given |= {"--qrels": source.qrels, "--query-list": source.query_list}
+    idle = [option for option, value in given.items() if value is not None]
+    if idle:
+        raise OptionError(f"{why}: without {', '.join(idle)}")
+
+
+def _all_labels(collection: Collection, progress: Progress) -> SelectedPlaces:
+    """Each relevant document of each query that has a text; at place 1, as nobody was shown any."""
+    relevant = {
+        query: {document: 1 for document, grade in grades.items() if grade > 0}
+        for query, grades in collection.qrels.items()
+    }
+    places = {query: documents for query, documents in relevant.items() if documents}
+    known = {query: one for query, one in places.items() if query in collection.queries}
+    labels = plural(sum(map(len, known.values())), "label")
+    text = f"{labels} of {plural(len(known), 'query', 'queries')}"
+    if lost := len(places) - len(known):
+        text = f"{text}; {plural(lost, 'labelled query has', 'labelled queries have')} no text"
+    progress.note("labels", text)
+    return known
+
+
+def _simulate(
+    collection: Collection,
+    ranked: Run,
+    source: AnnotationPlace,
+    choice: TripleOptions,
+    progress: Progress,
+) -> Annotations:
+    depth = source.shown_depth or _SHOWN
+    labels = _labels_of(collection)
+    annotations = simulate_annotations(
+        {str(query): tuple(hit.document for hit in hits) for query, hits in ranked.items()},
+        labels,
+        depth=depth,
+        source=f"BM25's first {depth} on {choice.collection}, with its labels",
+    )
+    before = sum(grade > 0 for grades in labels.values() for grade in grades.values())
+    left = sum(len(record.selected) for record in annotations.records)
+    text = (
+        f"{left:,} of {plural(before, 'label')}, {annotations.survived:,} of "
+        f"{plural(len(annotations.records), 'query', 'queries')}: what simulated annotators find "
+        f"among BM25's first {depth}; --all-labels takes all"
+    )
+    progress.note("labels", text)
+    return annotations
+
+
+def _name(collection: Collection, place: str, annotations: Annotations) -> Annotations:
+    """Passages of annotations without ids, by the texts of the collection in hand."""
+    names = match_names(collection.documents.items(), seen_documents(annotations))
+    named = name_passages(annotations, names, path=place)
+    return keep_known(named, collection.documents.keys(), path=place)
+
+
+# Test sets, each with a first run that is checked before anything is trained.
+
+
+def read_tests(
+    choice: TestOptions, reader: CollectionReader, progress: Progress = SILENT
+) -> tuple[TestSet, ...]:
+    """The test sets, each with the run that is re-ranked.
+
+    Args:
+        choice: which.
+        reader: of their collections.
+        progress: gets how many queries a first run leaves out.
+
+    Raises:
+        InputError: a file has errors; `collection-without-labels`, `repeated-test`; of a first
+            run `rerank-document`, `no-common-query`.
+    """
+    tests = [_read_test(given, choice, reader, progress) for given in choice.tests]
+    names = [test.name for test in tests]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(
+                Problem(
+                    code="repeated-test",
+                    path="--test",
+                    found=f"two test sets called {quote(name)}",
+                    expected="a name for each",
+                    hint="rename a folder",
+                )
+            )
+    return tuple(tests)
+
+
+def name_of(place: str) -> str:
+    """What a test set is called, in characters that every file system takes.
+
+    A folder is known by its last part, a published collection by its whole name: many of them
+    end alike.
+    """
+    name = place.removeprefix(PREFIX)
+    last = name if name != place else place.rstrip("/").rpartition("/")[2] or place
+    return "".join(char if char.isascii() and char.isalnum() else "-" for char in last)
+
+
+def _read_test(
+    given: str, choice: TestOptions, reader: CollectionReader, progress: Progress
+) -> TestSet:
+    place, _, measures = given.partition("=")
+    collection = reader.read_labelled(place)
+    path = find_first_stage(place)
+    if path is None:
+        first, first_name = _rank(collection, max(_FIRST, choice.rerank)), "BM25"
+    else:
+        with open_input(path) as file:
+            run = read_run(file, path=str(path))
+        first = {query: hits for query, hits in run.items() if query in collection.queries}
+        first_name = path.name
+    labels = _labels_of(collection)
+    unanswered = _check_first(first, collection, labels.keys(), path=str(path or place))
+    if unanswered:
+        queries = f"{unanswered:,} of {plural(len(labels), 'labelled query', 'labelled queries')}"
+        progress.note("note", f"{queries} of {place} score 0: {first_name} has none")
+    asked = _split_measures(measures) if measures else choice.measures
+    # Only the texts that are re-ranked or relevant: a collection may have millions
+    needed = {hit.document for hits in first.values() for hit in hits}
+    needed |= {document for grades in collection.qrels.values() for document in grades}
+    documents = collection.documents
+    return TestSet(
+        name=name_of(place),
+        documents={one: documents[one] for one in needed if one in documents},
+        queries={query: text for query, text in collection.queries.items() if query in first},
+        first=first,
+        first_name=first_name,
+        qrels=labels,
+        measures=tuple(parse_measure(measure) for measure in asked),
+        depth=choice.rerank,
+        passage=choice.passages,
+    )
+
+
+def _check_first(first: Run, collection: Collection, labelled: AbstractSet[str], path: str) -> int:
+    """Make sure that a run of a collection's queries can be re-ranked and scored.
+
+    Returns:
+        How many labelled queries it does not answer; they score 0.
+    """
+    for query, hits in first.items():
+        check_known(hits, collection.documents, query=query, path=path)
+    missing = labelled - {str(query) for query, hits in first.items() if hits}
+    if len(missing) == len(labelled):
+        raise InputError(
+            Problem(
+                code="no-common-query",
+                path=path,
+                found="none of the collection's labelled queries",
+                expected="a run of its queries",
+                hint="was the run made on this collection?",
+            )
+        )
+    return len(missing)
+
+
+def _split_measures(text: str) -> Iterator[str]:
+    """At the commas outside of brackets."""
+    depth = start = 0
+    for position, char in enumerate(text):
+        depth += (char in "({") - (char in ")}")
+        if char == "," and not depth:
+            yield text[start:position]
+            start = position + 1
+    yield text[start:]
