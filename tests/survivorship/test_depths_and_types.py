@@ -206,9 +206,6 @@ def test_a_tiny_error_of_the_papers_test_is_not_said_to_be_none(tmp_path: Path) 
     [
         (("--depth", "8"), "depth-beyond-list  --depth"),
         (("--to", "7"), "depth-beyond-list  --to"),
-        (("--family", "most"), "one of systems, depths, all, none, or a number"),
-        (("--family", "0"), "one of systems, depths, all, none, or a number"),
-        (("--family", "9" * 5000), "one of systems, depths, all, none, or a number"),
         (("-m", "FirstRel"), "missing-scores"),
         (("-m", "RR@0"), "measure-parameter"),
         (("--query-list", "gone.txt"), "unreadable-file"),

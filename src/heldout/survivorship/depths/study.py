@@ -7,7 +7,6 @@ import numpy as np
 from numpy.random import Generator
 
 from heldout.scoring.spec import Measure
-from heldout.stats.student import Variances
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.depths.extrapolation import Outlook, extrapolate
 from heldout.survivorship.depths.scores import (
@@ -21,12 +20,10 @@ from heldout.survivorship.depths.scores import (
 from heldout.survivorship.depths.tests import (
     Change,
     DepthTest,
-    Family,
     OrderAtDepth,
     compare_nested,
     compare_steps,
     compare_survivors,
-    family_size,
     nested_error,
     order_of_systems,
     split_change,
@@ -43,11 +40,9 @@ class DepthQuestion:
 
     Attributes:
         measure: of the runs.
-        depths: those that are told, beside the last; empty for all. What is corrected, and which
+        depths: those that are shown, beside the last; empty for all. What is corrected, and which
             depth is the next, does not depend on them.
         first_only: keep of each query the first selected document alone.
-        family: what p is corrected over.
-        variances: of the paper's test.
         to: depths beyond the last to extrapolate to; empty for none.
         level: of intervals; 1 - level is what p is compared with.
         trials: draws of queries, for the extrapolation.
@@ -56,8 +51,6 @@ class DepthQuestion:
     measure: Measure
     depths: Sequence[int] = ()
     first_only: bool = False
-    family: Family = "systems"
-    variances: Variances = "student"
     to: Sequence[int] = ()
     level: float = 0.95
     trials: int = 1000
@@ -65,16 +58,17 @@ class DepthQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DepthStudy:
-    """What was found.
+    """What came out.
 
     Attributes:
         question: what was asked.
         source: where the annotations were read.
         discarded: queries without a label; `None` where the source leaves them out.
         of_shown: whether the one system is the order that annotators saw.
-        compared: depths of which each has a test, told or not: all but the last.
+        compared: depths of which each has a test, shown or not: all but the last; by so many tests
+            p is multiplied.
         scores: at the depths that were asked for.
-        added: queries that each of them adds to the depth before it, told or not.
+        added: queries that each of them adds to the depth before it, shown or not.
         nested: the paper's test.
         survivors: queries with a label against those that have one only deeper.
         steps: queries with a label against those that the next depth adds.
@@ -101,12 +95,6 @@ class DepthStudy:
     def adds_labels(self) -> bool:
         """Whether more labels of the same queries change a score."""
         return any(one.labels for one in self.changes)
-
-    @property
-    def family_size(self) -> int:
-        """By how many tests p is multiplied."""
-        systems = len(self.scores.systems)
-        return family_size(self.question.family, depths=self.compared, systems=systems)
 
     @property
     def why_last(self) -> str:
@@ -161,12 +149,11 @@ def study_depths(
     scored = {SHOWN: shown_places(annotations)} if runs is None else runs
     every = score_depths(labels, scored, question.measure)
     scores = pick_depths(every, question.depths or every.depths)
-    family, level = question.family, question.level
-
+    level = question.level
     added = np.diff((0, *every.counts)).tolist()
     places = {every.depths.index(depth): at for at, depth in enumerate(scores.depths)}
 
-    def told(tests: tuple[DepthTest, ...]) -> tuple[DepthTest, ...]:
+    def shown(tests: tuple[DepthTest, ...]) -> tuple[DepthTest, ...]:
         return tuple(replace(one, depth=places[one.depth]) for one in tests if one.depth in places)
 
     outlook = None
@@ -187,11 +174,9 @@ def study_depths(
         compared=len(every.depths) - 1,
         scores=scores,
         added=tuple(added[place] for place in places),
-        nested=told(
-            compare_nested(every, family=family, variances=question.variances, level=level)
-        ),
-        survivors=told(compare_survivors(every, family=family, level=level)),
-        steps=told(compare_steps(every, family=family, level=level)),
+        nested=shown(compare_nested(every, level=level)),
+        survivors=shown(compare_survivors(every, level=level)),
+        steps=shown(compare_steps(every, level=level)),
         changes=split_change(scores),
         orders=order_of_systems(scores),
         outlook=outlook,

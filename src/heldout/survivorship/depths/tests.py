@@ -10,8 +10,7 @@ Source: Gupta and MacAvaney 2022, table 4.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +20,6 @@ from heldout.stats.rank_correlation import kendall
 from heldout.stats.results import Ask
 from heldout.stats.student import Variances, unpaired_t_test
 from heldout.survivorship.depths.scores import DepthScores
-
-Family = Literal["systems", "depths", "all", "none"] | int
-"""What a p is corrected over: the depths of a `systems`, the systems of a `depths`, `all` of both,
-`none`, or a number of tests."""
 
 _FEWEST = 2
 _FEWEST_OTHER = 12
@@ -40,6 +35,8 @@ _TOO_FEW = (
 _CONSTANT = "all scores on each side are the same: there is no standard error"
 
 Scores = NDArray[np.float64]
+_Sides = tuple[Scores, Scores]
+"""Scores at a depth, and on the other side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +51,7 @@ class DepthTest:
         difference: mean of the other side minus that of the depth; `None` without a query.
         low, high: interval of `difference`; `None` where undefined.
         p: two-sided, `None` where undefined.
-        p_corrected: by Bonferroni over the family.
+        p_corrected: by Bonferroni over the depths of the system, as the paper's stars seem to be.
         why: the reason where p is undefined, else "".
     """
 
@@ -104,26 +101,11 @@ class OrderAtDepth:
     why: str = ""
 
 
-class _Sides(NamedTuple):
-    """Scores at a depth, and on the other side."""
-
-    depth: Scores
-    others: Scores
-
-
-def compare_nested(
-    scores: DepthScores,
-    *,
-    family: Family = "systems",
-    variances: Variances = "student",
-    level: float = 0.95,
-) -> tuple[DepthTest, ...]:
+def compare_nested(scores: DepthScores, *, level: float = 0.95) -> tuple[DepthTest, ...]:
     """The paper's test: each depth against all labels, unpaired, though all holds the depth.
 
     Args:
         scores: of the systems at each depth.
-        family: what p is corrected over.
-        variances: `student` pools them as the paper does, `welch` lets them differ.
         level: of the intervals.
 
     Returns:
@@ -133,49 +115,41 @@ def compare_nested(
     """
 
     def sides(system: int, depth: int) -> _Sides:
-        return _Sides(scores.scores(system, depth), scores.scores(system, -1))
+        return scores.scores(system, depth), scores.scores(system, -1)
 
-    return _compare(scores, sides, family, variances, level)
+    return _compare(scores, sides, "student", level)
 
 
-def compare_survivors(
-    scores: DepthScores, *, family: Family = "systems", level: float = 0.95
-) -> tuple[DepthTest, ...]:
+def compare_survivors(scores: DepthScores, *, level: float = 0.95) -> tuple[DepthTest, ...]:
     """Queries with a label at a depth against those that have one only deeper, by Welch's t.
 
     Both sides are scored with all labels, so they differ in their queries and in nothing else.
 
     Args:
         scores: of the systems at each depth.
-        family: what p is corrected over.
         level: of the intervals.
     """
-
-    def sides(system: int, depth: int) -> _Sides:
-        last, known = scores.values[system, :, -1], scores.known[:, depth]
-        return _Sides(last[known], last[~known])
-
-    return _compare(scores, sides, family, "welch", level, apart=True)
+    return _compare(scores, lambda one, depth: _apart(scores, one, depth, -1), "welch", level)
 
 
-def compare_steps(
-    scores: DepthScores, *, family: Family = "systems", level: float = 0.95
-) -> tuple[DepthTest, ...]:
+def compare_steps(scores: DepthScores, *, level: float = 0.95) -> tuple[DepthTest, ...]:
     """Queries with a label at a depth against those that the next depth adds, by Welch's t.
 
     Both sides are scored with all labels.
 
     Args:
         scores: of the systems at each depth.
-        family: what p is corrected over.
         level: of the intervals.
     """
+    return _compare(
+        scores, lambda one, depth: _apart(scores, one, depth, depth + 1), "welch", level
+    )
 
-    def sides(system: int, depth: int) -> _Sides:
-        last, known = scores.values[system, :, -1], scores.known[:, depth]
-        return _Sides(last[known], last[scores.known[:, depth + 1] & ~known])
 
-    return _compare(scores, sides, family, "welch", level, apart=True)
+def _apart(scores: DepthScores, system: int, depth: int, deeper: int) -> _Sides:
+    """Scores with all labels: of the queries of a depth, and of those that a deeper one adds."""
+    last, known = scores.values[system, :, -1], scores.known[:, depth]
+    return last[known], last[scores.known[:, deeper] & ~known]
 
 
 def split_change(scores: DepthScores) -> tuple[Change, ...]:
@@ -204,18 +178,6 @@ def order_of_systems(scores: DepthScores) -> tuple[OrderAtDepth, ...]:
     return tuple(_order(depth, row, deep) for depth, row in enumerate(shallow))
 
 
-def family_size(family: Family, *, depths: int, systems: int) -> int:
-    """By how many tests p is multiplied.
-
-    Args:
-        family: what p is corrected over.
-        depths: that are compared with another.
-        systems: that are compared.
-    """
-    sizes = {"systems": depths, "depths": systems, "all": depths * systems, "none": 1}
-    return sizes[family] if isinstance(family, str) else family
-
-
 def nested_error(share: float, *, alpha: float = 0.05) -> float:
     """How often the paper's test errs where depth means nothing, in large samples.
 
@@ -240,62 +202,34 @@ def _order(depth: int, row: Sequence[float | None], deep: Sequence[float | None]
 
 
 def _compare(
-    scores: DepthScores,
-    sides: Callable[[int, int], _Sides],
-    family: Family,
-    variances: Variances,
-    level: float,
-    *,
-    apart: bool = False,
+    scores: DepthScores, sides: Callable[[int, int], _Sides], kind: Variances, level: float
 ) -> tuple[DepthTest, ...]:
-    depths, systems = len(scores.depths) - 1, len(scores.systems)
-    size = family_size(family, depths=depths, systems=systems)
+    depths = range(len(scores.depths) - 1)
     return tuple(
-        _test(
-            scores.systems[system],
-            depth,
-            sides(system, depth),
-            family=size,
-            variances=variances,
-            level=level,
-            apart=apart,
-        )
-        for depth in range(depths)
-        for system in range(systems)
+        _test(name, depth, sides(system, depth), kind, family=len(depths), level=level)
+        for depth in depths
+        for system, name in enumerate(scores.systems)
     )
 
 
 def _test(
-    system: str,
-    depth: int,
-    sides: _Sides,
-    *,
-    family: int,
-    variances: Variances,
-    level: float,
-    apart: bool,
+    system: str, depth: int, sides: _Sides, kind: Variances, *, family: int, level: float
 ) -> DepthTest:
-    """Test one system at one depth; `apart` says that no query is on both sides."""
+    """Test one system at one depth; by Welch's t where no query is on both sides."""
     first, second = sides
-    difference = float(second.mean() - first.mean()) if len(first) and len(second) else None
-    why = _why(sides) or (_TOO_FEW if apart and _too_few(sides) else "")
-    if why:
-        return DepthTest(
-            system=system,
-            depth=depth,
-            queries=len(first),
-            others=len(second),
-            difference=difference,
-            why=why,
-        )
-    found = unpaired_t_test(
-        first, second, Ask(alternative="two-sided", level=level), kind=variances
-    )
-    return DepthTest(
+    test = DepthTest(
         system=system,
         depth=depth,
         queries=len(first),
         others=len(second),
+        difference=float(second.mean() - first.mean()) if len(first) and len(second) else None,
+        why=_why(sides) or (_TOO_FEW if kind == "welch" and _too_few(sides) else ""),
+    )
+    if test.why:
+        return test
+    found = unpaired_t_test(first, second, Ask(alternative="two-sided", level=level), kind=kind)
+    return replace(
+        test,
         difference=found.difference,
         low=found.low,
         high=found.high,
@@ -305,7 +239,7 @@ def _test(
 
 
 def _why(sides: _Sides) -> str:
-    if not len(sides.others):
+    if not len(sides[1]):
         return _NONE_ADDED
     if min(map(len, sides)) < _FEWEST:
         return _FEW

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from heldout.answers.table import UNDEFINED, Cell, Column, Form, Table
+from heldout.answers.table import UNDEFINED, Cell, Column, Table, columns
 from heldout.errors import plural
 from heldout.survivorship.depths.extrapolation import Backtest, Outlook, Predicted
 from heldout.survivorship.depths.scores import SHOWN, SHOWN_IS_FAVOURED
@@ -16,34 +17,30 @@ _CONSTANT = "all its scores are the same: nothing tells how they would vary"
 _DASH = f"{UNDEFINED}: {_CONSTANT}"
 
 
-def outlook_facts(outlook: Outlook) -> list[tuple[str, str]]:
+def _summarise_outlook(outlook: Outlook) -> list[tuple[str, str]]:
     """What is expected at the deepest depth, and whether the model held where it can be seen."""
     if outlook.why:
         return [("deeper", f"not extrapolated: {outlook.why}")]
     last = outlook.predicted[-1]
-    told = [
-        (
-            "deeper",
-            f"extrapolated to depth {last.depth}: {_say_count(last.queries)} queries with a label",
-        )
-    ]
+    expected, low, high = _counts(last.queries)
+    text = f"depth {last.depth}: {expected} ({low} to {high}) queries with a label"
+    lines = [("deeper", f"extrapolated to {text}")]
     check = outlook.backtest
     if check is not None:
-        held, figures = _held(check)
-        told.append(
-            (
-                "",
-                (
-                    f"the same model, fitted to depths 1 to {check.fitted}, has {held} of the "
-                    f"{plural(figures, 'figure')} of depth {check.predicted.depth} in its "
-                    "intervals"
-                ),
-            )
+        pairs = zip(check.predicted.scores, check.scores, strict=True)
+        inside = [
+            _inside(check.predicted.queries, check.queries),
+            *(_inside(one, seen) for one, seen in pairs if one is not None),
+        ]
+        text = (
+            f"the same model, fitted to depths 1 to {check.fitted}, has {sum(inside)} of the "
+            f"{plural(len(inside), 'figure')} of depth {check.predicted.depth} in its intervals"
         )
-    return told
+        lines.append(("", text))
+    return lines
 
 
-def outlook_tables(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
+def _tabulate_outlook(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
     """The extrapolation, and how the same model does within what was seen."""
     if outlook.why:
         return ()
@@ -58,11 +55,8 @@ def outlook_tables(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
     ahead = Table(
         title="Extrapolated: what these queries would show if annotated deeper",
         columns=(
-            Column(name="depth"),
-            Column(name="figure"),
-            Column(name="expected", form="score"),
-            Column(name="low", form="score"),
-            Column(name="high", form="score"),
+            *columns("text", "depth", "figure"),
+            *columns("score", "expected", "low", "high"),
         ),
         rows=tuple(rows),
         notes=(
@@ -85,8 +79,7 @@ def outlook_tables(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
     return (ahead, _check_table(outlook.backtest, measure, systems))
 
 
-def outlook_value(outlook: Outlook, study: DepthStudy) -> dict[str, Any]:
-    """The same for JSON."""
+def _outlook_document(outlook: Outlook, study: DepthStudy) -> dict[str, Any]:
     systems = study.scores.systems
     check = outlook.backtest
     return {
@@ -97,8 +90,8 @@ def outlook_value(outlook: Outlook, study: DepthStudy) -> dict[str, Any]:
         "depths": [
             {
                 "depth": one.depth,
-                "queries": _value(one.queries),
-                "scores": dict(zip(systems, map(_value, one.scores), strict=True)),
+                "queries": _predicted(one.queries),
+                "scores": dict(zip(systems, map(_predicted, one.scores), strict=True)),
             }
             for one in outlook.predicted
         ],
@@ -108,10 +101,10 @@ def outlook_value(outlook: Outlook, study: DepthStudy) -> dict[str, Any]:
         else {
             "fitted": check.fitted,
             "depth": check.predicted.depth,
-            "queries": _value(check.predicted.queries) | {"observed": check.queries},
+            "queries": _predicted(check.predicted.queries) | {"observed": check.queries},
             "scores": {
-                system: _value(found) | {"observed": seen}
-                for system, found, seen in zip(
+                system: _predicted(one) | {"observed": seen}
+                for system, one, seen in zip(
                     systems, check.predicted.scores, check.scores, strict=True
                 )
             },
@@ -120,9 +113,12 @@ def outlook_value(outlook: Outlook, study: DepthStudy) -> dict[str, Any]:
 
 
 def _check_table(check: Backtest, measure: str, systems: Sequence[str]) -> Table:
-    counts = _counts(check.predicted.queries)
-    found = [
-        (f"{measure} {system}", one, seen)
+    queries = check.predicted.queries
+    rows: list[tuple[Cell, ...]] = [
+        ("queries", f"{check.queries:,}", *_counts(queries), _yes(queries, check.queries))
+    ]
+    rows += [
+        (f"{measure} {system}", seen, *_ends(one), None if one is None else _yes(one, seen))
         for system, one, seen in zip(systems, check.predicted.scores, check.scores, strict=True)
     ]
     return Table(
@@ -130,24 +126,10 @@ def _check_table(check: Backtest, measure: str, systems: Sequence[str]) -> Table
         f"{check.predicted.depth}, which is known",
         columns=(
             Column(name="figure"),
-            Column(name="observed", form="score"),
-            Column(name="expected", form="score"),
-            Column(name="low", form="score"),
-            Column(name="high", form="score"),
+            *columns("score", "observed", "expected", "low", "high"),
             Column(name="inside"),
         ),
-        rows=(
-            (
-                "queries",
-                f"{check.queries:,}",
-                *counts,
-                _inside_count(check),
-            ),
-            *(
-                (name, seen, *_ends(one), None if one is None else _say(_inside(one, seen)))
-                for name, one, seen in found
-            ),
-        ),
+        rows=tuple(rows),
         notes=(
             "what is outside here shows an error of the model that no interval holds",
             *([_DASH] if None in check.predicted.scores else []),
@@ -169,54 +151,34 @@ def _warnings(outlook: Outlook, study: DepthStudy) -> list[str]:
     ]
 
 
-def _held(check: Backtest) -> tuple[int, int]:
-    """Figures inside their intervals, of how many."""
-    pairs = zip(check.predicted.scores, check.scores, strict=True)
-    inside = [
-        _inside(check.predicted.queries, check.queries),
-        *(_inside(one, seen) for one, seen in pairs if one is not None),
-    ]
-    return sum(inside), len(inside)
+def _inside(predicted: Predicted, seen: float) -> bool:
+    return predicted.low <= seen <= predicted.high
 
 
-def _inside(found: Predicted, seen: float) -> bool:
-    return found.low <= seen <= found.high
+def _yes(predicted: Predicted, seen: float) -> str:
+    return "yes" if _inside(predicted, seen) else "no"
 
 
-def _inside_count(check: Backtest) -> str:
-    return _say(_inside(check.predicted.queries, check.queries))
-
-
-def _say(inside: bool) -> str:  # noqa: FBT001 - the answer itself
-    return "yes" if inside else "no"
-
-
-def _counts(found: Predicted) -> tuple[str, str, str]:
+def _counts(predicted: Predicted) -> tuple[str, str, str]:
     """Whole queries among scores."""
-    return f"{found.value:,.0f}", f"{found.low:,.0f}", f"{found.high:,.0f}"
+    return f"{predicted.value:,.0f}", f"{predicted.low:,.0f}", f"{predicted.high:,.0f}"
 
 
-def _say_count(found: Predicted) -> str:
-    value, low, high = _counts(found)
-    return f"{value} ({low} to {high})"
+def _ends(predicted: Predicted | None) -> tuple[Cell, Cell, Cell]:
+    return (None,) * 3 if predicted is None else (predicted.value, predicted.low, predicted.high)
 
 
-def _ends(found: Predicted | None) -> tuple[Cell, Cell, Cell]:
-    return (None, None, None) if found is None else (found.value, found.low, found.high)
+def _predicted(predicted: Predicted | None) -> dict[str, Any]:
+    value, low, high = _ends(predicted)
+    why = _CONSTANT if predicted is None else ""
+    return {"value": value, "low": low, "high": high, "why": why}
 
 
-def _value(found: Predicted | None) -> dict[str, Any]:
-    value, low, high = _ends(found)
-    return {"value": value, "low": low, "high": high, "why": _CONSTANT if found is None else ""}
-
-
-_UNTOLD = "the source leaves out discarded queries"
-
-
-def value(study: DepthStudy) -> dict[str, Any]:
+def document(study: DepthStudy) -> dict[str, Any]:
     """The whole result for JSON."""
     question, scores = study.question, study.scores
-    more = {} if study.outlook is None else {"outlook": outlook_value(study.outlook, study)}
+    more = {} if study.outlook is None else {"outlook": _outlook_document(study.outlook, study)}
+    left_out = "the source leaves out discarded queries"
     return {
         "measure": str(question.measure),
         "systems": list(scores.systems),
@@ -224,18 +186,16 @@ def value(study: DepthStudy) -> dict[str, Any]:
         "warnings": [SHOWN_IS_FAVOURED] if study.of_shown else [],
         "source": study.source,
         "discarded": study.discarded,
-        "discarded_why": _UNTOLD if study.discarded is None else "",
+        "discarded_why": left_out if study.discarded is None else "",
         "first_only": question.first_only,
-        "family": question.family,
-        "family_size": study.family_size,
-        "variances": question.variances,
+        "family_size": study.compared,
         "level": question.level,
-        "depths": [_depth_value(study, depth) for depth in range(len(scores.depths))],
+        "depths": [_depth_document(study, depth) for depth in range(len(scores.depths))],
         **more,
     }
 
 
-def _depth_value(study: DepthStudy, depth: int) -> dict[str, Any]:
+def _depth_document(study: DepthStudy, depth: int) -> dict[str, Any]:
     scores = study.scores
     counts, systems = scores.counts, scores.systems
     tests = {test.system: test for test in study.nested if test.depth == depth}
@@ -258,8 +218,8 @@ def _depth_value(study: DepthStudy, depth: int) -> dict[str, Any]:
         "nested_error_why": error_why,
         "tau": order.tau if order else None,
         "tau_why": order.why if order else last,
-        "survivors": _tests_value(study.survivors, depth),
-        "steps": _tests_value(study.steps, depth),
+        "survivors": _tests_document(study.survivors, depth),
+        "steps": _tests_document(study.steps, depth),
         "change": {
             one.system: {"labels": one.labels, "queries": one.queries, "why": empty}
             for one in study.changes
@@ -268,17 +228,10 @@ def _depth_value(study: DepthStudy, depth: int) -> dict[str, Any]:
     }
 
 
-def _tests_value(tests: Sequence[DepthTest], depth: int) -> Mapping[str, Any]:
+def _tests_document(tests: Sequence[DepthTest], depth: int) -> Mapping[str, Any]:
     return {
         one.system: {
-            "queries": one.queries,
-            "others": one.others,
-            "difference": one.difference,
-            "low": one.low,
-            "high": one.high,
-            "p": one.p,
-            "p_corrected": one.p_corrected,
-            "why": one.why,
+            name: found for name, found in asdict(one).items() if name not in ("system", "depth")
         }
         for one in tests
         if one.depth == depth
@@ -286,16 +239,12 @@ def _tests_value(tests: Sequence[DepthTest], depth: int) -> Mapping[str, Any]:
 
 
 _MARK = "*"
-_MOST_TOLD = 4
+_MOST_SHOWN = 4
 _LEAST_SHARE = 1e-4
-_ENDS: tuple[tuple[str, Form], ...] = (
-    ("low", "difference"),
-    ("high", "difference"),
-    ("corrected", "p"),
-)
+_ENDS = (*columns("difference", "low", "high"), Column(name="corrected", form="p"))
 
 
-def facts(study: DepthStudy) -> tuple[tuple[str, str], ...]:
+def summary(study: DepthStudy) -> tuple[tuple[str, str], ...]:
     """The answer in a few lines: who is left, which way scores go, whether the order holds."""
     scores = study.scores
     counts, names = scores.counts, scores.names
@@ -309,13 +258,13 @@ def facts(study: DepthStudy) -> tuple[tuple[str, str], ...]:
     lines += [("" if place else "scores", text) for place, text in enumerate(_directions(study))]
     lines.append(("order", _order(study)))
     if study.outlook is not None:
-        lines += outlook_facts(study.outlook)
+        lines += _summarise_outlook(study.outlook)
     return tuple(lines)
 
 
 def tables(study: DepthStudy) -> tuple[Table, ...]:
     """Scores at each depth, the test that fits, and what deeper annotation might show."""
-    more = () if study.outlook is None else outlook_tables(study.outlook, study)
+    more = () if study.outlook is None else _tabulate_outlook(study.outlook, study)
     if len(study.scores.depths) == 1:
         return (_score_table(study), *more)
     changes = (_change_table(study),) if study.adds_labels else ()
@@ -327,16 +276,16 @@ def _directions(study: DepthStudy) -> Iterator[str]:
     scores = study.scores
     rows = scores.means()
     order = sorted(range(len(scores.systems)), key=lambda one: -(rows[-1][one] or 0.0))
-    for system in order[:_MOST_TOLD]:
+    for system in order[:_MOST_SHOWN]:
         first, last = rows[0][system], rows[-1][system]
         start = "undefined" if first is None else f"{first:.4f}"
-        told = f"{scores.systems[system]}: {study.question.measure} {start} at depth "
-        told += scores.names[0]
+        text = f"{scores.systems[system]}: {study.question.measure} {start} at depth "
+        text += scores.names[0]
         if len(scores.depths) > 1:
-            told += f", {last or 0.0:.4f} at depth {scores.names[-1]}"
-        yield told
-    if len(order) > _MOST_TOLD:
-        yield f"and {plural(len(order) - _MOST_TOLD, 'more system')}, below"
+            text += f", {last or 0.0:.4f} at depth {scores.names[-1]}"
+        yield text
+    if len(order) > _MOST_SHOWN:
+        yield f"and {plural(len(order) - _MOST_SHOWN, 'more system')}, below"
 
 
 def _order(study: DepthStudy) -> str:
@@ -377,10 +326,9 @@ def _score_table(study: DepthStudy) -> Table:
         + (", the first label of a query alone" if study.question.first_only else ""),
         columns=(
             Column(name="depth"),
-            Column(name="queries", form="count"),
-            Column(name="added", form="count"),
-            *(Column(name=system, form="score") for system in scores.systems),
-            *([Column(name="tau", form="score", decimals=3)] if with_tau else []),
+            *columns("count", "queries", "added"),
+            *columns("score", *scores.systems),
+            *(columns("score", "tau", decimals=3) if with_tau else ()),
         ),
         rows=tuple(rows),
         notes=tuple(_score_notes(study)),
@@ -413,15 +361,14 @@ def _score_notes(study: DepthStudy) -> Iterator[str]:
 
 def _star_notes(study: DepthStudy) -> Iterator[str]:
     """What the star means, and what it is worth."""
-    question, scores = study.question, study.scores
-    alpha = 1 - question.level
+    scores = study.scores
+    alpha = 1 - study.question.level
     if all(test.p is None for test in study.nested):
         whys = sorted({test.why for test in study.nested})
         yield f"nothing is tested against the last depth: {'; '.join(whys)}"
         return
-    kind = "Student" if question.variances == "student" else "Welch"
     yield (
-        f"{_MARK}: differs from the last depth, unpaired t ({kind}) as in the paper, "
+        f"{_MARK}: differs from the last depth, unpaired t (Student) as in the paper, "
         f"p < {alpha:.2g} {_say_family(study)}"
     )
     error, _ = study.nested_error(0)
@@ -431,29 +378,19 @@ def _star_notes(study: DepthStudy) -> Iterator[str]:
             "see the table of what makes scores differ"
         )
     elif error is not None:
+        share = f"{error:.2%}" if error >= _LEAST_SHARE else f"fewer than {_LEAST_SHARE:.2%}"
         yield (
             "the last depth holds the queries of all others, so this test is very "
             f"conservative: where depth means nothing, an uncorrected p is below {alpha:.2g} "
-            f"in {_share(error)} of samples at depth {scores.names[0]}, and in fewer at each "
+            f"in {share} of samples at depth {scores.names[0]}, and in fewer at each "
             "deeper one; the test that fits stands below"
         )
 
 
-def _share(error: float) -> str:
-    return f"{error:.2%}" if error >= _LEAST_SHARE else f"fewer than {_LEAST_SHARE:.2%}"
-
-
 def _say_family(study: DepthStudy) -> str:
-    family, size = study.question.family, study.family_size
-    if family == "none" or size == 1:
-        return "without a correction" + ("" if family == "none" else ": it is one test")
-    if isinstance(family, int):
-        return f"by Bonferroni over {size:,} tests"
-    return {
-        "systems": f"by Bonferroni over the {size:,} depths of a system",
-        "depths": f"by Bonferroni over the {size:,} systems of a depth",
-        "all": f"by Bonferroni over all {size:,} tests",
-    }[family]
+    if study.compared == 1:
+        return "without a correction: it is one test"
+    return f"by Bonferroni over the {study.compared:,} depths of a system"
 
 
 def _test_table(study: DepthStudy) -> Table:
@@ -461,15 +398,14 @@ def _test_table(study: DepthStudy) -> Table:
     return Table(
         title="Do the queries that a depth leaves out differ from those that it has?",
         columns=(
-            Column(name="depth"),
-            Column(name="system"),
+            *columns("text", "depth", "system"),
             Column(name="left out", form="difference"),
-            *(Column(name=name, form=form) for name, form in _ENDS),
+            *_ENDS,
             Column(name="next depth", form="difference"),
-            *(Column(name=name, form=form) for name, form in _ENDS),
+            *_ENDS,
         ),
         rows=tuple(
-            (study.scores.names[out.depth], out.system, *_told(out), *_told(step))
+            (study.scores.names[out.depth], out.system, *_cells(out), *_cells(step))
             for out, step in tests
         ),
         notes=(
@@ -513,7 +449,7 @@ def _dashes(study: DepthStudy, column: str, tests: Sequence[DepthTest]) -> Itera
         yield f"{UNDEFINED} in {column} at depth {', '.join(where)}{of}: {why}"
 
 
-def _told(one: DepthTest) -> tuple[Cell, ...]:
+def _cells(one: DepthTest) -> tuple[Cell, ...]:
     return one.difference, one.low, one.high, one.p_corrected
 
 
@@ -521,11 +457,8 @@ def _change_table(study: DepthStudy) -> Table:
     return Table(
         title=f"What makes {study.question.measure} at the last depth differ from that at each",
         columns=(
-            Column(name="depth"),
-            Column(name="system"),
-            Column(name="all", form="difference"),
-            Column(name="by more labels", form="difference"),
-            Column(name="by other queries", form="difference"),
+            *columns("text", "depth", "system"),
+            *columns("difference", "all", "by more labels", "by other queries"),
         ),
         rows=tuple(
             (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from numpy.random import PCG64, Generator
 
@@ -20,31 +20,13 @@ from heldout.survivorship.depths.chart import spec, title
 from heldout.survivorship.depths.extrapolation import FARTHEST
 from heldout.survivorship.depths.scores import SHOWN, shown_documents
 from heldout.survivorship.depths.study import DepthQuestion, study_depths
-from heldout.survivorship.depths.tests import Family
-from heldout.survivorship.depths.words import facts, tables, value
+from heldout.survivorship.depths.words import document, summary, tables
 from heldout.survivorship.reading.records import no_common_document, no_common_query
 from heldout.survivorship.reading.source import AnnotationSource, keep_inputs, read_source
 from heldout.trec.ranking import Order
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import Places, read_places
-
-_FAMILIES: Mapping[str, Family] = {
-    "systems": "systems",
-    "depths": "depths",
-    "all": "all",
-    "none": "none",
-}
-_DIGITS = 9
-
-
-def _family(given: str) -> Family:
-    """One of the named families, or a number of tests."""
-    if given in _FAMILIES:
-        return _FAMILIES[given]
-    if given.isdecimal() and len(given) <= _DIGITS and int(given):
-        return int(given)
-    raise ValueError(f"one of {', '.join(_FAMILIES)}, or a number of tests from 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,19 +49,6 @@ class DepthOptions:
         Opt("Depth to show, tested as if all were. Repeatable [all].", least=1, metavar="K"),
     ] = ()
     first_only: Annotated[bool, Opt("The first label of each query alone.")] = False
-    family: Annotated[
-        str,
-        Opt(
-            "Tests that Bonferroni corrects together: over the depths of a system, the systems of "
-            "a depth, or all; or their number.",
-            metavar="systems|depths|all|none|N",
-            check=_family,
-        ),
-    ] = "systems"
-    variances: Annotated[
-        Literal["student", "welch"],
-        Opt("Variances of the unpaired t test: pooled, or free to differ."),
-    ] = "student"
     to: Annotated[
         int | None,
         Opt(
@@ -124,9 +93,9 @@ def score_depths(
     runs = _read_runs(annotations, options, progress)
     study = study_depths(annotations, runs, question, Generator(PCG64(options.seed)))
     return Answer(
-        summary=facts(study),
+        summary=summary(study),
         tables=tables(study),
-        document=value(study) | {"seed": options.seed},
+        document=document(study) | {"seed": options.seed},
         chart=lambda: spec(study),
         title=title(study),
     )
@@ -153,22 +122,15 @@ def _question(annotations: Annotations, options: DepthOptions) -> DepthQuestion:
                 f"{most:,}; or 0 for no extrapolation",
             )
         )
-    to = 2 * last if options.to is None else options.to
+    to = 2 * last if options.to is None else options.to  # half way and all the way
     return DepthQuestion(
         measure=parse_measure(options.measure, path="--measure"),
         depths=options.depth,
         first_only=options.first_only,
-        family=_family(options.family),
-        variances=options.variances,
-        to=_steps(last, to) if to else (),
+        to=tuple(sorted({last + (to - last + 1) // 2, to})) if to else (),
         level=options.level,
         trials=options.trials,
     )
-
-
-def _steps(last: int, to: int) -> tuple[int, ...]:
-    """Half way and all the way."""
-    return tuple(sorted({last + (to - last + 1) // 2, to}))
 
 
 def _read_runs(
@@ -176,38 +138,39 @@ def _read_runs(
 ) -> Mapping[str, Places] | None:
     if not options.runs:
         return None
-    wanted: Mapping[str, Sequence[str]] = {
+    wanted: dict[str, Sequence[str]] = {
         one.query: tuple(one.selected) for one in annotations.records if one.selected
     }
     paths = name_runs(options.runs)
     runs: dict[str, Places] = {}
     with progress.steps("reading runs", len(paths)) as done:
         for name, path in paths.items():
-            runs[name] = _read_run(path, wanted, options.order)
-            if wanted and not any(runs[name].found.values()):
-                _check_ids(annotations, path, options.order)
+            runs[name] = _read_run(path, wanted, annotations, options.order)
             done()
     return runs
 
 
-def _read_run(path: str, wanted: Mapping[str, Sequence[str]], order: Order | None) -> Places:
-    with open_input(Path(path)) as file:
-        places = read_places(file, path=path, documents=wanted, order=order, limits=OWN_FILES)
-    if wanted and not places.found:
+def _read_run(
+    path: str, wanted: Mapping[str, Sequence[str]], annotations: Annotations, order: Order | None
+) -> Places:
+    def read(documents: Mapping[str, Sequence[str]]) -> Places:
+        with open_input(Path(path)) as file:
+            return read_places(file, path=path, documents=documents, order=order, limits=OWN_FILES)
+
+    places = read(wanted)
+    if not wanted:
+        return places
+    if not places.found:
         queries = plural(len(wanted), "query", "queries")
         raise no_common_query(path, f"none of the {queries} with a label")
-    return places
-
-
-def _check_ids(annotations: Annotations, path: str, order: Order | None) -> None:
-    """A run without any selected document may be that bad if it lists some that were shown."""
-    known: Mapping[str, Sequence[str]] = {
-        one.query: (*one.shown, *one.selected) for one in annotations.records
-    }
-    with open_input(Path(path)) as file:
-        places = read_places(file, path=path, documents=known, order=order, limits=OWN_FILES)
     if not any(places.found.values()):
-        raise no_common_document(annotations, path)
+        # A run without any selected document may be that bad if it lists some that were shown
+        known: dict[str, Sequence[str]] = {
+            one.query: (*one.shown, *one.selected) for one in annotations.records
+        }
+        if not any(read(known).found.values()):
+            raise no_common_document(annotations, path)
+    return places
 
 
 def _write_shown(annotations: Annotations, path: Path) -> None:
