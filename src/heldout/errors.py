@@ -33,12 +33,12 @@ class Problem:
     """
 
     code: str
+    severity: Severity = "error"
     path: str
+    line: int | None = None
     found: str
     expected: str
-    line: int | None = None
     hint: str = ""
-    severity: Severity = "error"
 
     @property
     def place(self) -> str:
@@ -75,6 +75,22 @@ class InputError(HeldoutError):
         )
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
+    @classmethod
+    def of(
+        cls,
+        *,
+        code: str,
+        path: str,
+        found: str,
+        expected: str,
+        line: int | None = None,
+        hint: str = "",
+    ) -> "InputError":
+        """The error of one problem; the arguments are those of `Problem`."""
+        return cls(
+            Problem(code=code, path=path, line=line, found=found, expected=expected, hint=hint)
+        )
+
 
 class TrustError(HeldoutError):
     """A sealed file cannot be trusted. One terse text for every cause, so it is no oracle."""
@@ -88,24 +104,11 @@ class OptionError(HeldoutError):
 
 
 class SetupError(HeldoutError):
-    """Something is not installed or not set up; the text says which command mends it."""
+    """Something is not installed or not set up; the text says which command repairs it."""
 
 
 class StoreError(HeldoutError):
     """A board or vault on disk is damaged, locked, missing or not where it should be."""
-
-
-def problem_document(problem: Problem) -> dict[str, object]:
-    """A problem as it stands in JSON output."""
-    return {
-        "code": problem.code,
-        "severity": problem.severity,
-        "path": problem.path,
-        "line": problem.line,
-        "found": problem.found,
-        "expected": problem.expected,
-        "hint": problem.hint,
-    }
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:

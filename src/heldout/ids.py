@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple, NewType
 
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, quote
 
 QueryId = NewType("QueryId", str)
 DocId = NewType("DocId", str)
@@ -96,14 +96,12 @@ def parse_submission_id(text: str, *, path: str = "submission id") -> Submission
     """
     if _SUBMISSION_ID.fullmatch(text) and ".." not in text and _day(text) is not None:
         return SubmissionId(text)
-    raise InputError(
-        Problem(
-            code="submission-id",
-            path=path,
-            found=repr(text[:100]),
-            expected="yyyymmdd-name: a date, a hyphen, then 1 to 64 of A-Z a-z 0-9 . _ -, no '..'",
-            hint="for example 20261120-lighthouse-monot5",
-        )
+    raise InputError.of(
+        code="submission-id",
+        path=path,
+        found=repr(text[:100]),
+        expected="yyyymmdd-name: a date, a hyphen, then 1 to 64 of A-Z a-z 0-9 . _ -, no '..'",
+        hint="for example 20261120-lighthouse-monot5",
     )
 
 

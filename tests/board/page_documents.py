@@ -5,6 +5,7 @@ A test module takes the fixture: `shown = page_documents.shown`.
 
 from collections.abc import Callable
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import pytest
 from sample_boards import BOARDS, RULES, facts, spec, standings
@@ -65,5 +66,13 @@ def entry_page(one: Row) -> EntryPage:
 
 
 def sources() -> dict[str, str]:
-    names = ("base.html", "board.html", "entry.html", "macros.html", "ranking_trust.html")
-    return {name: render._read("templates", name).decode() for name in names}
+    names = (
+        "base.html",
+        "board.html",
+        "entry.html",
+        "macros.html",
+        "ranking_trust.html",
+        "seasons.html",
+    )
+    folder = files("heldout.board.site") / "templates"
+    return {name: (folder / name).read_text("utf-8") for name in names}

@@ -236,7 +236,7 @@ def test_the_chart_says_who_is_on_the_front() -> None:
         "as good at the same cost or less: large and small. The numbers are the teams' own, each "
         "measured on hardware of its own."
     )
-    assert found.key_words == (("diamond", "on the Pareto front"), ("circle", "other entry"))
+    assert found.marks == (("diamond", "on the Pareto front"), ("circle", "other entry"))
     for name in ("small", "beaten", "large"):
         assert f"<title>{name}</title>" in found.wide
     assert "silent" not in found.wide
@@ -292,7 +292,10 @@ def test_equal_charts_of_costs_are_equal_bytes() -> None:
     shown, columns = public_rows(busy()), make_columns(spec())
     first = make_cost_figures(shown, columns)
     assert {f.key for f in first} == {"cost-query_latency_ms", "cost-parameters"}
-    assert first == make_cost_figures(shown, columns)
+    again = make_cost_figures(shown, columns)
+    assert [(f.says, f.wide, f.narrow) for f in first] == [
+        (f.says, f.wide, f.narrow) for f in again
+    ]
 
 
 def test_a_single_cost_can_be_drawn() -> None:

@@ -233,7 +233,7 @@ def test_a_one_shot_board_has_no_records() -> None:
     board, columns = standings(rows), make_columns(spec())
     figures = make_figures(board, public_rows(board), columns, one_by_one=False)
     assert [figure.key for figure in figures] == ["dev-and-official"]
-    assert figures[0].key_words == (("circle", "entry"),)
+    assert figures[0].marks == (("circle", "entry"),)
 
 
 def test_the_rules_of_a_one_shot_board_do_not_contradict_each_other() -> None:
@@ -326,12 +326,12 @@ def test_the_key_has_only_marks_that_are_there() -> None:
     rows = [row("0.4", "0.5", days=n) for n in range(3)]
     board, columns = standings(rows), make_columns(spec())
     progress, scatter = make_figures(board, public_rows(board), columns)
-    assert progress.key_words == (("diamond", "record"), ("circle", "other entry"))
-    assert scatter.key_words == progress.key_words
+    assert progress.marks == (("diamond", "record"), ("circle", "other entry"))
+    assert scatter.marks == progress.marks
     board = standings([*rows, baseline()])
     progress, scatter = make_figures(board, public_rows(board), columns)
-    assert progress.key_words[-1] == ("dash", "baseline")
-    assert scatter.key_words[-1] == ("square", "baseline")
+    assert progress.marks[-1] == ("dash", "baseline")
+    assert scatter.marks[-1] == ("square", "baseline")
 
 
 def _progress(rows: list[Row], *, bar: bool = True) -> str:
@@ -351,7 +351,7 @@ def test_a_chart_speaks_of_the_best_baseline_only_where_it_counts() -> None:
 def test_every_record_is_in_the_table_of_records() -> None:
     board, columns = crowded(), make_columns(one_set())
     progress = make_figures(board, public_rows(board), columns)[0]
-    names = [record.entry.text for record in progress.records]
+    names = [record.system for record in progress.records]
     assert len(names) == len([r for r in board.rows if r.trophy]) > 20
     drawn = set(re.findall(r"<text[^>]*>([^<]*)</text>", progress.wide)) & set(names)
     assert 3 < len(drawn) < len(names)
@@ -376,7 +376,7 @@ def test_no_scatter_where_it_would_say_nothing() -> None:
 def test_the_records_of_a_chart_are_those_of_the_standings() -> None:
     board, columns = busy(), make_columns(spec())
     progress = make_figures(board, public_rows(board), columns)[0]
-    scores = [record.score for record in progress.records]
+    scores = [record.primary.text for record in progress.records]
     assert scores == sorted(set(scores))
     assert min(scores) > "0.273"
     assert scores[-1] == max(r.scores["eval"] for r in board.rows)

@@ -7,7 +7,7 @@ import pytest
 
 from heldout.board.site.render import _read
 
-CSS = _read("static", "heldout.css").decode()
+CSS = _read("heldout.css").decode()
 JUDGING = (files("heldout.web") / "static" / "judging.css").read_text("utf-8")
 
 

@@ -2,6 +2,7 @@
 
 import io
 import math
+from dataclasses import asdict
 
 import click
 import pytest
@@ -18,7 +19,7 @@ from heldout.cli.printing import (
     print_table,
     reports_errors,
 )
-from heldout.errors import InputError, Problem, SetupError, plural, printable, problem_document
+from heldout.errors import InputError, Problem, SetupError, plural, printable
 
 REPEATED = Problem(
     code="repeated-document",
@@ -139,7 +140,7 @@ def test_json_has_no_nan() -> None:
 
 
 def test_problem_in_json() -> None:
-    found = problem_document(LINK)
+    found = asdict(LINK)
     assert (found["code"], found["line"], found["severity"]) == ("not-a-link", None, "error")
 
 

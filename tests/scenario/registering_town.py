@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,6 @@ from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import open_metadata, seal_letter, seal_metadata
 from heldout.envelope.keys import public_key, sign
-from heldout.errors import problem_document
 from heldout.ids import SubmissionId, digest_bytes
 
 DAY = "2026-11-02T10:00:00Z"
@@ -139,7 +139,7 @@ def deliver(town: Town, data: bytes, handle: str, *, now: str = NEXT) -> Mapping
     with sitting(town, now=now) as session:
         (receipt,) = receive_registrations(session, find_registrations_in_folder(folder))
     file.unlink()
-    problems = [problem_document(problem) for problem in receipt.problems]
+    problems = [asdict(problem) for problem in receipt.problems]
     return {"kind": receipt.kind, "notes": receipt.notes, "problems": problems}
 
 

@@ -13,7 +13,7 @@ from math import hypot
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
-from heldout.errors import InputError, Problem, SetupError
+from heldout.errors import InputError, SetupError
 
 INK: Final = "var(--ink)"
 MUTED: Final = "var(--muted)"
@@ -345,13 +345,11 @@ def picture(chart: Chart, path: Path, *, title: str) -> bytes:
         return stand_alone(chart, title=title).encode()
     if suffix == ".png":
         return _png(chart, title)
-    raise InputError(
-        Problem(
-            code="chart-form",
-            path=str(path),
-            found=f"a name that ends in {suffix!r}" if suffix else "a name without an end",
-            expected=" or ".join(SUFFIXES),
-        )
+    raise InputError.of(
+        code="chart-form",
+        path=str(path),
+        found=f"a name that ends in {suffix!r}" if suffix else "a name without an end",
+        expected=" or ".join(SUFFIXES),
     )
 
 

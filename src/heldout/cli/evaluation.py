@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -20,7 +21,7 @@ from heldout.cli.printing import (
     print_problems,
     print_table,
 )
-from heldout.errors import InputError, Problem, plural, problem_document
+from heldout.errors import InputError, Problem, plural
 from heldout.ids import find_near
 from heldout.scoring.evaluate import Evaluation, KindScores, MeasureScores, score_kinds
 from heldout.scoring.many import collect_notes
@@ -289,8 +290,7 @@ def _print_json(
         {
             "runs": runs,
             "failed": [
-                {"path": run.path, "problems": [problem_document(p) for p in run.problems]}
-                for run in failed
+                {"path": run.path, "problems": [asdict(p) for p in run.problems]} for run in failed
             ],
         }
     )
@@ -310,7 +310,7 @@ def _run_json(run: Scored, *, per_query: bool) -> dict[str, object]:
         "why": {name: score.why for name, score in scores.items() if score.mean is None},
         "n": {name: score.n for name, score in scores.items()},
         "without_relevant": {name: score.without_relevant for name, score in scores.items()},
-        "notes": [problem_document(problem) for problem in run.notes],
+        "notes": [asdict(problem) for problem in run.notes],
     }
     if per_query:
         value["per_query"] = {
@@ -398,7 +398,7 @@ def _failed_json(run: str, error: InputError) -> dict[str, object]:
     return {
         "path": run,
         "ok": False,
-        "problems": [problem_document(problem) for problem in error.problems],
+        "problems": [asdict(problem) for problem in error.problems],
         "counts": dict(error.counts),
     }
 
@@ -411,7 +411,7 @@ def _scan_json(scan: Scan) -> dict[str, object]:
         "form": scan.form,
         "queries": scan.facts.queries,
         "documents": scan.facts.documents,
-        "problems": [problem_document(problem) for problem in scan.problems],
+        "problems": [asdict(problem) for problem in scan.problems],
         "counts": dict(scan.counts),
     }
 

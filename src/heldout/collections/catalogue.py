@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from heldout.collections.collection import Collection
-from heldout.errors import InputError, Problem, SetupError, printable, quote
+from heldout.errors import InputError, SetupError, printable, quote
 from heldout.ids import DocId, QueryId
 
 PREFIX = "irds:"
@@ -57,14 +57,12 @@ def _load(name: str) -> Any:
 
 
 def _no_name(name: str, found: str) -> InputError:
-    return InputError(
-        Problem(
-            code="collection-name",
-            path=printable(f"{PREFIX}{name}"),
-            found=found,
-            expected="a name of ir_datasets that has documents and queries",
-            hint="its catalogue lists them, such as beir/scifact/test",
-        )
+    return InputError.of(
+        code="collection-name",
+        path=printable(f"{PREFIX}{name}"),
+        found=found,
+        expected="a name of ir_datasets that has documents and queries",
+        hint="its catalogue lists them, such as beir/scifact/test",
     )
 
 

@@ -165,14 +165,12 @@ def find_file(folder: Path, *names: str) -> Path | None:
     places = [folder / f"{name}{packed}" for name in names for packed in PACKED]
     found = [place for place in places if place.is_file()]
     if len(found) > 1:
-        raise InputError(
-            Problem(
-                code="collection-twice",
-                path=str(folder),
-                found=" and ".join(place.name for place in found),
-                expected="one of them",
-                hint="take the others out of the folder, or name the labels with --qrels",
-            )
+        raise InputError.of(
+            code="collection-twice",
+            path=str(folder),
+            found=" and ".join(place.name for place in found),
+            expected="one of them",
+            hint="take the others out of the folder, or name the labels with --qrels",
         )
     return found[0] if found else None
 

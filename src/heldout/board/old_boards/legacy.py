@@ -62,14 +62,12 @@ def _decode(data: bytes, path: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(
-            Problem(
-                code="bad-utf8",
-                path=path,
-                line=data.count(b"\n", 0, error.start) + 1,
-                found="bytes that are not UTF-8",
-                expected="UTF-8",
-            )
+        raise InputError.of(
+            code="bad-utf8",
+            path=path,
+            line=data.count(b"\n", 0, error.start) + 1,
+            found="bytes that are not UTF-8",
+            expected="UTF-8",
         ) from None
 
 
@@ -84,14 +82,12 @@ def _split(text: str, path: str) -> list[Record]:
                 records.append(Record(line, tuple(cells)))
             line = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(
-            Problem(
-                code="broken-csv",
-                path=path,
-                line=line,
-                found=f"a row that does not end as it began ({error})",
-                expected='cells that hold a comma in quotes, a quote in them as \\"',
-            )
+        raise InputError.of(
+            code="broken-csv",
+            path=path,
+            line=line,
+            found=f"a row that does not end as it began ({error})",
+            expected='cells that hold a comma in quotes, a quote in them as \\"',
         ) from None
     if not 1 < len(records) <= _MOST_ROWS + 1:
         code = "too-large" if records else "empty-file"
@@ -177,15 +173,13 @@ def find_layout(header: Record, *, path: str) -> Layout:
     for layout in LAYOUTS:
         if layout.headings == set(header.cells) and len(header.cells) == len(layout.headings):
             return layout
-    raise InputError(
-        Problem(
-            code="unknown-table",
-            path=path,
-            line=header.line,
-            found=quote(",".join(header.cells)),
-            expected="the headings of the document or the passage leaderboard of MS MARCO",
-            hint="docs/import.md has both",
-        )
+    raise InputError.of(
+        code="unknown-table",
+        path=path,
+        line=header.line,
+        found=quote(",".join(header.cells)),
+        expected="the headings of the document or the passage leaderboard of MS MARCO",
+        hint="docs/import.md has both",
     )
 
 

@@ -1,6 +1,7 @@
 """What an organiser's steps answer: lines for a person, documents for a program."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -21,7 +22,7 @@ from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import NotedRules, Session
 from heldout.board.scores.telling import describe_released, describe_true
 from heldout.board.standings.standings import Row, Standings
-from heldout.errors import plural, problem_document, quote
+from heldout.errors import plural, quote
 
 Facts = list[tuple[str, str]]
 _MOST_SHOWN = 3
@@ -93,7 +94,7 @@ def review_document(
             for f in result.findings
         ],
         "problems": {
-            name: [problem_document(problem) for problem in run.problems]
+            name: [asdict(problem) for problem in run.problems]
             for name, run in result.scores.runs.items()
         },
         "amendments": [

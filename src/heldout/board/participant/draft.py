@@ -49,13 +49,11 @@ def draft_id(name: str, *, today: date, embargoed: bool) -> SubmissionId:
     dated = name[:8].isdigit() and name[8:9] == "-"
     submission = parse_submission_id(name if dated else f"{today:%Y%m%d}-{name}", path="NAME")
     if submission.endswith((".", ".lock")):
-        raise InputError(
-            Problem(
-                code="submission-id",
-                path="NAME",
-                found=quote(name),
-                expected="a name that does not end in '.' or '.lock': git allows no such branch",
-            )
+        raise InputError.of(
+            code="submission-id",
+            path="NAME",
+            found=quote(name),
+            expected="a name that does not end in '.' or '.lock': git allows no such branch",
         )
     return submission
 
@@ -148,14 +146,12 @@ def require_draft(repository: Repository, submission: SubmissionId) -> Folder:
     sent = submission in read_history(repository.log()).submissions
     elsewhere = "it was sent from another clone: work in the clone that sent it"
     make = "" if known else "make one: heldout draft NAME --dev FILE --eval FILE"
-    raise InputError(
-        Problem(
-            code="no-draft",
-            path=f"drafts/{submission}",
-            found="no draft of this id here",
-            expected="one of " + ", ".join(known) if known else "a draft; there is none yet",
-            hint=elsewhere if sent else make,
-        )
+    raise InputError.of(
+        code="no-draft",
+        path=f"drafts/{submission}",
+        found="no draft of this id here",
+        expected="one of " + ", ".join(known) if known else "a draft; there is none yet",
+        hint=elsewhere if sent else make,
     )
 
 
@@ -169,14 +165,12 @@ def check_embargo(spec: BoardSpec, until: date, *, today: date) -> None:
     limited = "embargo" not in spec.policy.off
     if today < until and (until <= latest or not limited):
         return
-    raise InputError(
-        Problem(
-            code="embargo-day",
-            path="--embargo",
-            found=f"{until}, which is over" if until <= today else f"{until}, too late",
-            expected=f"a day after {today}" + (f", up to {latest}" if limited else ""),
-            hint=f"this board allows {spec.policy.embargo_months} months" if limited else "",
-        )
+    raise InputError.of(
+        code="embargo-day",
+        path="--embargo",
+        found=f"{until}, which is over" if until <= today else f"{until}, too late",
+        expected=f"a day after {today}" + (f", up to {latest}" if limited else ""),
+        hint=f"this board allows {spec.policy.embargo_months} months" if limited else "",
     )
 
 

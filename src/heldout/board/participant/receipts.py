@@ -23,7 +23,7 @@ from heldout.board.log.events import Entry
 from heldout.board.log.history import read_history
 from heldout.board.participant.draft import read_sealed, receipt_of
 from heldout.board.store.repository import Repository
-from heldout.errors import InputError, Problem, StoreError, quote
+from heldout.errors import InputError, StoreError, quote
 from heldout.files.durable import File
 from heldout.ids import parse_submission_id
 
@@ -84,13 +84,11 @@ def read_receipt(path: Path | File) -> Receipt:
             receipt = msgspec.json.decode(file.read(_MOST_BYTES), type=Receipt)
         parse_submission_id(receipt.id)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InputError) as error:
-        raise InputError(
-            Problem(
-                code="not-json",
-                path=path.name,
-                found=quote(str(error)),
-                expected="a receipt, as it lies in .heldout/receipts of the clone that submitted",
-            )
+        raise InputError.of(
+            code="not-json",
+            path=path.name,
+            found=quote(str(error)),
+            expected="a receipt, as it lies in .heldout/receipts of the clone that submitted",
         ) from None
     return receipt
 

@@ -364,14 +364,12 @@ def _read_key(repository: Repository, submission: SubmissionId) -> tuple[bytes, 
     state = read_sealed(repository, submission)
     if state is not None and file.is_file():
         return file.read_bytes(), state
-    raise InputError(
-        Problem(
-            code="no-key",
-            path=str(submission),
-            found="no key of this submission in .heldout/keys",
-            expected="the key that it was sealed under",
-            hint="work in the clone that sent it, or copy its .heldout folder here",
-        )
+    raise InputError.of(
+        code="no-key",
+        path=str(submission),
+        found="no key of this submission in .heldout/keys",
+        expected="the key that it was sealed under",
+        hint="work in the clone that sent it, or copy its .heldout folder here",
     )
 
 
@@ -388,11 +386,9 @@ def main_commit(git: Git) -> str:
     head = git.head()
     if head is not None:
         return head
-    raise InputError(
-        Problem(
-            code="no-commit",
-            path="the clone",
-            found="a repository without a commit",
-            expected="a clone of the board",
-        )
+    raise InputError.of(
+        code="no-commit",
+        path="the clone",
+        found="a repository without a commit",
+        expected="a clone of the board",
     )

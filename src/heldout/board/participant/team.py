@@ -228,14 +228,12 @@ def require_registration(spec: BoardSpec) -> Registration:
     """
     if spec.registration is not None:
         return spec.registration
-    raise InputError(
-        Problem(
-            code="no-registration",
-            path=spec.name,
-            found="a board without [registration] in board.toml",
-            expected="a board where teams register",
-            hint="submit without it: heldout draft NAME",
-        )
+    raise InputError.of(
+        code="no-registration",
+        path=spec.name,
+        found="a board without [registration] in board.toml",
+        expected="a board where teams register",
+        hint="submit without it: heldout draft NAME",
     )
 
 
@@ -263,14 +261,12 @@ def current_agreement(spec: BoardSpec, history: History) -> Agreement | None:
         return None
     if history.agreements:
         return history.agreements[-1]
-    raise InputError(
-        Problem(
-            code="no-agreement",
-            path="log.jsonl",
-            found=f"no event with the text of {registration.agreement}",
-            expected="the agreement that board.toml names",
-            hint="the organisers' next inbox or rebuild logs it; then pull, and call again",
-        )
+    raise InputError.of(
+        code="no-agreement",
+        path="log.jsonl",
+        found=f"no event with the text of {registration.agreement}",
+        expected="the agreement that board.toml names",
+        hint="the organisers' next inbox or rebuild logs it; then pull, and call again",
     )
 
 
@@ -400,14 +396,12 @@ def _sealed_file(spec: BoardSpec, text: str, signature: str, registrant: Registr
 
 def _check_time(registration: Registration, before: Standing, now: datetime) -> None:
     if before.revoked is not None:
-        raise InputError(
-            Problem(
-                code="registration-revoked",
-                path=".heldout/team",
-                found=f"a registration that was revoked on {before.revoked:%d %b %Y}: {before.why}",
-                expected="one that stands",
-                hint="write to the organisers; a new registration needs a clone of its own",
-            )
+        raise InputError.of(
+            code="registration-revoked",
+            path=".heldout/team",
+            found=f"a registration that was revoked on {before.revoked:%d %b %Y}: {before.why}",
+            expected="one that stands",
+            hint="write to the organisers; a new registration needs a clone of its own",
         )
     known = before.own is not None and before.taken_in
     if registration.closes is not None and now.date() > registration.closes and not known:
@@ -417,14 +411,12 @@ def _check_time(registration: Registration, before: Standing, now: datetime) -> 
 def _check_same_team(before: Standing, name: str) -> None:
     own = before.own
     if own is not None and team_key(own.registrant.team) != team_key(name):
-        raise InputError(
-            Problem(
-                code="other-team",
-                path="--team",
-                found="another name than the one this clone registered",
-                expected=own.registrant.team,
-                hint="another team registers from a clone of its own",
-            )
+        raise InputError.of(
+            code="other-team",
+            path="--team",
+            found="another name than the one this clone registered",
+            expected=own.registrant.team,
+            hint="another team registers from a clone of its own",
         )
 
 

@@ -8,22 +8,12 @@ from statistics import median
 
 from heldout.board.site.columns import COLUMNS, Column
 from heldout.board.site.rows import TableRow, ViewColumn, make_row, name_entry, stars_of
-from heldout.board.site.words import Part, Phrase, count, join_names, phrase
+from heldout.board.site.words import Phrase, count, join_names, phrase
 from heldout.board.standings.standings import Row, Standings, best_so_far
 from heldout.charts.scores import Entry, cost_chart, progress_chart, scatter_chart
-from heldout.charts.svg import inline
+from heldout.charts.svg import Chart, inline
 
 _WIDE, _HALF, _NARROW = 990, 460, 350  # of a screen, of a column of it, of a phone
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """One step of the line of records, as a line of the chart's table."""
-
-    day_words: str
-    day: str
-    entry: Part
-    score: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,18 +24,29 @@ class Figure:
         key: its id in the page.
         title: its heading.
         says: what it shows, in a sentence.
-        key_words: what its marks mean, as (shape, words).
-        wide, narrow: the same chart as SVG for a screen and for a phone.
-        records: the steps of the line of records; empty for other charts.
+        marks: what its marks mean, as (shape, words).
+        chart: what is drawn.
+        width: on a screen.
+        records: the entries on the line of records, for a table; empty for other charts.
     """
 
     key: str
     title: str
     says: Phrase
-    key_words: tuple[tuple[str, str], ...]
-    wide: str
-    narrow: str
-    records: tuple[Record, ...]
+    marks: tuple[tuple[str, str], ...]
+    chart: Chart
+    width: int = _WIDE
+    records: Sequence[TableRow] = ()
+
+    @property
+    def wide(self) -> str:
+        """The chart as SVG for a screen."""
+        return inline(self.chart, self.width)
+
+    @property
+    def narrow(self) -> str:
+        """The same for a phone."""
+        return inline(self.chart, _NARROW)
 
 
 def make_figures(
@@ -63,7 +64,7 @@ def make_figures(
         rows: its public rows.
         columns: the public views, the one that ranks first.
         bar: whether records have to be above the baselines, where there are any.
-        one_by_one: whether scores are told as they come: else there are no records over time.
+        one_by_one: whether scores are published as they come: else there are no records over time.
     """
     if all(row.baseline for row in rows):
         return ()
@@ -75,16 +76,16 @@ def make_figures(
     dev = _dev_column(columns)
     records = best_so_far(rows, columns[0].key, bar=bar) if one_by_one else ()
     points = _points(rows, columns, dev, records)
-    steps = [make_row(row, columns) for row in records]
-    stars = stars_of(standings.measured)
-    starred = [
-        replace(point, label=_add_star(point.label, stars.get(row.id, "")))
-        for point, row in zip(points, rows, strict=True)
-    ]
-    told = any(stars.values())
-    figures = (
-        [_progress(starred, steps, columns[0], today, bar=bar, starred=told)] if one_by_one else []
-    )
+    figures = []
+    if one_by_one:
+        steps = [make_row(row, columns) for row in records]
+        stars = stars_of(standings.measured)
+        signs = [_STARS.get(stars.get(row.id, ""), "") for row in rows]
+        starred = [
+            replace(point, label=sign + point.label)
+            for point, sign in zip(points, signs, strict=True)
+        ]
+        figures = [_progress(starred, steps, columns[0], today, bar=bar, starred=any(signs))]
     if dev is not None:
         figures += _scatter(points, columns[0], dev)
     if record and dev is not None:
@@ -123,12 +124,10 @@ def _points(
     ]
 
 
-_STARS = " ★: significantly better than the best before it when it came; ☆: within noise of it."
-
-
-def _add_star(label: str, star: str) -> str:
-    signs = {"significant": "★ ", "noise": "☆ "}
-    return signs.get(star, "") + label
+_STARS = {"significant": "★ ", "noise": "☆ "}
+_STARS_MEAN = (
+    " ★: significantly better than the best before it when it came; ☆: within noise of it."
+)
 
 
 def _progress(
@@ -144,11 +143,10 @@ def _progress(
     return Figure(
         key="progress",
         title="Scores over time",
-        says=phrase(_say_progress(records, official, bar=bar), _STARS * starred),
-        key_words=_key(points, baseline="dash"),
-        wide=inline(chart, _WIDE),
-        narrow=inline(chart, _NARROW),
-        records=tuple(_record(row) for row in records),
+        says=phrase(_say_progress(records, official, bar=bar), _STARS_MEAN * starred),
+        marks=_key(points, baseline="dash"),
+        chart=chart,
+        records=records,
     )
 
 
@@ -164,12 +162,6 @@ def _key(points: Sequence[Entry], *, baseline: str) -> tuple[tuple[str, str], ..
         (baseline, "baseline", any(p.baseline for p in points)),
     )
     return tuple((shape, words) for shape, words, there in marks if there)
-
-
-def _record(row: TableRow) -> Record:
-    return Record(
-        day_words=row.day_words, day=row.day, entry=name_entry(row), score=row.primary.text
-    )
 
 
 def _say_progress(records: Sequence[TableRow], column: ViewColumn, *, bar: bool) -> Phrase:
@@ -213,10 +205,8 @@ def _gap(
                 f"{official.set} than on {dev.set}; the median difference is "
                 f"{median(gap.score for gap in gaps):.3f}."
             ),
-            key_words=(("circle", "entry"), ("dash", "no difference")),
-            wide=inline(chart, _WIDE),
-            narrow=inline(chart, _NARROW),
-            records=(),
+            marks=(("circle", "entry"), ("dash", "no difference")),
+            chart=chart,
         )
     ]
 
@@ -250,14 +240,13 @@ def _reranking(rows: Sequence[Row], columns: tuple[ViewColumn, ...], today: date
                 name_entry(level),
                 f", has {level.primary.text}.",
             ),
-            key_words=(
+            marks=(
                 ("diamond", "best re-ranking then"),
                 ("circle", "other re-ranking"),
                 ("dash", "best full ranking"),
             ),
-            wide=inline(chart, _WIDE),
-            narrow=inline(chart, _NARROW),
-            records=tuple(_record(row) for row in steps),
+            chart=chart,
+            records=steps,
         )
     ]
 
@@ -280,10 +269,9 @@ def _scatter(every: Sequence[Entry], official: ViewColumn, dev: ViewColumn) -> l
                 f"{max(ratios):.3f}). Entries far below the line did better on {dev.set}, where "
                 "labels are public: a sign of overfitting.",
             ),
-            key_words=_key(points, baseline="square"),
-            wide=inline(chart, _HALF),
-            narrow=inline(chart, _NARROW),
-            records=(),
+            marks=_key(points, baseline="square"),
+            chart=chart,
+            width=_HALF,
         )
     ]
 
@@ -331,15 +319,16 @@ def _cost_figure(
     cost: Column, stated: Sequence[Row], columns: tuple[ViewColumn, ...], *, entries: int
 ) -> Figure:
     official = columns[0]
-    places = {row.id: _place(cost, row, official) for row in stated}
-    best = pareto_front(places.values())
-    front = [row for row in stated if places[row.id] in best]
+    costs = {row.id: Decimal(repr(cost.of(row))) for row in stated}
+    positions = {row.id: (costs[row.id], Decimal(row.scores[official.key])) for row in stated}
+    best = pareto_front(positions.values())
+    front = [row for row in stated if positions[row.id] in best]
     points = [
         Entry(
             label=make_row(row, columns).system,
             day=row.received.date(),
             score=float(row.scores[official.key]),
-            other=float(places[row.id][0]),
+            other=float(costs[row.id]),
             record=row in front,
         )
         for row in stated
@@ -356,18 +345,12 @@ def _cost_figure(
             _say_free(sum(not cost.of(row) for row in stated)),
             f" The numbers are the teams' own{cost.caveat}.",
         ),
-        key_words=(
+        marks=(
             ("diamond", "on the Pareto front"),
             *((("circle", "other entry"),) if drawn else ()),
         ),
-        wide=inline(chart, _WIDE),
-        narrow=inline(chart, _NARROW),
-        records=(),
+        chart=chart,
     )
-
-
-def _place(cost: Column, row: Row, official: ViewColumn) -> tuple[Decimal, Decimal]:
-    return Decimal(repr(cost.of(row))), Decimal(row.scores[official.key])
 
 
 def _say_front(front: Sequence[TableRow]) -> Phrase:

@@ -99,14 +99,12 @@ class UploadForm:
             InputError: code `upload-cut`.
         """
         if not self.ended:
-            raise InputError(
-                Problem(
-                    code="upload-cut",
-                    path="upload",
-                    found="a form without its end",
-                    expected="all of it",
-                    hint="the connection broke; nothing was stored: send it again",
-                )
+            raise InputError.of(
+                code="upload-cut",
+                path="upload",
+                found="a form without its end",
+                expected="all of it",
+                hint="the connection broke; nothing was stored: send it again",
             )
 
     def _begin_part(self) -> None:
@@ -146,14 +144,12 @@ class UploadForm:
 
 
 def _no_form(found: str) -> InputError:
-    return InputError(
-        Problem(
-            code="upload-form",
-            path="upload",
-            found=found,
-            expected=f"multipart/form-data with up to three files in the field {_FIELD}",
-            hint=f"curl -F {_FIELD}=@FILE -F {_FIELD}=@FILE -F {_FIELD}=@FILE URL",
-        )
+    return InputError.of(
+        code="upload-form",
+        path="upload",
+        found=found,
+        expected=f"multipart/form-data with up to three files in the field {_FIELD}",
+        hint=f"curl -F {_FIELD}=@FILE -F {_FIELD}=@FILE -F {_FIELD}=@FILE URL",
     )
 
 
@@ -298,14 +294,12 @@ async def _take(intake: Intake, request: Request) -> UploadReceipt:
             await _read(delivery, request, intake)
         return await run_in_threadpool(delivery.finish, now=intake.clock())
     except (ClientDisconnect, TimeoutError):
-        raise InputError(
-            Problem(
-                code="upload-cut",
-                path="upload",
-                found="the connection broke or took too long",
-                expected="all of the files",
-                hint="nothing was stored: send it again",
-            )
+        raise InputError.of(
+            code="upload-cut",
+            path="upload",
+            found="the connection broke or took too long",
+            expected="all of the files",
+            hint="nothing was stored: send it again",
         ) from None
     finally:
         with anyio.CancelScope(shield=True):
@@ -391,13 +385,11 @@ def _most_bytes(folder: UploadFolder) -> int:
 
 
 def _too_large(folder: UploadFolder) -> InputError:
-    return InputError(
-        Problem(
-            code="upload-too-large",
-            path="upload",
-            found="more than three files of the largest size",
-            expected=f"at most {folder.limits.file_bytes:,} bytes each",
-        )
+    return InputError.of(
+        code="upload-too-large",
+        path="upload",
+        found="more than three files of the largest size",
+        expected=f"at most {folder.limits.file_bytes:,} bytes each",
     )
 
 

@@ -15,6 +15,7 @@ from heldout.board.site.rows import (
     TableRow,
     ViewColumn,
     add_marks,
+    capital,
     filled_columns,
     make_columns,
     make_row,
@@ -360,7 +361,7 @@ def _say_unranked(unranked: Sequence[TableRow]) -> Phrase:
 
 
 def _say_single(entry: TableRow, baseline: TableRow | None, column: ViewColumn) -> Phrase:
-    start = phrase(_capital(name_entry(entry)), " is the only entry, with ", _strong(entry))
+    start = phrase(capital(name_entry(entry)), " is the only entry, with ", _strong(entry))
     on = f" on {clean(column.title)}: too few to compare."
     return phrase(start, on, _say_below(entry, baseline))
 
@@ -368,7 +369,7 @@ def _say_single(entry: TableRow, baseline: TableRow | None, column: ViewColumn) 
 def _say_lead(entries: Sequence[TableRow], column: ViewColumn) -> Phrase:
     leader, second = entries[0], entries[1]
     gap = Decimal(leader.primary.text) - Decimal(second.primary.text)
-    start = phrase(_capital(name_entry(leader)), " leads with ", _strong(leader))
+    start = phrase(capital(name_entry(leader)), " leads with ", _strong(leader))
     if not gap:
         return phrase(start, f" on {column.title}; ", name_entry(second), " has the same, later.")
     rest = f" on {column.title}, {gap} ahead of "
@@ -419,7 +420,7 @@ def _say_like(like: Sequence[TableRow]) -> Phrase:
     shown = 3
     names = [name_entry(row) for row in like]
     few = len(like) <= shown
-    who = join_names([_capital(names[0]), *names[1:]]) if few else f"{len(like)} entries"
+    who = join_names([capital(names[0]), *names[1:]]) if few else f"{len(like)} entries"
     verb = "is" if len(like) == 1 else "are"
     return phrase(" ", who, f" {verb} nearly the same as the leader, so not compared with it.")
 
@@ -434,10 +435,3 @@ def _say_below(leader: TableRow, baseline: TableRow | None) -> Phrase:
 
 def _strong(row: TableRow) -> Part:
     return Part(text=row.primary.text, strong=True)
-
-
-def _capital(part: Part) -> Part:
-    """An anonymous entry at the start of a sentence; names stay as they are written."""
-    if part.name:
-        return part
-    return Part(text=part.text[:1].upper() + part.text[1:], href=part.href)

@@ -4,14 +4,12 @@ The page of all seasons is made here: a table for each season, and all entries t
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import resources
-from urllib.parse import quote
 
 from heldout.answers.text import clean
 from heldout.board.rules.spec import BoardSpec, Season
 from heldout.board.site.confidence import (
-    RankingTrust,
     figures_file,
     format_figures,
     make_ranking_trust,
@@ -21,15 +19,13 @@ from heldout.board.site.exports import FEED, format_csv, format_feed, format_jso
 from heldout.board.site.pages import BoardPage, Frame, make_board_page, make_frame
 from heldout.board.site.rows import (
     TableRow,
-    ViewColumn,
     add_marks,
     make_columns,
     make_row,
     public_row,
-    public_rows,
 )
 from heldout.board.site.rules import BoardFacts
-from heldout.board.site.sections import listing_files, rules_of
+from heldout.board.site.sections import Listing, listing_path, make_listing, rules_of
 from heldout.board.site.words import count, file_stem, tie
 from heldout.board.standings.seasons import (
     OverallRow,
@@ -41,32 +37,6 @@ from heldout.board.standings.seasons import (
 from heldout.board.standings.standings import Standings
 from heldout.charts.axes import day_words
 from heldout.web.jinja import load_templates
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeasonTable:
-    """One season.
-
-    Attributes:
-        name: of the season.
-        anchor: id of its part of the page.
-        days: its days and the number of its entries, in words.
-        column: the view that ranks.
-        rows: ranked entries and baselines, best first.
-        unranked: the others.
-        csv, json: its files, as they stand in a link.
-        trust: what is told of its ranking beside the scores, `None` where nothing ever is.
-    """
-
-    name: str
-    anchor: str
-    days: str
-    column: ViewColumn
-    rows: tuple[TableRow, ...]
-    unranked: tuple[TableRow, ...]
-    csv: str
-    json: str
-    trust: RankingTrust | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +60,7 @@ class SeasonsPage:
     """
 
     frame: Frame
-    seasons: tuple[SeasonTable, ...]
+    seasons: tuple[Listing, ...]
     overall: tuple[OverallLine, ...]
 
 
@@ -125,27 +95,27 @@ def make_seasons_page(
     )
 
 
-def season_files(season: Season) -> tuple[str, str]:
-    """CSV and JSON of a season, below `leaderboard/`."""
-    return f"seasons/{season.name}.csv", f"seasons/{season.name}.json"
+def _season_path(season: Season) -> str:
+    """Of a season's CSV and JSON, below `leaderboard/`, without `.csv` and `.json`."""
+    return f"seasons/{season.name}"
 
 
-def _table(one: SeasonStandings, spec: BoardSpec, facts: BoardFacts) -> SeasonTable:
+def _table(one: SeasonStandings, spec: BoardSpec, facts: BoardFacts) -> Listing:
     here = spec.in_season(one.season)
-    columns = make_columns(here)
-    rows = tuple(make_row(row, columns) for row in public_rows(one.standings))
-    csv, json = season_files(one.season)
-    ranked = add_marks([row for row in rows if not row.unranked], one.standings)
-    return SeasonTable(
-        name=clean(one.season.name),
+    made = make_listing(
+        one.standings,
+        here,
         anchor=f"season-{one.season.name}",
-        days=f"{_say_days(one.season)}; {_say_entries(rows)}",
-        column=columns[0],
-        rows=ranked,
-        unranked=tuple(row for row in rows if row.unranked),
-        csv=quote(csv),
-        json=quote(json),
-        trust=make_ranking_trust(one.standings, ranked, here, closed=facts.closed),
+        title=clean(one.season.name),
+        path=_season_path(one.season),
+    )
+    rows = add_marks(made.rows, one.standings)
+    entries = sum(not row.baseline for row in (*rows, *made.unranked))
+    return replace(
+        made,
+        rows=rows,
+        days=f"{_say_days(one.season)}; {count(entries, 'entry', 'entries')}",
+        trust=make_ranking_trust(one.standings, rows, here, closed=facts.closed),
     )
 
 
@@ -153,10 +123,6 @@ def _say_days(season: Season) -> str:
     if season.closes is None:
         return f"Since {day_words(season.opens)}"
     return f"{day_words(season.opens)} to {day_words(season.closes)}"
-
-
-def _say_entries(rows: Sequence[TableRow]) -> str:
-    return count(sum(not row.baseline for row in rows), "entry", "entries")
 
 
 def _line(line: OverallRow, spec: BoardSpec) -> OverallLine:
@@ -200,32 +166,37 @@ def render_board(
         path from the board's root -> bytes; files of `leaderboard/` that are not in it are old.
 
     Raises:
-        SetupError: the `site` extra is not installed.
+        ImportError: Jinja2 is not installed.
     """
     here = spec.in_season(seasons[0].season) if seasons else spec
     files = {
         "index.html": _render(make_board_page(standings, here, facts)),
-        "leaderboard.csv": format_csv(standings, here),
-        "leaderboard.json": format_json(standings, here),
-        **_render_listings(standings, here),
+        **_render_standings("leaderboard", standings, here),
         **_figures_file(standings),
         **_render_entries(standings, here, facts),
     }
+    for view in listing_views(here):
+        own = rank_listed(standings, view)
+        files |= _render_standings(listing_path(view), own, rules_of(here, view))
     if seasons:
         page = make_seasons_page(seasons, spec, facts, standings=standings)
         files["seasons.html"] = _render(page)
     boards = [(one.standings, spec.in_season(one.season)) for one in seasons]
     files[FEED] = format_feed(boards or [(standings, here)], spec, facts)
-    for one in seasons:
-        rules = spec.in_season(one.season)
-        table, document = season_files(one.season)
+    for one, (_, rules) in zip(seasons, boards, strict=True):
         files |= _render_entries(one.standings, rules, facts)
         files |= _figures_file(one.standings)
-        files[table] = format_csv(one.standings, rules)
-        files[document] = format_json(one.standings, rules)
+        files |= _render_standings(_season_path(one.season), one.standings, rules)
     for name in STATIC:
-        files[f"static/{name}"] = _read("static", name)
+        files[f"static/{name}"] = _read(name)
     return {f"leaderboard/{path}": data for path, data in files.items()}
+
+
+def _render_standings(path: str, standings: Standings, spec: BoardSpec) -> dict[str, bytes]:
+    return {
+        f"{path}.csv": format_csv(standings, spec),
+        f"{path}.json": format_json(standings, spec),
+    }
 
 
 def _figures_file(standings: Standings) -> dict[str, bytes]:
@@ -246,17 +217,6 @@ def _render(page: BoardPage | EntryPage | SeasonsPage) -> bytes:
     return text.encode()
 
 
-def _read(folder: str, name: str) -> bytes:
+def _read(name: str) -> bytes:
     room = "heldout.answers" if name == "heldout.css" else "heldout.board.site"
-    return resources.files(room).joinpath(folder, name).read_bytes()
-
-
-def _render_listings(standings: Standings, spec: BoardSpec) -> dict[str, bytes]:
-    """CSV and JSON of each, below `leaderboard/`."""
-    files = {}
-    for view in listing_views(spec):
-        own, rules = rank_listed(standings, view), rules_of(spec, view)
-        table, document = listing_files(view)
-        files[table] = format_csv(own, rules)
-        files[document] = format_json(own, rules)
-    return files
+    return resources.files(room).joinpath("static", name).read_bytes()

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -81,7 +80,7 @@ class ViewColumn:
         return tuple(_PIECE.findall(self.measure))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Score:
     """A released score in its column.
 
@@ -93,7 +92,7 @@ class Score:
 
     column: ViewColumn
     text: str
-    spread: str = ""
+    spread: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,24 +191,23 @@ def public_rows(standings: Standings) -> tuple[Row, ...]:
 def make_row(row: Row, columns: tuple[ViewColumn, ...]) -> TableRow:
     """One line of the table from a row of `public_rows`."""
     first, *others = (
-        Score(
-            column=column,
-            text=released(row.scores, column.key),
-            spread=released(row.spreads, column.key),
-        )
+        Score(column, released(row.scores, column.key), released(row.spreads, column.key))
         for column in columns
     )
-    stem = file_stem(row.id)
+    stem, who = file_stem(row.id), row.identity
+    if who is not None:
+        team, institution = cut(who.team, _MOST), cut(who.institution, _MOST)
+        who = msgspec.structs.replace(who, team=team, institution=institution)
     return TableRow(
         rank=row.rank,
-        ranks=_range(row),
+        ranks=say_range(row.rank_low, row.rank_high),
         id=row.id,
         page=quote(stem) + ".html",
         anchor=f"entry-{stem}",
         day=row.received.date().isoformat(),
         day_words=day_words(row.received),
         system=cut(name_system(row), _MOST),
-        identity=None if row.identity is None else _cut_identity(row.identity),
+        identity=who,
         type=row.type,
         primary=first,
         scores=tuple(others),
@@ -295,7 +293,10 @@ def _say_part(view: View) -> str:
 
 def public_row(row: Row) -> Row:
     """A row with all text cleaned."""
-    identity = None if row.identity is None else _clean_identity(row.identity)
+    identity = row.identity
+    if identity is not None:
+        stated = None if identity.efficiency is None else _clean_texts(identity.efficiency)
+        identity = msgspec.structs.replace(_clean_texts(identity), efficiency=stated)
     return replace(row, id=clean(row.id), type=clean(row.type), identity=identity)
 
 
@@ -304,22 +305,11 @@ def name_system(row: Row) -> str:
     return ANONYMOUS if row.identity is None else row.identity.description or row.id
 
 
-def _clean_identity(who: Identity) -> Identity:
-    """Every text of it, whatever fields there are: a link or words."""
-    stated = None if who.efficiency is None else _clean_texts(who.efficiency)
-    return msgspec.structs.replace(_clean_texts(who), efficiency=stated)
-
-
 def _clean_texts(fields: _Texts) -> _Texts:
-    values = {name: getattr(fields, name) for name in fields.__struct_fields__}
-    texts = {name: text for name, text in values.items() if isinstance(text, str)}
+    """Every text of it, whatever fields there are: a link or words."""
+    texts = {n: v for n, v in msgspec.structs.asdict(fields).items() if isinstance(v, str)}
     cleaned = {n: safe_link(text) if n in LINKS else clean(text) for n, text in texts.items()}
     return msgspec.structs.replace(fields, **cleaned)
-
-
-def _cut_identity(who: Identity) -> Identity:
-    team, institution = cut(who.team, _MOST), cut(who.institution, _MOST)
-    return msgspec.structs.replace(who, team=team, institution=institution)
 
 
 def _say_rule(row: Row) -> str:
@@ -328,21 +318,17 @@ def _say_rule(row: Row) -> str:
     return "no trophy by the rule" if row.trophy else "a trophy by the rule"
 
 
-def _range(row: Row) -> str:
-    if row.rank_low is None or row.rank_high is None:
+def say_range(low: int | None, high: int | None) -> str:
+    """A range of ranks in words; "" where there is none."""
+    if low is None or high is None:
         return ""
-    return say_range(row.rank_low, row.rank_high)
-
-
-def say_range(low: int, high: int) -> str:
-    """A range of ranks in words."""
     return f"{low}" if low == high else f"{low}–{high}"
 
 
 def _embargo(row: Row) -> Embargo | None:
     if not row.embargoed:
         return None
-    until: date | None = row.embargo_until
+    until = row.embargo_until
     if until is None:
         return Embargo(until="", before=ANONYMOUS, after=ANONYMOUS, due=False)
     return Embargo(
@@ -365,22 +351,21 @@ def add_marks(rows: Sequence[TableRow], standings: Standings) -> tuple[TableRow,
         return tuple(rows)
     stars = stars_of(measured)
     of = sum(row.rank is not None for row in standings.rows)
-    spans = {r.id: (r.rank_low, r.rank_high) for r in standings.rows if r.rank_low is not None}
+    spans = {
+        r.id: (r.rank_low or 1, r.rank_high or 1, of)
+        for r in standings.rows
+        if r.rank_low is not None
+    }
     marked = [
         replace(
             row,
             star=stars.get(row.id, "") if row.trophy else "",
-            span=(*_whole(spans[row.id]), of) if row.id in spans else None,
+            span=spans.get(row.id),
         )
         for row in rows
     ]
     end = _find_lead_end([row for row in marked if row.rank is not None])
     return tuple(replace(row, lead_end=row.id == end) for row in marked)
-
-
-def _whole(span: tuple[int | None, int | None]) -> tuple[int, int]:
-    low, high = span
-    return low or 1, high or 1
 
 
 def stars_of(measured: Measured | None) -> Mapping[str, str]:
@@ -402,3 +387,8 @@ def name_entry(row: TableRow) -> Part:
     if row.embargo is not None:
         return Part(text="an anonymous entry", href=href)
     return name(row.system, href)
+
+
+def capital(part: Part) -> Part:
+    """An anonymous entry at the start of a sentence; names stay as they are written."""
+    return part if part.name else replace(part, text=part.text[:1].upper() + part.text[1:])

@@ -4,9 +4,10 @@ The audit trail is what the public log has of commitments, keys and finals: whoe
 first digest can hold the archive against it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
+from typing import NamedTuple
 
 from heldout.answers.text import clean
 from heldout.board.log.events import Entry
@@ -107,16 +108,14 @@ class BoardFacts:
     versions: tuple[tuple[date, BoardSpec], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule: what it is about, and what it says."""
 
     about: str
     says: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Download:
+class Download(NamedTuple):
     """A file of the board: its address from `leaderboard/`, its name, what is in it."""
 
     href: str
@@ -124,8 +123,7 @@ class Download:
     holds: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(NamedTuple):
     """A command of a participant, what it does, and the file to read before."""
 
     command: str
@@ -143,36 +141,21 @@ def list_rules(
         versions: the rules since the first submission, each with its first day, in order; a rule
             that was another one in one of them says since when it holds.
     """
-    rules = _list_rules(spec)
-    known = [(day, {rule.about: rule.says for rule in _list_rules(one)}) for day, one in versions]
-    return tuple(replace(rule, says=_say_since(rule, known)) for rule in rules)
-
-
-def _say_since(rule: Rule, versions: Sequence[tuple[date, Mapping[str, str]]]) -> str:
-    """A rule in words, with its first day if there was another one before."""
-    others = [n for n, (_, says) in enumerate(versions) if says.get(rule.about) != rule.says]
-    if not others or others[-1] + 1 >= len(versions):
-        return rule.says
-    return f"{rule.says} In force since {day_words(versions[others[-1] + 1][0])}."
-
-
-def _list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
-    rules = (
-        Rule(about="Registration", says=_say_registration(spec)),
-        Rule(about="Runs", says=_say_runs(spec)),
-        Rule(about="Types", says=_say_types(spec)),
-        Rule(about="Sealing", says=_say_sealing(spec)),
-        Rule(about="How often", says=_say_quota(spec)),
-        Rule(about="Staying anonymous", says=_say_embargo(spec)),
-        Rule(about="At the end", says=_say_end(spec)),
-        Rule(about="Dates", says=_say_dates(spec)),
-        Rule(about="Ranking", says=_say_ranking(spec)),
-        Rule(about="Release of scores", says=_say_release(spec)),
-        Rule(about="For information only", says=_say_informing(spec)),
-        Rule(about="Final", says=say_final(spec)),
-        Rule(about="Not applied here", says=clean(", ".join(sorted(spec.policy.off)))),
+    return tuple(
+        Rule(about, says + _say_since(say, says, versions))
+        for about, say in _RULES.items()
+        if (says := say(spec))
     )
-    return tuple(rule for rule in rules if rule.says)
+
+
+def _say_since(
+    say: Callable[[BoardSpec], str], says: str, versions: Sequence[tuple[date, BoardSpec]]
+) -> str:
+    """The first day of a rule, if there was another one before."""
+    others = [n for n, (_, spec) in enumerate(versions) if say(spec) != says]
+    if not others or others[-1] + 1 >= len(versions):
+        return ""
+    return f" In force since {day_words(versions[others[-1] + 1][0])}."
 
 
 def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
@@ -180,16 +163,16 @@ def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
     return (
         *_list_registering(spec),
         Step(
-            command=draft_command(map(clean, spec.sets)),
-            does="makes a dated id, a folder that git ignores, and a metadata file to fill in.",
+            draft_command(map(clean, spec.sets)),
+            "makes a dated id, a folder that git ignores, and a metadata file to fill in.",
         ),
         Step(
-            command="heldout check ID",
-            does="runs the organisers' own checks here, and scores what has public labels.",
+            "heldout check ID",
+            "runs the organisers' own checks here, and scores what has public labels.",
         ),
         Step(
-            command="heldout submit ID",
-            does="seals the runs so that only the organisers can open them, and sends them.",
+            "heldout submit ID",
+            "seals the runs so that only the organisers can open them, and sends them.",
         ),
     )
 
@@ -200,15 +183,15 @@ def _list_registering(spec: BoardSpec) -> tuple[Step, ...]:
     asks = "shows the agreement and asks, " * (spec.registration.agreement is not None)
     does = f"once, before the first submission: {asks}makes the team's key, and registers it."
     file = next(iter(_list_agreement(spec)), None)
-    return (Step(command='heldout register --team "NAME"', does=does, file=file),)
+    return (Step('heldout register --team "NAME"', does, file),)
 
 
 def list_downloads(spec: BoardSpec, facts: BoardFacts) -> tuple[Download, ...]:
     """Every public file that a reader or a participant may want."""
     return (
-        Download(href="leaderboard.csv", name="leaderboard.csv", holds="this table"),
-        Download(href="leaderboard.json", name="leaderboard.json", holds="the same as JSON"),
-        Download(href="feed.xml", name="feed.xml", holds="its news, for feed readers"),
+        Download("leaderboard.csv", "leaderboard.csv", "this table"),
+        Download("leaderboard.json", "leaderboard.json", "the same as JSON"),
+        Download("feed.xml", "feed.xml", "its news, for feed readers"),
         *(
             file
             for key, queries in spec.sets.items()
@@ -216,13 +199,11 @@ def list_downloads(spec: BoardSpec, facts: BoardFacts) -> tuple[Download, ...]:
             for file in _set_files(key, queries)
         ),
         *_list_agreement(spec),
+        Download("../board.toml", "board.toml", "the rules, as the program reads them"),
         Download(
-            href="../board.toml", name="board.toml", holds="the rules, as the program reads them"
-        ),
-        Download(
-            href="../log.jsonl",
-            name="log.jsonl",
-            holds=f"the public log: {count(facts.events, 'event')}, each with the hash of the last",
+            "../log.jsonl",
+            "log.jsonl",
+            f"the public log: {count(facts.events, 'event')}, each with the hash of the last",
         ),
     )
 
@@ -232,7 +213,7 @@ def _list_agreement(spec: BoardSpec) -> tuple[Download, ...]:
     if path is None:
         return ()
     file = clean(path.rsplit("/", 1)[-1])
-    return (Download(href=f"../{path}", name=file, holds="what a team agrees to"),)
+    return (Download(f"../{path}", file, "what a team agrees to"),)
 
 
 def _set_files(key: str, queries: QuerySet) -> list[Download]:
@@ -242,10 +223,7 @@ def _set_files(key: str, queries: QuerySet) -> list[Download]:
         found.append((queries.qrels, f"{words} labels"))
     if queries.candidates is not None:
         found.append((queries.candidates, f"{words} candidates for re-ranking"))
-    return [
-        Download(href=f"../{path}", name=clean(path.rsplit("/", 1)[-1]), holds=holds)
-        for path, holds in found
-    ]
+    return [Download(f"../{path}", clean(path.rsplit("/", 1)[-1]), holds) for path, holds in found]
 
 
 def _say_registration(spec: BoardSpec) -> str:
@@ -300,8 +278,10 @@ def _say_types(spec: BoardSpec) -> str:
 
 def _say_sealing(spec: BoardSpec) -> str:
     organisers = count(len(spec.recipients), "organiser's key", "organisers' keys")
-    sealed = f"Runs and metadata are sealed with {spec.envelope} to {organisers}"
-    return f"{sealed}; nobody else can open them."
+    return (
+        f"Runs and metadata are sealed with {spec.envelope} to {organisers}; nobody else can open "
+        "them."
+    )
 
 
 def _say_quota(spec: BoardSpec) -> str:
@@ -403,16 +383,30 @@ def _say_trophies(spec: BoardSpec) -> str:
     )
 
 
+_RULES: Mapping[str, Callable[[BoardSpec], str]] = {
+    "Registration": _say_registration,
+    "Runs": _say_runs,
+    "Types": _say_types,
+    "Sealing": _say_sealing,
+    "How often": _say_quota,
+    "Staying anonymous": _say_embargo,
+    "At the end": _say_end,
+    "Dates": _say_dates,
+    "Ranking": _say_ranking,
+    "Release of scores": _say_release,
+    "For information only": _say_informing,
+    "Final": say_final,
+    "Not applied here": lambda spec: clean(", ".join(sorted(spec.policy.off))),
+}
+"""What a rule is about -> what it says; "" where the board has no such rule."""
+
+
 def list_trust(entries: Iterable[Entry]) -> tuple[TrustLine, ...]:
     """Every such event of a public log, in order; an old board's record has none but its keys."""
     entries = tuple(entries)
     imported = any(entry.event.kind == "imported-board" for entry in entries)
     shown = (e for e in entries if not (imported and "labels" in e.event.sealed))
-    return tuple(
-        _trust_line(entry, f"{says}{_say_left_behind(entries, entry)}")
-        for entry in shown
-        if (says := _say_event(entry))
-    )
+    return tuple(_trust_line(e, says, entries) for e in shown if (says := _say_event(e)))
 
 
 def _say_event(entry: Entry) -> str:
@@ -432,7 +426,7 @@ def _say_event(entry: Entry) -> str:
 
 
 def _say_left_behind(entries: Sequence[Entry], commitment: Entry) -> str:
-    """The entries that were not scored anew since, where others were: two sets of labels."""
+    """The entries that were not scored again since, where others were: two sets of labels."""
     if "labels" not in commitment.event.sealed:
         return ""
     told = _list_scored(entries[: commitment.event.seq], _TELLING)
@@ -455,23 +449,19 @@ def _list_scored(entries: Iterable[Entry], kinds: frozenset[str]) -> list[str]:
 
 def _say_keys(entry: Entry) -> str:
     parts = [
-        f"{count(len(entry.event.public[field]), 'key')} {word}"
+        f"{count(len(changed), 'key')} {word}"
         for field, word in (("added", "added"), ("removed", "dropped"))
-        if _is_list(entry.event.public.get(field))
+        if isinstance(changed := entry.event.public.get(field), Sequence) and changed
     ]
     return ", ".join(parts) or "old ones destroyed"
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, Sequence) and len(value) > 0
-
-
-def _trust_line(entry: Entry, says: str) -> TrustLine:
+def _trust_line(entry: Entry, says: str, entries: Sequence[Entry]) -> TrustLine:
     why = entry.event.public.get("why")
     return TrustLine(
         when=entry.event.at,
         when_words=day_words(entry.time),
-        says=says,
+        says=says + _say_left_behind(entries, entry),
         why=clean(why) if isinstance(why, str) else "",
         digest=entry.event.sealed.get("labels", ""),
         event=entry.event.seq,

@@ -13,11 +13,13 @@ from urllib.parse import quote
 import msgspec
 
 from heldout.answers.text import clean
-from heldout.board.log.final import OpenedFinal
+from heldout.board.log.final import Final, OpenedFinal
 from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.site.confidence import RankingTrust
 from heldout.board.site.rows import (
     TableRow,
     ViewColumn,
+    capital,
     make_columns,
     make_row,
     name_entry,
@@ -50,15 +52,17 @@ class FurtherViews:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """The standings of one view.
+    """Standings below each other: of a view that lists some entries, or of a season.
 
     Attributes:
         anchor: id of its part of the page.
         title: what it lists.
-        column: the view.
-        rows: ranked entries, best first.
-        unranked: the others, with the reason.
+        column: the view that ranks.
+        rows: ranked entries and baselines, best first.
+        unranked: the other entries, with the reason.
         csv, json: its files, as they stand in a link.
+        days: of a season: its days and the number of its entries, in words.
+        trust: what is published of a season's ranking beside the scores, `None` where nothing is.
     """
 
     anchor: str
@@ -68,6 +72,8 @@ class Listing:
     unranked: tuple[TableRow, ...]
     csv: str
     json: str
+    days: str = ""
+    trust: RankingTrust | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +138,7 @@ def make_further(
     return FurtherViews(
         columns=every,
         rows=tuple(make_row(row, every) for row in rows),
-        changes=say_label_changes(rows, spec),
+        changes=_say_label_changes(rows, spec),
     )
 
 
@@ -144,7 +150,39 @@ def make_listings(standings: Standings, spec: BoardSpec) -> tuple[Listing, ...]:
         spec: its rules.
     """
     return tuple(
-        _make_listing(rank_listed(standings, view), spec, view) for view in listing_views(spec)
+        make_listing(
+            rank_listed(standings, view),
+            rules_of(spec, view),
+            anchor=f"view-{view.name}",
+            title=f"Trained on at most {view.training_at_most:,} pairs ({clean(view.name)})",
+            path=listing_path(view),
+        )
+        for view in listing_views(spec)
+    )
+
+
+def make_listing(
+    standings: Standings, spec: BoardSpec, *, anchor: str, title: str, path: str
+) -> Listing:
+    """Standings of their own.
+
+    Args:
+        standings: the entries.
+        spec: the rules they are ranked by.
+        anchor: id of its part of the page.
+        title: what it lists.
+        path: of its CSV and JSON, below `leaderboard/`, without `.csv` and `.json`.
+    """
+    columns = make_columns(spec)
+    rows = tuple(make_row(row, columns) for row in public_rows(standings))
+    return Listing(
+        anchor=anchor,
+        title=title,
+        column=columns[0],
+        rows=tuple(row for row in rows if not row.unranked),
+        unranked=tuple(row for row in rows if row.unranked and not row.baseline),
+        csv=quote(f"{path}.csv"),
+        json=quote(f"{path}.json"),
     )
 
 
@@ -153,34 +191,16 @@ def rules_of(spec: BoardSpec, view: View) -> BoardSpec:
     return msgspec.structs.replace(spec, primary=view.name)
 
 
-def listing_files(view: View) -> tuple[str, str]:
-    """CSV and JSON of a view's standings, below `leaderboard/`."""
-    return f"views/{view.name}.csv", f"views/{view.name}.json"
+def listing_path(view: View) -> str:
+    """Of a view's standings, below `leaderboard/`, without `.csv` and `.json`."""
+    return f"views/{view.name}"
 
 
-def _make_listing(standings: Standings, spec: BoardSpec, view: View) -> Listing:
-    columns = make_columns(rules_of(spec, view))
-    rows = tuple(make_row(row, columns) for row in public_rows(standings))
-    csv, json = listing_files(view)
-    return Listing(
-        anchor=f"view-{view.name}",
-        title=f"Trained on at most {view.training_at_most:,} pairs ({clean(view.name)})",
-        column=columns[0],
-        rows=tuple(row for row in rows if not row.unranked),
-        unranked=tuple(row for row in rows if row.unranked and not row.baseline),
-        csv=quote(csv),
-        json=quote(json),
-    )
-
-
-def say_label_changes(rows: Sequence[Row], spec: BoardSpec) -> tuple[str, ...]:
+def _say_label_changes(rows: Sequence[Row], spec: BoardSpec) -> tuple[str, ...]:
     """A sentence or two for each public view that has other labels and is else the one that ranks.
 
-    Each is compared with the one before it, the first with the view that ranks.
-
-    Args:
-        rows: public rows; those with a score on both views are compared.
-        spec: the board's rules.
+    Each is compared with the one before it, the first with the view that ranks, by the rows with a
+    score on both.
     """
     ranks = spec.view(spec.primary)
     later = (
@@ -208,17 +228,16 @@ def _say_change(rows: Sequence[Row], before: View, after: View) -> str:
     scores = [[float(row.scores[view.name]) for row in rows] for view in (before, after)]
     means = Both(before=np.array(scores[0]), after=np.array(scores[1]))
     taus = find_taus([row.id for row in rows], means)
-    told = "; ".join(
+    tau = "; ".join(
         f"{'undefined' if one.tau is None else f'{one.tau:.2f}'} over {one.name}" for one in taus
     )
     head = f"By the labels {clean(str(after.labels))}, of {count(len(rows), 'system')}"
+    other = "the ranking above" if before.labels is None else f"that by {clean(before.labels)}"
     moves = [*_list_moves(rows, before, after)]
-    moved = "no rank changes" if not moves else f"other ranks: {_join_moves(moves)}"
-    return f"{head}: Kendall's tau with {_name_labels(before)} is {told}; {moved}."
-
-
-def _name_labels(view: View) -> str:
-    return "the ranking above" if view.labels is None else f"that by {clean(view.labels)}"
+    more = len(moves) - _MOST_MOVES
+    rest = f", and {more:,} more" if more > 0 else ""
+    moved = f"other ranks: {', '.join(moves[:_MOST_MOVES])}{rest}" if moves else "no rank changes"
+    return f"{head}: Kendall's tau with {other} is {tau}; {moved}."
 
 
 def _list_moves(rows: Sequence[Row], before: View, after: View) -> Iterator[str]:
@@ -229,12 +248,6 @@ def _list_moves(rows: Sequence[Row], before: View, after: View) -> Iterator[str]
         )
         if was != now:
             yield f"{row.id} from {was} to {now}"
-
-
-def _join_moves(moves: Sequence[str]) -> str:
-    more = len(moves) - _MOST_MOVES
-    rest = f", and {more:,} more" if more > 0 else ""
-    return ", ".join(moves[:_MOST_MOVES]) + rest
 
 
 def make_final(standings: Standings, spec: BoardSpec) -> FinalSection | None:
@@ -249,8 +262,9 @@ def make_final(standings: Standings, spec: BoardSpec) -> FinalSection | None:
     if opened is not None:
         ids.sort(key=lambda name: -float(opened.scores[name]))  # equal ones as they came
     measure = clean(view.measure)
-    says: tuple[Phrase, ...] = (_say_coming(standings, spec),)
-    if opened is not None:
+    if opened is None:
+        says: tuple[Phrase, ...] = (_say_coming(final, spec),)
+    else:
         came = _say_when(final.openings, opened.queries)
         says = _say_opened(opened, lines, came, measure=measure)
     return FinalSection(
@@ -258,7 +272,7 @@ def make_final(standings: Standings, spec: BoardSpec) -> FinalSection | None:
         measure=measure,
         rows=tuple(_make_finalist(lines[name], opened) for name in ids),
         opened=opened is not None,
-        changes=_list_final_changes(standings, lines),
+        changes=_list_final_changes(final, lines),
     )
 
 
@@ -270,9 +284,8 @@ def _make_finalist(line: TableRow, opened: OpenedFinal | None) -> FinalistRow:
     return FinalistRow(row=line, score=opened.scores[line.id], mark=mark)
 
 
-def _say_coming(standings: Standings, spec: BoardSpec) -> Phrase:
-    final = standings.final
-    if final is None or spec.closes is None:
+def _say_coming(final: Final, spec: BoardSpec) -> Phrase:
+    if spec.closes is None:
         raise ValueError(spec.name)
     many = count(len(final.finalists), "finalist")
     verb = "is" if len(final.finalists) == 1 else "are"
@@ -287,7 +300,9 @@ def _say_opened(
     opened: OpenedFinal, lines: Mapping[str, TableRow], came: str, *, measure: str
 ) -> tuple[Phrase, ...]:
     many, score = len(opened.scores), opened.scores[opened.winner]
-    won = phrase(_begin_with(lines[opened.winner]), " wins with ", Part(text=score, strong=True))
+    won = phrase(
+        capital(name_entry(lines[opened.winner])), " wins with ", Part(text=score, strong=True)
+    )
     if many == 1:
         why = phrase(f" {measure}, as the only finalist.")
     elif opened.winner == opened.best:
@@ -314,16 +329,7 @@ def _say_when(openings: Sequence[OpenedFinal], queries: int) -> str:
     return f" The scores came first on {first}, {of}, and again on {last}, for the reason below."
 
 
-def _begin_with(row: TableRow) -> Part:
-    """An entry at the beginning of a sentence."""
-    named = name_entry(row)
-    return named if named.name else Part(text="An anonymous entry", href=named.href)
-
-
-def _list_final_changes(standings: Standings, lines: Mapping[str, TableRow]) -> tuple[Phrase, ...]:
-    final = standings.final
-    if final is None:
-        return ()
+def _list_final_changes(final: Final, lines: Mapping[str, TableRow]) -> tuple[Phrase, ...]:
     namings = [
         phrase(f"Finalists named again on {day_words(one.at)}: ", _quote(one.why))
         for one in final.namings[1:]
@@ -335,7 +341,7 @@ def _list_final_changes(standings: Standings, lines: Mapping[str, TableRow]) -> 
             f" won with {before.scores[before.winner]}. Scored again on {day_words(after.at)}: ",
             _quote(after.why),
         )
-        for before, after in zip(final.openings, final.openings[1:], strict=False)
+        for before, after in pairwise(final.openings)
     ]
     return (*namings, *openings)
 
