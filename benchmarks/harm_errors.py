@@ -18,8 +18,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.analyses.outcomes.tests import Margins, PairTests, compare_runs
-from heldout.analyses.outcomes.verdicts import Rules, judge_pairs
+from heldout.analyses.outcomes.options import Margins, Rules
+from heldout.analyses.outcomes.tests import PairTests, compare_runs
+from heldout.analyses.outcomes.verdicts import judge_pairs
 from heldout.ids import Digest
 from heldout.scoring.first_ranks import FirstRanks, Side
 

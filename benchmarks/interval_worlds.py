@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from heldout.analyses.drift import Drift, Trend, find_drift
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.analyses.facets import compare_facets
-from heldout.analyses.outcomes.curves import Band, success_curves
-from heldout.analyses.outcomes.tests import Margins, compare_runs
+from heldout.analyses.outcomes.curves import success_curves
+from heldout.analyses.outcomes.options import Band, Margins
+from heldout.analyses.outcomes.tests import compare_runs
 from heldout.analyses.progress import trace_progress
 from heldout.analyses.ranges import rank_ranges
 from heldout.analyses.teams import look_at_teams

@@ -23,8 +23,8 @@ from resampling import (
 from scipy import stats
 from validity_scores import Simulated
 
+from heldout.analyses.outcomes.options import Rules
 from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes
-from heldout.analyses.outcomes.verdicts import Rules
 from heldout.analyses.reliability import measure_reliability
 from heldout.files.executors import open_executor
 from heldout.scoring.first_ranks import first_ranks

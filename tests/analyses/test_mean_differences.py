@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 from statsmodels.stats.multitest import multipletests
 
-from heldout.analyses.outcomes.compare import (
+from heldout.analyses.outcomes.means import (
     MeanDifference,
     MeanDifferences,
-    Measured,
     compare_means,
-    mean_facts,
+    mean_summary,
     mean_tables,
-    mean_values,
 )
-from heldout.analyses.outcomes.verdicts import Correction
+from heldout.analyses.outcomes.options import Correction, Rules
 from heldout.answers.table import to_latex, to_markdown
 from heldout.scoring.first_ranks import Side
+from heldout.scoring.scores import Scores
 from heldout.scoring.table import Better, ScoreTable, table_of
 
 A = Side(name="a", runs=("a",))
@@ -39,8 +38,8 @@ def table(rows: Mapping[str, Row]) -> ScoreTable:
     )
 
 
-def measured(name: str, a: Row, b: Row, better: Better = "higher") -> Measured:
-    return Measured(measure=name, table=table({"a": a, "b": b}), better=better)
+def measured(name: str, a: Row, b: Row, better: Better = "higher") -> Scores:
+    return Scores(measure=name, table=table({"a": a, "b": b}), better=better)
 
 
 def rng() -> Generator:
@@ -48,7 +47,7 @@ def rng() -> Generator:
 
 
 def compare(a: Row, b: Row, *, better: Better = "higher") -> MeanDifference:
-    (found,) = compare_means([measured("M", a, b, better)], A, B, rng()).differences
+    (found,) = compare_means([measured("M", a, b, better)], A, B, rng(), Rules()).differences
     return found
 
 
@@ -85,7 +84,7 @@ def test_who_is_called_a_does_not_matter(scores: list[tuple[float, float]]) -> N
     a, b = (list(row) for row in zip(*scores, strict=True))
     one, other = compare(a, b), compare(b, a)
     assert (one.wins, one.ties, one.losses) == (other.losses, other.ties, other.wins)
-    assert (one.test.p, one.flips) == (other.test.p, other.flips)
+    assert (one.test.p, one.flips_p) == (other.test.p, other.flips_p)
     assert (one.a, one.b) == (other.b, other.a)
 
 
@@ -96,7 +95,7 @@ def test_a_measure_of_which_less_is_better_turns_wins_and_nothing_else(
     a, b = (list(row) for row in zip(*scores, strict=True))
     high, low = compare(a, b), compare(a, b, better="lower")
     assert (high.wins, high.losses) == (low.losses, low.wins)
-    assert (high.test, high.flips, high.ties) == (low.test, low.flips, low.ties)
+    assert (high.test, high.flips_p, high.ties) == (low.test, low.flips_p, low.ties)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -105,15 +104,15 @@ def test_sign_flips_give_the_p_of_all_sets_of_queries(seed: int) -> None:
     difference = scores[1] - scores[0]
     sums = np.array([difference @ signs for signs in product((-1, 1), repeat=12)])
     exact = np.mean(np.abs(sums) >= abs(difference.sum()) - 1e-9)
-    drawn = compare(*scores).flips.p
+    drawn = compare(*scores).flips_p
     assert drawn == pytest.approx(exact, abs=5 * math.sqrt(exact * (1 - exact) / 10_000) + 1e-4)
 
 
 def test_no_p_depends_on_the_measures_beside_it() -> None:
     draw = np.random.default_rng(1)
     three = [measured(name, draw.random(50), draw.random(50)) for name in "LMN"]
-    alone = [compare_means([one], A, B, rng()).differences[0] for one in three]
-    together = compare_means(three[::-1], A, B, rng(), correction="none").differences[::-1]
+    alone = [compare_means([one], A, B, rng(), Rules()).differences[0] for one in three]
+    together = compare_means(three[::-1], A, B, rng(), Rules(correction="none")).differences[::-1]
     assert list(together) == alone
 
 
@@ -125,7 +124,7 @@ def test_the_family_is_every_measure_asked_for_the_undefined_ones_too(
     gains = {"L": 0.5, "M": 1.0, "N": 0.3}
     asked = [measured(name, noise * 0, noise + gain) for name, gain in gains.items()]
     asked.append(measured("S", noise, noise))
-    found = compare_means(asked, A, B, rng(), correction=correction)
+    found = compare_means(asked, A, B, rng(), Rules(correction=correction))
     raw = [1.0 if one.test.p is None else one.test.p for one in found.differences]
     peer = raw if correction == "none" else multipletests(raw, method=correction)[1].tolist()
     assert [one.corrected for one in found.differences[:3]] == pytest.approx(peer[:3])
@@ -146,14 +145,12 @@ def test_the_family_is_every_measure_asked_for_the_undefined_ones_too(
 def test_what_is_undefined_has_a_reason_and_no_number(
     a: Row, b: Row, t: str, flips: str | None
 ) -> None:
-    found = compare_means([measured("M", a, b)], A, B, rng())
-    (entry,) = mean_values(found)
-    assert (entry["p"]["t"], entry["p_corrected"]["t"]) == (None, None)
-    assert (entry["low"], entry["high"]) == (None, None)
-    assert t in entry["why"]
-    assert t in entry["p"]["why"]["t"] == entry["p_corrected"]["why"]["t"]
-    assert (entry["p"]["sign_flips"] is None) == (flips is not None)
-    assert (flips or "") in entry["p"]["why"].get("sign_flips", "")
+    found = compare_means([measured("M", a, b)], A, B, rng(), Rules())
+    (one,) = found.differences
+    assert (one.test.p, one.corrected, one.test.low, one.test.high) == (None,) * 4
+    assert t in (one.test.why or "")
+    assert (one.flips_p is None) == (flips is not None)
+    assert (flips or "") in one.flips_why
     (shown,) = mean_tables(found)
     assert shown.notes[0].startswith("M: ")
     assert (flips or t) in shown.notes[0]
@@ -162,7 +159,7 @@ def test_what_is_undefined_has_a_reason_and_no_number(
 
 
 def test_a_difference_of_rounding_is_called_neither_higher_nor_lower() -> None:
-    found = compare_means([measured("M", [0.1 + 0.2, 0], [0.3, 0])], A, B, rng())
+    found = compare_means([measured("M", [0.1 + 0.2, 0], [0.3, 0])], A, B, rng(), Rules())
     (shown,) = mean_tables(found)
     assert shown.rows[0][3] == ""
     assert found.differences[0].ties == 2
@@ -177,16 +174,15 @@ def test_of_groups_too_a_difference_of_rounding_is_none() -> None:
 
 
 def test_a_table_that_lacks_a_score_or_has_none_is_refused() -> None:
-    lacking = Measured(measure="M", table=table_of({"a": {"q": 1.0}, "b": {"q": None}}))
+    lacking = Scores(measure="M", table=table_of({"a": {"q": 1.0}, "b": {"q": None}}))
     for one in (lacking, measured("M", [], [])):
         with pytest.raises(ValueError, match="M"):
-            compare_means([one], A, B, rng())
+            compare_means([one], A, B, rng(), Rules())
 
 
 def test_without_a_measure_nothing_is_said() -> None:
-    found = compare_means([], A, B, rng())
-    assert (mean_tables(found), mean_values(found)) == ((), [])
-    assert mean_facts(found, alpha=0.05) == ()
+    found = compare_means([], A, B, rng(), Rules())
+    assert (mean_tables(found), mean_summary(found)) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -202,14 +198,14 @@ def test_the_answer_names_the_better_run_its_interval_and_its_p(
     better: Better, gain: float, said: str, favoured: str | None
 ) -> None:
     first, noise = np.random.default_rng(8).normal(0.5, 0.1, (2, 60))
-    found = compare_means([measured("M", first, noise + gain, better)], A, B, rng())
-    ((name, text),) = mean_facts(found, alpha=0.05)
+    found = compare_means([measured("M", first, noise + gain, better)], A, B, rng(), Rules())
+    ((name, text),) = mean_summary(found)
     test = found.differences[0].test
     assert name == "answer"
     assert text.startswith(said)
     assert test.low is not None
     assert f"(95% interval {test.low:+.4f} to {test.high:+.4f}), p " in text
-    assert mean_values(found)[0]["significantly_better"] == favoured
+    assert found.differences[0].winner == favoured
 
 
 def test_what_is_not_significant_once_corrected_has_no_better_run() -> None:
@@ -218,20 +214,20 @@ def test_what_is_not_significant_once_corrected_has_no_better_run() -> None:
     second = first + draw.normal(0, 1, 40)
     second += 0.34 - (second - first).mean()
     one, pair = ([measured(name, first, second) for name in names] for names in ("M", "MN"))
-    alone, both = (compare_means(asked, A, B, rng()) for asked in (one, pair))
+    alone, both = (compare_means(asked, A, B, rng(), Rules()) for asked in (one, pair))
     raw = alone.differences[0].test.p
     assert raw is not None
     assert 0.025 < raw < 0.05
-    assert mean_facts(alone, alpha=0.05)[0][1].startswith("B is better on M")
-    assert mean_facts(both, alpha=0.05)[0][1].startswith("no significant difference on M")
+    assert mean_summary(alone)[0][1].startswith("B is better on M")
+    assert mean_summary(both)[0][1].startswith("no significant difference on M")
 
 
 def of_seeds(seeds_a: Sequence[Row], seeds_b: Sequence[Row]) -> MeanDifferences:
     first = {f"a{n}": row for n, row in enumerate(seeds_a)}
     second = {f"b{n}": row for n, row in enumerate(seeds_b)}
-    one = Measured(measure="M", table=table(first | second))
+    one = Scores(measure="M", table=table(first | second))
     a, b = (Side(name=name, runs=tuple(rows)) for name, rows in (("a", first), ("b", second)))
-    return compare_means([one], a, b, rng())
+    return compare_means([one], a, b, rng(), Rules())
 
 
 def test_seeds_that_score_alike_leave_the_paired_t_test() -> None:
@@ -261,11 +257,10 @@ def test_the_luck_of_a_seed_widens_the_interval() -> None:
 
 def test_groups_have_no_sign_flips_and_say_so() -> None:
     found = of_seeds([[0.1, 0.5, 0.3], [0.2, 0.5, 0.4]], [[0.4, 0.9, 0.3]])
-    (entry,) = mean_values(found)
-    assert entry["p"].keys() == {"t", "sign_flips", "crossed_t", "why"}
-    assert entry["p"]["t"] is entry["p"]["sign_flips"] is None
-    assert set(entry["p"]["why"]) == {"t", "sign_flips"}
-    assert entry["p_corrected"]["crossed_t"] == entry["p"]["crossed_t"]
+    (one,) = found.differences
+    assert one.flips_p is None
+    assert one.test.test == "crossed-t"
+    assert one.corrected == one.test.p is not None
     assert "no sign flips" in notes(found)
     (shown,) = mean_tables(found)
     assert [column.name for column in shown.columns][7] == "p (crossed t)"
@@ -282,6 +277,7 @@ def test_the_table_says_where_lower_is_better_and_that_the_verdict_is_another_ma
         A,
         B,
         rng(),
+        Rules(),
     )
     (shown,) = mean_tables(found)
     assert shown.title == "Means over all 20 queries"
@@ -290,5 +286,5 @@ def test_the_table_says_where_lower_is_better_and_that_the_verdict_is_another_ma
     assert "lower is better: Unjudged@10\n" in notes(found)
     assert "Holm over 2 measures" in notes(found)
     assert "the verdict on outcomes ignores these means" in notes(found)
-    assert mean_values(found)[0]["better"] == "lower"
-    assert mean_values(found)[0]["wins"] == 20
+    assert found.differences[0].better == "lower"
+    assert found.differences[0].wins == 20

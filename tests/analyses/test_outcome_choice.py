@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from drawings import boxes, texts, tips
-from heldout.analyses.outcomes.curves import bars_spec, curves_spec, success_curves
+from heldout.analyses.outcomes.curves import bars_chart, curves_chart, success_curves
+from heldout.analyses.outcomes.options import Rules
 from heldout.analyses.outcomes.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
-from heldout.analyses.outcomes.pairs import tables, telling_pairs
-from heldout.analyses.outcomes.verdicts import Rules
+from heldout.analyses.outcomes.pairs import choose_pairs, tables
 from heldout.scoring.first_ranks import FirstRanks, Side, first_ranks
 from heldout.scoring.table import table_of
 
@@ -33,35 +33,33 @@ def found(ranks: FirstRanks) -> Outcomes:
 
 
 def test_all_are_shown_where_there_is_room(found: Outcomes) -> None:
-    assert telling_pairs(found, most=66) == found.pairs
+    assert choose_pairs(found, most=66) == found.pairs
     assert not any("left out" in note for table in tables(found) for note in table.notes)
 
 
 def test_neighbours_come_first_then_verdicts_between_the_nearest(found: Outcomes) -> None:
     assert found.order is not None
     line = found.order.systems
-    shown = telling_pairs(found, most=10)
+    shown = choose_pairs(found, most=10)
     assert len({id(one) for one in shown}) == 10
-    assert [{one.pair.a.name, one.pair.b.name} for one in shown[:5]] == [
+    assert [{one.a.name, one.b.name} for one in shown[:5]] == [
         {*pair} for pair in pairwise(line[:6])
     ]
     told = [one for one in found.pairs if one.verdict.better and one not in shown[:5]]
-    apart = [abs(line.index(one.pair.a.name) - line.index(one.pair.b.name)) for one in shown[5:]]
+    apart = [abs(line.index(one.a.name) - line.index(one.b.name)) for one in shown[5:]]
     assert all(one.verdict.better for one in shown[5:])
     assert apart == sorted(apart)
     assert max(apart) <= min(
-        abs(line.index(one.pair.a.name) - line.index(one.pair.b.name))
-        for one in told
-        if one not in shown
+        abs(line.index(one.a.name) - line.index(one.b.name)) for one in told if one not in shown
     )
 
 
 def test_against_a_baseline_the_rest_is_by_p(ranks: FirstRanks) -> None:
     found = analyse_outcomes(ranks, pairs_with(ranks, "r5"), Rules(alpha=1e-300))
-    shown = telling_pairs(found, most=4)
-    least = [min(test.p or 1.0 for test in one.pair.tests.values()) for one in found.pairs]
+    shown = choose_pairs(found, most=4)
+    least = [min(test.p or 1.0 for test in one.tests.values()) for one in found.pairs]
     assert {one.verdict.better for one in shown} == {None}
-    assert min(test.p or 1.0 for test in shown[2].pair.tests.values()) <= sorted(least)[2]
+    assert min(test.p or 1.0 for test in shown[2].tests.values()) <= sorted(least)[2]
 
 
 def test_both_tables_say_how_many_are_left_out(found: Outcomes) -> None:
@@ -74,8 +72,8 @@ def test_both_tables_say_how_many_are_left_out(found: Outcomes) -> None:
 
 
 def test_the_picture_of_bars_says_how_many_pairs_it_leaves_out(found: Outcomes) -> None:
-    assert "A / B, 40 of 66 pairs" in texts(bars_spec(found))
-    assert "A / B" in texts(bars_spec(replace(found, pairs=found.pairs[:40])))
+    assert "A / B, 40 of 66 pairs" in texts(bars_chart(found))
+    assert "A / B" in texts(bars_chart(replace(found, pairs=found.pairs[:40])))
 
 
 def test_the_picture_of_curves_ends_at_k_and_says_where_two_runs_are_told_apart() -> None:
@@ -88,7 +86,7 @@ def test_the_picture_of_curves_ends_at_k_and_says_where_two_runs_are_told_apart(
     )
     a, b = (Side(name=name, runs=(name,)) for name in "ab")
     curves = success_curves(first_ranks(table, k=10), a, b, np.random.default_rng(0))
-    drawn = curves_spec(curves)
+    drawn = curves_chart(curves)
 
     assert (drawn.x.low, drawn.x.high) == (1, 10)
     assert "Success@j" in texts(drawn)
@@ -115,7 +113,7 @@ def test_no_band_of_shares_lies_above_1_or_below_0() -> None:
         if high is not None
     ]
     assert max(reach) > 1
-    drawn = curves_spec(curves)
+    drawn = curves_chart(curves)
     assert drawn.y is not None
     head = 17 + 8  # the line above the plot, and the space below it
     top = min(float(box.get("y", "")) for box in boxes(drawn))

@@ -11,15 +11,11 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 from scipy import stats
 
-from heldout.analyses.outcomes.curves import Band, success_curves
-from heldout.analyses.outcomes.outcomes import (
-    all_pairs,
-    analyse_outcomes,
-    compare_groups,
-    pairs_with,
-)
-from heldout.analyses.outcomes.tests import Line, Margins, PairTests, compare_runs
-from heldout.analyses.outcomes.verdicts import Rules, Verdict, correct_lines, order_runs
+from heldout.analyses.outcomes.curves import success_curves
+from heldout.analyses.outcomes.options import Band, Margins, Rules
+from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes, pairs_with
+from heldout.analyses.outcomes.tests import Line, PairTests, compare_groups, compare_runs
+from heldout.analyses.outcomes.verdicts import Verdict, correct_lines, order_runs
 from heldout.errors import InputError
 from heldout.scoring.first_ranks import FirstRanks, Side, first_ranks
 from heldout.scoring.table import table_of
@@ -167,7 +163,7 @@ def test_a_constant_difference_below_the_margin_is_no_harm_on_enough_queries(
     bound = 1.0 if later else (98.5 / 99) ** both
     for first, second, better in (({"a": a, "b": b}, (A, B), "B"), ({"a": b, "b": a}, (A, B), "A")):
         (judged,) = analyse_outcomes(_ranks(first), [second], Rules()).pairs
-        assert judged.pair.b_not_longer is judged.pair.tests["esl_t"].p is None
+        assert judged.b_not_longer is judged.tests["esl_t"].p is None
         assert judged.verdict.p_no_harm == pytest.approx(min(1.0, 2 * bound))
         harmless = 2 * bound <= 0.05
         assert judged.verdict.better == (better if harmless else None)
@@ -181,7 +177,7 @@ def test_groups_of_equal_seeds_need_as_many_queries() -> None:
         rows["b1"][-1] = 0
         groups = Side(name="a", runs=("a1", "a2")), Side(name="b", runs=("b1", "b2"))
         (judged,) = analyse_outcomes(_ranks(rows), [groups], Rules()).pairs
-        assert judged.pair.b_not_longer is None
+        assert judged.b_not_longer is None
         assert judged.verdict.word == word
 
 
@@ -450,7 +446,7 @@ def test_a_circle_closes_and_each_run_of_it_beats_the_next(beats: set[tuple[str,
 def test_without_verdicts_the_mean_decides_and_says_so() -> None:
     order = order_runs("abc", [0.1, 0.3, 0.3], set())
     assert order.systems == ("b", "c", "a")
-    assert order.told == (False, False)
+    assert order.by_verdict == (False, False)
 
 
 # Curves of Success@j
@@ -544,6 +540,6 @@ def test_groups_are_judged_by_the_test_across_seeds() -> None:
     found = analyse_outcomes(_ranks(rows), [(groups[0], groups[1])], Rules())
     (judged,) = found.pairs
     assert judged.declared == "esl_crossed_t"
-    assert judged.pair.tests["found_crossed_t"].p is None  # every seed finds every query
+    assert judged.tests["found_crossed_t"].p is None  # every seed finds every query
     assert judged.verdict.word == "no verdict"
     assert "B has the lower ESL, significantly" in judged.verdict.why

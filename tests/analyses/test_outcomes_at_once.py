@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
+from heldout.analyses.outcomes.options import Margins
 from heldout.analyses.outcomes.outcomes import all_pairs
-from heldout.analyses.outcomes.tests import Line, Margins, PairTests, compare_runs
+from heldout.analyses.outcomes.tests import Line, PairTests, compare_runs
 from heldout.scoring.first_ranks import FirstRanks, first_ranks
 from heldout.scoring.table import table_of
 from heldout.stats.rank_tests import share_not_lower_p

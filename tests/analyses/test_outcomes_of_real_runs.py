@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from heldout.analyses.outcomes.options import Rules
 from heldout.analyses.outcomes.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
 from heldout.analyses.outcomes.pairs import opposes
 from heldout.analyses.outcomes.tests import Line
-from heldout.analyses.outcomes.verdicts import Rules
-from heldout.analyses.outcomes.words import tell_ties
+from heldout.analyses.outcomes.words import describe_ties
 from heldout.cli.analyses.score_source import Source, load_scores
 from heldout.scoring.first_ranks import FirstRanks, first_ranks
 from heldout.stats.all_pairs import count_outcomes
@@ -62,16 +62,16 @@ def test_the_counts_of_every_pair_are_those_of_all_pairs_at_once(
     batch = count_outcomes(ranks.ranks)
     place = {name: row for row, name in enumerate(ranks.systems)}
     for one in found.pairs:
-        a, b = place[one.pair.a.name], place[one.pair.b.name]
-        assert one.pair.neither == batch.neither[a, b]
-        assert (one.pair.a_only, one.pair.b_only) == (batch.a_only[a, b], batch.a_only[b, a])
-        assert one.pair.esl.a == pytest.approx(batch.ranks[a, b] / batch.both[a, b])
+        a, b = place[one.a.name], place[one.b.name]
+        assert one.neither == batch.neither[a, b]
+        assert (one.a_only, one.b_only) == (batch.a_only[a, b], batch.a_only[b, a])
+        assert one.esl.a == pytest.approx(batch.ranks[a, b] / batch.both[a, b])
 
 
 def test_esl_and_rr_disagree_in_a_sixth_of_the_pairs_and_never_significantly(
     found: Outcomes,
 ) -> None:
-    opposed = [one.pair for one in found.pairs if opposes(one)]
+    opposed = [one for one in found.pairs if opposes(one)]
     assert (len(found.pairs), len(opposed)) == (990, 169)
     for pair in opposed:
         ps = pair.tests["esl_t"].p, pair.tests["rr_t"].p
@@ -90,16 +90,16 @@ def test_esl_and_rr_disagree_in_a_sixth_of_the_pairs_and_never_significantly(
 def test_where_signed_ranks_and_their_interval_contradict_each_other_it_is_told(
     found: Outcomes, line: Line, significant: int, odd: int
 ) -> None:
-    tests = [one.pair.tests[line] for one in found.pairs]
+    tests = [one.tests[line] for one in found.pairs]
     sure = [test for test in tests if test.p is not None and test.p <= 0.05]
-    told = [test for test in tests if tell_ties(test)]
+    told = [test for test in tests if describe_ties(test)]
     assert (len(sure), len(told)) == (significant, odd)
     for test in told:
         assert test in sure
         assert test.low is not None
         assert test.high is not None
         assert test.low <= 0 <= test.high
-    assert not any(tell_ties(one.pair.tests["esl_t"]) for one in found.pairs)
+    assert not any(describe_ties(one.tests["esl_t"]) for one in found.pairs)
 
 
 def test_on_53_queries_no_margin_can_be_excluded(found: Outcomes) -> None:

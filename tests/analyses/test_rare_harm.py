@@ -5,8 +5,9 @@ import pytest
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from heldout.analyses.outcomes.options import Rules
 from heldout.analyses.outcomes.outcomes import analyse_outcomes
-from heldout.analyses.outcomes.verdicts import Rules, Verdict
+from heldout.analyses.outcomes.verdicts import Verdict
 from heldout.ids import Digest
 from heldout.scoring.first_ranks import FirstRanks, Side
 

@@ -30,6 +30,10 @@ def answer(*arguments: object) -> Any:
     return json.loads(result.stdout)
 
 
+def means(*arguments: object) -> Any:
+    return answer(*arguments)["means"]["differences"]
+
+
 def ask(*measures: str) -> list[str]:
     return [word for measure in measures for word in ("-m", measure)]
 
@@ -58,7 +62,7 @@ def test_means_are_those_that_evaluate_prints_and_tests_those_of_scipy(
 ) -> None:
     a, b, qrels = real
     shared = ["--qrels", str(qrels), *ask(*MEASURES), "--order", order]
-    found = {one["measure"]: one for one in answer(a, b, *shared, "--level", 0.9)["measures"]}
+    found = {one["measure"]: one for one in means(a, b, *shared, "--level", 0.9)}
     told = CliRunner().invoke(main, ["evaluate", str(a), str(b), *shared, "--per-query", "--json"])
     runs = json.loads(told.stdout)["runs"]
     text = call(a, b, *shared).stdout
@@ -74,9 +78,9 @@ def test_means_are_those_that_evaluate_prints_and_tests_those_of_scipy(
         peer = ttest_rel(second, first)
         low, high = peer.confidence_interval(0.9)
         assert one["queries"] == len(first) == 53
-        assert one["difference"] == pytest.approx((second - first).mean(), abs=1e-12)
-        assert one["p"]["t"] == pytest.approx(peer.pvalue, rel=1e-8)
-        assert (one["low"], one["high"]) == pytest.approx((low, high), abs=1e-12)
+        assert one["test"]["difference"] == pytest.approx((second - first).mean(), abs=1e-12)
+        assert one["test"]["p"] == pytest.approx(peer.pvalue, rel=1e-8)
+        assert (one["test"]["low"], one["test"]["high"]) == pytest.approx((low, high), abs=1e-12)
         won, lost = (int((sign * (second - first) > 1e-12).sum()) for sign in (1, -1))
         if measure == "Unjudged@100":
             won, lost = lost, won
@@ -87,8 +91,8 @@ def test_a_measure_leaves_all_else_as_it_is(real: tuple[Path, Path, Path]) -> No
     a, b, qrels = real
     plain = answer(a, b, "--qrels", qrels)
     asked = answer(a, b, "--qrels", qrels, *ask("nDCG@10"))
-    assert plain.pop("measures") == []
-    assert len(asked.pop("measures")) == 1
+    assert plain.pop("means")["differences"] == []
+    assert len(asked.pop("means")["differences"]) == 1
     assert plain == asked
 
 
@@ -163,17 +167,16 @@ def test_groups_of_real_runs_are_compared_across_them(data: Data) -> None:
     folder = data("trec-dl-2021-passage")
     runs = folder / "runs"
     group = f"{runs / 'p_unicoil0.gz'},{runs / 'p_tct0.gz'}"
-    found = answer(
+    (one,) = means(
         group,
         runs / "p_bm25*.gz",
         "--qrels",
         folder / "qrels.dl21-passage.txt.gz",
         *ask("nDCG@10"),
     )
-    (one,) = found["measures"]
-    assert one["p"]["t"] is one["p"]["sign_flips"] is None
-    assert one["low"] < one["difference"] < one["high"]
-    assert 0 < one["p"]["crossed_t"] == one["p_corrected"]["crossed_t"] < 1
+    assert (one["flips_p"], one["test"]["test"]) == (None, "crossed-t")
+    assert one["test"]["low"] < one["test"]["difference"] < one["test"]["high"]
+    assert 0 < one["test"]["p"] == one["corrected"] < 1
 
 
 def write_run(path: Path, ranks: list[int]) -> str:
@@ -215,6 +218,9 @@ def test_runs_of_one_file_name_are_compared_as_runs_of_two_are(files: Path) -> N
         (files / f"{name}.run").write_bytes((files / name / "run.txt").read_bytes())
     renamed = answer("a.run", "b.run", "--qrels", "qrels", *ask("nDCG@5"))
     for key in ("a", "b", "digest"):
+        for part in ("success", "means"):
+            found[part].pop(key, None)
+            renamed[part].pop(key, None)
         assert found.pop(key) != renamed.pop(key)
     assert found == renamed
     text = call(*AB).stdout
@@ -226,8 +232,8 @@ def test_seeds_of_one_file_name_are_groups() -> None:
     found = answer("seeds/a*/run.txt", "seeds/b*/run.txt", "--qrels", "qrels", *ask("RR"))
     assert found["a"]["name"] == "seeds/a*/run.txt"
     assert found["a"]["runs"] == ["seeds/a0/run.txt", "seeds/a1/run.txt"]
-    assert found["measures"][0]["p"]["crossed_t"] < 0.05
-    assert found["measures"][0]["difference"] > 0
+    assert found["means"]["differences"][0]["test"]["p"] < 0.05
+    assert found["means"]["differences"][0]["test"]["difference"] > 0
 
 
 def test_groups_of_one_pattern_in_two_folders_are_told_apart(files: Path) -> None:
@@ -261,8 +267,8 @@ def test_one_file_under_two_names_is_no_second_run(a: str, b: str, words: str) -
 
 @pytest.mark.usefixtures("files")
 def test_a_measure_asked_for_twice_counts_once() -> None:
-    found = answer(*AB, *ask("RR@5", "RR(rel=1)@5", "RR@100"))
-    assert [one["measure"] for one in found["measures"]] == ["RR@5", "RR@100"]
+    found = means(*AB, *ask("RR@5", "RR(rel=1)@5", "RR@100"))
+    assert [one["measure"] for one in found] == ["RR@5", "RR@100"]
 
 
 @pytest.mark.usefixtures("files")
@@ -270,21 +276,21 @@ def test_each_kind_of_query_has_its_means() -> None:
     asked = (*AB, *ask("nDCG@5", "P@1"), "--least", 10)
     found = answer(*asked, "--facet", "kinds")
     odd = answer(*asked, "--only", "kinds=odd")
-    assert found["values"]["odd"]["answer"]["measures"] == odd["measures"]
-    assert [one["queries"] for one in odd["measures"]] == [20, 20]
+    assert found["values"]["odd"]["answer"]["means"] == odd["means"]
+    assert [one["queries"] for one in odd["means"]["differences"]] == [20, 20]
     assert call(*asked, "--facet", "kinds").stdout.count("Means over all 20 queries") == 2
 
 
 @pytest.mark.usefixtures("files")
 def test_seed_and_correction_are_those_asked_for() -> None:
     asked = (*AB, *ask("nDCG@5", "P@1"))
-    first, second, other = (answer(*asked, "--seed", seed)["measures"] for seed in (0, 0, 5))
+    first, second, other = (means(*asked, "--seed", seed) for seed in (0, 0, 5))
     assert first == second
-    assert first[0]["p"]["t"] == other[0]["p"]["t"]
-    assert first[0]["p"]["sign_flips"] != other[0]["p"]["sign_flips"]
-    assert first == answer(*asked, "--intervals", "pointwise")["measures"]
-    for one in answer(*asked, "--correction", "bonferroni")["measures"]:
-        assert one["p_corrected"]["t"] == min(1, 2 * one["p"]["t"])
+    assert first[0]["test"] == other[0]["test"]
+    assert first[0]["flips_p"] != other[0]["flips_p"]
+    assert first == means(*asked, "--intervals", "pointwise")
+    for one in means(*asked, "--correction", "bonferroni"):
+        assert one["corrected"] == min(1, 2 * one["test"]["p"])
 
 
 @pytest.mark.usefixtures("files")
@@ -316,10 +322,9 @@ def test_a_measure_that_cannot_be_had_is_refused_by_name(measure: str, words: st
 
 def test_a_run_against_its_copy_has_no_p_and_says_why(files: Path) -> None:
     (files / "copy.run").write_bytes((files / "a" / "run.txt").read_bytes())
-    found = answer("a/run.txt", "copy.run", "--qrels", "qrels", *ask("nDCG@5"))
-    (one,) = found["measures"]
-    assert (one["difference"], one["ties"], one["p"]["t"]) == (0, QUERIES, None)
-    assert one["p"]["why"]["sign_flips"] == "every difference is 0"
+    (one,) = means("a/run.txt", "copy.run", "--qrels", "qrels", *ask("nDCG@5"))
+    assert (one["test"]["difference"], one["ties"], one["test"]["p"]) == (0, QUERIES, None)
+    assert one["flips_why"] == "every difference is 0"
     text = call("a/run.txt", "copy.run", "--qrels", "qrels", *ask("nDCG@5")).stdout
     assert "nDCG@5: every difference is 0" in text
 

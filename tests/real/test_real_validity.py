@@ -11,8 +11,8 @@ import pytest
 from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
+from heldout.analyses.outcomes.options import Rules
 from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes
-from heldout.analyses.outcomes.verdicts import Rules
 from heldout.analyses.ranges import RankRanges, rank_ranges
 from heldout.analyses.reliability import measure_reliability
 from heldout.analyses.stability import bootstrap_stability
@@ -177,7 +177,7 @@ def test_esl_and_rr_order_pairs_differently_and_never_significantly(load: Load) 
     found = analyse_outcomes(ranks, all_pairs(ranks), Rules())
     page = rows()["ESL and RR favour different runs, by their means over case (3)"]
 
-    both = [(one.pair.tests["esl_t"], one.pair.tests["rr_t"]) for one in found.pairs]
+    both = [(one.tests["esl_t"], one.tests["rr_t"]) for one in found.pairs]
     opposed = [
         (esl, rr)
         for esl, rr in both

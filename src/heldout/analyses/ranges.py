@@ -8,7 +8,7 @@ significantly worse, by paired sign-flip tests of all pairs with a max-t correct
 That takes for granted that the sample shows how differences vary. Where runs are nearly alike but
 fail rarely and badly, few queries show no failure, and no resampling of them can know of one. So
 each pair that is told apart by little is asked a second time, by a test that takes no distribution
-for granted but that no loss exceeds the largest difference in the table (`stats.bounded_mean`).
+for granted but that no loss exceeds the largest difference in the table (`bounded_mean_p`).
 
 What cannot be told apart is not transitive, so ranges make no tiers. Only the lead group is
 marked: the systems whose range reaches 1.

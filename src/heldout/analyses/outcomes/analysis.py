@@ -1,17 +1,18 @@
 """Which runs are better than which, by what they find and how high."""
 
-from dataclasses import dataclass, field
-from typing import Annotated
-
 from heldout.analyses.analysis import Analysis, Draws
-from heldout.analyses.outcomes.curves import bars_spec, bars_title
-from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes, pairs_with
-from heldout.analyses.outcomes.pairs import facts, tables, value
-from heldout.analyses.outcomes.verdicts import Rules
-from heldout.analyses.outcomes.words import fit_facts
+from heldout.analyses.outcomes.curves import bars_chart, bars_title
+from heldout.analyses.outcomes.options import MOST_PAIRS, OutcomesOptions
+from heldout.analyses.outcomes.outcomes import (
+    all_pairs,
+    analyse_outcomes,
+    describe_outcomes,
+    pairs_with,
+)
+from heldout.analyses.outcomes.pairs import count_opposed, summary, tables
+from heldout.analyses.outcomes.words import fit_summary
 from heldout.answers.answer import Answer
 from heldout.errors import InputError, Problem
-from heldout.options import Level, Opt
 from heldout.scoring.first_ranks import first_ranks
 from heldout.scoring.scores import Scores
 from heldout.scoring.sources import queries_with_several
@@ -20,29 +21,6 @@ from heldout.scoring.spec import parse_measure
 _DEFAULT = "RR@100"
 _UNCUT = 1000
 _INSTEAD = "compare by a measure: heldout compare -m nDCG@10, heldout analyse stability -m nDCG@10"
-_MOST = 40
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutcomesOptions:
-    """Options of `heldout analyse outcomes`."""
-
-    baseline: Annotated[
-        str | None, Opt("Run to compare with all others [all pairs].", metavar="RUN")
-    ] = None
-    k: Annotated[
-        int | None,
-        Opt(
-            "Depth to which lists are looked at [as the measure; 100 of a table].",
-            names=("-k",),
-            least=1,
-        ),
-    ] = None
-    every: Annotated[
-        bool, Opt(f"All pairs on the terminal, not {_MOST} at most.", names=("--all",))
-    ] = False
-    rules: Rules = field(default_factory=Rules)
-    level: Level = 0.95
 
 
 def _analyse(scores: Scores, options: OutcomesOptions, draws: Draws) -> Answer:
@@ -52,17 +30,23 @@ def _analyse(scores: Scores, options: OutcomesOptions, draws: Draws) -> Answer:
     found = analyse_outcomes(
         ranks, pairs, options.rules, level=options.level, executor=draws.executor
     )
-    several = _count_several(scores, ranks.queries)
-    most = _MOST if draws.short and not options.every else None
+    several = None
+    if scores.judgments is not None:
+        rel = parse_measure(scores.measure).params.rel or 1
+        several = len(queries_with_several(scores.judgments, rel).intersection(ranks.queries))
+    opposed, sure = count_opposed(found)
+    most = MOST_PAIRS if draws.short and not options.every else None
     return Answer(
         summary=(
-            *fit_facts(found, several=several, instead=_INSTEAD),
-            *facts(found),
+            *fit_summary(found, several=several, instead=_INSTEAD),
+            *summary(found),
             *scores.facts,
         ),
         tables=tables(found, most=most),
-        document=value(found, several=several) | scores.document | {"baseline": baseline},
-        chart=lambda: bars_spec(found),
+        document=describe_outcomes(found, several)
+        | scores.document
+        | {"baseline": baseline, "esl_and_rr_disagree": {"pairs": opposed, "significant": sure}},
+        chart=lambda: bars_chart(found),
         title=bars_title(found),
     )
 
@@ -74,34 +58,24 @@ def _depth(name: str, k: int | None) -> int:
         InputError: code `not-reciprocal-ranks`.
     """
     measure = parse_measure(name or _DEFAULT, path="-m")
+    wrong = None
     if name and measure.name != "RR":
-        raise InputError(
-            Problem(
-                code="not-reciprocal-ranks",
-                path="-m",
-                found=str(measure),
-                expected="a reciprocal rank, from which outcomes are counted",
-                hint="-m RR@100",
-            )
+        wrong = (
+            "-m",
+            str(measure),
+            "a reciprocal rank, from which outcomes are counted",
+            "-m RR@100",
         )
-    if name and k is not None and measure.cutoff is not None and measure.cutoff < k:
+    elif name and k is not None and measure.cutoff is not None and measure.cutoff < k:
+        wrong = ("-k", f"{k}, deeper than {measure} looks", f"{measure.cutoff} at most", "")
+    if wrong is not None:
+        path, found, expected, hint = wrong
         raise InputError(
             Problem(
-                code="not-reciprocal-ranks",
-                path="-k",
-                found=f"{k}, deeper than {measure} looks",
-                expected=f"{measure.cutoff} at most",
+                code="not-reciprocal-ranks", path=path, found=found, expected=expected, hint=hint
             )
         )
     return k or measure.cutoff or _UNCUT
-
-
-def _count_several(scores: Scores, queries: tuple[str, ...]) -> int | None:
-    """Queries with several relevant documents; `None` where no judgments are known."""
-    if scores.judgments is None:
-        return None
-    rel = parse_measure(scores.measure).params.rel or 1
-    return len(queries_with_several(scores.judgments, rel).intersection(queries))
 
 
 def _against_best(scores: Scores) -> OutcomesOptions:

@@ -1,15 +1,20 @@
-"""Pictures of outcomes: Success@j of two runs, and bars of the outcomes of many pairs."""
+"""Pictures of outcomes: Success@j of two runs, and bars of the outcomes of many pairs.
+
+Success@j says how many queries a run answers when a reader looks j documents deep. Search lengths
+compare only queries that both runs find, and so depend on which those are; this curve has every
+query at every depth, and needs no rank for what is not found.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from heldout.analyses.outcomes.options import Band
 from heldout.analyses.outcomes.outcomes import Outcomes
 from heldout.charts.axes import Axis, log_axis, score_axis, share_axis
 from heldout.charts.plot import Plot, Row
@@ -18,14 +23,6 @@ from heldout.ids import Digest
 from heldout.scoring.first_ranks import FirstRanks, Side
 from heldout.stats.resampling import block_size, map_blocks
 from heldout.stats.student import crossed_t
-
-# How many queries two runs answer when a reader looks j documents deep, for every j.
-#
-# Search lengths compare only queries that both runs find, and so depend on which those are. The
-# curve of Success@j has every query at every depth, and needs no rank for what is not found.
-
-Band = Literal["simultaneous", "pointwise"]
-"""Whether all intervals hold at once, or each by itself."""
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -205,7 +202,7 @@ def curves_title(curves: SuccessCurves) -> str:
     )
 
 
-def curves_spec(curves: SuccessCurves) -> Plot:
+def curves_chart(curves: SuccessCurves) -> Plot:
     """Success@j of both runs over the logarithm of j, as steps, from 1 to k.
 
     The band is A's curve plus the interval of B - A, so it lies around B's curve; like it, it ends
@@ -301,18 +298,18 @@ def bars_title(result: Outcomes) -> str:
     return f"Of {result.queries:,} queries those found by both runs, by one and by neither: {which}"
 
 
-def bars_spec(result: Outcomes) -> Plot:
+def bars_chart(result: Outcomes) -> Plot:
     """A bar for each pair in shares of queries: A alone, both, neither, B alone.
 
     Of many pairs those are shown whose runs find the most different numbers of queries.
     """
-    order = sorted(result.pairs, key=lambda one: -abs(one.pair.b_only - one.pair.a_only))
+    order = sorted(result.pairs, key=lambda one: -abs(one.b_only - one.a_only))
     shown = {id(one) for one in order[:MOST_BARS]}
     pairs = [one for one in result.pairs if id(one) in shown]
     rows = [
         Row(
             name={"A": "◂ ", "B": "▸ "}.get(one.verdict.better or "", "")
-            + f"{cut(one.pair.a.name, _NAME)} / {cut(one.pair.b.name, _NAME)}"
+            + f"{cut(one.a.name, _NAME)} / {cut(one.b.name, _NAME)}"
         )
         for one in pairs
     ]
@@ -324,8 +321,8 @@ def bars_spec(result: Outcomes) -> Plot:
         foot=f"share of {result.queries:,} queries",
     )
     for row, one in enumerate(pairs):
-        pair, left = one.pair, 0.0
-        counts = (pair.a_only, pair.both, pair.neither, pair.b_only)
+        left = 0.0
+        counts = (one.a_only, one.both, one.neither, one.b_only)
         for (name, colour), count in zip(_PARTS, counts, strict=True):
             right = left + count / result.queries
             plot.bar((left, right), row, colour, f"{name}: {count:,.6g} of {result.queries:,}")

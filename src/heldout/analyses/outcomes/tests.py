@@ -1,9 +1,10 @@
-"""What is counted and tested of pairs of runs, of all pairs at once.
+"""What is counted and tested of pairs of runs, of all pairs at once, and of groups of seeds.
 
 Each query is found by neither (1), by one alone (2), or by both (3); found means that a relevant
 document stands among the first k. Case (2) is tested by the exact binomial; in case (3) search
-lengths and reciprocal ranks are compared by signed ranks and by t. For groups of seeds see
-`group_outcomes`.
+lengths and reciprocal ranks are compared by signed ranks and by t. Of groups of seeds the same
+outcomes are averaged over all pairs of a seed of A and one of B, and compared across seeds and
+queries at once (`stats.student.crossed_t`).
 
 Source: Lin et al. 2021, §§4 and 5, table 2.
 """
@@ -11,18 +12,18 @@ Source: Lin et al. 2021, §§4 and 5, table 2.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.options import Opt
+from heldout.analyses.outcomes.options import Margins
 from heldout.scoring.first_ranks import FirstRanks, Side
 from heldout.stats.batches import mean_above_p, signed_rank_tests, t_tests
-from heldout.stats.exact import DECIMALS, Samples, gather_samples
+from heldout.stats.exact import DECIMALS, gather_samples
 from heldout.stats.rank_tests import share_not_lower_p
-from heldout.stats.results import TestResult
-from heldout.stats.student import bounded_mean_p
+from heldout.stats.results import Alternative, TestResult
+from heldout.stats.student import bounded_mean_p, crossed_t
 from heldout.stats.tests import compare_counts
 
 Line = Literal[
@@ -49,28 +50,6 @@ Floats = NDArray[np.float64]
 
 _CELLS = 1 << 19
 _ROWS = 1024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Margins:
-    """The largest harm that still counts as none.
-
-    A share of 0.01 is the smallest that table 2 of the paper shows; half a position is less than
-    the 0.7 from which it argues that one run is the better.
-    """
-
-    found: Annotated[
-        float,
-        Opt("Share of queries that may be lost.", names=("--margin-found",), above=0, below=1),
-    ] = 0.01
-    esl: Annotated[
-        float,
-        Opt(
-            "Number of positions by which the mean search length may grow.",
-            names=("--margin-esl",),
-            above=0,
-        ),
-    ] = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +80,7 @@ class PairTests:
             where all differences are the same, or there is at most one.
         b_not_longer: the same of B.
         no_rare_harm: p against: the search of the run that finds more is longer by the margin or
-            more in the mean, for whatever distribution (`stats.bounded_mean`): it knows of harm
+            more in the mean, for whatever distribution (`bounded_mean_p`): it knows of harm
             too rare to be in the sample. 1 where no query is found by both, 0 where k leaves no
             room for the margin.
     """
@@ -201,34 +180,18 @@ def _compare_rows(
                 a_only=ours,
                 b_only=theirs,
                 both=shared,
-                esl=case_3.esl,
-                rr=case_3.rr,
-                tests={"binomial": binomial, **case_3.tests},
                 a_not_fewer=a_fewer,
                 b_not_fewer=b_fewer,
-                a_not_longer=case_3.a_not_longer,
-                b_not_longer=case_3.b_not_longer,
-                no_rare_harm=case_3.no_rare_harm,
+                **case_3 | {"tests": {"binomial": binomial, **case_3["tests"]}},
             )
         )
     return tested
 
 
-class _Ranked(NamedTuple):
-    """Case (3) of a pair; see `PairTests`."""
-
-    esl: Means
-    rr: Means
-    tests: Mapping[Line, TestResult]
-    a_not_longer: float | None
-    b_not_longer: float | None
-    no_rare_harm: float
-
-
 def _compare_ranked(
     first: Integers, second: Integers, both: NDArray[np.bool_], ask: _Ask
-) -> list[_Ranked]:
-    """Compare positions and reciprocal ranks where both find."""
+) -> list[dict[str, Any]]:
+    """Case (3) of each pair, for `PairTests`: positions and reciprocal ranks where both find."""
     a, b = (np.where(both, one, 1).astype(np.float64) for one in (first, second))
     lengths = gather_samples(b - a, both)
     # Rounded once from whole numbers, so that equal differences are equal floats
@@ -241,27 +204,30 @@ def _compare_ranked(
     finds_more = np.where((second > 0).sum(axis=1) > (first > 0).sum(axis=1), 1, -1)
     harm = replace(lengths, values=lengths.values * finds_more[lengths.owners])
     rare = bounded_mean_p(harm, null=ask.margins.esl, bound=ask.k - 1).tolist()
-    lines = _test_lines(lengths, shares, ask.level)
+    lines: dict[Line, tuple[TestResult, ...]] = {
+        "esl_signed_rank": signed_rank_tests(lengths, level=ask.level),
+        "esl_t": t_tests(lengths, level=ask.level),
+        "rr_signed_rank": signed_rank_tests(shares, level=ask.level),
+        "rr_t": t_tests(shares, level=ask.level),
+    }
     tests = zip(*lines.values(), strict=True)
     means = (
         _means(np.where(both, of_a, 0), np.where(both, of_b, 0), both)
         for of_a, of_b in ((a, b), (1 / a, 1 / b))
     )
     return [
-        _Ranked(esl, rr, dict(zip(lines, results, strict=True)), *not_longer)
-        for esl, rr, results, *not_longer in zip(*means, tests, *longer, rare, strict=True)
+        {
+            "esl": esl,
+            "rr": rr,
+            "tests": dict(zip(lines, results, strict=True)),
+            "a_not_longer": a_not_longer,
+            "b_not_longer": b_not_longer,
+            "no_rare_harm": no_rare_harm,
+        }
+        for esl, rr, results, a_not_longer, b_not_longer, no_rare_harm in zip(
+            *means, tests, *longer, rare, strict=True
+        )
     ]
-
-
-def _test_lines(
-    lengths: Samples, shares: Samples, level: float
-) -> dict[Line, tuple[TestResult, ...]]:
-    return {
-        "esl_signed_rank": signed_rank_tests(lengths, level=level),
-        "esl_t": t_tests(lengths, level=level),
-        "rr_signed_rank": signed_rank_tests(shares, level=level),
-        "rr_t": t_tests(shares, level=level),
-    }
 
 
 def _means(first: Floats, second: Floats, both: NDArray[np.bool_]) -> list[Means]:
@@ -275,3 +241,80 @@ def _means(first: Floats, second: Floats, both: NDArray[np.bool_]) -> list[Means
         Means(a=a, b=b) if size else Means(a=None, b=None)
         for size, a, b in zip(sizes.tolist(), *means, strict=True)
     ]
+
+
+_SIDES: tuple[Alternative, Alternative] = ("greater", "less")
+"""Lower is better: A does no harm if B - A is above minus the margin, B if it is below it."""
+
+
+def compare_groups(
+    ranks: FirstRanks, a: Side, b: Side, margins: Margins, *, level: float
+) -> PairTests:
+    """Count and test two groups of seeds, or a group and a run.
+
+    Args:
+        ranks: positions of all runs.
+        a: a group or a run.
+        b: another; no run is in both.
+        margins: of harm.
+        level: of intervals.
+    """
+    first, second = ranks.rows(a.runs), ranks.rows(b.runs)
+    found_a, found_b = (one[axis] > 0 for one, axis in ((first, _DOWN), (second, _ACROSS)))
+    both = (found_a & found_b).astype(np.float64)
+    found = found_b.astype(np.float64) - found_a
+    places = first[_DOWN] * both, second[_ACROSS] * both
+    shares = tuple(np.divide(1, one, out=np.zeros(both.shape), where=both > 0) for one in places)
+    length, ones = places[1] - places[0], np.ones(both.shape)
+    sums = {
+        "neither": (~found_a & ~found_b),
+        "a_only": (found_a & ~found_b),
+        "b_only": (found_b & ~found_a),
+        "both": both,
+    }
+    longer = [
+        crossed_t(length, both, alternative=side, null=null).p
+        for side, null in zip(_SIDES, (-margins.esl, margins.esl), strict=True)
+    ]
+    fewer = [
+        crossed_t(-found, ones, alternative=side, null=null).p
+        for side, null in zip(_SIDES, (-margins.found, margins.found), strict=True)
+    ]
+    finds_more = 1 if found.sum() > 0 else -1
+    # A mean over pairs of seeds for each query; one that no pair finds is 0 and weighs nothing
+    harm = (finds_more * length - margins.esl * both).mean(axis=(0, 1), keepdims=True)[0]
+    rare = bounded_mean_p(
+        gather_samples(harm, np.ones(harm.shape, np.bool_)),
+        null=0.0,
+        bound=ranks.k - 1 - margins.esl,
+    )
+    pairs = both.shape[0] * both.shape[1]
+    return PairTests(
+        a=a,
+        b=b,
+        **{name: float(cells.sum()) / pairs for name, cells in sums.items()},
+        esl=_weigh(*places, both),
+        rr=_weigh(shares[0], shares[1], both),
+        tests={
+            "found_crossed_t": crossed_t(found, ones, level=level),
+            "esl_crossed_t": crossed_t(length, both, level=level),
+            "rr_crossed_t": crossed_t(shares[1] - shares[0], both, level=level),
+        },
+        a_not_fewer=fewer[0],
+        b_not_fewer=fewer[1],
+        a_not_longer=longer[0],
+        b_not_longer=longer[1],
+        no_rare_harm=float(rare[0]),
+    )
+
+
+_DOWN = np.s_[:, None, :]
+_ACROSS = np.s_[None, :, :]
+"""Seeds of A go down, seeds of B across, queries along the third axis."""
+
+
+def _weigh(first: Floats, second: Floats, both: Floats) -> Means:
+    count = float(both.sum())
+    if not count:
+        return Means(a=None, b=None)
+    return Means(a=float(first.sum()) / count, b=float(second.sum()) / count)

@@ -12,14 +12,14 @@ ways, at half of alpha each.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 
-from heldout.analyses.outcomes.tests import FOUND, Line, Margins, PairTests, line_of
-from heldout.options import Opt
+from heldout.analyses.outcomes.options import Correction, Rules
+from heldout.analyses.outcomes.tests import FOUND, Line, PairTests, line_of
 from heldout.stats.results import bonferroni, holm
 
 # Runs in a line by what was said of pairs of them, with the circles that no line can show.
@@ -36,7 +36,7 @@ class RunOrder:
 
     Attributes:
         systems: names, the best first.
-        told: for each but the first, whether a verdict sets it below the one before it; else
+        by_verdict: for each but the first, whether a verdict sets it below the one before it; else
             they stand in the order of their mean scores.
         cycles: groups of runs that beat each other in circles; within one the mean decides.
         circles: of each group the shortest circle through its run with the highest mean: each run
@@ -45,7 +45,7 @@ class RunOrder:
     """
 
     systems: tuple[str, ...]
-    told: tuple[bool, ...]
+    by_verdict: tuple[bool, ...]
     cycles: tuple[tuple[str, ...], ...]
     circles: tuple[tuple[str, ...], ...]
     verdicts: int
@@ -84,7 +84,7 @@ def order_runs(
     groups = [rows for rows in members.values() if len(rows) > 1]
     return RunOrder(
         systems=tuple(systems[row] for row in line),
-        told=tuple(pair in below for pair in pairwise(line)),
+        by_verdict=tuple(pair in below for pair in pairwise(line)),
         cycles=tuple(tuple(systems[row] for row in rows) for rows in groups),
         circles=tuple(tuple(systems[row] for row in _walk(rows[0], edges)) for rows in groups),
         verdicts=len(edges),
@@ -118,39 +118,9 @@ def _circles(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     return labels
 
 
-By = Literal["esl", "rr"]
-Decide = Literal["signed-rank", "t"]
-Correction = Literal["holm", "bonferroni", "none"]
-Harm = Literal["margin", "plain"]
 Side = Literal["A", "B"]
 Word = Literal["strict", "do no harm", "no verdict"]
 P = float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What is declared before looking.
-
-    Groups of seeds are always compared across seeds, whatever test decides. Do no harm is defined
-    by search length, so it is not asked where case (3) goes by reciprocal rank. `plain` is the
-    paper's rule, to which no significant harm is enough; `margin` asks for evidence that there is
-    none, and a strict verdict by search length needs that evidence too.
-    """
-
-    decide: Annotated[Decide, Opt("Test of case (3) that decides.")] = "signed-rank"
-    by: Annotated[By, Opt("Criterion of case (3): search length or reciprocal rank.")] = "esl"
-    correction: Annotated[
-        Correction,
-        Opt("Correction of tests over pairs × outcomes, and of verdicts over pairs."),
-    ] = "holm"
-    alpha: Annotated[float, Opt("Chance of a wrong verdict over all pairs.", above=0, below=1)] = (
-        0.05
-    )
-    harm: Annotated[
-        Harm,
-        Opt("Condition of no harm: worse by less than a margin, or not significantly worse."),
-    ] = "margin"
-    margins: Margins = field(default_factory=Margins)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,17 +146,15 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """A pair with all that is said of it.
+class Judged(PairTests):
+    """A pair, counted and tested, with what is said of it.
 
     Attributes:
-        pair: counts, means and tests.
         declared: the line that decides case (3).
         corrected: p by line; a line that was not declared is corrected as if it had been.
         verdict: what the rules say.
     """
 
-    pair: PairTests
     declared: Line
     corrected: Mapping[Line, P]
     verdict: Verdict
@@ -210,14 +178,15 @@ def correct_lines(
     for line in rows[0]:
         first = [next(row[other] for other in FOUND if other in row) for row in rows]
         second = [row[declared if line in FOUND else line] for row in rows]
-        both = _correct([*first, *second], correction)
+        both = correct([*first, *second], correction)
         half = both[: len(rows)] if line in FOUND else both[len(rows) :]
         for into, p in zip(corrected, half, strict=True):
             into[line] = p
     return tuple(corrected)
 
 
-def _correct(ps: Sequence[P], correction: Correction) -> Sequence[P]:
+def correct(ps: Sequence[P], correction: Correction) -> Sequence[P]:
+    """Correct the p-values of a family; an undefined one counts, and stays undefined."""
     if correction == "none":
         return ps
     return (holm if correction == "holm" else bonferroni)(ps)
@@ -234,13 +203,14 @@ def judge_pairs(pairs: Sequence[PairTests], rules: Rules) -> tuple[Judged, ...]:
     rows = [{line: test.p for line, test in pair.tests.items()} for pair in pairs]
     corrected = correct_lines(rows, declared=declared, correction=rules.correction)
     facts = [_Facts.of(pair, declared) for pair in pairs]
-    strict = _correct([fact.strict(rules) for fact in facts], rules.correction)
-    no_harm = _correct([fact.no_harm(rules) for fact in facts], rules.correction)
+    strict = correct([fact.strict(rules) for fact in facts], rules.correction)
+    no_harm = correct([fact.no_harm(rules) for fact in facts], rules.correction)
     judged = []
     for pair, fact, ps, *found in zip(pairs, facts, corrected, strict, no_harm, strict=True):
         significant = _Significant.of(fact, ps, declared, rules.alpha)
         verdict = _judge(fact, significant, rules, found[0], found[1])
-        judged.append(Judged(pair=pair, declared=declared, corrected=ps, verdict=verdict))
+        tested = {one.name: getattr(pair, one.name) for one in fields(PairTests)}
+        judged.append(Judged(**tested, declared=declared, corrected=ps, verdict=verdict))
     return tuple(judged)
 
 

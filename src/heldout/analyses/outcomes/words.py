@@ -1,13 +1,12 @@
 """Outcomes of one pair of runs, or of two groups of seeds, as tables and JSON."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from heldout.analyses.outcomes.curves import SuccessCurves
 from heldout.analyses.outcomes.outcomes import Outcomes, fits_labels
 from heldout.analyses.outcomes.tests import FOUND, LINES, Line
 from heldout.analyses.outcomes.verdicts import Judged, Verdict
-from heldout.answers.table import Cell, Column, Table, format_p
+from heldout.answers.table import Cell, Column, Table, columns, format_p
 from heldout.errors import plural
 from heldout.stats.results import TestResult
 
@@ -16,22 +15,20 @@ from heldout.stats.results import TestResult
 _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "none": "no correction"}
 
 
-def tell_family(result: Outcomes) -> tuple[str, ...]:
+def describe_family(result: Outcomes) -> str:
     """Which hypotheses form the family of the corrected p-values."""
     rules, pairs = result.rules, len(result.pairs)
-    many = "1 pair" if pairs == 1 else f"{pairs:,} pairs"
     test = result.pairs[0].declared.removeprefix(f"{rules.by}_").replace("_", " ")
-    case_2 = "crossed t" if result.pairs[0].pair.grouped else "exact binomial"
+    case_2 = "crossed t" if result.pairs[0].grouped else "exact binomial"
     return (
-        (
-            f"corrected: {_CORRECTIONS[rules.correction]} over {result.hypotheses:,} hypotheses, "
-            f"{many} × 2 outcomes: (2) by {case_2}, (3) by {test} on {rules.by.upper()}, as "
-            "declared; a test that was not declared is corrected as if it had been"
-        ),
+        f"corrected: {_CORRECTIONS[rules.correction]} over {result.hypotheses:,} hypotheses, "
+        f"{plural(pairs, 'pair')} × 2 outcomes: (2) by {case_2}, (3) by {test} on "
+        f"{rules.by.upper()}, as declared; a test that was not declared is corrected as if it had "
+        "been"
     )
 
 
-def tell_p(verdict: Verdict) -> str:
+def _describe_p(verdict: Verdict) -> str:
     """The p by which each rule is decided, which is none of those of the tables."""
     strict = f"strict test: p {format_p(verdict.p_strict)}, the largest p that it needs"
     if verdict.p_strict is None:
@@ -42,7 +39,7 @@ def tell_p(verdict: Verdict) -> str:
     return f"{strict}; no-harm test: p {harm}, twice the smaller p of its two ways"
 
 
-def tell_ties(test: TestResult) -> str | None:
+def describe_ties(test: TestResult) -> str | None:
     """Why p and interval contradict each other; `None` where they do not."""
     if test.test != "signed-rank" or test.p is None or test.low is None or test.high is None:
         return None
@@ -57,77 +54,44 @@ def tell_ties(test: TestResult) -> str | None:
     )
 
 
-def tell_rules(result: Outcomes) -> tuple[str, ...]:
+def describe_rules(result: Outcomes) -> tuple[str, str]:
     """What the verdicts ask for."""
     rules, pairs = result.rules, len(result.pairs)
     better = "a lower ESL" if rules.by == "esl" else "a higher RR"
-    over = (
-        "" if pairs == 1 else f", corrected over {pairs:,} pairs ({_CORRECTIONS[rules.correction]})"
-    )
-    by = ("crossed t", "crossed t") if result.pairs[0].pair.grouped else ("score test", "t")
-    guarded = rules.by == "esl" and rules.harm == "margin"
-    guard = (
-        f"; the mean ESL not higher by {rules.margins.esl:g} or more ({by[1]}, and no rare harm)"
-        if guarded
-        else ""
-    )
+    over = ""
+    if pairs > 1:
+        over = f", corrected over {pairs:,} pairs ({_CORRECTIONS[rules.correction]})"
+    case_2, case_3 = ("crossed t", "crossed t") if result.pairs[0].grouped else ("score test", "t")
+    guard, tests = "", "both"
+    if rules.by == "esl" and rules.harm == "margin":
+        least = f"{rules.margins.esl:g} or more ({case_3}, and no rare harm)"
+        guard = f"; the mean ESL not higher by {least}"
+        tests = "all"
     strict = (
-        f"strict: more of (2) and {better} in (3){guard}; {'all' if guarded else 'both'} at α "
-        f"{rules.alpha:g} (intersection-union: the largest p decides, not the column corrected)"
-        f"{over}"
+        f"strict: more of (2) and {better} in (3){guard}; {tests} at α {rules.alpha:g} "
+        f"(intersection-union: the largest p decides, not the column corrected){over}"
     )
     if rules.by == "rr":
-        return (strict, "do no harm is defined by ESL and not asked with RR")
-    if rules.harm == "plain":
-        return (
-            strict,
-            (
-                "do no harm, the paper's plain rule: one outcome significantly better, the other "
-                "not significantly worse; that is no evidence that there is no harm"
-            ),
+        harmless = "do no harm is defined by ESL and not asked with RR"
+    elif rules.harm == "plain":
+        harmless = (
+            "do no harm, the paper's plain rule: one outcome significantly better, the other not "
+            "significantly worse; that is no evidence that there is no harm"
         )
-    return (
-        strict,
-        (
-            f"do no harm: one outcome better and the other not worse by a margin, α "
+    else:
+        harmless = (
+            "do no harm: one outcome better and the other not worse by a margin, α "
             f"{rules.alpha / 2:g} for each way{over}; margins: found {rules.margins.found:g} of "
-            f"the queries ({by[0]}), mean ESL {rules.margins.esl:g} ({by[1]}, on so many queries "
+            f"the queries ({case_2}), mean ESL {rules.margins.esl:g} ({case_3}, on so many queries "
             "that rare harm would have been seen)"
-        ),
-    )
+        )
+    return strict, harmless
 
 
-def declare(result: Outcomes) -> dict[str, Any]:
-    """The rules for JSON."""
-    rules, declared = result.rules, result.pairs[0]
-    return {
-        "correction": rules.correction,
-        "family": {
-            "size": result.hypotheses,
-            "pairs": len(result.pairs),
-            "outcomes": 2,
-            "tests": [next(iter(declared.pair.tests)), declared.declared],
-        },
-        "alpha": rules.alpha,
-        "decide": rules.decide,
-        "by": rules.by,
-        "harm": rules.harm,
-        "margins": {"found": rules.margins.found, "esl": rules.margins.esl},
-        "level": result.level,
-    }
-
-
-_GROUPED = "groups of seeds are compared across seeds: see the lines that end in crossed_t"
 _INSTEAD = "name the measure that you care about: -m nDCG@10"
 _DEPTHS = (1, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 _CROSSED: tuple[Line, ...] = ("found_crossed_t", "esl_crossed_t", "rr_crossed_t")
-_TEST = (
-    Column(name="B - A", form="difference"),
-    Column(name="low", form="difference"),
-    Column(name="high", form="difference"),
-    Column(name="p", form="p"),
-    Column(name="corrected", form="p"),
-)
+_TEST = (*columns("difference", "B - A", "low", "high"), *columns("p", "p", "corrected"))
 _OUTCOMES: Mapping[Line, str] = {
     "found_crossed_t": "case (2)",
     "esl_crossed_t": "ESL",
@@ -135,19 +99,17 @@ _OUTCOMES: Mapping[Line, str] = {
 }
 
 
-def verdict_facts(result: Outcomes) -> tuple[tuple[str, str], ...]:
+def verdict_summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
     """The verdict on outcomes, its reason and its p."""
     (judged,) = result.pairs
-    pair, verdict = judged.pair, judged.verdict
+    verdict, said = judged.verdict, "none"
     if verdict.better:
-        winner = pair.a if verdict.better == "A" else pair.b
+        winner = judged.a if verdict.better == "A" else judged.b
         said = f"{verdict.better} is better, {verdict.word}: {winner.name}"
-    else:
-        said = "none"
-    return (("verdict", said), ("", verdict.why), ("p", tell_p(verdict)))
+    return (("verdict", said), ("", verdict.why), ("p", _describe_p(verdict)))
 
 
-def fit_facts(
+def fit_summary(
     result: Outcomes, *, several: int | None, asked: bool = False, instead: str = _INSTEAD
 ) -> tuple[tuple[str, str], ...]:
     """Where the labels do not fit the verdict: that they do not, and what to do.
@@ -160,27 +122,23 @@ def fit_facts(
     """
     if fits_labels(several, result.queries):
         return ()
-    have = "query has" if result.queries == 1 else "queries have"
-    count = f"{several:,} of {result.queries:,} {have} several relevant documents"
-    said = f"{count}, and the verdict looks at the first one only"
+    said = (
+        f"{several:,} of {plural(result.queries, 'query has', 'queries have')} several relevant "
+        "documents, and the verdict looks at the first one only"
+    )
     if asked:
         return (("", f"the verdict does not fit these labels: {said}"),)
     return (("labels", f"they do not fit the verdict: {said}"), ("", instead))
 
 
-def compared_facts(result: Outcomes) -> tuple[tuple[str, str], ...]:
+def compared_summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
     """What was compared."""
     (judged,) = result.pairs
-    pair = judged.pair
-    return (
-        ("A", _name(pair.a.name, len(pair.a.runs))),
-        ("B", _name(pair.b.name, len(pair.b.runs))),
-        ("queries", f"{result.queries:,}, k = {result.k}"),
+    names = (
+        one.name if len(one.runs) == 1 else f"{one.name} ({len(one.runs)} seeds)"
+        for one in (judged.a, judged.b)
     )
-
-
-def _name(name: str, seeds: int) -> str:
-    return name if seeds == 1 else f"{name} ({seeds} seeds)"
+    return (*zip("AB", names, strict=True), ("queries", f"{result.queries:,}, k = {result.k}"))
 
 
 def tables(result: Outcomes, curves: SuccessCurves, *, several: int | None) -> tuple[Table, ...]:
@@ -200,34 +158,35 @@ def tables(result: Outcomes, curves: SuccessCurves, *, several: int | None) -> t
 
 
 def _found_table(judged: Judged, result: Outcomes, several: int | None) -> Table:
-    pair = judged.pair
-    line = next(line for line in FOUND if line in pair.tests)
-    test = pair.tests[line]
-    more = {True: "A more", False: "B more"}.get(pair.a_only > pair.b_only)
-    if pair.a_only == pair.b_only:
-        more = "as many"
-    tested = {"(2) by B alone": (more, *_interval(test), judged.corrected[line])}
+    line = next(line for line in FOUND if line in judged.tests)
+    more = "as many"
+    if judged.a_only != judged.b_only:
+        more = "A more" if judged.a_only > judged.b_only else "B more"
+    tested = (more, *_interval(judged.tests[line]), judged.corrected[line])
     counts = {
-        "(1) by neither": pair.neither,
-        "(2) by A alone": pair.a_only,
-        "(2) by B alone": pair.b_only,
-        "(3) by both": pair.both,
+        "(1) by neither": judged.neither,
+        "(2) by A alone": judged.a_only,
+        "(2) by B alone": judged.b_only,
+        "(3) by both": judged.both,
     }
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, _count(count), count / result.queries, *tested.get(name, ("",) * 6))
+        (
+            *(name, _count(count), count / result.queries),
+            *(tested if name == "(2) by B alone" else ("",) * len(tested)),
+        )
         for name, count in counts.items()
     )
     return Table(
         title=f"Queries with a relevant document among the first {result.k}",
         columns=(
             Column(name="found"),
-            Column(name="queries", form="score" if pair.grouped else "count", decimals=1),
+            Column(name="queries", form="score" if judged.grouped else "count", decimals=1),
             Column(name="share", form="share", decimals=3),
             Column(name=""),
             *_TEST,
         ),
         rows=rows,
-        notes=(*_found_notes(judged, result, several), *tell_family(result)),
+        notes=(*_found_notes(judged, result, several), describe_family(result)),
     )
 
 
@@ -241,86 +200,66 @@ def _count(count: float) -> Cell:
 
 
 def _found_notes(judged: Judged, result: Outcomes, several: int | None) -> list[str]:
-    test = next(judged.pair.tests[line] for line in FOUND if line in judged.pair.tests)
-    notes = []
-    if judged.pair.grouped:
-        notes.append("counts are means over all pairs of a seed of A and one of B")
-    notes.append(f"case (2): {test.why or _tell_difference(judged, test, result)}")
+    test = next(judged.tests[line] for line in FOUND if line in judged.tests)
+    at = f"at {result.level:.0%}, not corrected"
+    if judged.grouped:
+        difference = f"B - A is the difference of shares of all queries; interval of crossed t {at}"
+    else:
+        difference = (
+            f"B - A is the share of B less that of A, of {plural(test.used, 'query', 'queries')} "
+            f"that one alone found; exact interval {at}; of all queries see Success@{result.k}"
+        )
+    notes = [f"case (2): {test.why or difference}"]
+    if judged.grouped:
+        notes.insert(0, "counts are means over all pairs of a seed of A and one of B")
     if several:
-        have = "1 query has" if several == 1 else f"{several:,} queries have"
+        have = plural(several, "query has", "queries have")
         notes.append(f"{have} several relevant documents: the first one found counts")
     elif several is None:
         notes.append("where several documents are relevant the first one found counts")
     return notes
 
 
-def _tell_difference(judged: Judged, test: TestResult, result: Outcomes) -> str:
-    """What B - A is in case (2)."""
-    at = f"at {result.level:.0%}, not corrected"
-    if judged.pair.grouped:
-        return f"B - A is the difference of shares of all queries; interval of crossed t {at}"
-    return (
-        f"B - A is the share of B less that of A, of {plural(test.used, 'query', 'queries')} that "
-        f"one alone found; exact interval {at}; of all queries see Success@{result.k}"
-    )
-
-
 def _rank_table(judged: Judged, result: Outcomes) -> Table:
-    rows = tuple(_rank_row(judged, line) for line in (*LINES, *_CROSSED) if line in _case_3(judged))
-    pair = judged.pair
-    reasons = dict.fromkeys(
-        f"case (3): {pair.tests[line].why}" for line in _case_3(judged) if pair.tests[line].why
-    )
+    tests = judged.tests
+    lines = [line for line in (*LINES, *_CROSSED) if line in tests and line not in FOUND]
+    reasons = dict.fromkeys(f"case (3): {why}" for line in lines if (why := tests[line].why))
+    # Where p and interval contradict each other
+    ties = {line: describe_ties(test) for line, test in tests.items()}
+    both = f"{judged.both:,.0f}" if float(judged.both).is_integer() else f"{judged.both:,.1f}"
     return Table(
         title=(
-            f"Case (3): how high, where both found it ({_words(pair.both)} "
-            f"{'query' if pair.both == 1 else 'queries'})"
+            f"Case (3): how high, where both found it ({both} "
+            f"{'query' if judged.both == 1 else 'queries'})"
         ),
         columns=(
             Column(name="mean of"),
-            Column(name="A", form="score", decimals=3),
-            Column(name="B", form="score", decimals=3),
-            Column(name=""),
-            Column(name="test"),
+            *columns("score", "A", "B", decimals=3),
+            *columns("text", "", "test"),
             *_TEST,
         ),
-        rows=rows,
-        notes=(*reasons, *_rank_notes(judged, result), *_tie_notes(judged), *tell_rules(result)),
+        rows=tuple(_rank_row(judged, line) for line in lines),
+        notes=(
+            *reasons,
+            *_rank_notes(judged, result),
+            *(
+                f"signed-rank on {line.split('_')[0].upper()}: {note}"
+                for line, note in ties.items()
+                if note
+            ),
+            *describe_rules(result),
+        ),
     )
-
-
-def _tie_notes(judged: Judged) -> list[str]:
-    """Where p and interval contradict each other."""
-    odd = {line: tell_ties(test) for line, test in judged.pair.tests.items()}
-    return [
-        f"signed-rank on {line.split('_')[0].upper()}: {note}" for line, note in odd.items() if note
-    ]
-
-
-def _case_3(judged: Judged) -> list[Line]:
-    return [line for line in judged.pair.tests if line not in FOUND]
-
-
-def _words(count: float) -> str:
-    return f"{count:,.0f}" if float(count).is_integer() else f"{count:,.1f}"
 
 
 def _rank_row(judged: Judged, line: Line) -> tuple[Cell, ...]:
-    pair, test = judged.pair, judged.pair.tests[line]
-    length = line.startswith("esl")
-    means = pair.esl if length else pair.rr
+    length, test = line.startswith("esl"), judged.tests[line]
+    means = judged.esl if length else judged.rr
     word = ""
     if means.a is not None and means.b is not None and means.a != means.b:
         word = "lower" if means.b < means.a else "higher"
-    return (
-        "ESL" if length else "RR",
-        means.a,
-        means.b,
-        word,
-        test.test,
-        *_interval(test),
-        judged.corrected[line],
-    )
+    tested = (test.test, *_interval(test), judged.corrected[line])
+    return ("ESL" if length else "RR", means.a, means.b, word, *tested)
 
 
 def _rank_notes(judged: Judged, result: Outcomes) -> list[str]:
@@ -331,23 +270,23 @@ def _rank_notes(judged: Judged, result: Outcomes) -> list[str]:
             "see Success@j, which has all queries"
         ),
     ]
-    if judged.pair.grouped:
-        found = {
-            line: judged.pair.tests[line].options.get("freedom")
+    if judged.grouped:
+        freedom = {
+            line: judged.tests[line].options.get("freedom")
             for line in _CROSSED
-            if line in judged.pair.tests
+            if line in judged.tests
         }
-        told = [
-            f"{freedom:.1f} of {_OUTCOMES[line]}"
-            for line, freedom in found.items()
-            if isinstance(freedom, float)
-        ]
-        free = f"; degrees of freedom: {', '.join(told)}" if told else ""
+        said = ", ".join(
+            f"{one:.1f} of {_OUTCOMES[line]}"
+            for line, one in freedom.items()
+            if isinstance(one, float)
+        )
         notes.append(
             "crossed-t: seeds and queries are both samples; the variances of queries, of A's "
-            f"seeds and of B's add up (conservative){free}"
+            "seeds and of B's add up (conservative)"
+            + (f"; degrees of freedom: {said}" if said else "")
         )
-        if 1 in (len(judged.pair.a.runs), len(judged.pair.b.runs)):
+        if 1 in (len(judged.a.runs), len(judged.b.runs)):
             notes.append("a side with a single run stands for that run, not for its method")
     else:
         notes.append(
@@ -360,110 +299,20 @@ def _rank_notes(judged: Judged, result: Outcomes) -> list[str]:
 def _curve_table(curves: SuccessCurves) -> Table:
     k = len(curves.success_a)
     depths = [depth for depth in _DEPTHS if depth < k] + [k]
-    rows = tuple(
-        (
-            depth,
-            curves.success_a[depth - 1],
-            curves.success_b[depth - 1],
-            curves.success_b[depth - 1] - curves.success_a[depth - 1],
-            curves.low[depth - 1],
-            curves.high[depth - 1],
-        )
-        for depth in depths
-    )
-    notes = [
-        f"intervals: {curves.band} at {curves.level:.0%}, by {curves.method}",
-    ]
+    ends = [*zip(curves.success_a, curves.success_b, curves.low, curves.high, strict=True)]
+    notes = [f"intervals: {curves.band} at {curves.level:.0%}, by {curves.method}"]
     if None in curves.low:
         notes.append("no interval where no query differs")
     return Table(
         title="Success@j: share of queries answered among the first j documents",
         columns=(
             Column(name="j", form="count"),
-            Column(name="A", form="share", decimals=3),
-            Column(name="B", form="share", decimals=3),
-            Column(name="B - A", form="difference", decimals=3),
-            Column(name="low", form="difference", decimals=3),
-            Column(name="high", form="difference", decimals=3),
+            *columns("share", "A", "B", decimals=3),
+            *columns("difference", "B - A", "low", "high", decimals=3),
         ),
-        rows=rows,
+        rows=tuple(
+            (depth, a, b, b - a, low, high)
+            for depth, (a, b, low, high) in ((depth, ends[depth - 1]) for depth in depths)
+        ),
         notes=tuple(notes),
     )
-
-
-def value(result: Outcomes, curves: SuccessCurves, *, several: int | None) -> dict[str, Any]:
-    """The whole result for JSON.
-
-    Args:
-        result: of a single pair.
-        curves: of the same.
-        several: queries with several relevant documents; `None` where nobody knows.
-    """
-    (judged,) = result.pairs
-    return {
-        "a": {"name": judged.pair.a.name, "runs": list(judged.pair.a.runs)},
-        "b": {"name": judged.pair.b.name, "runs": list(judged.pair.b.runs)},
-        "k": result.k,
-        "queries": result.queries,
-        "several_relevant": several,
-        "fits_labels": fits_labels(several, result.queries),
-        **pair_value(judged),
-        **declare(result),
-        "success": {
-            "a": list(curves.success_a),
-            "b": list(curves.success_b),
-            "low": list(curves.low),
-            "high": list(curves.high),
-            **(
-                {"why": "null: no query differs at this depth"}
-                if None in (*curves.low, *curves.high)
-                else {}
-            ),
-            "intervals": curves.band,
-            "method": curves.method,
-            "level": curves.level,
-        },
-        "digest": result.digest,
-    }
-
-
-def pair_value(judged: Judged) -> dict[str, Any]:
-    """What JSON has of each pair: counts, means, tests, verdict."""
-    pair, verdict = judged.pair, judged.verdict
-    whys = {line: test.why for line, test in pair.tests.items() if test.p is None}
-    absent = (*LINES,) if pair.grouped else ()
-    whys |= dict.fromkeys(absent, _GROUPED)
-    ps = {line: test.p for line, test in pair.tests.items()}
-    return {
-        "neither": _count(pair.neither),
-        "a_only": _count(pair.a_only),
-        "b_only": _count(pair.b_only),
-        "both": _count(pair.both),
-        "esl": _means(pair.esl.a, pair.esl.b),
-        "rr": _means(pair.rr.a, pair.rr.b),
-        "difference": {
-            line: {"estimate": test.difference, "low": test.low, "high": test.high}
-            | ({"why": test.why} if test.why else {})
-            | ({"note": note} if (note := tell_ties(test)) else {})
-            for line, test in pair.tests.items()
-        },
-        "p": _with_why(ps, absent, whys),
-        "p_corrected": _with_why(judged.corrected, absent, whys),
-        "verdict": verdict.word,
-        "better": verdict.better,
-        "why": verdict.why,
-        "p_verdict": {"strict": verdict.p_strict, "do_no_harm": verdict.p_no_harm},
-    }
-
-
-def _means(a: float | None, b: float | None) -> dict[str, Any]:
-    why = {"why": "no query is found by both"} if a is None else {}
-    return {"a": a, "b": b} | why
-
-
-def _with_why(
-    ps: Mapping[Line, float | None], absent: tuple[Line, ...], whys: Mapping[Line, str | None]
-) -> dict[str, Any]:
-    """All lines of the fixed form, the undefined ones as null with a reason beside them."""
-    found: dict[str, Any] = {line: ps.get(line) for line in (*absent, *ps)}
-    return found | ({"why": dict(whys)} if whys else {})

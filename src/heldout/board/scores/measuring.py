@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from heldout.analyses.drift import find_drift
 from heldout.analyses.entries import BoardScores, ViewScores
+from heldout.analyses.outcomes.options import Rules
 from heldout.analyses.outcomes.outcomes import analyse_outcomes
-from heldout.analyses.outcomes.verdicts import Judged, Rules
+from heldout.analyses.outcomes.verdicts import Judged
 from heldout.analyses.progress import trace_progress
 from heldout.analyses.ranges import rank_ranges
 from heldout.board.log.history import History
@@ -493,15 +494,14 @@ def _add_outcomes(figures: Figures, compared: Compared, _: Generator) -> Figures
 
 def _tell_outcome(one: Judged, queries: int, step: int) -> Outcome:
     """Counts in bins, and no verdict of two that find the same queries; all counts without bins."""
-    pair = one.pair
-    a_alone, b_alone = int(pair.a_only), int(pair.b_only)
+    a_alone, b_alone = int(one.a_only), int(one.b_only)
     told = Outcome(
-        a=pair.a.name,
-        b=pair.b.name,
+        a=one.a.name,
+        b=one.b.name,
         a_alone=a_alone,
         b_alone=b_alone,
-        neither=int(pair.neither),
-        both=int(pair.both),
+        neither=int(one.neither),
+        both=int(one.both),
         better=one.verdict.better or "",
         verdict=one.verdict.word,
     )

@@ -1,65 +1,34 @@
 """Do the means of A and of B differ? By any measure, over all queries, one measure or several.
 
 Two runs are compared by the paired t test, and by flipping signs; groups of seeds across seeds and
-queries at once (`stats.crossed`). The verdicts of `verdicts` rest on outcomes, and on none of this.
+queries at once (`stats.student.crossed_t`). The verdicts of `verdicts` rest on outcomes, and on
+none of this.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, Literal
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.analyses.outcomes.verdicts import Correction
-from heldout.answers.table import Cell, Column, Table, format_p
+from heldout.analyses.outcomes.options import Correction, Rules
+from heldout.analyses.outcomes.verdicts import Side as Winner
+from heldout.analyses.outcomes.verdicts import correct
+from heldout.answers.table import Cell, Column, Table, columns, format_p
 from heldout.errors import plural
 from heldout.scoring.first_ranks import Side
+from heldout.scoring.scores import Scores
 from heldout.scoring.table import Better, ScoreTable
 from heldout.stats.exact import DECIMALS, differences
-from heldout.stats.results import TestResult, bonferroni, holm
+from heldout.stats.results import TestResult
 from heldout.stats.sign_flips import flip_test
 from heldout.stats.student import crossed_t
 from heldout.stats.tests import run_test
 
 Floats = NDArray[np.float64]
-
-_CORRECT: Mapping[Correction, Callable[[Sequence[float | None]], tuple[float | None, ...]]] = {
-    "holm": holm,
-    "bonferroni": bonferroni,
-    "none": tuple,
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Measured:
-    """Scores by one measure.
-
-    Attributes:
-        measure: its name.
-        table: scores of all runs, none missing, on at least one query.
-        better: which scores are better.
-    """
-
-    measure: str
-    table: ScoreTable
-    better: Better = "higher"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignFlips:
-    """What flipping signs says of a mean difference.
-
-    Attributes:
-        p: two-sided; `None` where undefined.
-        why: the reason where it is, else `None`.
-    """
-
-    p: float | None
-    why: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +45,10 @@ class MeanDifference:
         ties: those on which neither is, to 1e-12.
         losses: those on which A is.
         test: of the mean difference B - A: `t`, or `crossed-t` where there is a group.
-        flips: sign flips of the same.
+        flips_p: two-sided, by flipping signs; `None` where undefined.
+        flips_why: the reason where it is, else "".
         corrected: the p of `test`, corrected over the measures; `None` where undefined.
+        winner: which of the two is significantly better, by `corrected`; `None` for neither.
     """
 
     measure: str
@@ -89,14 +60,10 @@ class MeanDifference:
     ties: int
     losses: int
     test: TestResult
-    flips: SignFlips
+    flips_p: float | None
+    flips_why: str
     corrected: float | None = None
-
-    def favours(self, alpha: float) -> Literal["A", "B"] | None:
-        """Which of the two is significantly better, by the corrected p of `test`."""
-        if self.corrected is None or self.corrected > alpha or not self.test.difference:
-            return None
-        return "B" if (self.test.difference > 0) == (self.better == "higher") else "A"
+    winner: Winner | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,16 +89,16 @@ class MeanDifferences:
     @property
     def grouped(self) -> bool:
         """Whether A or B is a group of seeds."""
-        return _grouped(self.a, self.b)
+        return len(self.a.runs) + len(self.b.runs) > 2  # noqa: PLR2004 - one and one
 
 
 def compare_means(
-    measured: Sequence[Measured],
+    measured: Sequence[Scores],
     a: Side,
     b: Side,
     rng: Generator,
+    rules: Rules,
     *,
-    correction: Correction = "holm",
     level: float = 0.95,
     flips: int = 10_000,
 ) -> MeanDifferences:
@@ -143,7 +110,7 @@ def compare_means(
         b: another; no run is in both.
         rng: where signs come from; every measure gets the same, so that its p does not depend on
             which others are asked for.
-        correction: over the measures.
+        rules: significance level, and the correction over the measures.
         level: of the intervals, in (0, 1).
         flips: how many, at least 1.
 
@@ -151,36 +118,41 @@ def compare_means(
         ValueError: a table has no query, or lacks a score.
     """
     found = [_compare(one, a, b, deepcopy(rng), level=level, flips=flips) for one in measured]
-    corrected = _CORRECT[correction]([one.test.p for one in found])
+    corrected = correct([one.test.p for one in found], rules.correction)
     return MeanDifferences(
         a=a,
         b=b,
         differences=tuple(
-            replace(one, corrected=p) for one, p in zip(found, corrected, strict=True)
+            replace(one, corrected=p, winner=_winner(one, p, rules.alpha))
+            for one, p in zip(found, corrected, strict=True)
         ),
-        correction=correction,
+        correction=rules.correction,
         level=level,
         flips=flips,
     )
 
 
-def _grouped(a: Side, b: Side) -> bool:
-    return len(a.runs) + len(b.runs) > 2  # noqa: PLR2004 - one and one
+def _winner(one: MeanDifference, corrected: float | None, alpha: float) -> Winner | None:
+    if corrected is None or corrected > alpha or not one.test.difference:
+        return None
+    return "B" if (one.test.difference > 0) == (one.better == "higher") else "A"
 
 
 def _compare(
-    one: Measured, a: Side, b: Side, rng: Generator, *, level: float, flips: int
+    one: Scores, a: Side, b: Side, rng: Generator, *, level: float, flips: int
 ) -> MeanDifference:
     if not (one.table.queries and one.table.complete):
         raise ValueError(one.measure)
     first, second = _rows(one.table, a), _rows(one.table, b)
-    if _grouped(a, b):
-        difference, test = _across_seeds(first, second, level)
-        flipped = SignFlips(p=None, why="groups of seeds are compared across seeds, by crossed t")
-    else:
+    p, why = None, "groups of seeds are compared across seeds, by crossed t"
+    if len(first) == len(second) == 1:
         difference = differences(first[0], second[0])
         test = run_test("t", first[0], second[0], level=level)
-        flipped = _flip(first[0], second[0], rng, flips)
+        p, why = _flip(first, second, rng, flips)
+    else:
+        totals = second[None, :, :] - first[:, None, :]
+        difference = np.round(totals.mean(axis=(0, 1)), DECIMALS)
+        test = crossed_t(totals, np.ones(totals.shape), level=level)
     gain = -difference if one.better == "lower" else difference
     return MeanDifference(
         measure=one.measure,
@@ -192,7 +164,8 @@ def _compare(
         ties=int((gain == 0).sum()),
         losses=int((gain < 0).sum()),
         test=test,
-        flips=flipped,
+        flips_p=p,
+        flips_why=why,
     )
 
 
@@ -205,35 +178,23 @@ def _mean(rows: Floats) -> float:
     return math.fsum(rows.ravel().tolist()) / rows.size
 
 
-def _across_seeds(first: Floats, second: Floats, level: float) -> tuple[Floats, TestResult]:
-    """The mean difference of each query, and the test over seeds and queries."""
-    totals = second[None, :, :] - first[:, None, :]
-    test = crossed_t(totals, np.ones(totals.shape), level=level)
-    return np.round(totals.mean(axis=(0, 1)), DECIMALS), test
+def _flip(first: Floats, second: Floats, rng: Generator, flips: int) -> tuple[float | None, str]:
+    """The p by flipping signs, or why there is none."""
+    if first.shape[1] == 1:
+        return None, "a single query says nothing of others"
+    p = float(flip_test(np.concatenate([first, second]), rng, flips=flips)[0, 1])
+    return (None, "every difference is 0") if math.isnan(p) else (p, "")
 
 
-def _flip(first: Floats, second: Floats, rng: Generator, flips: int) -> SignFlips:
-    if len(first) == 1:
-        return SignFlips(p=None, why="a single query says nothing of others")
-    p = float(flip_test(np.stack([first, second]), rng, flips=flips)[0, 1])
-    return SignFlips(p=None, why="every difference is 0") if math.isnan(p) else SignFlips(p=p)
+def mean_summary(found: MeanDifferences) -> tuple[tuple[str, str], ...]:
+    """The answer for each measure that was asked for, in a line; none of no measure."""
+    return tuple(
+        ("" if number else "answer", _say(one, found))
+        for number, one in enumerate(found.differences)
+    )
 
 
-# Means of A and of B by the measures that were asked for, as a table and as JSON.
-
-
-def mean_facts(found: MeanDifferences, *, alpha: float) -> tuple[tuple[str, str], ...]:
-    """The answer for each measure that was asked for, in a line; none of no measure.
-
-    Args:
-        found: the differences.
-        alpha: significance level, for the corrected p.
-    """
-    lines = [_tell(one, found, alpha) for one in found.differences]
-    return tuple(("" if number else "answer", line) for number, line in enumerate(lines))
-
-
-def _tell(one: MeanDifference, found: MeanDifferences, alpha: float) -> str:
+def _say(one: MeanDifference, found: MeanDifferences) -> str:
     test = one.test
     if test.p is None or test.difference is None or test.low is None or test.high is None:
         return f"no test on {one.measure}: A {one.a:.4f}, B {one.b:.4f}; {test.why}"
@@ -241,8 +202,7 @@ def _tell(one: MeanDifference, found: MeanDifferences, alpha: float) -> str:
     several = found.correction != "none" and len(found.differences) > 1
     corrected = f", corrected {format_p(one.corrected)}" if several else ""
     interval = f"{found.level:.0%} interval {test.low:+.4f} to {test.high:+.4f}"
-    winner = one.favours(alpha)
-    said = f"{winner} is better on" if winner else "no significant difference on"
+    said = f"{one.winner} is better on" if one.winner else "no significant difference on"
     lower = " (lower is better)" if one.better == "lower" else ""
     return (
         f"{said} {one.measure}{lower}: B - A {test.difference:+.4f} ({interval}), "
@@ -255,16 +215,6 @@ def mean_tables(found: MeanDifferences) -> tuple[Table, ...]:
     return (_table(found),) if found.differences else ()
 
 
-def mean_values(found: MeanDifferences, *, alpha: float = 0.05) -> list[dict[str, Any]]:
-    """The whole result for JSON, an entry for each measure.
-
-    Args:
-        found: the differences.
-        alpha: significance level, for the corrected p.
-    """
-    return [_entry(one, found, alpha) for one in found.differences]
-
-
 def _table(found: MeanDifferences) -> Table:
     queries = found.differences[0].queries
     over = plural(queries, "query", "queries")
@@ -272,14 +222,10 @@ def _table(found: MeanDifferences) -> Table:
         title=f"Means over {over}" if queries == 1 else f"Means over all {over}",
         columns=(
             Column(name="measure"),
-            Column(name="A", form="score"),
-            Column(name="B", form="score"),
+            *columns("score", "A", "B"),
             Column(name=""),
-            Column(name="B - A", form="difference"),
-            Column(name="low", form="difference"),
-            Column(name="high", form="difference"),
-            Column(name="p (crossed t)" if found.grouped else "p (t)", form="p"),
-            Column(name="p (sign flips)", form="p"),
+            *columns("difference", "B - A", "low", "high"),
+            *columns("p", "p (crossed t)" if found.grouped else "p (t)", "p (sign flips)"),
             Column(name="corrected", form="p"),
         ),
         rows=tuple(_row(one) for one in found.differences),
@@ -290,25 +236,16 @@ def _table(found: MeanDifferences) -> Table:
 def _row(one: MeanDifference) -> tuple[Cell, ...]:
     test = one.test
     difference = round(test.difference or 0.0, DECIMALS)
-    return (
-        one.measure,
-        one.a,
-        one.b,
-        "lower" if difference < 0 else "higher" if difference > 0 else "",
-        test.difference,
-        test.low,
-        test.high,
-        test.p,
-        one.flips.p,
-        one.corrected,
-    )
+    word = "lower" if difference < 0 else "higher" if difference > 0 else ""
+    tested = (test.difference, test.low, test.high, test.p, one.flips_p, one.corrected)
+    return (one.measure, one.a, one.b, word, *tested)
 
 
 def _reasons(found: MeanDifferences) -> list[str]:
     """Why a test is undefined; of groups sign flips always are."""
     measures: dict[str, list[str]] = {}
     for one in found.differences:
-        why = (None if found.grouped else one.flips.why) or one.test.why
+        why = ("" if found.grouped else one.flips_why) or one.test.why
         if why:
             measures.setdefault(why, []).append(one.measure)
     return [f"{', '.join(names)}: {why}" for why, names in measures.items()]
@@ -328,54 +265,17 @@ def _notes(found: MeanDifferences) -> list[str]:
             f"t: the paired test and its interval, {interval}; sign flips: {found.flips:,} drawn, "
             "not corrected"
         )
-    return [*notes, _tell_correction(found), _tell_verdict(found)]
-
-
-def _tell_correction(found: MeanDifferences) -> str:
     test = "crossed t" if found.grouped else "t"
-    if found.correction == "none":
-        return f"corrected: no correction of the p of {test}"
-    measures = plural(len(found.differences), "measure")
-    return f"corrected: {found.correction.capitalize()} over {measures}, the p of {test}"
-
-
-def _tell_verdict(found: MeanDifferences) -> str:
+    corrected = f"no correction of the p of {test}"
+    if found.correction != "none":
+        measures = plural(len(found.differences), "measure")
+        corrected = f"{found.correction.capitalize()} over {measures}, the p of {test}"
     means = "this mean" if len(found.differences) == 1 else "these means"
-    return (
-        f"the verdict on outcomes ignores {means}: a mean mixes missed queries with queries "
-        "answered lower down"
-    )
-
-
-def _entry(one: MeanDifference, found: MeanDifferences, alpha: float) -> dict[str, Any]:
-    test, grouped = one.test, found.grouped
-    line = "crossed_t" if grouped else "t"
-    whys = {
-        "t": one.flips.why if grouped else test.why,
-        "sign_flips": one.flips.why,
-        "crossed_t": test.why,
-    }
-    return {
-        "measure": one.measure,
-        "better": one.better,
-        "significantly_better": one.favours(alpha),
-        "queries": one.queries,
-        "a": one.a,
-        "b": one.b,
-        "difference": test.difference,
-        "low": test.low,
-        "high": test.high,
-        **({"why": test.why} if test.why else {}),
-        "p": _with_why({"t": None, "sign_flips": one.flips.p, line: test.p}, whys),
-        "p_corrected": _with_why({"t": None, line: one.corrected}, whys),
-        "wins": one.wins,
-        "ties": one.ties,
-        "losses": one.losses,
-        "flips": found.flips,
-    }
-
-
-def _with_why(ps: Mapping[str, float | None], whys: Mapping[str, str | None]) -> dict[str, Any]:
-    """The undefined ones as null with a reason beside them."""
-    undefined = {line: whys[line] for line, p in ps.items() if p is None}
-    return {**ps, **({"why": undefined} if undefined else {})}
+    return [
+        *notes,
+        f"corrected: {corrected}",
+        (
+            f"the verdict on outcomes ignores {means}: a mean mixes missed queries with queries "
+            "answered lower down"
+        ),
+    ]
