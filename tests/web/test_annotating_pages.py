@@ -16,7 +16,7 @@ from judging_stage import Stages, words_of
 from heldout.errors import InputError
 from heldout.survivorship.discarded.folder import QuestionFolder
 from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE
-from heldout.survivorship.pages.annotating import AnnotatorSigner
+from heldout.web.forms import PageSigner
 
 
 @pytest.fixture
@@ -306,7 +306,7 @@ def test_addresses_that_were_not_given_out_show_nothing(session: Session, addres
 
 def test_a_token_of_another_folder_is_forged(session: Session) -> None:
     expires = session.clock.now + timedelta(days=1)
-    forged = AnnotatorSigner(key=b"another").sign_annotator("ada", expires=expires)
+    forged = PageSigner(key=b"another", pages="annotating").sign_owner("ada", expires=expires)
     assert session.client.get(f"/t/{forged}").status_code == 403
 
 

@@ -65,7 +65,7 @@ def test_what_goes_wrong_is_shown_in_mechanical_turks_frame_too(
     root = one.post(f"{one.link}/consent", fields_of(page)).headers["location"]
     root = root.rpartition("/item/")[0]
     answers = [one.client.get("/a/x/done"), one.client.get("/j/x")]
-    answers.append(one.post(f"{root}/item/1", {"stamp": "x" * 70_000}))
+    answers.append(one.post(f"{root}/item/1", {"stamp": "x" * 300_000}))
     one.clock.pass_by(days=40)
     answers.append(one.client.get(f"{root}/done"))
     for error in (DatabaseError("database-lost", "gone"), RuntimeError("a bug")):

@@ -7,28 +7,28 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from itsdangerous import URLSafeSerializer
 
-from heldout.judging.pages.visitors import Signer, Stamp
+from heldout.web.forms import PageSigner, Stamp
 from heldout.web.guard import BadTokenError, OldTokenError
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-SIGNER = Signer(key=b"a" * 32)
-OTHER = Signer(key=b"b" * 32)
+SIGNER = PageSigner(key=b"a" * 32, pages="judging")
+OTHER = PageSigner(key=b"b" * 32, pages="judging")
 
 stamps = st.builds(
     Stamp,
-    assignment=st.integers(1, 2**40),
-    position=st.integers(1, 10**5),
+    owner=st.text(max_size=100).filter(str.isprintable),
+    item=st.text(max_size=100).filter(str.isprintable),
     shown_ms=st.integers(0, 99_999_999_999_999),
     replaces=st.integers(0, 10**6),
 )
 
 
-@given(assignment=st.integers(1, 2**62))
-def test_a_token_opens_its_assignment_until_it_is_over(assignment: int) -> None:
-    token = SIGNER.sign_assignment(assignment, expires=NOW + timedelta(days=1))
-    assert SIGNER.read_assignment(token, now=NOW) == assignment
+@given(owner=st.integers(1, 2**62).map(str))
+def test_a_token_opens_its_owners_pages_until_it_is_over(owner: str) -> None:
+    token = SIGNER.sign_owner(owner, expires=NOW + timedelta(days=1))
+    assert SIGNER.read_owner(token, now=NOW) == owner
     with pytest.raises(OldTokenError):
-        SIGNER.read_assignment(token, now=NOW + timedelta(days=1))
+        SIGNER.read_owner(token, now=NOW + timedelta(days=1))
 
 
 @given(stamp=stamps)
@@ -47,7 +47,7 @@ def test_a_stamp_comes_back_as_it_was(stamp: Stamp) -> None:
 @example("\ud800")
 def test_a_text_that_nobody_signed_opens_nothing(text: str) -> None:
     with pytest.raises(BadTokenError):
-        SIGNER.read_assignment(text, now=NOW)
+        SIGNER.read_owner(text, now=NOW)
     with pytest.raises(BadTokenError):
         SIGNER.read_stamp(text)
 
@@ -66,20 +66,21 @@ def test_no_other_text_is_taken_for_what_was_signed(stamp: Stamp, place: int, ch
 
 @given(stamp=stamps)
 def test_neither_another_key_nor_another_purpose_is_taken(stamp: Stamp) -> None:
-    token = SIGNER.sign_assignment(stamp.assignment, expires=NOW + timedelta(days=1))
-    for wrong in (lambda: OTHER.read_assignment(token, now=NOW), lambda: SIGNER.read_stamp(token)):
+    token = SIGNER.sign_owner(stamp.owner, expires=NOW + timedelta(days=1))
+    for wrong in (lambda: OTHER.read_owner(token, now=NOW), lambda: SIGNER.read_stamp(token)):
         with pytest.raises(BadTokenError):
             wrong()
     signed = SIGNER.sign_stamp(stamp)
     with pytest.raises(BadTokenError):
-        SIGNER.read_assignment(signed, now=NOW)
+        SIGNER.read_owner(signed, now=NOW)
 
 
 @pytest.mark.parametrize(
-    "payload", [[], [1], ["1", 2], [0, 99], [1, -1], [1, 2, 3], {"assignment": 1}, None, [True, 9]]
+    "payload",
+    [[], ["1"], [1, 2], ["1", "99"], ["1", -1], ["1", 2, 3], {"owner": "1"}, None, [True, 9]],
 )
 def test_a_signed_value_of_another_shape_opens_nothing(payload: object) -> None:
     """Somebody with the key of another program that happens to be ours, or an older version."""
-    text = URLSafeSerializer(SIGNER.key, salt="heldout.web.assignment").dumps(payload)
+    text = URLSafeSerializer(SIGNER.key, salt="heldout.web.judging.owner").dumps(payload)
     with pytest.raises(BadTokenError):
-        SIGNER.read_assignment(str(text), now=NOW - timedelta(days=40_000 // 2))
+        SIGNER.read_owner(str(text), now=NOW - timedelta(days=40_000 // 2))

@@ -12,16 +12,15 @@ from typing import Any, Protocol
 
 import anyio
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
-from starlette.staticfiles import StaticFiles
 
 from heldout.board.store.uploads import Delivery, UploadFolder, UploadReceipt
 from heldout.errors import InputError, Problem
-from heldout.web.guard import Guard, add_handlers
+from heldout.web.forms import make_application
 from heldout.web.pages import Study, render_template
 
 # A form with files as it comes in: each piece goes on to disk, and no file is held in memory.
@@ -271,13 +270,7 @@ def intake_routes(intake: Intake) -> APIRouter:
 
 def make_upload_app(intake: Intake) -> FastAPI:
     """The upload alone, where no campaign is served."""
-    app = FastAPI(openapi_url=None, redirect_slashes=False)
-    app.mount("/static", StaticFiles(packages=[("heldout.web", "static")]), name="static")
-    app.include_router(intake_routes(intake))
-    app.add_api_route("/alive", lambda: PlainTextResponse("alive"), methods=["GET"])
-    add_handlers(app, intake.study)
-    app.add_middleware(Guard, study=intake.study)
-    return app
+    return make_application(intake.study, [intake_routes(intake)])
 
 
 async def _take(intake: Intake, request: Request) -> UploadReceipt:

@@ -10,7 +10,7 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
 
 from heldout.judging.campaign.payments import Payment, format_payments
@@ -26,8 +26,8 @@ from heldout.judging.pages import admin_quality, admin_views
 from heldout.judging.pages import admin_views as admin_payments
 from heldout.judging.pages.admin_pages import AdminPage, Section, SignInPage, plural, render_admin
 from heldout.judging.pages.admin_quality import LastResult, measure_quality, more_section
-from heldout.judging.pages.judge import Form
 from heldout.judging.platforms.links import read_code, study_link
+from heldout.web.forms import Form, address_of, go_to
 from heldout.web.guard import COOKIE, SESSION, Attempts, Session, SessionSigner
 
 _DIGITS = 9
@@ -79,7 +79,7 @@ class Admin:
     def sign_in(self, request: Request, fields: Form) -> Response:
         """Open a session."""
         _refuse_elsewhere(request)
-        now, address = self.clock(), request.client.host if request.client else ""
+        now, address = self.clock(), address_of(request)
         wait = self.attempts.wait(address, now=now)
         if wait is not None:
             minutes = plural(int(wait.total_seconds()) // 60 + 1, "minute")
@@ -92,7 +92,7 @@ class Admin:
         if cookie is None:
             self.attempts.note(address, now=now)
             return self._ask_token(_WRONG, status=403)
-        opened = _see("/admin")
+        opened = go_to("/admin")
         opened.set_cookie(
             COOKIE,
             cookie,
@@ -108,7 +108,7 @@ class Admin:
         """End every session."""
         self._enter(request, fields)
         organiser.note_sign_out(self.database, now=self.clock())
-        left = _see("/admin/sign-in")
+        left = go_to("/admin/sign-in")
         left.delete_cookie(COOKIE, path="/admin", httponly=True, samesite="strict")
         return left
 
@@ -140,13 +140,13 @@ class Admin:
         price = admin_views.batch_price(progress(self.database), campaign.batches)
         note = format_money(price, campaign.settings.currency)
         organiser.set_launch(self.database, "launched", now=self.clock(), note=note)
-        return _see("/admin")
+        return go_to("/admin")
 
     def pause(self, request: Request, fields: Form) -> Response:
         """Hand out no more tasks."""
         self._enter(request, fields)
         organiser.set_launch(self.database, "paused", now=self.clock())
-        return _see("/admin")
+        return go_to("/admin")
 
     def quality(self, request: Request) -> Response:
         """Tests, agreement, sides, time."""
@@ -230,7 +230,7 @@ class Admin:
                     key=due.key,
                     now=now,
                 )
-        return _see(f"/admin/payments?{urlencode({'marked': format_time(now)})}")
+        return go_to(f"/admin/payments?{urlencode({'marked': format_time(now)})}")
 
     def log(self, request: Request) -> Response:
         """What happened."""
@@ -314,10 +314,6 @@ def _link(root: str, campaign: Campaign) -> str:
     if campaign.settings.signed:
         return "one for each judge: `heldout prefer links` writes them"
     return study_link(root, campaign.code, campaign.settings.platform)
-
-
-def _see(address: str) -> Response:
-    return RedirectResponse(address, status_code=303)
 
 
 def _is_count(text: str) -> bool:

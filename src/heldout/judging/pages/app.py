@@ -4,14 +4,12 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from fastapi import APIRouter, FastAPI
-from fastapi.responses import PlainTextResponse
-from starlette.staticfiles import StaticFiles
 
 from heldout.judging.database.campaigns import read_campaign
 from heldout.judging.database.database import Database, DatabaseError
 from heldout.judging.pages.judge import Judging, judging_routes
 from heldout.judging.pages.questions import study_of
-from heldout.web.guard import Guard, add_handlers
+from heldout.web.forms import make_application
 
 
 def utc_now() -> datetime:
@@ -36,22 +34,12 @@ def make_app(
         DatabaseError: code `database-empty`: no campaign was loaded yet; or the database is gone.
     """
     campaign = read_campaign(database)
-    study, mturk = study_of(campaign.settings), campaign.settings.platform == "mturk"
-    app = FastAPI(openapi_url=None, redirect_slashes=False)
-    app.mount("/static", StaticFiles(packages=[("heldout.web", "static")]), name="static")
-    for router in (
-        judging_routes(Judging(database=database, campaign=campaign, clock=clock)),
-        *routers,
-    ):
-        app.include_router(router)
-    app.add_api_route("/alive", lambda: PlainTextResponse("alive"), methods=["GET"])
-    add_handlers(
-        app,
-        study,
-        mturk=mturk,
+    judging = Judging(database=database, campaign=campaign, clock=clock)
+    return make_application(
+        study_of(campaign.settings),
+        (judging_routes(judging), *routers),
+        mturk=campaign.settings.platform == "mturk",
         is_missing=lambda error: (
             isinstance(error, DatabaseError) and error.code == "unknown-assignment"
         ),
     )
-    app.add_middleware(Guard, study=study, mturk=mturk)
-    return app

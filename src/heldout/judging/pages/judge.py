@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Literal, cast, get_args
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Path, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
 
 from heldout.errors import InputError, StoreError
@@ -34,6 +34,7 @@ from heldout.judging.database.sittings import (
     Sitting,
     Visitor,
 )
+from heldout.judging.pages.arrivals import Addresses, Arrival, read_arrival
 from heldout.judging.pages.questions import (
     ahead_page,
     consent_page,
@@ -51,14 +52,12 @@ from heldout.judging.pages.questions import (
     unsaved_page,
     unsigned_page,
 )
-from heldout.judging.pages.visitors import Addresses, Signer, Stamp, Visit, read_visit
+from heldout.web.forms import Form, PageSigner, Stamp, address_of, go_to
 from heldout.web.guard import RETRY_SECONDS, Attempts, BadTokenError, respond
 from heldout.web.pages import MISSING, Ended, Page, Study
 
-# Forms as they come in: short, in UTF-8, and of the fields that a page sent out.
+# What a form says.
 
-_LONGEST = 64 << 10
-_FIELDS = 50
 _SIDES: Mapping[str, Side] = {"a": "left", "b": "right"}
 _CLOCK_DIGITS = 12
 _MILLISECOND = timedelta(milliseconds=1)
@@ -74,30 +73,6 @@ class MissingChoiceError(Exception):
     def __init__(self, what: Literal["choice", "reason"]) -> None:
         self.what: Literal["choice", "reason"] = what
         super().__init__(what)
-
-
-async def read_form(request: Request) -> Mapping[str, str]:
-    """The fields of a form; of a field that is there twice the last.
-
-    Raises:
-        HTTPException: 413 it is too long; 400 it has too many fields.
-    """
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _LONGEST:
-            raise HTTPException(413)
-    try:
-        fields = parse_qsl(
-            body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_FIELDS
-        )
-    except ValueError:
-        raise HTTPException(400) from None
-    return dict(fields)
-
-
-Form = Annotated[Mapping[str, str], Depends(read_form)]
-"""The fields of a form, as a route's argument."""
 
 
 def read_choice(fields: Mapping[str, str], *, since: timedelta) -> Choice:
@@ -172,20 +147,20 @@ class Judging:
     def landing(self, code: str, request: Request) -> Response:
         """What is agreed to, before any pair."""
         self._check_code(code)
-        visit = self._visit(request.query_params)
-        return self._ended(visit) or self._offer(visit)
+        arrival = self._arrival(request.query_params)
+        return self._ended(arrival) or self._offer(arrival)
 
     def consent(self, code: str, request: Request, fields: Form) -> Response:
         """Give out a task."""
         self._check_code(code)
-        visit, batch = self._visit(fields), fields.get("batch", "")
-        if visit.visitor is None:
-            told = visit.preview or visit.unsigned
-            return self._offer(visit, problem="" if told else _NO_WORKER)
+        arrival, batch = self._arrival(fields), fields.get("batch", "")
+        if arrival.visitor is None:
+            told = arrival.preview or arrival.unsigned
+            return self._offer(arrival, problem="" if told else _NO_WORKER)
         if not (batch.isascii() and batch.isdigit() and len(batch) <= _BATCH_DIGITS):
-            return self._offer(visit)
-        return self._ended(visit) or self._begin(
-            visit, visit.visitor, int(batch), address=_address(request)
+            return self._offer(arrival)
+        return self._ended(arrival) or self._begin(
+            arrival, arrival.visitor, int(batch), address=address_of(request)
         )
 
     def item(self, token: str, position: Position) -> Response:
@@ -197,7 +172,7 @@ class Judging:
             return self._respond(no_item_page(sitting, addresses), status=404)
         sitting = shown.sitting
         if not sitting.open:
-            return _see(addresses.done)
+            return go_to(addresses.done)
         if sitting.first_open is not None and position > sitting.first_open:
             return self._respond(ahead_page(sitting, addresses, position=position), status=409)
         return self._show(shown, addresses)
@@ -206,10 +181,10 @@ class Judging:
         """Save an answer; after the last one, submit."""
         addresses, assignment = Addresses(token), self._open(token, fields)
         stamp = self._signer.read_stamp(fields.get("stamp", ""))
-        if (stamp.assignment, stamp.position) != (assignment, position):
+        if (stamp.owner, stamp.item) != (str(assignment), str(position)):
             raise BadTokenError
         try:
-            return self._save(addresses, stamp, fields)
+            return self._save(addresses, assignment, stamp, fields)
         except StoreError as error:
             if isinstance(error, DatabaseError) and error.code == "unknown-assignment":
                 raise
@@ -223,40 +198,44 @@ class Judging:
         """Lengthen the lease: somebody needs more time."""
         addresses, assignment = Addresses(token), self._open(token, fields)
         working.resume(self.database, assignment, now=self.clock())
-        return _see(addresses.item(position))
+        return go_to(addresses.item(position))
 
     def stop(self, token: str) -> Response:
         """What is the worker's, before stopping."""
         addresses = Addresses(token)
         sitting = working.sitting(self.database, self._open(token))
         if not sitting.open:
-            return _see(addresses.done)
+            return go_to(addresses.done)
         return self._respond(exit_page(sitting, addresses))
 
     def stopped(self, token: str, request: Request, fields: Form) -> Response:
         """Stop."""
         assignment, now = self._open(token, fields), self.clock()
         if working.sitting(self.database, assignment).open:
-            self.exits.note(_address(request), now=now)
+            self.exits.note(address_of(request), now=now)
         working.exit_assignment(self.database, assignment, now=now)
-        return _see(Addresses(token).done)
+        return go_to(Addresses(token).done)
 
     def done(self, token: str) -> Response:
         """The end, whichever it was."""
         sitting = working.sitting(self.database, self._open(token))
         if sitting.open:
-            return _see(Addresses(token).item(sitting.first_open or sitting.items))
+            return go_to(Addresses(token).item(sitting.first_open or sitting.items))
         return self._respond(end_page(sitting, key=self.campaign.key))
 
-    def _save(self, addresses: Addresses, stamp: Stamp, fields: Form) -> Response:
-        now, position = self.clock(), stamp.position
+    def _save(self, addresses: Addresses, assignment: int, stamp: Stamp, fields: Form) -> Response:
+        now, position = self.clock(), int(stamp.item)
         try:
             choice = read_choice(fields, since=now - stamp.shown_at)
         except MissingChoiceError as missing:
-            return self._mend(addresses, stamp, fields, problem=MISSING[missing.what])
+            shown = working.item(self.database, assignment, position)
+            if shown is None:
+                raise BadTokenError from missing
+            problem = MISSING[missing.what]
+            return self._show(shown, addresses, sent=fields, problem=problem, status=422)
         found = working.answer(
             self.database,
-            stamp.assignment,
+            assignment,
             position,
             choice,
             replaces=stamp.replaces,
@@ -278,18 +257,9 @@ class Judging:
         if found.outcome == "ended":
             return self._respond(late_page(sitting, addresses), status=409)
         if shown.position < sitting.items:
-            return _see(addresses.item(shown.position + 1))
+            return go_to(addresses.item(shown.position + 1))
         working.submit(self.database, sitting.assignment, now=now)
-        return _see(addresses.done)
-
-    def _mend(
-        self, addresses: Addresses, stamp: Stamp, fields: Mapping[str, str], *, problem: str
-    ) -> Response:
-        """The form again, with what was chosen and what is missing."""
-        shown = working.item(self.database, stamp.assignment, stamp.position)
-        if shown is None:
-            raise BadTokenError
-        return self._show(shown, addresses, sent=fields, problem=problem, status=422)
+        return go_to(addresses.done)
 
     def _show(
         self,
@@ -302,8 +272,8 @@ class Judging:
     ) -> Response:
         now = self.clock()
         stamp = Stamp(
-            assignment=shown.sitting.assignment,
-            position=shown.position,
+            owner=str(shown.sitting.assignment),
+            item=str(shown.position),
             shown_ms=int(now.timestamp() * 1000),
             replaces=shown.given.revision if shown.given else 0,
         )
@@ -318,16 +288,16 @@ class Judging:
         )
         return self._respond(page, status=status)
 
-    def _visit(self, values: Mapping[str, str]) -> Visit:
+    def _arrival(self, values: Mapping[str, str]) -> Arrival:
         key = self.campaign.key if self.campaign.settings.signed else None
-        return read_visit(self._platform, values, signed_with=key)
+        return read_arrival(self._platform, values, signed_with=key)
 
-    def _ended(self, visit: Visit) -> Response | None:
+    def _ended(self, arrival: Arrival) -> Response | None:
         """The end of what was done at this place of the platform: each is paid once."""
-        found = places.ended_at(self.database, visit.visitor) if visit.visitor else None
-        return None if found is None else _see(self._addresses(found).done)
+        found = places.ended_at(self.database, arrival.visitor) if arrival.visitor else None
+        return None if found is None else go_to(self._addresses(found).done)
 
-    def _begin(self, visit: Visit, visitor: Visitor, batch: int, *, address: str) -> Response:
+    def _begin(self, arrival: Arrival, visitor: Visitor, batch: int, *, address: str) -> Response:
         now = self.clock()
         if (wait := self.exits.wait(address, now=now)) is not None and not visitor.signed:
             known = claims.offer(self.database, visitor, now=now)
@@ -340,54 +310,54 @@ class Judging:
         except InputError:
             unsigned = self.campaign.settings.signed
             return self._offer(
-                Visit(fields={}, visitor=None, unsigned=unsigned), problem=_NO_WORKER
+                Arrival(fields={}, visitor=None, unsigned=unsigned), problem=_NO_WORKER
             )
         if isinstance(found, Sitting):
             addresses = self._addresses(found.assignment)
-            return _see(addresses.item(found.first_open or found.items))
+            return go_to(addresses.item(found.first_open or found.items))
         if found.why == "changed":
-            return self._offer(visit, problem=_CHANGED)
-        return self._no_task(found, visit)
+            return self._offer(arrival, problem=_CHANGED)
+        return self._no_task(found, arrival)
 
     def _addresses(self, assignment: int) -> Addresses:
         expires = self.clock() + timedelta(days=_TOKEN_DAYS)
-        return Addresses(self._signer.sign_assignment(assignment, expires=expires))
+        return Addresses(self._signer.sign_owner(str(assignment), expires=expires))
 
-    def _offer(self, visit: Visit, *, problem: str = "") -> Response:
+    def _offer(self, arrival: Arrival, *, problem: str = "") -> Response:
         """The landing page, for who comes."""
-        if visit.unsigned:
+        if arrival.unsigned:
             return self._respond(unsigned_page(self.campaign.settings), status=403)
-        asks = visit.visitor is None and self._platform == "link"
-        if visit.visitor is None and not visit.preview and not asks:
+        asks = arrival.visitor is None and self._platform == "link"
+        if arrival.visitor is None and not arrival.preview and not asks:
             return self._respond(stranger_page(self.campaign.settings), status=400)
-        found = claims.offer(self.database, visit.visitor, now=self.clock())
+        found = claims.offer(self.database, arrival.visitor, now=self.clock())
         if isinstance(found, NoTask):
-            return self._no_task(found, visit)
+            return self._no_task(found, arrival)
         page = consent_page(
             found,
             action=f"/j/{self.campaign.code}/consent",
-            fields=visit.fields,
+            fields=arrival.fields,
             asks_worker=asks,
-            preview=visit.preview,
+            preview=arrival.preview,
             problem=problem,
-            last=self._last_end(visit) if found.assignment is None else None,
+            last=self._last_end(arrival) if found.assignment is None else None,
         )
         return self._respond(page, status=422 if problem else 200)
 
-    def _no_task(self, found: NoTask, visit: Visit) -> Response:
-        again = f"/j/{self.campaign.code}?{urlencode(visit.fields)}"
+    def _no_task(self, found: NoTask, arrival: Arrival) -> Response:
+        again = f"/j/{self.campaign.code}?{urlencode(arrival.fields)}"
         status = 403 if found.why == "barred" else 200
-        page = no_task_page(found, again=again, last=self._last_end(visit))
+        page = no_task_page(found, again=again, last=self._last_end(arrival))
         return self._respond(page, status=status)
 
-    def _last_end(self, visit: Visit) -> Ended | None:
+    def _last_end(self, arrival: Arrival) -> Ended | None:
         """What a worker ended before, for whoever came by that worker's own signed link.
 
         An id alone is known to others: they would read what its owner earned, and the code.
         """
-        if visit.visitor is None or not visit.visitor.signed:
+        if arrival.visitor is None or not arrival.visitor.signed:
             return None
-        found = places.last_ended(self.database, visit.visitor.worker)
+        found = places.last_ended(self.database, arrival.visitor.worker)
         return None if found is None else last_end(found, self.campaign.key)
 
     def _open(self, token: str, fields: Mapping[str, str] | None = None) -> int:
@@ -399,7 +369,7 @@ class Judging:
         """
         if fields is not None and fields.get("token") != token:
             raise BadTokenError
-        return self._signer.read_assignment(token, now=self.clock())
+        return int(self._signer.read_owner(token, now=self.clock()))
 
     def _check_code(self, code: str) -> None:
         if not secrets.compare_digest(code.encode(), self.campaign.code.encode()):
@@ -417,8 +387,8 @@ class Judging:
         return study_of(self.campaign.settings)
 
     @property
-    def _signer(self) -> Signer:
-        return Signer(key=self.campaign.key)
+    def _signer(self) -> PageSigner:
+        return PageSigner(key=self.campaign.key, pages="judging")
 
 
 def judging_routes(judging: Judging) -> APIRouter:
@@ -434,11 +404,3 @@ def judging_routes(judging: Judging) -> APIRouter:
     router.post("/a/{token}/exit")(judging.stopped)
     router.get("/a/{token}/done")(judging.done)
     return router
-
-
-def _address(request: Request) -> str:
-    return request.client.host if request.client else ""
-
-
-def _see(address: str) -> Response:
-    return RedirectResponse(address, status_code=303)

@@ -8,7 +8,7 @@ from heldout.judging.campaign.judgments import Reason
 from heldout.judging.campaign.rows import amount_owed
 from heldout.judging.campaign.settings import Settings, format_money
 from heldout.judging.database.sittings import LONGEST_WORKER, Given, NoTask, Offer, Shown, Sitting
-from heldout.judging.pages.visitors import MTURK_HOSTS, Addresses
+from heldout.judging.pages.arrivals import MTURK_HOSTS, Addresses
 from heldout.judging.platforms.links import personal_code
 from heldout.web.pages import (
     Choice,

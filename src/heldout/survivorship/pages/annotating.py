@@ -7,17 +7,14 @@ are no cookies: a signed token stands in the address and in every form.
 
 import hmac
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated
-from urllib.parse import parse_qs
 
-import msgspec
-from fastapi import APIRouter, Depends, FastAPI, Path, Request
-from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from fastapi import APIRouter, FastAPI, Path, Request
+from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
-from starlette.staticfiles import StaticFiles
 
 from heldout.errors import InputError, StoreError
 from heldout.survivorship.discarded.folder import QuestionFolder
@@ -38,127 +35,20 @@ from heldout.survivorship.pages.pages import (
     QuestionPage,
     render_annotating,
 )
+from heldout.web.forms import Fields, PageSigner, Stamp, address_of, go_to, make_application
 from heldout.web.guard import (
     RETRY_SECONDS,
     Attempts,
     BadTokenError,
-    Guard,
     OldTokenError,
-    add_handlers,
-    read_value,
     respond,
-    sign_value,
 )
 from heldout.web.pages import EndPage, Link, Study
-
-_LONGEST = 256 << 10
-_FIELDS = 5_000
-
-Fields = Mapping[str, Sequence[str]]
-"""Name -> all values."""
-
-
-async def read_fields(request: Request) -> Fields:
-    """The fields of a form, of each all values.
-
-    Raises:
-        HTTPException: 413 it is too long; 400 it has too many fields, or is no UTF-8.
-    """
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _LONGEST:
-            raise HTTPException(413)
-    try:
-        return parse_qs(
-            body.decode(), keep_blank_values=True, max_num_fields=_FIELDS, errors="strict"
-        )
-    except ValueError:
-        raise HTTPException(400) from None
-
-
-Sent = Annotated[Fields, Depends(read_fields)]
-"""The fields of a form, as a route's argument."""
 
 
 def last_value(fields: Fields, name: str) -> str:
     """The last value of a field; empty where it is not there."""
     return fields.get(name, ("",))[-1]
-
-
-_Seconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999)]
-_Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999_999)]
-
-
-class _Pass(msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True):
-    """Whose pages, and until when."""
-
-    annotator: str
-    expires: _Seconds
-
-
-class Shown(msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True):
-    """What a form knew when it was shown.
-
-    Attributes:
-        annotator: whose it is.
-        query: the question's.
-        shown_ms: when the page left the server, milliseconds since 1970 in UTC.
-        replaces: answers of the annotator to this question that stood then.
-    """
-
-    annotator: str
-    query: str
-    shown_ms: _Milliseconds
-    replaces: Annotated[int, msgspec.Meta(ge=0)]
-
-    @property
-    def shown_at(self) -> datetime:
-        """When the page left the server, UTC."""
-        return datetime.fromtimestamp(self.shown_ms / 1000, UTC)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotatorSigner:
-    """Signs and reads tokens.
-
-    Attributes:
-        key: the folder's secret.
-    """
-
-    key: bytes
-
-    def sign_annotator(self, annotator: str, *, expires: datetime) -> str:
-        """The token of an annotator's pages."""
-        return sign_value(
-            _Pass(annotator=annotator, expires=int(expires.timestamp())),
-            key=self.key,
-            purpose="annotating.annotator",
-        )
-
-    def read_annotator(self, token: str, *, now: datetime) -> str:
-        """The annotator's name.
-
-        Raises:
-            BadTokenError: it was not signed with this key as such a token.
-            OldTokenError: it is over.
-        """
-        found = read_value(token, _Pass, key=self.key, purpose="annotating.annotator")
-        if now.timestamp() >= found.expires:
-            raise OldTokenError
-        return found.annotator
-
-    def sign_shown(self, shown: Shown) -> str:
-        """The stamp as a field of a form."""
-        return sign_value(shown, key=self.key, purpose="annotating.shown")
-
-    def read_shown(self, text: str) -> Shown:
-        """The stamp that a form sent back.
-
-        Raises:
-            BadTokenError: it was not signed with this key as a stamp.
-        """
-        return read_value(text, Shown, key=self.key, purpose="annotating.shown")
 
 
 _LOG = logging.getLogger("heldout.web")
@@ -195,11 +85,11 @@ class Annotating:
         """Who is there?"""
         return self._ask()
 
-    def begin(self, request: Request, fields: Sent) -> Response:
+    def begin(self, request: Request, fields: Fields) -> Response:
         """The annotator's own pages."""
         name = annotator_name(last_value(fields, "name"))
         given = last_value(fields, "token").strip()
-        now, address = self.clock(), request.client.host if request.client else ""
+        now, address = self.clock(), address_of(request)
         wait = self.attempts.wait(address, now=now)
         if wait is not None:
             minutes = int(wait.total_seconds()) // 60 + 1
@@ -213,7 +103,7 @@ class Annotating:
         if fault:
             return self._ask(name, fault, status=422)
         expires = now + timedelta(days=_TOKEN_DAYS)
-        return _see(f"/t/{self._signer.sign_annotator(name, expires=expires)}")
+        return go_to(f"/t/{self._signer.sign_owner(name, expires=expires)}")
 
     def overview(self, token: str) -> Response:
         """All questions, and what the annotator said."""
@@ -226,11 +116,11 @@ class Annotating:
         annotator = self._open(token)
         return self._show(token, annotator, position, self._given(annotator))
 
-    def answer(self, token: str, position: Position, fields: Sent) -> Response:
+    def answer(self, token: str, position: Position, fields: Fields) -> Response:
         """Save an answer, and go on."""
         annotator, question = self._open(token, fields), self._question(position)
-        shown = self._signer.read_shown(last_value(fields, "shown"))
-        if (shown.annotator, shown.query) != (annotator, question.query):
+        shown = self._signer.read_stamp(last_value(fields, "shown"))
+        if (shown.owner, shown.item) != (annotator, question.query):
             raise BadTokenError
         answer = self._read(question, shown, fields)
         fault = answer_fault(
@@ -248,9 +138,9 @@ class Annotating:
         if outcome == "stale":
             given = self._given(annotator)
             return self._show(token, annotator, position, given, problem=_STALE, status=409)
-        return _see(self._next(token, position))
+        return go_to(self._next(token, position))
 
-    def _read(self, question: Question, shown: Shown, fields: Fields) -> Answer:
+    def _read(self, question: Question, shown: Stamp, fields: Fields) -> Answer:
         """What a form says; a passage that is not there is nobody's form."""
         numbers = {str(number): one.doc for number, one in enumerate(question.passages, 1)}
         ticked = set(fields.get("passage", ()))
@@ -258,7 +148,7 @@ class Annotating:
             raise HTTPException(400)
         return Answer(
             query=question.query,
-            annotator=shown.annotator,
+            annotator=shown.owner,
             choice=last_value(fields, "choice"),
             passages=tuple(doc for number, doc in numbers.items() if number in ticked),
             note=visible_note(last_value(fields, "note")),
@@ -280,9 +170,9 @@ class Annotating:
         """A question with the answer that stands."""
         question = self._question(position)
         stands = given.get(question.query)
-        shown = Shown(
-            annotator=annotator,
-            query=question.query,
+        shown = Stamp(
+            owner=annotator,
+            item=question.query,
             shown_ms=int(self.clock().timestamp() * 1000),
             replaces=stands.replaces + 1 if stands else 0,
         )
@@ -293,9 +183,9 @@ class Annotating:
         self, token: str, position: int, sent: Answer, *, problem: str, status: int
     ) -> Response:
         """A question with what was sent, which is not saved."""
-        shown = Shown(
-            annotator=sent.annotator,
-            query=sent.query,
+        shown = Stamp(
+            owner=sent.annotator,
+            item=sent.query,
             shown_ms=int(datetime.fromisoformat(sent.shown_at).timestamp() * 1000),
             replaces=sent.replaces,
         )
@@ -303,7 +193,7 @@ class Annotating:
         return _page(page, status=status)
 
     def _question_page(
-        self, token: str, position: int, shown: Shown, chosen: Answer | None, problem: str
+        self, token: str, position: int, shown: Stamp, chosen: Answer | None, problem: str
     ) -> QuestionPage:
         question = self._question(position)
         ticked = chosen.passages if chosen else ()
@@ -320,10 +210,10 @@ class Annotating:
             choice=chosen.choice if chosen else "",
             note=chosen.note if chosen else "",
             token=token,
-            shown=self._signer.sign_shown(shown),
+            shown=self._signer.sign_stamp(shown),
             action=_address(token, position),
             next=self._next(token, position),
-            place=f"{self.folder.form.kind} {shown.annotator} {question.query}",
+            place=f"{self.folder.form.kind} {shown.owner} {question.query}",
             replaces=shown.replaces,
             back=_address(token, position - 1) if position > 1 else "",
             all=f"/t/{token}",
@@ -378,7 +268,7 @@ class Annotating:
         """Whose pages these are; a form has to bring the token of its address."""
         if fields is not None and last_value(fields, "token") != token:
             raise BadTokenError
-        return self._signer.read_annotator(token, now=self.clock())
+        return self._signer.read_owner(token, now=self.clock())
 
     def _ask(self, name: str = "", problem: str = "", *, status: int = 200) -> Response:
         title = self.folder.form.title
@@ -391,8 +281,8 @@ class Annotating:
         return Study(name="heldout")
 
     @property
-    def _signer(self) -> AnnotatorSigner:
-        return AnnotatorSigner(key=self.key)
+    def _signer(self) -> PageSigner:
+        return PageSigner(key=self.key, pages="annotating")
 
 
 def make_annotating_app(annotating: Annotating) -> FastAPI:
@@ -403,17 +293,12 @@ def make_annotating_app(annotating: Annotating) -> FastAPI:
     router.get("/t/{token}")(annotating.overview)
     router.get("/t/{token}/question/{position}")(annotating.question)
     router.post("/t/{token}/question/{position}")(annotating.answer)
-    app = FastAPI(openapi_url=None, redirect_slashes=False)
-    app.mount("/static", StaticFiles(packages=[("heldout.web", "static")]), name="static")
-    app.include_router(router)
-    app.add_api_route("/alive", lambda: PlainTextResponse("alive"), methods=["GET"])
     study = Study(name="heldout")
-    add_handlers(app, study)
+    app = make_application(study, [router])
     app.add_exception_handler(StoreError, lambda _, error: _damaged(study, error))
     app.add_exception_handler(InputError, lambda _, error: _damaged(study, error))
     app.add_exception_handler(BadTokenError, lambda *_: _unknown(study))
     app.add_exception_handler(OldTokenError, lambda *_: _unknown(study))
-    app.add_middleware(Guard, study=study)
     return app
 
 
@@ -453,10 +338,6 @@ def _name(choice: object) -> str:
 
 def _address(token: str, position: int) -> str:
     return f"/t/{token}/question/{position}"
-
-
-def _see(address: str) -> Response:
-    return RedirectResponse(address, status_code=303)
 
 
 def _format_time(moment: datetime) -> str:

@@ -3,16 +3,11 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Annotated
 from urllib.parse import quote
-
-import msgspec
 
 from heldout.judging.campaign.settings import Platform
 from heldout.judging.database.sittings import Visitor
 from heldout.judging.platforms.links import is_signed
-from heldout.web.guard import OldTokenError, read_value, sign_value
 
 # Where an assignment's pages are.
 
@@ -50,91 +45,6 @@ class Addresses:
         return f"/a/{quote(self.token, safe='')}"
 
 
-# Signed tokens: who may open an assignment's pages, and when each of its forms was shown.
-#
-# There are no cookies: inside a platform's frame they would not come back. A token stands in the
-# address and in every form, is signed with the database's own key, and ends on a day.
-
-_Id = Annotated[int, msgspec.Meta(ge=1)]
-_Seconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999)]
-_Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999_999)]
-
-
-class _Pass(msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True):
-    """What an assignment's token says: whose pages, and until when."""
-
-    assignment: _Id
-    expires: _Seconds
-
-
-class Stamp(msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True):
-    """What a form knew when it was shown.
-
-    Attributes:
-        assignment: its id.
-        position: of the item, from 1.
-        shown_ms: when the page left the server, milliseconds since 1970 in UTC.
-        replaces: revision of the answer that stood then; 0 where there was none.
-    """
-
-    assignment: _Id
-    position: Annotated[int, msgspec.Meta(ge=1)]
-    shown_ms: _Milliseconds
-    replaces: Annotated[int, msgspec.Meta(ge=0)]
-
-    @property
-    def shown_at(self) -> datetime:
-        """When the page left the server, UTC."""
-        return datetime.fromtimestamp(self.shown_ms / 1000, UTC)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signer:
-    """Signs and reads tokens.
-
-    Attributes:
-        key: the campaign's secret.
-    """
-
-    key: bytes
-
-    def sign_assignment(self, assignment: int, *, expires: datetime) -> str:
-        """The token of an assignment's pages.
-
-        Args:
-            assignment: its id.
-            expires: the token opens nothing from this time on.
-        """
-        seconds = int(expires.timestamp())
-        return sign_value(
-            _Pass(assignment=assignment, expires=seconds), key=self.key, purpose="assignment"
-        )
-
-    def read_assignment(self, token: str, *, now: datetime) -> int:
-        """The assignment's id.
-
-        Raises:
-            BadTokenError: it was not signed with this key as such a token.
-            OldTokenError: it is over.
-        """
-        found = read_value(token, _Pass, key=self.key, purpose="assignment")
-        if now.timestamp() >= found.expires:
-            raise OldTokenError
-        return found.assignment
-
-    def sign_stamp(self, stamp: Stamp) -> str:
-        """The stamp as a field of a form."""
-        return sign_value(stamp, key=self.key, purpose="stamp")
-
-    def read_stamp(self, text: str) -> Stamp:
-        """The stamp that a form sent back.
-
-        Raises:
-            BadTokenError: it was not signed with this key as a stamp.
-        """
-        return read_value(text, Stamp, key=self.key, purpose="stamp")
-
-
 MTURK_HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
 """Where a form may be handed in; any other address came from somebody else."""
 
@@ -152,7 +62,7 @@ _NAMES: Mapping[Platform, tuple[str, str, str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
+class Arrival:
     """Somebody at the landing page.
 
     Attributes:
@@ -168,9 +78,9 @@ class Visit:
     unsigned: bool = False
 
 
-def read_visit(
+def read_arrival(
     platform: Platform, values: Mapping[str, str], *, signed_with: bytes | None = None
-) -> Visit:
+) -> Arrival:
     """Read who comes; anything else among the values is dropped, and what cannot be printed.
 
     Args:
@@ -189,12 +99,12 @@ def read_visit(
         fields["turkSubmitTo"] = fields["turkSubmitTo"].removesuffix("/")
     worker, place, study, submit_to = (fields.get(name, "") for name in names)
     if platform == "mturk" and place == _PREVIEW:
-        return Visit(fields=fields, visitor=None, preview=True)
+        return Arrival(fields=fields, visitor=None, preview=True)
     if signed_with is not None:
         signature = values.get("sig", "")
         fields["sig"] = signature
         if not is_signed(signed_with, worker, signature):
-            return Visit(fields={}, visitor=None, unsigned=True)
+            return Arrival(fields={}, visitor=None, unsigned=True)
     visitor = Visitor(
         worker=worker,
         place=place,
@@ -202,7 +112,7 @@ def read_visit(
         submit_to=submit_to,
         signed=signed_with is not None,
     )
-    return Visit(fields=fields, visitor=visitor if _is_known(platform, visitor) else None)
+    return Arrival(fields=fields, visitor=visitor if _is_known(platform, visitor) else None)
 
 
 def _is_known(platform: Platform, visitor: Visitor) -> bool:

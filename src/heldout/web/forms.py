@@ -1,0 +1,162 @@
+"""What pages share that ask one person after the other: forms, signed addresses, the application.
+
+There are no cookies: inside a platform's frame they would not come back. A token stands in the
+address and in every form, is signed with the owner's own key, and ends on a day.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+from urllib.parse import parse_qs
+
+import msgspec
+from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.staticfiles import StaticFiles
+
+from heldout.errors import StoreError
+from heldout.web.guard import Guard, OldTokenError, add_handlers, read_value, sign_value
+from heldout.web.pages import Study
+
+_LONGEST = 256 << 10
+_FIELDS = 5_000
+_Seconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999)]
+_Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999_999)]
+
+
+async def read_fields(request: Request) -> Mapping[str, Sequence[str]]:
+    """The fields of a form, of each all values.
+
+    Raises:
+        HTTPException: 413 it is too long; 400 it has too many fields, or is no UTF-8.
+    """
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LONGEST:
+            raise HTTPException(413)
+    try:
+        return parse_qs(
+            body.decode(), keep_blank_values=True, max_num_fields=_FIELDS, errors="strict"
+        )
+    except ValueError:
+        raise HTTPException(400) from None
+
+
+Fields = Annotated[Mapping[str, Sequence[str]], Depends(read_fields)]
+"""All values of each field of a form, as a route's argument."""
+
+
+def _read_last(fields: Fields) -> Mapping[str, str]:
+    return {name: values[-1] for name, values in fields.items()}
+
+
+Form = Annotated[Mapping[str, str], Depends(_read_last)]
+"""The last value of each field of a form, as a route's argument."""
+
+
+class _Pass(msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True):
+    """Whose pages, and until when."""
+
+    owner: str
+    expires: _Seconds
+
+
+class Stamp(msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True):
+    """What a form knew when it was shown.
+
+    Attributes:
+        owner: whose it is.
+        item: what was asked.
+        shown_ms: when the page left the server, milliseconds since 1970 in UTC.
+        replaces: revision of the answer that stood then; 0 where there was none.
+    """
+
+    owner: str
+    item: str
+    shown_ms: _Milliseconds
+    replaces: Annotated[int, msgspec.Meta(ge=0)]
+
+    @property
+    def shown_at(self) -> datetime:
+        """When the page left the server, UTC."""
+        return datetime.fromtimestamp(self.shown_ms / 1000, UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageSigner:
+    """Signs and reads the tokens of somebody's pages, and the stamps of their forms.
+
+    Attributes:
+        key: the secret.
+        pages: which; part of what is signed.
+    """
+
+    key: bytes
+    pages: str
+
+    def sign_owner(self, owner: str, *, expires: datetime) -> str:
+        """The token of somebody's pages; it opens nothing from that time on."""
+        value = _Pass(owner=owner, expires=int(expires.timestamp()))
+        return sign_value(value, key=self.key, purpose=f"{self.pages}.owner")
+
+    def read_owner(self, token: str, *, now: datetime) -> str:
+        """Whose pages a token opens.
+
+        Raises:
+            BadTokenError: it was not signed with this key as such a token.
+            OldTokenError: it is over.
+        """
+        found = read_value(token, _Pass, key=self.key, purpose=f"{self.pages}.owner")
+        if now.timestamp() >= found.expires:
+            raise OldTokenError
+        return found.owner
+
+    def sign_stamp(self, stamp: Stamp) -> str:
+        """The stamp as a field of a form."""
+        return sign_value(stamp, key=self.key, purpose=f"{self.pages}.stamp")
+
+    def read_stamp(self, text: str) -> Stamp:
+        """The stamp that a form sent back.
+
+        Raises:
+            BadTokenError: it was not signed with this key as a stamp.
+        """
+        return read_value(text, Stamp, key=self.key, purpose=f"{self.pages}.stamp")
+
+
+def go_to(address: str) -> Response:
+    """On to another page, after a form."""
+    return RedirectResponse(address, status_code=303)
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from; empty where that is not known."""
+    return request.client.host if request.client else ""
+
+
+def make_application(
+    study: Study,
+    routers: Iterable[APIRouter],
+    *,
+    mturk: bool = False,
+    is_missing: Callable[[StoreError], bool] = lambda _: False,
+) -> FastAPI:
+    """The application of some pages: style and scripts, `/alive`, and pages of what goes wrong.
+
+    Args:
+        study: of the pages.
+        routers: their addresses.
+        mturk: whether the pages of judges are shown in Mechanical Turk's frame.
+        is_missing: whether an error says that what was asked for is not there.
+    """
+    app = FastAPI(openapi_url=None, redirect_slashes=False)
+    app.mount("/static", StaticFiles(packages=[("heldout.web", "static")]), name="static")
+    for router in routers:
+        app.include_router(router)
+    app.add_api_route("/alive", lambda: PlainTextResponse("alive"), methods=["GET"])
+    add_handlers(app, study, mturk=mturk, is_missing=is_missing)
+    app.add_middleware(Guard, study=study, mturk=mturk)
+    return app
