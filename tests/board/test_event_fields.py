@@ -138,7 +138,7 @@ JSON = st.recursive(
     ),
     max_leaves=6,
 )
-NAMES = sorted({name for one in FIELDS.values() for name in one.fields.__struct_encode_fields__})
+NAMES = sorted({name for one in FIELDS.values() for name in one.__struct_encode_fields__})
 PARTS = st.dictionaries(st.sampled_from(NAMES), JSON, max_size=4)
 RIGHT: dict[str, Any] = {
     "board.toml": RULES,

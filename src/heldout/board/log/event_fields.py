@@ -8,12 +8,11 @@ that the table does not name are left alone, and a sealed field is there, though
 it holds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -22,6 +21,14 @@ from heldout.board.log.manifest import Identity
 from heldout.board.log.measured import Figures, LeftOut
 from heldout.board.log.registration import Registrant, SubmissionSignature
 from heldout.errors import StoreError, quote
+
+Kind = TypeVar("Kind")
+
+_Open = Annotated[Kind, msgspec.Meta(extra={"place": "open"})]
+"""May not be sealed, for everybody goes by it."""
+
+_Sealed = Annotated[Kind, msgspec.Meta(extra={"place": "sealed"})]
+"""May not stand in the open, where nothing would bind to it."""
 
 _Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
@@ -35,13 +42,19 @@ _Digests = dict[str, _Digest]
 
 _Scores = dict[str, _Score]
 
-_Counts = dict[str, Annotated[int, msgspec.Meta(ge=0)]]
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+_Counts = dict[str, _Count]
 
 _Names = tuple[str, ...]
 
 
 class _Fields(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of an event; one without a default has to be there."""
+    """The fields of an event; one without a default has to be there, in the open or sealed."""
+
+
+class BoardFields(_Fields, frozen=True, kw_only=True):
+    """Those of an event about the board, which names no submission."""
 
 
 class _Final(_Fields, frozen=True, kw_only=True):
@@ -70,19 +83,19 @@ class _Nothing(_Fields, frozen=True, kw_only=True):
     """An event that says all by its kind."""
 
 
-class _Rules(_Fields, frozen=True, kw_only=True):
-    rules: str = msgspec.field(name="board.toml")
-    labels: _Digests = msgspec.field(default_factory=dict)
-    files: _Digests = msgspec.field(default_factory=dict)
+class _Rules(BoardFields, frozen=True, kw_only=True):
+    rules: _Open[str] = msgspec.field(name="board.toml")
+    labels: _Sealed[_Digests] = msgspec.field(default_factory=dict)
+    files: _Open[_Digests] = msgspec.field(default_factory=dict)
     why: str = ""
 
 
 class _Opened(_Rules, frozen=True, kw_only=True):
-    signers: dict[str, _Digest] = msgspec.field(default_factory=dict)
+    signers: _Open[dict[str, _Digest]] = msgspec.field(default_factory=dict)
 
 
 class _Received(_Fields, frozen=True, kw_only=True):
-    files: _Digests
+    files: _Open[_Digests]
     fingerprint: str = ""
     source: str = ""
 
@@ -101,7 +114,7 @@ class _Reviewed(_Metadata, frozen=True, kw_only=True):
 
 
 class _Updated(_Metadata, frozen=True, kw_only=True):
-    files: _Digests
+    files: _Open[_Digests]
     type: str | None = None
     fingerprint: str = ""
 
@@ -122,18 +135,18 @@ class _Scored(_Metadata, frozen=True, kw_only=True):
 
 
 class _Published(_Scored, frozen=True, kw_only=True):
-    type: str
+    type: _Open[str]
     why: str | None = None
     findings: _Names = ()
     runs: _Digests = msgspec.field(default_factory=dict)
 
 
 class _Corrected(_Scored, frozen=True, kw_only=True):
-    why: str
+    why: _Open[str]
 
 
 class _Proposed(_Fields, frozen=True, kw_only=True):
-    files: _Digests
+    files: _Open[_Digests]
     identity: Identity
     revision: int
     fingerprint: str = ""
@@ -149,11 +162,15 @@ class _Reason(_Fields, frozen=True, kw_only=True):
     why: str
 
 
-class _Extended(_Reason, frozen=True, kw_only=True):
-    embargo_until: date
+class _Declined(_Fields, frozen=True, kw_only=True):
+    why: _Open[str]
 
 
-class _ImportedBoard(_Fields, frozen=True, kw_only=True):
+class _Extended(_Declined, frozen=True, kw_only=True):
+    embargo_until: _Open[date]
+
+
+class _ImportedBoard(BoardFields, frozen=True, kw_only=True):
     source: str
     sha256: _Digest
     header: _Names
@@ -161,166 +178,112 @@ class _ImportedBoard(_Fields, frozen=True, kw_only=True):
 
 
 class _Imported(_Fields, frozen=True, kw_only=True):
-    day: date
-    trophy: bool
-    baseline: bool
-    identity: Identity
-    type: str
+    day: _Open[date]
+    trophy: _Open[bool]
+    baseline: _Open[bool]
+    identity: _Open[Identity]
+    type: _Open[str]
     scores: _Scores
     line: int = 0
     cells: _Names = ()
 
 
-class _Rekeyed(_Fields, frozen=True, kw_only=True):
-    rules: str = msgspec.field(name="board.toml")
+class _Rekeyed(BoardFields, frozen=True, kw_only=True):
+    rules: _Open[str] = msgspec.field(name="board.toml")
     added: _Names
     removed: _Names
     why: str
     old_keys: str
     grace_until: date | None
-    sealed_again: _Digests
+    sealed_again: _Open[_Digests]
     not_opened: _Names
-    files: _Digests = msgspec.field(default_factory=dict)
-    signers: dict[str, _Digest] = msgspec.field(default_factory=dict)
+    files: _Open[_Digests] = msgspec.field(default_factory=dict)
+    signers: _Open[dict[str, _Digest]] = msgspec.field(default_factory=dict)
 
 
-class _ChangedAgreement(_Fields, frozen=True, kw_only=True):
-    path: str
-    sha256: _Digest
-    text: str
+class _ChangedAgreement(BoardFields, frozen=True, kw_only=True):
+    path: _Open[str]
+    sha256: _Open[_Digest]
+    text: _Open[str]
 
 
-class _Registered(_Fields, frozen=True, kw_only=True):
-    team: _Team
-    statement: str
-    signature: str
+class _Registered(BoardFields, frozen=True, kw_only=True):
+    team: _Open[_Team]
+    statement: _Open[str]
+    signature: _Open[str]
     registrant: Registrant
     source: str = ""
 
 
-class _RevokedRegistration(_Reason, frozen=True, kw_only=True):
-    team: _Team
+class _RevokedRegistration(BoardFields, frozen=True, kw_only=True):
+    team: _Open[_Team]
+    why: _Open[str]
 
 
-class _Measured(_Fields, frozen=True, kw_only=True):
-    view: str
-    season: str
-    due: date
-    seed: Annotated[int, msgspec.Meta(ge=0)]
-    entries: _Names
-    left_out: dict[str, LeftOut]
-    figures: Figures
-    table: _Digest
+class _Measured(BoardFields, frozen=True, kw_only=True):
+    view: _Open[str]
+    season: _Open[str]
+    due: _Open[date]
+    seed: _Open[_Count]
+    entries: _Open[_Names]
+    left_out: _Open[dict[str, LeftOut]]
+    figures: _Open[Figures]
+    table: _Sealed[_Digest]
 
 
-class _NamedFinalists(_Fields, frozen=True, kw_only=True):
-    view: str
-    finalists: _Names
-    why: str
+class _NamedFinalists(BoardFields, frozen=True, kw_only=True):
+    view: _Open[str]
+    finalists: _Open[_Names]
+    why: _Open[str]
 
 
-class _OpenedFinal(_Fields, frozen=True, kw_only=True):
+class _OpenedFinal(BoardFields, frozen=True, kw_only=True):
     """`luck` is "" for one finalist, who has none."""
 
-    view: str
-    final_scores: _Scores
-    queries: _Counts
-    best: str
-    below: _Names
-    winner: str
-    luck: _Luck
-    why: str
-    evidence: _Digests
+    view: _Open[str]
+    final_scores: _Open[_Scores]
+    queries: _Open[_Counts]
+    best: _Open[str]
+    below: _Open[_Names]
+    winner: _Open[str]
+    luck: _Open[_Luck]
+    why: _Open[str]
+    evidence: _Sealed[_Digests]
 
 
-class _Closed(_Fields, frozen=True, kw_only=True):
-    open_runs: _Names
+class _Closed(BoardFields, frozen=True, kw_only=True):
+    open_runs: _Open[_Names]
     agreed: _Names = ()
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventFields:
-    """What events of a kind say.
-
-    Attributes:
-        fields: their types; one without a default has to be there, in the open or sealed.
-        in_the_open: those of them that may not be sealed, for everybody goes by them.
-        under_seal: those that may not stand in the open, where nothing would bind to them.
-        about_board: whether they are about the board, and name no submission.
-    """
-
-    fields: type[msgspec.Struct]
-    in_the_open: tuple[str, ...] = ()
-    under_seal: tuple[str, ...] = ()
-    about_board: bool = False
-
-
-_RULES = EventFields(
-    fields=_Rules,
-    in_the_open=("board.toml", "files"),
-    under_seal=("labels",),
-    about_board=True,
-)
-
-FIELDS: Mapping[str, EventFields] = {
-    "opened-board": EventFields(
-        fields=_Opened,
-        in_the_open=("board.toml", "files", "signers"),
-        under_seal=("labels",),
-        about_board=True,
-    ),
-    "changed-rules": _RULES,
-    "baseline": EventFields(fields=_Published, in_the_open=("type",)),
-    "received": EventFields(fields=_Received, in_the_open=("files",)),
-    "reviewed": EventFields(fields=_Reviewed),
-    "score-shown": EventFields(fields=_Nothing),
-    "asked": EventFields(fields=_Reason),
-    "updated": EventFields(fields=_Updated, in_the_open=("files",)),
-    "proposed": EventFields(fields=_Proposed, in_the_open=("files",)),
-    "amended": EventFields(fields=_Amended, in_the_open=("files",)),
-    "declined": EventFields(fields=_Reason, in_the_open=("why",)),
-    "withdrawn": EventFields(fields=_Updated, in_the_open=("files",)),
-    "rejected": EventFields(fields=_Reason),
-    "published": EventFields(fields=_Published, in_the_open=("type",)),
-    "corrected": EventFields(fields=_Corrected, in_the_open=("why",)),
-    "extended": EventFields(fields=_Extended, in_the_open=("embargo_until", "why")),
-    "imported-board": EventFields(fields=_ImportedBoard, about_board=True),
-    "imported": EventFields(
-        fields=_Imported, in_the_open=("day", "type", "trophy", "baseline", "identity")
-    ),
-    "rekeyed": EventFields(
-        fields=_Rekeyed,
-        in_the_open=("board.toml", "files", "sealed_again", "signers"),
-        about_board=True,
-    ),
-    "measured": EventFields(
-        fields=_Measured,
-        in_the_open=("view", "season", "due", "seed", "entries", "left_out", "figures"),
-        under_seal=("table",),
-        about_board=True,
-    ),
-    "named-finalists": EventFields(
-        fields=_NamedFinalists, in_the_open=("view", "finalists", "why"), about_board=True
-    ),
-    "opened-final": EventFields(
-        fields=_OpenedFinal,
-        in_the_open=(
-            *("view", "final_scores", "queries", "best", "below", "winner", "luck", "why"),
-        ),
-        under_seal=("evidence",),
-        about_board=True,
-    ),
-    "closed-board": EventFields(fields=_Closed, in_the_open=("open_runs",), about_board=True),
-    "changed-agreement": EventFields(
-        fields=_ChangedAgreement, in_the_open=("path", "sha256", "text"), about_board=True
-    ),
-    "registered": EventFields(
-        fields=_Registered, in_the_open=("team", "statement", "signature"), about_board=True
-    ),
-    "revoked-registration": EventFields(
-        fields=_RevokedRegistration, in_the_open=("team", "why"), about_board=True
-    ),
+FIELDS: Mapping[str, type[msgspec.Struct]] = {
+    "opened-board": _Opened,
+    "changed-rules": _Rules,
+    "baseline": _Published,
+    "received": _Received,
+    "reviewed": _Reviewed,
+    "score-shown": _Nothing,
+    "asked": _Reason,
+    "updated": _Updated,
+    "proposed": _Proposed,
+    "amended": _Amended,
+    "declined": _Declined,
+    "withdrawn": _Updated,
+    "rejected": _Reason,
+    "published": _Published,
+    "corrected": _Corrected,
+    "extended": _Extended,
+    "imported-board": _ImportedBoard,
+    "imported": _Imported,
+    "rekeyed": _Rekeyed,
+    "measured": _Measured,
+    "named-finalists": _NamedFinalists,
+    "opened-final": _OpenedFinal,
+    "closed-board": _Closed,
+    "changed-agreement": _ChangedAgreement,
+    "registered": _Registered,
+    "revoked-registration": _RevokedRegistration,
 }
 """Every kind of event; a new one needs a line here."""
 
@@ -343,16 +306,17 @@ def check_fields(entry: Entry) -> None:
     """
     event = entry.event
     place = place_of(entry)
-    known = FIELDS[event.kind]
-    if known.about_board != (event.submission is None):
-        told = "names a submission" if known.about_board else "names no submission"
-        raise StoreError(f"{place} {told}")
-    for field in _fields_of(known.fields):
+    fields = FIELDS[event.kind]
+    about_board = issubclass(fields, BoardFields)
+    if about_board != (event.submission is None):
+        names = "a submission" if about_board else "no submission"
+        raise StoreError(f"{place} names {names}")
+    for field, wanted in _fields_of(fields):
         name = field.encode_name
         hidden = name in event.sealed
-        if name in event.public and name in known.under_seal:
+        if name in event.public and wanted == "sealed":
             raise StoreError(f"{place}: field '{name}' stands in the open, where it may not be")
-        if (hidden and name in known.in_the_open) or (
+        if (hidden and wanted == "open") or (
             field.required and not hidden and name not in event.public
         ):
             raise StoreError(f"{place}: field '{name}' is missing, or sealed where it may not be")
@@ -361,9 +325,13 @@ def check_fields(entry: Entry) -> None:
 
 
 @cache
-def _fields_of(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    """What msgspec says of a kind's fields; it resolves all annotations anew at each call."""
-    return msgspec.structs.fields(kind)
+def _fields_of(kind: type[msgspec.Struct]) -> Sequence[tuple[msgspec.structs.FieldInfo, str]]:
+    """A kind's fields, with where they have to be; msgspec resolves annotations at each call."""
+    found = []
+    for field in msgspec.structs.fields(kind):
+        marks = [one.extra["place"] for one in getattr(field.type, "__metadata__", ()) if one.extra]
+        found.append((field, marks[0] if marks else ""))
+    return found
 
 
 def _check_type(wanted: Any, value: object, place: str) -> None:

@@ -220,21 +220,17 @@ def _decode(data: bytes, path: str) -> Mapping[str, Any]:
         value = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         line, found = _explain(error, data)
-        raise InputError(
-            Problem(
-                code="not-json",
-                path=path,
-                line=line,
-                found=found,
-                expected="one JSON object",
-                hint="a comma or quote is missing, or a comment is left in",
-            )
+        raise InputError.of(
+            "not-json",
+            path=path,
+            line=line,
+            found=found,
+            expected="one JSON object",
+            hint="a comma or quote is missing, or a comment is left in",
         ) from None
     if isinstance(value, dict):
         return value
-    raise InputError(
-        Problem(code="not-json", path=path, found=quote(value), expected="one JSON object")
-    )
+    raise InputError.of("not-json", path=path, found=quote(value), expected="one JSON object")
 
 
 def _explain(error: Exception, data: bytes) -> tuple[int | None, str]:

@@ -16,7 +16,7 @@ from typing import Annotated
 import msgspec
 
 from heldout.board.log.events import Entry, Hex64, Hex128, parse_time, verify
-from heldout.errors import InputError, Problem, StoreError, quote
+from heldout.errors import InputError, StoreError, quote
 from heldout.ids import Digest, commitment, digest_bytes
 
 _PURPOSE = b"heldout registration\n"
@@ -164,13 +164,11 @@ def read_registration(data: bytes, *, path: str) -> tuple[RegistrationFile, Stat
         file = msgspec.json.decode(data, type=RegistrationFile)
         statement = parse_statement(file.statement)
     except (msgspec.MsgspecError, UnicodeError, ValueError, RecursionError):
-        raise InputError(
-            Problem(
-                code="not-a-registration",
-                path=quote(path),
-                found="a file that is no registration",
-                expected="the file that heldout register writes, unchanged",
-            )
+        raise InputError.of(
+            "not-a-registration",
+            path=quote(path),
+            found="a file that is no registration",
+            expected="the file that heldout register writes, unchanged",
         ) from None
     if not verify(statement.key, registration_message(file.statement), file.signature):
         raise bad_signature(path, "a signature that is not of the key that it names")
@@ -181,14 +179,12 @@ def read_registration(data: bytes, *, path: str) -> tuple[RegistrationFile, Stat
 
 def bad_signature(path: str, found: str) -> InputError:
     """That a registration is not the team's own, for this board."""
-    return InputError(
-        Problem(
-            code="bad-signature",
-            path=quote(path),
-            found=found,
-            expected="the team's own, signed for this board, in a file that is named after it",
-            hint="heldout register, in a clone of this board",
-        )
+    return InputError.of(
+        "bad-signature",
+        path=quote(path),
+        found=found,
+        expected="the team's own, signed for this board, in a file that is named after it",
+        hint="heldout register, in a clone of this board",
     )
 
 

@@ -21,7 +21,7 @@ from heldout.board.rules.days import one_shot_deadline
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.telling import describe_released
 from heldout.board.store.repository import Repository
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, plural
 from heldout.ids import SubmissionId
 
 _STATUS = {
@@ -179,15 +179,13 @@ def _require_known(repository: Repository, history: History, name: SubmissionId)
         return
     here = sorted({*drafts(repository), *own})
     logged = plural(len(history.submissions), "id")
-    raise InputError(
-        Problem(
-            code="no-draft",
-            path=name,
-            found="no draft or submission of this id",
-            expected="one of those here: " + ", ".join(here)
-            if here
-            else f"an id; this clone has no draft, the log {logged}",
-        )
+    raise InputError.of(
+        "no-draft",
+        path=name,
+        found="no draft or submission of this id",
+        expected="one of those here: " + ", ".join(here)
+        if here
+        else f"an id; this clone has no draft, the log {logged}",
     )
 
 

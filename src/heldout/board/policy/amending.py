@@ -41,14 +41,12 @@ def check_update(
     if known.status != "published":
         raise InputError(_decided(known))
     if withdrawn:
-        raise InputError(
-            Problem(
-                code="published-stays",
-                path=str(submission),
-                found="it is published",
-                expected="a submission that is not published yet",
-                hint="nothing was sent; the metadata can be changed: heldout amend",
-            )
+        raise InputError.of(
+            "published-stays",
+            path=str(submission),
+            found="it is published",
+            expected="a submission that is not published yet",
+            hint="nothing was sent; the metadata can be changed: heldout amend",
         )
     refuse_changed_terms(_published_terms(entries, known), new)
     rules = parse_spec(history.rules_at(known.received).encode(), path="board.toml")
@@ -62,13 +60,11 @@ def refuse_closed(history: History) -> None:
         InputError: the board was closed for good.
     """
     if history.closed is not None:
-        raise InputError(
-            Problem(
-                code="board-closed",
-                path="log.jsonl",
-                found=f"a board that was closed for good on {history.closed:%d %b %Y}",
-                expected="one that takes submissions: the labels of this one are opened",
-            )
+        raise InputError.of(
+            "board-closed",
+            path="log.jsonl",
+            found=f"a board that was closed for good on {history.closed:%d %b %Y}",
+            expected="one that takes submissions: the labels of this one are opened",
         )
 
 
@@ -83,14 +79,12 @@ def refuse_changed_terms(published: tuple[str, date | None], new: Manifest) -> N
         InputError: one of them is another.
     """
     if (new.type, new.embargo_until) != published:
-        raise InputError(
-            Problem(
-                code="published-stays",
-                path="metadata.json",
-                found=_say_terms(new.type, new.embargo_until),
-                expected=f"{_say_terms(*published)}, as published",
-                hint="an embargo is moved by the organisers: ask them (heldout extend)",
-            )
+        raise InputError.of(
+            "published-stays",
+            path="metadata.json",
+            found=_say_terms(new.type, new.embargo_until),
+            expected=f"{_say_terms(*published)}, as published",
+            hint="an embargo is moved by the organisers: ask them (heldout extend)",
         )
 
 
@@ -101,14 +95,12 @@ def refuse_closed_runs(spec: BoardSpec, new: Manifest) -> None:
         InputError: the update would.
     """
     if spec.archive.runs == "always" and new.open_runs is False:
-        raise InputError(
-            Problem(
-                code="published-stays",
-                path="metadata.json:open_runs",
-                found="false, of a published entry",
-                expected="true: this board opens the runs of every entry at its end",
-                hint="it was told before the submission",
-            )
+        raise InputError.of(
+            "published-stays",
+            path="metadata.json:open_runs",
+            found="false, of a published entry",
+            expected="true: this board opens the runs of every entry at its end",
+            hint="it was told before the submission",
         )
 
 

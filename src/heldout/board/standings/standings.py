@@ -32,7 +32,7 @@ from heldout.board.rules.days import (
 )
 from heldout.board.rules.release import RuleName, say_withheld
 from heldout.board.rules.spec import BoardSpec, Season, Trust, View, due_day, say_after
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 
 FEWEST_DIFFERENT = 10
 """Fewest queries with different scores between two entries that are compared, and fewest of which
@@ -386,14 +386,12 @@ def _unlist(row: Row, unlisted: Mapping[str, str]) -> Row:
 def _check_primary(shown: Iterable[Submission], primary: str) -> None:
     missing = [s.id for s in shown if primary not in s.scores]
     if missing:
-        raise InputError(
-            Problem(
-                code="board-spec",
-                path="board.toml",
-                found=f"primary = {primary!r}, of which {', '.join(missing[:3])} has no score",
-                expected="a view that every published entry has a released score of",
-                hint="name the view that it had before, a board's primary view stays",
-            )
+        raise InputError.of(
+            "board-spec",
+            path="board.toml",
+            found=f"primary = {primary!r}, of which {', '.join(missing[:3])} has no score",
+            expected="a view that every published entry has a released score of",
+            hint="name the view that it had before, a board's primary view stays",
         )
 
 
