@@ -221,7 +221,7 @@ def _decode(data: bytes, path: str) -> Mapping[str, Any]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         line, found = _explain(error, data)
         raise InputError.of(
-            "not-json",
+            code="not-json",
             path=path,
             line=line,
             found=found,
@@ -230,7 +230,7 @@ def _decode(data: bytes, path: str) -> Mapping[str, Any]:
         ) from None
     if isinstance(value, dict):
         return value
-    raise InputError.of("not-json", path=path, found=quote(value), expected="one JSON object")
+    raise InputError.of(code="not-json", path=path, found=quote(value), expected="one JSON object")
 
 
 def _explain(error: Exception, data: bytes) -> tuple[int | None, str]:

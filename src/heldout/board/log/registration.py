@@ -165,7 +165,7 @@ def read_registration(data: bytes, *, path: str) -> tuple[RegistrationFile, Stat
         statement = parse_statement(file.statement)
     except (msgspec.MsgspecError, UnicodeError, ValueError, RecursionError):
         raise InputError.of(
-            "not-a-registration",
+            code="not-a-registration",
             path=quote(path),
             found="a file that is no registration",
             expected="the file that heldout register writes, unchanged",
@@ -180,7 +180,7 @@ def read_registration(data: bytes, *, path: str) -> tuple[RegistrationFile, Stat
 def bad_signature(path: str, found: str) -> InputError:
     """That a registration is not the team's own, for this board."""
     return InputError.of(
-        "bad-signature",
+        code="bad-signature",
         path=quote(path),
         found=found,
         expected="the team's own, signed for this board, in a file that is named after it",

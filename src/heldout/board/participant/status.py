@@ -180,7 +180,7 @@ def _require_known(repository: Repository, history: History, name: SubmissionId)
     here = sorted({*drafts(repository), *own})
     logged = plural(len(history.submissions), "id")
     raise InputError.of(
-        "no-draft",
+        code="no-draft",
         path=name,
         found="no draft or submission of this id",
         expected="one of those here: " + ", ".join(here)

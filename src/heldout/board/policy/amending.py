@@ -42,7 +42,7 @@ def check_update(
         raise InputError(_decided(known))
     if withdrawn:
         raise InputError.of(
-            "published-stays",
+            code="published-stays",
             path=str(submission),
             found="it is published",
             expected="a submission that is not published yet",
@@ -61,7 +61,7 @@ def refuse_closed(history: History) -> None:
     """
     if history.closed is not None:
         raise InputError.of(
-            "board-closed",
+            code="board-closed",
             path="log.jsonl",
             found=f"a board that was closed for good on {history.closed:%d %b %Y}",
             expected="one that takes submissions: the labels of this one are opened",
@@ -80,7 +80,7 @@ def refuse_changed_terms(published: tuple[str, date | None], new: Manifest) -> N
     """
     if (new.type, new.embargo_until) != published:
         raise InputError.of(
-            "published-stays",
+            code="published-stays",
             path="metadata.json",
             found=_say_terms(new.type, new.embargo_until),
             expected=f"{_say_terms(*published)}, as published",
@@ -96,7 +96,7 @@ def refuse_closed_runs(spec: BoardSpec, new: Manifest) -> None:
     """
     if spec.archive.runs == "always" and new.open_runs is False:
         raise InputError.of(
-            "published-stays",
+            code="published-stays",
             path="metadata.json:open_runs",
             found="false, of a published entry",
             expected="true: this board opens the runs of every entry at its end",

@@ -387,7 +387,7 @@ def _check_primary(shown: Iterable[Submission], primary: str) -> None:
     missing = [s.id for s in shown if primary not in s.scores]
     if missing:
         raise InputError.of(
-            "board-spec",
+            code="board-spec",
             path="board.toml",
             found=f"primary = {primary!r}, of which {', '.join(missing[:3])} has no score",
             expected="a view that every published entry has a released score of",
