@@ -74,7 +74,7 @@ def test_a_long_description_is_cut_in_table_and_sentences_and_whole_on_its_own_p
 def test_the_rank_then_is_told_where_it_differs() -> None:
     rows = [row("0.3", days=1, id="a"), row("0.35", days=2, id="b"), row("0.4", days=3, id="c")]
     pages = make_entry_pages(standings(rows), spec=spec(), facts=facts())
-    places = {name: page.place for name, page in pages}
+    places = {name: page.position for name, page in pages}
     assert places == {
         "a": "Rank 3 of 3; rank 1 of 1 when it was submitted",
         "b": "Rank 2 of 3; rank 1 of 2 when it was submitted",

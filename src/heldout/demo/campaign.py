@@ -105,7 +105,7 @@ def play_campaign(
         split: documents and dev queries.
         now: the end of the story, UTC; people judge in the hour before.
         seed: of the sample, the tasks and what the judges think.
-        say: is told each step, as a heading and a sentence.
+        say: gets each step, as a heading and a sentence.
 
     Raises:
         SetupError: the extra `web` is missing.

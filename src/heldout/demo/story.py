@@ -10,10 +10,11 @@ import bz2
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from heldout.board.organiser.decide import add_baseline, publish, reject
 from heldout.board.organiser.found import GivenSet, found_board
 from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.organiser.receive import receive
-from heldout.board.organiser.review import Review, review
+from heldout.board.organiser.review import review
 from heldout.board.participant.checks import check
 from heldout.board.participant.draft import METADATA, draft, draft_folder, draft_id
 from heldout.board.participant.send import pack, submit
@@ -45,8 +46,6 @@ from heldout.rankers.run import Task, format_run
 from heldout.trec.qrels import format_qrels, parse_qrels
 from heldout.trec.queries import format_queries, parse_queries
 
-_EXTRAS = {"rankers": ("bm25s", "Stemmer")}
-
 
 def check_ready(folder: Path) -> None:
     """Refuse what would only fail later.
@@ -56,18 +55,13 @@ def check_ready(folder: Path) -> None:
 
     Raises:
         StoreError: the folder holds something already, or is no folder.
-        SetupError: an extra is missing; the text names all of these.
+        SetupError: the extra `rankers` is missing.
     """
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise StoreError(f"{folder} is not empty; name a folder that does not exist yet")
-    missing = {
-        extra: [module for module in modules if find_spec(module) is None]
-        for extra, modules in _EXTRAS.items()
-    }
-    extras = ",".join(extra for extra, modules in missing.items() if modules)
-    if extras:
-        names = ", ".join(module for modules in missing.values() for module in modules)
-        raise SetupError(f"the demo lacks {names}; pip install 'heldout[{extras}]'")
+    missing = [module for module in ("bm25s", "Stemmer") if find_spec(module) is None]
+    if missing:
+        raise SetupError(f"the demo lacks {', '.join(missing)}; pip install 'heldout[rankers]'")
 
 
 DEPTH = 100
@@ -75,39 +69,42 @@ _TASK = (
     "Given the first paragraph of a docstring of Python's standard library, find the rest of it."
 )
 _MEASURE = "RR@10"
-_FIGURES = """
-[trust]
-after = "{day}"
-"""
 _PROBABILISTIC = "https://doi.org/10.1561/1500000019"  # Robertson and Zaragoza 2009
 _SMOOTHING = "https://doi.org/10.1145/984321.984322"  # Zhai and Lafferty 2004
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class Team(NamedTuple):
+    """Who sends a run."""
+
+    name: str = ""
+    institution: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """One run of the story.
 
     Attributes:
         slug: name in the id.
-        team, institution: who sends it; empty for the organisers' baseline.
+        team: who sends it; nobody for the organisers' baseline.
         system: its description.
+        days: how many days before the end of the story it is sent.
         method: a name in `rankers.methods.METHODS`.
         parameters: of the method.
         paper: where the method is described; may be empty.
-        days: how many days before the end of the story it is sent.
         months: length of its embargo, 0 for none.
         broken: whether its file is damaged on the way.
         reason: of the organiser for publishing it, where findings ask for one.
     """
 
     slug: str
-    team: str = ""
-    institution: str = ""
+    team: Team
     system: str
+    days: int
     method: str
+    _: KW_ONLY
     parameters: Mapping[str, str] = field(default_factory=dict)
     paper: str = ""
-    days: int
     months: int = 0
     broken: bool = False
     reason: str = "a method of its own, as its description says, and within the quota"
@@ -130,125 +127,91 @@ class Scene:
     why: str = ""
 
 
-BASELINE = Part(
-    slug="bm25", system="BM25, k1 0.9, b 0.4", method="bm25", days=59, parameters={"stem": "false"}
-)
+_SEARCH = Team("Search Group", "North Coast University")
+_LAB = Team("IR Lab", "Lighthouse Institute")
+_TEXT = Team("Text Technology", "Harbour Software")
+_CLUB = Team("Retrieval Club", "Hill College")
+
+BASELINE = Part("bm25", Team(), "BM25, k1 0.9, b 0.4", 59, "bm25", parameters={"stem": "false"})
 
 PARTS: Sequence[Part] = (
+    Part("tfidf", _SEARCH, "TF-IDF cosine", 55, "tfidf"),
     Part(
-        slug="tfidf",
-        team="Search Group",
-        institution="North Coast University",
-        system="TF-IDF cosine",
-        method="tfidf",
-        days=55,
-    ),
-    Part(
-        slug="bm25-long",
-        team="Search Group",
-        institution="North Coast University",
-        system="BM25, k1 2.0, b 0.9",
-        method="bm25",
+        "bm25-long",
+        _SEARCH,
+        "BM25, k1 2.0, b 0.9",
+        48,
+        "bm25",
         parameters={"k1": "2.0", "b": "0.9"},
-        days=48,
     ),
     Part(
-        slug="ql-dirichlet",
-        team="IR Lab",
-        institution="Lighthouse Institute",
-        system="Query likelihood, Dirichlet",
-        method="query-likelihood",
+        "ql-dirichlet",
+        _LAB,
+        "Query likelihood, Dirichlet",
+        41,
+        "query-likelihood",
         paper=_SMOOTHING,
-        days=41,
     ),
     Part(
-        slug="bm25-third",
-        team="Search Group",
-        institution="North Coast University",
-        system="BM25, k1 1.2, b 0.75",
-        method="bm25",
+        "bm25-third",
+        _SEARCH,
+        "BM25, k1 1.2, b 0.75",
+        36,
+        "bm25",
         parameters={"k1": "1.2", "b": "0.75"},
-        days=36,
     ),
+    Part("chars", _TEXT, "Character n-grams", 30, "char-ngrams"),
     Part(
-        slug="chars",
-        team="Text Technology",
-        institution="Harbour Software",
-        system="Character n-grams",
-        method="char-ngrams",
-        days=30,
-    ),
-    Part(
-        slug="bm25-stem",
-        team="IR Lab",
-        institution="Lighthouse Institute",
-        system="BM25 with stemming, k1 0.6, b 0.3",
-        method="bm25",
+        "bm25-stem",
+        _LAB,
+        "BM25 with stemming, k1 0.6, b 0.3",
+        24,
+        "bm25",
         paper=_PROBABILISTIC,
         parameters={"k1": "0.6", "b": "0.3"},
-        days=24,
     ),
     Part(
-        slug="rm3",
-        team="Retrieval Club",
-        institution="Hill College",
-        system="BM25 and RM3 feedback",
-        method="rm3",
-        days=17,
+        "rm3",
+        _CLUB,
+        "BM25 and RM3 feedback",
+        17,
+        "rm3",
         months=6,
         reason="RM3 re-weighs BM25's own results, so it is near BM25; a method of its own",
     ),
+    Part("chars-again", _TEXT, "Character n-grams, second try", 12, "char-ngrams", broken=True),
     Part(
-        slug="chars-again",
-        team="Text Technology",
-        institution="Harbour Software",
-        system="Character n-grams, second try",
-        method="char-ngrams",
-        days=12,
-        broken=True,
-    ),
-    Part(
-        slug="ql-jm",
-        team="IR Lab",
-        institution="Lighthouse Institute",
-        system="Query likelihood, Jelinek-Mercer",
-        method="query-likelihood",
+        "ql-jm",
+        _LAB,
+        "Query likelihood, Jelinek-Mercer",
+        10,
+        "query-likelihood",
         paper=_SMOOTHING,
         parameters={"smoothing": "jelinek-mercer"},
-        days=10,
     ),
     Part(
-        slug="bm25-stop",
-        team="Retrieval Club",
-        institution="Hill College",
-        system="BM25 with stemming, stop words removed",
-        method="bm25",
+        "bm25-stop",
+        _CLUB,
+        "BM25 with stemming, stop words removed",
+        6,
+        "bm25",
         paper=_PROBABILISTIC,
         parameters={"stopwords": "true"},
-        days=6,
         reason="the paper is the textbook's; BM25 again, as it says, and within the quota",
     ),
     Part(
-        slug="fusion",
-        team="Search Group",
-        institution="North Coast University",
-        system="BM25, n-grams and query likelihood, scores added",
-        method="fusion",
+        "fusion",
+        _SEARCH,
+        "BM25, n-grams and query likelihood, scores added",
+        3,
+        "fusion",
         parameters={"rule": "combsum"},
-        days=3,
         reason="it says that it adds the scores of three methods; shown as what it is",
     ),
 )
 """The story: eleven runs by four teams; the third of Search Group comes too soon, one is broken."""
 
-DENSE = Part(
-    slug="minilm",
-    team="Text Technology",
-    institution="Harbour Software",
-    system="MiniLM sentence vectors",
-    method="dense",
-    days=1,
-)
+DENSE = Part("minilm", _TEXT, "MiniLM sentence vectors", 1, "dense")
 """Plays along where the extra `neural` is installed."""
 
 STORY: Sequence[Part] = (*PARTS, DENSE)
@@ -281,7 +244,7 @@ def play_demo(
         split: documents, dev queries and eval queries.
         now: the end of the story, UTC; its days count back from here.
         executor: makes the runs.
-        say: is told each step, as a heading and a sentence.
+        say: gets each step, as a heading and a sentence.
         story: who sends what, in the order of the days; the organisers' baseline comes first.
 
     Raises:
@@ -294,7 +257,7 @@ def play_demo(
     say("documents", _describe(split))
     parts = _make_runs(folder / "runs", split, (BASELINE, *story), executor, say)
     opening = now - timedelta(days=60)
-    _found(folder, split, opening, now)
+    _create(folder, split, opening, now)
     say("board", f"{folder}/board is open since {opening:%d %b}, its vault is {folder}/vault")
     _show_baseline(folder, now, say)
     scenes = tuple(_play(folder, part, now, say) for part in parts if part is not BASELINE)
@@ -361,7 +324,7 @@ def _break(text: bytes) -> bytes:
     return b"".join(lines[:-DEPTH])
 
 
-def _found(folder: Path, split: QuerySplit, opening: datetime, now: datetime) -> None:
+def _create(folder: Path, split: QuerySplit, opening: datetime, now: datetime) -> None:
     sets = {}
     for name, half in (("dev", split.dev), ("eval", split.eval)):
         texts = {str(query): text for query, text in half.queries.items()}
@@ -388,9 +351,9 @@ def _found(folder: Path, split: QuerySplit, opening: datetime, now: datetime) ->
 
 
 def _allow_figures(folder: Path, session: Session, now: datetime) -> None:
-    """Let the page tell of the ranking at the end of the story, as board.toml of a live board."""
+    """Let the page publish figures at the end of the story, as board.toml of a live board does."""
     file = session.repository.files.file(SPEC)
-    file.write_whole(file.read_bytes() + _FIGURES.format(day=now.date()).encode())
+    file.write_whole(file.read_bytes() + f'\n[trust]\nafter = "{now.date()}"\n'.encode())
     with sit(folder, session.now, accept=lambda _: None) as sure:
         bring_up_to_date(sure)
 
@@ -437,7 +400,7 @@ def _play(folder: Path, part: Part, now: datetime, say: Callable[[str, str], Non
     """One submission: a team drafts, seals and sends; a day later the organiser decides."""
     moment = now - timedelta(days=part.days)
     submission = _send(folder, part, moment)
-    say("sent", f"{moment:%d %b}  {submission}  by {part.team}")
+    say("sent", f"{moment:%d %b}  {submission}  by {part.team.name}")
     with sit(folder, moment + timedelta(hours=8)) as session:
         scene = _decide(session, submission, part)
         bring_up_to_date(session)
@@ -452,8 +415,8 @@ def _send(folder: Path, part: Part, moment: datetime) -> SubmissionId:
     submission = draft_id(part.slug, today=moment.date(), embargoed=until is not None)
     draft(repository, submission, dict(_files(folder, part)), embargo_until=until)
     manifest = Manifest(
-        team=part.team,
-        institution=part.institution,
+        team=part.team.name,
+        institution=part.team.institution,
         description=part.system,
         type="full ranking",
         paper=part.paper,
@@ -479,12 +442,8 @@ def _decide(session: Session, submission: SubmissionId, part: Part) -> Scene:
     sets = load_sets(session.repository, session.spec(), vault=session.vault)
     result = review(session, sets, submission)
     if result.stands_against:
-        why = _reason(result)
+        why = "; ".join(f"{found.rule}: {found.evidence}" for found in result.stands_against)
         reject(session, submission, why=why)
         return Scene(id=submission, part=part, published=False, why=why)
     decision = publish(session, result, why=part.reason if result.needs_reason else "")
     return Scene(id=submission, part=part, published=decision.done, why="; ".join(decision.why_not))
-
-
-def _reason(result: Review) -> str:
-    return "; ".join(f"{finding.rule}: {finding.evidence}" for finding in result.stands_against)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from glob import glob
+from os.path import commonprefix
 from pathlib import Path
 from typing import Annotated
 
@@ -74,7 +75,7 @@ def find_runs(patterns: Sequence[str], *, place: str = "--runs") -> list[str]:
 
 
 def name_runs(patterns: Sequence[str]) -> Mapping[str, str]:
-    """Name of each run -> its path; whole paths where names are the same.
+    """Name of each run -> its path, as `name_paths` names them.
 
     Raises:
         InputError: as `find_runs`.
@@ -83,9 +84,13 @@ def name_runs(patterns: Sequence[str]) -> Mapping[str, str]:
 
 
 def name_paths(paths: Sequence[str]) -> Mapping[str, str]:
-    """Name of each run -> its path; whole paths where names are the same."""
+    """Name of each run -> its path; where names are the same, paths below the folder of all."""
     names = [run_name(path) for path in paths]
-    return dict(zip(names if len(set(names)) == len(names) else paths, paths, strict=True))
+    if len(set(names)) < len(names):
+        shared = commonprefix(paths)  # noqa: RUF071 - cut at a slash; some may be relative
+        folder, slash, _ = shared.rpartition("/")
+        names = [path.removeprefix(f"{folder}{slash}") for path in paths]
+    return dict(zip(names, paths, strict=True))
 
 
 def read_each(

@@ -28,7 +28,7 @@ from heldout.board.policy.amending import refuse_closed
 from heldout.board.policy.case import Case
 from heldout.board.policy.checks import Finding, QuotaState, judge, quota_state
 from heldout.board.policy.identity import list_entrants
-from heldout.board.policy.similarity import SeedFault, compare_seeds
+from heldout.board.policy.similarity import compare_seeds
 from heldout.board.rules.changes import (
     Difference,
     list_changed_keys,
@@ -42,7 +42,6 @@ from heldout.board.scores.sets import SetData, check_unedited, load_sets
 from heldout.board.store.arrivals import find_registration, find_request
 from heldout.board.store.repository import LOG, SPEC, Repository
 from heldout.errors import InputError, Problem, StoreError, plural, quote
-from heldout.files.durable import File
 from heldout.ids import SubmissionId, find_near, query_set_of, say_near, submission_date
 from heldout.trec.scanning.plain import hash_documents
 from heldout.trec.scans import Scan
@@ -85,8 +84,8 @@ class LogCopies:
             return
         yield from check_continues(self.here, self.remotes[self.board])
         for remote in self.remotes.keys() - {self.board}:
-            for fault in check_continues(self.remotes[remote], self.remotes[self.board]):
-                yield f"{self.board} held against {remote}: {fault}"
+            for error in check_continues(self.remotes[remote], self.remotes[self.board]):
+                yield f"{self.board} held against {remote}: {error}"
 
     def say_behind(self) -> Iterator[str]:
         """Which copies are behind, and what to do where a fork is taken for the board."""
@@ -155,7 +154,18 @@ def rules_to_seal_by(repository: Repository) -> BoardSpec:
     text = read_history(copies.newest).rules[-1][1]
     spec = parse_spec(text.encode(), path=SPEC)
     if check_tree_rules(repository, copies.newest):
-        _refuse_other_keys(repository, spec)
+        problems = [
+            Problem(
+                code="other-keys",
+                path=SPEC,
+                found=f"{key} = {now}",
+                expected=expected,
+                hint="nothing was sealed: no event of the log brought this; ask the organisers",
+            )
+            for key, now, expected, _ in list_changed_keys(spec, repository.tree_spec())
+        ]
+        if problems:
+            raise InputError(problems)
     return spec
 
 
@@ -170,23 +180,6 @@ def check_public_files(repository: Repository) -> None:
     if not log:
         raise StoreError(_NO_LOG)
     check_unedited(repository, read_history(log), repository.spec())
-
-
-def _refuse_other_keys(repository: Repository, spec: BoardSpec) -> None:
-    """Refuse to seal in a clone whose board.toml names other keys than the log."""
-    wrong = list_changed_keys(spec, repository.tree_spec())
-    problems = [
-        Problem(
-            code="other-keys",
-            path=SPEC,
-            found=f"{key} = {now}",
-            expected=expected,
-            hint="nothing was sealed: no event of the log brought this; ask the organisers",
-        )
-        for key, now, expected, _ in wrong
-    ]
-    if problems:
-        raise InputError(problems)
 
 
 _SOURCE = {
@@ -226,7 +219,7 @@ class Check:
         quota: the team's, `None` where no team is named.
         undecided: how many of those that use the quota are not published.
         warnings: what would give an embargoed team away.
-        hidden: what is kept from sight for an embargoed team.
+        hidden: what would be visible of an embargoed team, and is not.
         differences: the keys of board.toml here that are not what the log has.
     """
 
@@ -269,14 +262,31 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
     sets = load_sets(repository, spec, vault=None)
     manifest, metadata = try_metadata(repository, submission)
     kind = "" if manifest is None else manifest.type
-    scans = {
-        name: _scan(spec, sets[query_set_of(name)], path, kind) for name, path in files.items()
-    }
+    scans = {}
+    for name, run in files.items():
+        data = sets[query_set_of(name)]
+        with run.open() as file:
+            scans[name] = score_run(spec, data, file, path=run.name, submission_type=kind)
     history = with_own_teams(repository, public)
     seeds = compare_seeds({name: scan.signature for name, scan in scans.items() if scan.ok})
     signed = with_own_registration(repository, history, submission, manifest, now=now)
-    findings = _judge(spec, signed, submission, manifest, now=now, seeds=seeds)
+    findings: tuple[Finding, ...] = ()
+    if manifest is not None:
+        findings = judge(
+            Case(
+                spec=spec,
+                history=signed,
+                id=submission,
+                received=now,
+                manifest=manifest,
+                problems={},
+                entrants=list_entrants(signed, day=now.date(), keys={}),
+                seeds=seeds,
+            )
+        )
     quota = _quota(spec, history, manifest, now)
+    embargoed = manifest is not None and manifest.embargo_until is not None
+    named = embargoed and repository.git.configured_author() is not None
     return Check(
         id=submission,
         files=(*wrong, *_list_foreign(sets, scans)),
@@ -290,7 +300,7 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
         if quota is None
         else sum(history.submissions[name].status != "published" for name in quota.used),
         warnings=tuple(_giveaways(submission, manifest)),
-        hidden=tuple(_kept_secret(repository, manifest)),
+        hidden=("your git name (submit commits as Anonymous)",) if named else (),
         differences=differences,
     )
 
@@ -392,16 +402,8 @@ def quota_of(
 ) -> QuotaState | None:
     """The quota of the team that drafted a submission here; `None` where its draft is not here."""
     manifest, _ = try_metadata(repository, submission)
-    return _quota(_current(history), with_own_teams(repository, history), manifest, now)
-
-
-def _current(history: History) -> BoardSpec:
-    return parse_spec(history.rules[-1][1].encode())
-
-
-def _scan(spec: BoardSpec, data: SetData, run: File, kind: str) -> Scan:
-    with run.open() as file:
-        return score_run(spec, data, file, path=run.name, submission_type=kind)
+    spec = parse_spec(history.rules[-1][1].encode())
+    return _quota(spec, with_own_teams(repository, history), manifest, now)
 
 
 def _score(
@@ -417,30 +419,6 @@ def _score(
     }
 
 
-def _judge(
-    spec: BoardSpec,
-    history: History,
-    submission: SubmissionId,
-    manifest: Manifest | None,
-    *,
-    now: datetime,
-    seeds: tuple[SeedFault, ...],
-) -> tuple[Finding, ...]:
-    if manifest is None:
-        return ()
-    case = Case(
-        spec=spec,
-        history=history,
-        id=submission,
-        received=now,
-        manifest=manifest,
-        problems={},
-        entrants=list_entrants(history, day=now.date(), keys={}),
-        seeds=seeds,
-    )
-    return judge(case)
-
-
 def _quota(
     spec: BoardSpec, history: History, manifest: Manifest | None, now: datetime
 ) -> QuotaState | None:
@@ -451,15 +429,15 @@ def _quota(
 
 def _field_problems(
     findings: tuple[Finding, ...],
-    told: tuple[Problem, ...],
+    known: tuple[Problem, ...],
     manifest: Manifest | None,
     now: datetime,
 ) -> Iterator[Problem]:
-    """What the policy says of single fields, at their places; a field is told once."""
-    places = {problem.path for problem in told}
+    """What the policy says of single fields, at their paths; each field is reported once."""
+    paths = {problem.path for problem in known}
     for finding in findings:
         field, expected = _SOURCE.get(finding.rule, ("", ""))
-        if field and f"{METADATA}:{field}" not in places:
+        if field and f"{METADATA}:{field}" not in paths:
             yield Problem(
                 code=finding.rule,
                 path=f"{METADATA}:{field}",
@@ -489,13 +467,6 @@ def _giveaways(submission: SubmissionId, manifest: Manifest | None) -> Iterator[
         said = shown[0] if shown else submission.partition("-")[2]
         yield f"the id says '{said}'; heldout draft --embargo makes a neutral one"
     yield "the account that pushes the branch or opens the pull request stays visible"
-
-
-def _kept_secret(repository: Repository, manifest: Manifest | None) -> Iterator[str]:
-    """What would be visible of an embargoed team, and is not."""
-    embargoed = manifest is not None and manifest.embargo_until is not None
-    if embargoed and repository.git.configured_author() is not None:
-        yield "your git name (submit commits as Anonymous)"
 
 
 def _words(name: str) -> Iterator[str]:

@@ -1,11 +1,11 @@
-"""Receipts: what a participant keeps, so that the organisers cannot forget or rewrite anything.
+"""Receipts: what a participant stores, so that the organisers cannot forget or rewrite anything.
 
 `.heldout/receipts/ID.json` in the clone holds the digests of the sealed files that were sent and
 the last event of the public log that was seen then. It is written when something is sent, and
 again when the organisers have taken it in. Held against the log of a later day it answers: is my
 submission in it, with the same bytes and the same time, and is that log the old one with events
 added? Every released number is in an event, so a number that changed without one would need
-another history, and this is told.
+another history, and this is reported.
 
 A receipt proves to its owner. To a third person it says no more than the public log does, for
 nobody but its owner has written it.
@@ -39,7 +39,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a participant keeps of a submission.
+    """What a participant stores of a submission.
 
     Attributes:
         board: hash of the board's first event: which board it is.
@@ -113,7 +113,10 @@ def keep_receipt(repository: Repository, submission: str, log: Sequence[Entry]) 
     if note is None or note.sent_at is None or note.sent != receipt_of(note.outputs) or not log:
         return file if file.is_file() else None
     if file.is_file():
-        _check_seen(read_receipt(file), log)
+        for error in _find_rewritten(read_receipt(file), log):
+            raise StoreError(
+                f"{error}; keep .heldout/receipts/{submission}.json and ask the organisers"
+            )
     receipt = Receipt(
         board=log[0].hash,
         id=submission,
@@ -134,15 +137,13 @@ def check_receipt(receipt: Receipt, log: Sequence[Entry]) -> ReceiptCheck:
         receipt: of a participant.
         log: verified, not empty.
     """
-    faults = list(_find_rewritten(receipt, log))
     if receipt.board != log[0].hash:
-        faults = ["it is a receipt of another board"]
-        return ReceiptCheck(received=None, faults=tuple(faults))
-    faults += _find_missing(receipt, log)
+        return ReceiptCheck(received=None, faults=("it is a receipt of another board",))
+    faults = [*_find_rewritten(receipt, log), *_find_missing(receipt, log)]
     received = _find_received(log, receipt.id, receipt.files)
     if receipt.received is not None and received != receipt.received:
-        told = f"event {receipt.received.seq} of {receipt.received.at}"
-        faults.append(f"{receipt.id} was taken in by {told}, and is no longer")
+        event = f"event {receipt.received.seq} of {receipt.received.at}"
+        faults.append(f"{receipt.id} was taken in by {event}, and is no longer")
     return ReceiptCheck(received=received, faults=tuple(faults))
 
 
@@ -157,26 +158,19 @@ def list_changes(earlier: Sequence[Entry], later: Sequence[Entry]) -> Iterator[s
     for name, submission in read_history(later).submissions.items():
         old = before[name].scores if name in before else {}
         changed = [view for view in old if submission.scores.get(view) != old[view]]
-        seqs = [entry.event.seq for entry in later[len(earlier) :] if _corrects(entry, name)]
+        seqs = [
+            entry.event.seq
+            for entry in later[len(earlier) :]
+            if entry.event.submission == name and "scores" in entry.event.public
+        ]
         for view in changed:
             events = ", ".join(map(str, seqs)) or "none"
             new = submission.scores.get(view, "nothing")
             yield f"{name}: {view} {old[view]} -> {new}, by event {events}"
 
 
-def _corrects(entry: Entry, name: str) -> bool:
-    return entry.event.submission == name and "scores" in entry.event.public
-
-
 def _mark(entry: Entry) -> Mark:
     return Mark(seq=entry.event.seq, hash=entry.hash, at=entry.event.at)
-
-
-def _check_seen(receipt: Receipt, log: Sequence[Entry]) -> None:
-    for fault in _find_rewritten(receipt, log):
-        raise StoreError(
-            f"{fault}; keep .heldout/receipts/{receipt.id}.json and ask the organisers"
-        )
 
 
 def _find_rewritten(receipt: Receipt, log: Sequence[Entry]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from heldout.board.participant.draft import (
 )
 from heldout.board.participant.receipts import keep_receipt
 from heldout.board.participant.team import (
+    NEUTRAL,
     OwnTeam,
     deliver_registration,
     format_metadata,
@@ -28,14 +29,13 @@ from heldout.board.participant.team import (
 )
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.store.arrivals import branch_name
-from heldout.board.store.git import Author, Git
+from heldout.board.store.git import Git
 from heldout.board.store.repository import Repository
 from heldout.envelope.bundle import file_names, seal, seal_metadata
 from heldout.errors import InputError, Problem, StoreError, plural
 from heldout.files.durable import File, write_whole
 from heldout.ids import SubmissionId, digest_bytes, query_set_of, submission_date
 
-_NEUTRAL = Author(name="Anonymous", email="anonymous@localhost")
 _RECIPIENTS = "recipients"
 
 
@@ -61,9 +61,9 @@ class Packed:
 def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -> Packed:
     """Seal a checked draft for the organisers; an unchanged one is not sealed again.
 
-    The submission's own key stays in `.heldout/keys/ID`, mode 0600, and is kept when the draft is
-    sealed again, for it may have been received already. Where only the metadata is new, only the
-    metadata is sealed anew.
+    The submission's own key stays in `.heldout/keys/ID`, mode 0600, also when the draft is sealed
+    again, for it may have been received already. Where only the metadata is new, only the metadata
+    is sealed again.
 
     Raises:
         InputError: a run is not compressed as the board's envelope wants it, or a public file that
@@ -85,7 +85,7 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
         runs=runs,
         metadata=format_metadata(repository, bound),
         recipients=spec.recipients,
-        key=_own_key(repository, submission),
+        key=_key_file(repository, submission).find(),
     )
     _key_file(repository, submission).write_whole(sealed.key, mode=0o600)
     outputs = _write_sealed(repository, sealed.files)
@@ -154,7 +154,7 @@ def submit(
     """
     git = repository.git
     files = {f"submissions/{n}": repository.packed_file(n).read_bytes() for n in packed.files}
-    author = _NEUTRAL if embargoed else git.configured_author() or _NEUTRAL
+    author = NEUTRAL if embargoed else git.configured_author() or NEUTRAL
     branch = branch_name(submission)
     git.commit_on(
         branch,
@@ -280,18 +280,17 @@ def _read_runs(
     runs = {name: (".txt.bz2", path.read_bytes()) for name, path in files.items()}
     wrong = [name for name, (_, data) in runs.items() if not data.startswith(b"BZh")]
     if wrong:
-        raise InputError(_not_bzip2(submission, files[name].name) for name in wrong)
+        raise InputError(
+            Problem(
+                code="not-bzip2",
+                path=files[name].name,
+                found="a file that is not compressed with bzip2",
+                expected="bzip2, as the MS MARCO boards take runs",
+                hint=f"bzip2 drafts/{submission}/{files[name].name}",
+            )
+            for name in wrong
+        )
     return runs
-
-
-def _not_bzip2(submission: SubmissionId, name: str) -> Problem:
-    return Problem(
-        code="not-bzip2",
-        path=name,
-        found="a file that is not compressed with bzip2",
-        expected="bzip2, as the MS MARCO boards take runs",
-        hint=f"bzip2 drafts/{submission}/{name}",
-    )
 
 
 def _bind(
@@ -306,10 +305,6 @@ def _bind(
 def _mark(value: object) -> str:
     """A digest to tell whether something changed since it was sealed."""
     return digest_bytes(msgspec.json.encode(value))
-
-
-def _own_key(repository: Repository, submission: SubmissionId) -> bytes | None:
-    return _key_file(repository, submission).find()
 
 
 def _write_sealed(repository: Repository, files: Mapping[str, bytes]) -> dict[str, str]:

@@ -84,11 +84,6 @@ def own_team(repository: Repository) -> OwnTeam | None:
         ) from None
 
 
-def write_team(repository: Repository, own: OwnTeam) -> None:
-    """Keep what was registered, mode 0600."""
-    _folder(repository).write_whole("registration.json", msgspec.json.encode(own), mode=0o600)
-
-
 def format_metadata(repository: Repository, manifest: Manifest) -> bytes:
     """The metadata as it goes into the seal: signed where the board registers teams, and we have.
 
@@ -168,7 +163,7 @@ def read_key(repository: Repository) -> bytes:
     if not file.is_file():
         raise StoreError(
             "the team's key .heldout/team/key is missing; restore it from a backup, or write to "
-            "the organisers, who can revoke the registration so that the team registers anew"
+            "the organisers, who can revoke the registration so that the team registers again"
         )
     return file.read_bytes()
 
@@ -193,16 +188,21 @@ def _signer(repository: Repository) -> OwnTeam | None:
     return None if repository.spec().registration is None else own_team(repository)
 
 
+def _write_team(repository: Repository, own: OwnTeam) -> None:
+    _folder(repository).write_whole("registration.json", msgspec.json.encode(own), mode=0o600)
+
+
 def _folder(repository: Repository) -> Folder:
     # Not in .heldout/keys: every file there is the key of a submission, named by its id.
     return repository.files.below(".heldout/team")
 
 
-_NEUTRAL = Author(name="Anonymous", email="anonymous@localhost")
+NEUTRAL = Author(name="Anonymous", email="anonymous@localhost")
+"""Whose commits a team's git name must not show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class OwnRegistration:
     """Whether the registration of this clone holds, by the public log.
 
     Attributes:
@@ -270,7 +270,7 @@ def current_agreement(spec: BoardSpec, history: History) -> Agreement | None:
     )
 
 
-def team_standing(repository: Repository, spec: BoardSpec, history: History) -> Standing:
+def own_registration(repository: Repository, spec: BoardSpec, history: History) -> OwnRegistration:
     """Whether this clone has registered, and what the public log says of it.
 
     Raises:
@@ -278,10 +278,10 @@ def team_standing(repository: Repository, spec: BoardSpec, history: History) -> 
     """
     own = own_team(repository)
     if own is None or own.board != history.board:
-        return Standing(own=None)
+        return OwnRegistration(own=None)
     wanted = current_agreement(spec, history)
     known = history.teams.get(own.handle)
-    return Standing(
+    return OwnRegistration(
         own=own,
         taken_in=known is not None and own.agreement in known.agreements,
         agreed=wanted is None or wanted.digest == own.agreement,
@@ -301,7 +301,7 @@ def register(
     """Sign a registration, under the team's key, which is made with the first one.
 
     What was signed before and still holds is not signed again. Where it was not taken in yet it is
-    sealed anew: the organisers' keys may have changed meanwhile.
+    sealed again: the organisers' keys may have changed meanwhile.
 
     Args:
         repository: the clone.
@@ -315,15 +315,17 @@ def register(
             registered another team.
         StoreError: the team's key is missing or damaged.
     """
-    before = team_standing(repository, spec, history)
+    before = own_registration(repository, spec, history)
     _check_time(require_registration(spec), before, now)
     _check_same_team(before, names["team"])
     registrant = Registrant(**names, salt=secrets.token_hex(16))
     problems = [*check_registrant(registrant, spec)]
     if problems:
         raise InputError(problems)
-    if before.own is not None and before.agreed and _names(before.own) == names:
-        return before.own if before.taken_in else _seal_anew(repository, spec, before.own)
+    own = before.own
+    known = {} if own is None else {name: getattr(own.registrant, name) for name in names}
+    if own is not None and before.agreed and known == names:
+        return own if before.taken_in else _seal_again(repository, spec, own)
     agreement = current_agreement(spec, history)
     key = make_key(repository) if before.own is None else read_key(repository)
     statement = Statement(
@@ -344,7 +346,7 @@ def register(
         at=now,
         file=_sealed_file(spec, text, signature, registrant),
     )
-    write_team(repository, own)
+    _write_team(repository, own)
     return own
 
 
@@ -356,7 +358,7 @@ def push_registration(repository: Repository, own: OwnTeam, base: str, *, now: d
         base,
         {registration_path(own.handle): own.file},
         message=f"Registration of {own.handle}",
-        author=_NEUTRAL,
+        author=NEUTRAL,
         at=now,
     )
     return branch
@@ -378,11 +380,11 @@ def registration_closed(registration: Registration, now: datetime) -> Problem:
     )
 
 
-def _seal_anew(repository: Repository, spec: BoardSpec, own: OwnTeam) -> OwnTeam:
+def _seal_again(repository: Repository, spec: BoardSpec, own: OwnTeam) -> OwnTeam:
     signed, _ = read_registration(own.file, path=f"{own.handle}.json")
     file = _sealed_file(spec, signed.statement, signed.signature, own.registrant)
     sealed = msgspec.structs.replace(own, file=file)
-    write_team(repository, sealed)
+    _write_team(repository, sealed)
     return sealed
 
 
@@ -394,7 +396,7 @@ def _sealed_file(spec: BoardSpec, text: str, signature: str, registrant: Registr
     return msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n"
 
 
-def _check_time(registration: Registration, before: Standing, now: datetime) -> None:
+def _check_time(registration: Registration, before: OwnRegistration, now: datetime) -> None:
     if before.revoked is not None:
         raise InputError.of(
             code="registration-revoked",
@@ -408,7 +410,7 @@ def _check_time(registration: Registration, before: Standing, now: datetime) -> 
         raise InputError(registration_closed(registration, now))
 
 
-def _check_same_team(before: Standing, name: str) -> None:
+def _check_same_team(before: OwnRegistration, name: str) -> None:
     own = before.own
     if own is not None and team_key(own.registrant.team) != team_key(name):
         raise InputError.of(
@@ -418,12 +420,3 @@ def _check_same_team(before: Standing, name: str) -> None:
             expected=own.registrant.team,
             hint="another team registers from a clone of its own",
         )
-
-
-def _names(own: OwnTeam) -> Mapping[str, str]:
-    registrant = own.registrant
-    return {
-        "team": registrant.team,
-        "institution": registrant.institution,
-        "contact": registrant.contact,
-    }

@@ -1,10 +1,11 @@
 """The page of one entry: what it is, how it stands, and the evidence of how it came there."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from typing import NamedTuple
 
 from heldout.answers.text import clean
 from heldout.board.log.events import format_time
@@ -45,11 +46,12 @@ HISTORY_WORDS = {
 }
 """What each kind of event says on the page of its entry."""
 
-_IN_HEADINGS = (*("rank", "team", "institution", "description", "trophy", "embargoed", "baseline"),)
+_IN_HEADINGS = frozenset(
+    ("rank", "team", "institution", "description", "trophy", "embargoed", "baseline")
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class Moment(NamedTuple):
     """One event in an entry's history."""
 
     when: str
@@ -58,32 +60,28 @@ class Moment:
     hash: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sealed:
+class Sealed(NamedTuple):
     """A sealed file and its SHA-256."""
 
     name: str
     sha256: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Erratum:
+class Erratum(NamedTuple):
     """A correction and its reason."""
 
     when: str
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class Fact(NamedTuple):
     """What the entry has in a column of the leaderboard, in words."""
 
     column: Column
     words: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreLine:
+class ScoreLine(NamedTuple):
     """A released score with what it is a mean over, queries and seeds, in words."""
 
     title: str
@@ -100,15 +98,15 @@ class EntryPage:
     Attributes:
         frame: around it.
         row: its line of the table.
-        place: its rank in words.
+        position: its rank in words.
         scores: the released scores.
         facts: every column of the leaderboard that has something for this entry, and stands in no
             heading of the page.
         findings: codes of the findings it was accepted with.
         errata: its corrections.
         added: scores on views that came later, with the reason.
-        neighbours: what it finds that its neighbours in the ranking do not, where that is told.
-        figures: the file of all that is told of the ranking.
+        neighbours: what it finds that its neighbours in the ranking do not, where published.
+        figures: the file of all that is published of the ranking.
         history: what happened to it, in order.
         files: its sealed files.
         permalink: its address, or "" where the board's address is not known.
@@ -117,7 +115,7 @@ class EntryPage:
 
     frame: Frame
     row: TableRow
-    place: str
+    position: str
     scores: tuple[ScoreLine, ...]
     facts: tuple[Fact, ...]
     findings: tuple[str, ...]
@@ -144,70 +142,54 @@ def make_entry_pages(
     rows, columns = public_rows(standings), make_columns(spec)
     lines = {row.id: make_row(row, columns) for row in rows}
     for row in rows:
-        place = _say_place(row, rows, columns[0])
-        page = _make_page(row, place, lines, standings=standings, spec=spec, facts=facts)
-        yield row.id, page
-
-
-def _make_page(
-    row: Row,
-    place: str,
-    lines: Mapping[str, TableRow],
-    *,
-    standings: Standings,
-    spec: BoardSpec,
-    facts: BoardFacts,
-) -> EntryPage:
-    """The page of one row; `lines` are those of the table, of all rows."""
-    short = lines[row.id]
-    line = replace(short, system=name_system(row), identity=row.identity)
-    permalink = _permalink(line, facts)
-    title = short.system if line.embargo is None else f"{ANONYMOUS} entry"
-    return EntryPage(
-        frame=make_frame(
-            f"{title} – {clean(spec.title)}",
-            place,
-            root="../",
-            standings=standings,
-            spec=spec,
-            facts=facts,
-        ),
-        row=line,
-        place=place,
-        scores=(*_score_lines(row, line), *_final_lines(row, standings, spec)),
-        facts=tuple(
-            Fact(column=column, words=words)
-            for column in COLUMNS
-            if column.key not in _IN_HEADINGS and (words := full_text(column, row))
-        ),
-        findings=tuple(map(clean, row.findings)),
-        errata=tuple(_list_errata(row, added=False)),
-        added=tuple(_list_errata(row, added=True)),
-        neighbours=tuple(list_neighbours(standings, row.id, lines)),
-        figures=figures_file(standings),
-        history=tuple(
-            Moment(
-                when=format_time(at),
-                when_words=f"{day_words(at)}, {at:%H:%M} UTC",
-                words=_say_moment(row, short.primary.column, spec, at, kind),
-                hash=clean(digest),
-            )
-            for at, kind, digest in row.events
-        ),
-        files=tuple(Sealed(name=clean(n), sha256=clean(d)) for n, d in sorted(row.files.items())),
-        permalink=permalink,
-        bibtex=format_bibtex(line, board=clean(spec.title), link=permalink),
-    )
+        position = _say_position(row, rows, columns[0])
+        short = lines[row.id]
+        line = replace(short, system=name_system(row), identity=row.identity)
+        permalink = _permalink(line, facts)
+        title = short.system if line.embargo is None else f"{ANONYMOUS} entry"
+        yield (
+            row.id,
+            EntryPage(
+                frame=make_frame(
+                    f"{title} – {clean(spec.title)}",
+                    position,
+                    root="../",
+                    standings=standings,
+                    spec=spec,
+                    facts=facts,
+                ),
+                row=line,
+                position=position,
+                scores=(*_score_lines(row, line), *_final_lines(row, standings, spec)),
+                facts=tuple(
+                    Fact(column, words)
+                    for column in COLUMNS
+                    if column.key not in _IN_HEADINGS and (words := full_text(column, row))
+                ),
+                findings=tuple(map(clean, row.findings)),
+                errata=tuple(_list_errata(row, added=False)),
+                added=tuple(_list_errata(row, added=True)),
+                neighbours=tuple(list_neighbours(standings, row.id, lines)),
+                figures=figures_file(standings),
+                history=tuple(_list_moments(row, columns[0], spec)),
+                files=tuple(Sealed(clean(n), clean(d)) for n, d in sorted(row.files.items())),
+                permalink=permalink,
+                bibtex=format_bibtex(line, board=clean(spec.title), link=permalink),
+            ),
+        )
 
 
 def format_bibtex(row: TableRow, *, board: str, link: str) -> str:
     """A BibTeX entry whose fields hold the team's words and nothing that TeX would obey."""
+    team = ANONYMOUS if row.identity is None else row.identity.team
+    score = row.primary
+    scored = f"{_tex(score.column.title)} {score.text}, " if score.text else ""
     fields = {
-        "author": f"{{{_tex(_name_team(row))}}}",
+        "author": f"{{{_tex(team)}}}",
         "title": f"{{{_tex(row.system)}}}",
         "year": row.day[:4],
-        "note": f"{_tex_score(row)}{_tex(board)} leaderboard",
-        "url": _tex_link(link),
+        "note": f"{scored}{_tex(board)} leaderboard",
+        "url": re.sub(r"[{}\\%]", "", link),
     }
     width = max(map(len, fields))
     lines = [f"  {name:<{width}} = {{{value}}}," for name, value in fields.items() if value]
@@ -226,40 +208,30 @@ _TEX = {
 }
 
 
-def _name_team(row: TableRow) -> str:
-    return ANONYMOUS if row.identity is None else row.identity.team
-
-
-def _tex_score(row: TableRow) -> str:
-    score = row.primary
-    return f"{_tex(score.column.title)} {score.text}, " if score.text else ""
-
-
 def _tex(text: str) -> str:
     return "".join(_TEX.get(c, c) for c in text)
-
-
-def _tex_link(link: str) -> str:
-    return re.sub(r"[{}\\%]", "", link)
 
 
 def _list_errata(row: Row, *, added: bool) -> Iterator[Erratum]:
     """The corrections, or else what only added a score on a new view."""
     for at, why in row.errata:
         if (at in row.added) == added:
-            yield Erratum(when=day_words(at), why=clean(why))
+            yield Erratum(day_words(at), clean(why))
 
 
-def _say_moment(row: Row, column: ViewColumn, spec: BoardSpec, at: datetime, kind: str) -> str:
-    if kind == "published":
-        return _say_published(row, column, spec, at)
-    if kind == "corrected" and at in row.added:
-        return "Scored on a new view; no earlier score changed"
-    return HISTORY_WORDS.get(kind, clean(kind))
+def _list_moments(row: Row, column: ViewColumn, spec: BoardSpec) -> Iterator[Moment]:
+    for at, kind, digest in row.events:
+        words = HISTORY_WORDS.get(kind, clean(kind))
+        if kind == "published":
+            words = _say_published(row, column, spec, at)
+        elif kind == "corrected" and at in row.added:
+            words = "Scored on a new view; no earlier score changed"
+        moment = f"{day_words(at)}, {at:%H:%M} UTC"
+        yield Moment(format_time(at), moment, words, clean(digest))
 
 
 def _say_published(row: Row, column: ViewColumn, spec: BoardSpec, at: datetime) -> str:
-    """What an approval told: a one-shot board keeps its scores, a Ladder may tell none."""
+    """What an approval released: nothing yet on a one-shot board, perhaps nothing by a Ladder."""
     if spec.kind == "one-shot" and spec.closes is not None and at.date() <= spec.closes:
         return f"Approved and published; all scores are published after {day_words(spec.closes)}"
     if column.key in row.not_above:
@@ -272,7 +244,7 @@ def _permalink(line: TableRow, facts: BoardFacts) -> str:
     return f"{home.rstrip('/')}/entries/{line.page}" if home else ""
 
 
-def _say_place(row: Row, rows: Sequence[Row], column: ViewColumn) -> str:
+def _say_position(row: Row, rows: Sequence[Row], column: ViewColumn) -> str:
     if row.unranked:
         return f"Without a rank: {row.unranked}"
     if row.rank is None:
@@ -290,11 +262,11 @@ def _say_place(row: Row, rows: Sequence[Row], column: ViewColumn) -> str:
 def _score_lines(row: Row, line: TableRow) -> list[ScoreLine]:
     return [
         ScoreLine(
-            title=score.column.title,
-            official=score.column.primary,
-            text=score.text,
-            spread=score.spread,
-            over=_over(row.counts.get(score.column.key), line.seeds if score.spread else ""),
+            score.column.title,
+            score.column.primary,
+            score.text,
+            score.spread,
+            _over(row.counts.get(score.column.key), line.seeds if score.spread else ""),
         )
         for score in (line.primary, *line.scores)
         if score.text
@@ -309,13 +281,9 @@ def _final_lines(row: Row, standings: Standings, spec: BoardSpec) -> Iterator[Sc
         return
     won = "the winner of the final" if row.id == opened.winner else "a finalist"
     mark = "; clearly below the best" * (row.id in opened.below)
-    yield ScoreLine(
-        title=f"{clean(view.set)} {clean(view.measure)}",
-        official=False,
-        text=opened.scores[row.id],
-        spread="",
-        over=f"{_over(opened.queries, '')}; {won}{mark}",
-    )
+    title = f"{clean(view.set)} {clean(view.measure)}"
+    over = f"{_over(opened.queries, '')}; {won}{mark}"
+    yield ScoreLine(title, False, opened.scores[row.id], "", over)  # noqa: FBT003 - not official
 
 
 def _over(queries: int | None, seeds: str) -> str:

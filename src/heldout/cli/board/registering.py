@@ -49,14 +49,14 @@ def register(
     from heldout.board.log.history import read_history
     from heldout.board.participant.checks import rules_to_seal_by
     from heldout.board.participant.send import send_registration
-    from heldout.board.participant.team import current_agreement, team_standing
+    from heldout.board.participant.team import current_agreement, own_registration
     from heldout.board.participant.team import register as register_team
 
     repository = place.board()
     log = repository.newest_log()
     spec, history = rules_to_seal_by(repository), read_history(log)
     names = {"team": team, "institution": institution, "contact": contact}
-    before = team_standing(repository, spec, history)
+    before = own_registration(repository, spec, history)
     agreement = current_agreement(spec, history)
     if agreement is not None and not (before.own is not None and before.agreed):
         _consent(agreement, agreed=agree, as_json=place.as_json)
