@@ -82,7 +82,7 @@ def test_a_calibration_asks_about_judged_pairs_and_compares(
     calibration = found["calibration"]
     assert (calibration["agree"], calibration["disagree"], calibration["tied"]) == (16, 4, 0)
     assert calibration["accuracy"]["value"] == pytest.approx(0.8)
-    assert calibration["calibration_error"]["value"] is None
+    assert calibration["error"]["value"] is None
     assert {text["question"] for text in chat.texts} == {"why"}
     words = call(campaign, "--calibrate")
     assert "80.0%" in words.stdout

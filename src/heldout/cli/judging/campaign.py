@@ -9,6 +9,7 @@ from typing import Annotated
 import click
 import msgspec
 
+from heldout.answers.answer import to_document
 from heldout.cli.context import OrganiserPlace, at_board
 from heldout.cli.options import with_options
 from heldout.cli.printing import (
@@ -34,10 +35,9 @@ from heldout.judging.services.pools import (
 )
 from heldout.judging.services.prices import (
     CampaignPath,
+    price_document,
     price_facts,
-    price_value,
     size_facts,
-    size_value,
 )
 from heldout.judging.services.tasks import draw_next
 from heldout.options import Json, Opt, Seed
@@ -80,8 +80,8 @@ def pool(
         print_json(
             {
                 "campaign": str(folder.path),
-                "sizes": size_value(found),
-                "price": price_value(cost, settings),
+                "sizes": to_document(found),
+                "price": price_document(cost, settings),
                 "tests": begun.tests,
             }
         )
@@ -135,7 +135,7 @@ def price(
         found = replace(found, pairs=pairs)
     cost = price_of(found.pairs, settings)
     if as_json:
-        print_json({"sizes": size_value(found), "price": price_value(cost, settings)})
+        print_json({"sizes": to_document(found), "price": price_document(cost, settings)})
     else:
         print_facts(answers(), [*size_facts(found), *price_facts(cost, settings)])
 
@@ -171,7 +171,7 @@ def tasks(
     drawn, cost = found.tasks, found.price
     if as_json:
         batch = drawn[0].batch if drawn else None
-        cost_value = price_value(cost, found.settings)
+        cost_value = price_document(cost, found.settings)
         print_json({"batch": batch, "tasks": len(drawn), "price": cost_value})
         return
     earlier = len(found.earlier)
@@ -222,6 +222,6 @@ def maintain(
     with place.session() as session:
         found = rounds.maintain(session, CampaignFolder(campaign), options, progress=TERMINAL)
     if place.as_json:
-        print_json(rounds.round_value(found))
+        print_json(rounds.round_document(found))
     else:
         print_facts(answers(), rounds.round_facts(found))

@@ -7,24 +7,20 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from heldout.answers.answer import Answer
-from heldout.answers.table import Column, Table
-from heldout.errors import InputError, Problem
+from heldout.answers.table import Table, columns
+from heldout.errors import InputError
 from heldout.judging.campaign.drawing import Pair, list_pairs
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Votes, count_votes, counted
 from heldout.judging.campaign.pools import Pool
 from heldout.judging.labels.contests import stand_for
-from heldout.judging.models import words as calibration_report
 from heldout.judging.models.calibration import (
     ENOUGH,
-    Calibration,
-    Verdict,
-    WinRate,
     calibrate,
     draw_judged_pairs,
     estimate_win_rates,
@@ -43,10 +39,10 @@ from heldout.judging.models.client import (
 from heldout.judging.models.judges import (
     INSTRUCTION,
     ModelJudge,
-    ModelJudgment,
     plan_calls,
     rows_of,
 )
+from heldout.judging.models.words import asked_answer, calibration_answer
 from heldout.options import Level, Opt, OptionError, Seed
 from heldout.progress import SILENT, Progress
 
@@ -141,24 +137,21 @@ def judge_by_model(
             progress=progress,
         )
     rows = rows_of(read_rows(folder.path), judge)
-    answer = _answer_rows(judge, rows, new)
-    verdicts = reach_verdicts(rows)
+    answers, verdicts = [_describe_judge(judge), asked_answer(rows, new=new)], reach_verdicts(rows)
     if options.calibrate:
         rng, level = _rng(options.seed), options.level
         found = calibrate(verdicts, votes, pools=pools, rng=rng, level=level)
-        _add_calibration(answer, found, estimate_win_rates(pools, votes, verdicts, level=level))
+        rates = estimate_win_rates(pools, votes, verdicts, level=level)
+        answers.append(calibration_answer(found, rates))
     if options.following is not None:
-        _add_next(answer, _queue(pools, votes, verdicts)[: options.following], votes)
-    return Answer(summary=answer.facts, tables=answer.tables, document=answer.value)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
-    """An answer that grows."""
-
-    facts: list[tuple[str, str]]
-    tables: list[Table]
-    value: dict[str, Any]
+        counts = _count(votes)
+        due = order_pairs(list_pairs(pools), verdicts, turn=counts)[: options.following]
+        answers.append(_describe_next(due, counts))
+    return Answer(
+        summary=[line for one in answers for line in one.summary],
+        tables=[table for one in answers for table in one.tables],
+        document=dict(pair for one in answers for pair in one.document.items()),
+    )
 
 
 def _rng(seed: int) -> np.random.Generator:
@@ -174,14 +167,12 @@ def _instruction(prompt: Path | None) -> str:
     except UnicodeDecodeError:
         text = ""
     if not text.strip() or len(data) > _LONGEST_PROMPT:
-        raise InputError(
-            Problem(
-                code="bad-prompt",
-                path=str(prompt),
-                found=f"{len(data):,} bytes",
-                expected=f"a text in UTF-8, at most {_LONGEST_PROMPT >> 10} KiB",
-                hint="the question and the two passages are sent after it, as one JSON object",
-            )
+        raise InputError.of(
+            code="bad-prompt",
+            path=str(prompt),
+            found=f"{len(data):,} bytes",
+            expected=f"a text in UTF-8, at most {_LONGEST_PROMPT >> 10} KiB",
+            hint="the question and the two passages are sent after it, as one JSON object",
         )
     return text
 
@@ -253,28 +244,10 @@ def _ask(
     return len(calls)
 
 
-def _answer_rows(judge: ModelJudge, rows: Sequence[ModelJudgment], new: int) -> _Answer:
-    judged_by = {"model": judge.model, "prompt": judge.prompt, "seed": judge.seed}
-    return _Answer(
-        facts=[
-            ("judge", f"{judge.model}, prompt {judge.prompt[:12]}, seed {judge.seed}"),
-            *calibration_report.asked_facts(rows, new=new),
-        ],
-        tables=[],
-        value={"judge": judged_by, **calibration_report.asked_value(rows, new=new)},
-    )
-
-
-def _add_calibration(answer: _Answer, found: Calibration, rates: Sequence[WinRate]) -> None:
-    answer.facts.extend(calibration_report.facts(found))
-    answer.tables.extend(calibration_report.tables(found, rates))
-    answer.value["calibration"] = calibration_report.value(found, rates)
-
-
-def _queue(pools: Sequence[Pool], votes: Votes, verdicts: Sequence[Verdict]) -> Sequence[Pair]:
-    """All pairs, those with the fewest votes first; the model breaks ties."""
-    turn = _count(votes)
-    return order_pairs(list_pairs(pools), verdicts, turn=turn)
+def _describe_judge(judge: ModelJudge) -> Answer:
+    line = f"{judge.model}, prompt {judge.prompt[:12]}, seed {judge.seed}"
+    document = {"model": judge.model, "prompt": judge.prompt, "seed": judge.seed}
+    return Answer(summary=[("judge", line)], tables=(), document={"judge": document})
 
 
 def _count(votes: Votes) -> Mapping[Pair, int]:
@@ -287,21 +260,14 @@ def _count(votes: Votes) -> Mapping[Pair, int]:
     )
 
 
-def _add_next(answer: _Answer, pairs: Sequence[Pair], votes: Votes) -> None:
-    counts = _count(votes)
-    answer.tables.append(
-        Table(
-            title="What people should see next",
-            columns=(
-                Column(name="query"),
-                Column(name="passage"),
-                Column(name="against"),
-                Column(name="votes", form="count"),
-            ),
-            rows=tuple((*pair, counts.get(pair, 0)) for pair in pairs),
-        )
+def _describe_next(pairs: Sequence[Pair], counts: Mapping[Pair, int]) -> Answer:
+    """Pairs with the fewest votes first; the model breaks ties."""
+    rows = [(*pair, counts.get(pair, 0)) for pair in pairs]
+    table = Table(
+        title="What people should see next",
+        columns=(*columns("text", "query", "passage", "against"), *columns("count", "votes")),
+        rows=tuple(rows),
     )
-    answer.value["next"] = [
-        {"query": query, "a": a, "b": b, "votes": counts.get((query, a, b), 0)}
-        for query, a, b in pairs
-    ]
+    keys = ("query", "a", "b", "votes")
+    document = {"next": [dict(zip(keys, row, strict=True)) for row in rows]}
+    return Answer(summary=(), tables=[table], document=document)

@@ -287,7 +287,12 @@ def plan_calls(
     for query, *both in dict.fromkeys(pairs):
         for doc in both:
             if not texts.get((query, doc)):
-                raise InputError(_no_text(query, doc))
+                raise InputError.of(
+                    code="no-text",
+                    path="pool.jsonl",
+                    found=f"no text for {doc} of query {query}",
+                    expected="the text of every passage that a model is asked about",
+                )
         for a, b in (both, both[::-1]):
             if (query, a, b) not in answered:
                 a_text, b_text = texts[query, a], texts[query, b]
@@ -373,12 +378,3 @@ def _probability(tokens: Mapping[str, float] | None) -> float | None:
             mass[letter] += probability
     total = mass["A"] + mass["B"]
     return mass["A"] / total if total > 0 else None
-
-
-def _no_text(query: str, doc: str) -> Problem:
-    return Problem(
-        code="no-text",
-        path="pool.jsonl",
-        found=f"no text for {doc} of query {query}",
-        expected="the text of every passage that a model is asked about",
-    )

@@ -217,12 +217,9 @@ def read_ids(path: Path) -> list[str]:
         elif name:
             names[name] = number
     if problems or not names:
-        raise InputError(problems or [_no_id(path)])
+        no_id = Problem(code="worker-id", path=str(path), found="no id", expected="one a line")
+        raise InputError(problems or no_id)
     return list(names)
-
-
-def _no_id(path: Path) -> Problem:
-    return Problem(code="worker-id", path=str(path), found="no id", expected="one a line")
 
 
 def _taken_facts(

@@ -28,7 +28,7 @@ from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session, accept_rules
 from heldout.board.scores.sets import load_sets
 from heldout.board.store.repository import SPEC
-from heldout.errors import HeldoutError, InputError, Problem, StoreError
+from heldout.errors import HeldoutError, InputError, StoreError
 from heldout.files.durable import Folder
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.settings import Exclusion
@@ -109,13 +109,11 @@ def format_labels(labels: Mapping[str, Sequence[str]]) -> bytes:
     except InputError:
         again = {}
     if again != graded:
-        raise InputError(
-            Problem(
-                code="label-id",
-                path="pool.jsonl",
-                found="a query or document whose id cannot stand in qrels",
-                expected="ids without blanks or control characters",
-            )
+        raise InputError.of(
+            code="label-id",
+            path="pool.jsonl",
+            found="a query or document whose id cannot stand in qrels",
+            expected="ids without blanks or control characters",
         )
     return data
 
@@ -167,7 +165,12 @@ def publish_labels(
     _check(spec, record.set, public=public)
     check_unchanged(compare_held_out(session.vault, session.history(), spec))
     if not any(labels.values()):
-        raise InputError(_tell_no_labels())
+        raise InputError.of(
+            code="no-labels",
+            path="judgments",
+            found="no query has a best known answer",
+            expected="pools with known answers, or judgments of their pairs",
+        )
     versions = list_versions(session).get(record.set, ())
     data = format_labels(labels)
     if versions and versions[-1].digest == digest_bytes(data):
@@ -269,24 +272,13 @@ def _read_version(session: Session, view: View, labels: str) -> BoardLabels:
 def _check(spec: BoardSpec, query_set: str, *, public: bool) -> None:
     check_set(spec, query_set)
     if public and spec.sets[query_set].held_out and spec.release.rule != "rounded":
-        raise InputError(
-            Problem(
-                code="ladder-view",
-                path="--public",
-                found=f'release.rule = "{spec.release.rule}"',
-                expected="rounded scores, for every entry's score is told",
-                hint="without --public the labels are a reserve, for analyses alone",
-            )
+        raise InputError.of(
+            code="ladder-view",
+            path="--public",
+            found=f'release.rule = "{spec.release.rule}"',
+            expected="rounded scores, for every entry's score is told",
+            hint="without --public the labels are a reserve, for analyses alone",
         )
-
-
-def _tell_no_labels() -> Problem:
-    return Problem(
-        code="no-labels",
-        path="judgments",
-        found="no query has a best known answer",
-        expected="pools with known answers, or judgments of their pairs",
-    )
 
 
 def _take_rules(session: Session, before: str, after: str, *, why: str) -> None:

@@ -16,7 +16,7 @@ from heldout.board.log.submission import Submission
 from heldout.board.scores.compared import signatures_of
 from heldout.board.scores.published import list_published, read_published_tops
 from heldout.board.scores.session import Session
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.ids import digest_bytes, query_set_of
 from heldout.judging.campaign.drawing import draw_tasks
 from heldout.judging.campaign.judgments import Judgment, counted, format_judgments
@@ -145,14 +145,12 @@ def check_judged(campaign: Campaign, *, until: str | None = None) -> None:
         InputError: code `no-judgments`: none counts up to this time.
     """
     if not _count_valid(campaign, until):
-        raise InputError(
-            Problem(
-                code="no-judgments",
-                path="judgments.jsonl",
-                found=f"{len(campaign.judgments):,} judgments, of which none counts",
-                expected="at least one that counts, before labels are published",
-                hint="`heldout prefer export` writes those of the judging pages",
-            )
+        raise InputError.of(
+            code="no-judgments",
+            path="judgments.jsonl",
+            found=f"{len(campaign.judgments):,} judgments, of which none counts",
+            expected="at least one that counts, before labels are published",
+            hint="`heldout prefer export` writes those of the judging pages",
         )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from heldout.collections.tables import parse_documents
-from heldout.errors import InputError, Problem, StoreError, plural
+from heldout.errors import InputError, StoreError, plural
 from heldout.judging.campaign.drawing import propose_tests
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.pools import Pool, build_pools, sample_pools
@@ -194,13 +194,11 @@ def _cut_to_split(
 ) -> tuple[Mapping[str, Tops], Mapping[str, Sequence[str]]]:
     """The run's one document that each query's known answer is compared with."""
     if len(tops) > 1:
-        raise InputError(
-            Problem(
-                code="one-run",
-                path="--split",
-                found=plural(len(tops), "run"),
-                expected="one run, whose first documents are compared with the labels",
-            )
+        raise InputError.of(
+            code="one-run",
+            path="--split",
+            found=plural(len(tops), "run"),
+            expected="one run, whose first documents are compared with the labels",
         )
     ((run, answered),) = tops.items()
     pairs = split_queries(answered, known, queries=queries)

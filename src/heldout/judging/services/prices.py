@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
+from heldout.answers.answer import to_document
 from heldout.errors import plural
 from heldout.judging.campaign.pools import PoolSizes
 from heldout.judging.campaign.settings import Price, Settings, format_money, hourly_pay, tell_hourly
@@ -31,18 +32,6 @@ def size_facts(found: PoolSizes) -> list[tuple[str, str]]:
     ]
 
 
-def size_value(found: PoolSizes) -> dict[str, object]:
-    """Sizes of pools as JSON."""
-    return {
-        "queries": found.queries,
-        "mean": found.mean,
-        "median": found.median,
-        "single": found.single,
-        "pairs": found.pairs,
-        "histogram": {str(size): count for size, count in found.histogram.items()},
-    }
-
-
 def price_facts(found: Price, settings: Settings) -> list[tuple[str, str]]:
     """A price in lines, and what an hour pays where the settings say."""
     hourly = [("an hour", tell_hourly(settings))]
@@ -56,20 +45,9 @@ def price_facts(found: Price, settings: Settings) -> list[tuple[str, str]]:
     ]
 
 
-def price_value(found: Price, settings: Settings) -> dict[str, object]:
+def price_document(found: Price, settings: Settings) -> dict[str, object]:
     """A price as JSON; money in hundredths of the currency."""
-    hourly = hourly_pay(settings)
-    return {
-        "pairs": found.pairs,
-        "judgments": found.judgments,
-        "tasks": found.tasks,
-        "rewards": found.rewards,
-        "fees": found.fees,
-        "total": found.total,
-        "currency": found.currency,
-        "hourly": None if hourly is None else hourly.amount,
-        "hourly_too_low": None if hourly is None else hourly.too_low,
-    }
+    return to_document(found, "total") | to_document({"hourly": hourly_pay(settings)})
 
 
 def _judgments(found: Price) -> str:

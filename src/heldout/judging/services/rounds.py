@@ -1,10 +1,12 @@
 """One round of maintenance: challengers, tasks, a new version of a board's preference labels."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated
 
+from heldout.answers.answer import to_document
 from heldout.board.organiser.rebuild import catch_up
 from heldout.board.scores.published import check_set, list_published
 from heldout.board.scores.session import Session
@@ -275,41 +277,33 @@ def _take_challengers(
 
 
 def round_facts(found: Round) -> list[tuple[str, str]]:
-    """The same in lines of `name      what there is to say`."""
-    return [*_facts(found), *_version_facts(found.versions)]
-
-
-def _facts(found: Round) -> list[tuple[str, str]]:
-    counts = {state: _count(found.challenges, state) for state in ("open", "won", "stays")}
+    """What was found and done, in lines of `name      what there is to say`."""
+    facts, rule = [], found.rule
+    if found.waiting:
+        unread = plural(found.waiting, "first document")
+        facts.append(("waiting", f"{unread} to look at: --documents has their texts"))
+    outcomes = Counter(one.outcome for one in found.challenges)
+    states = f"{outcomes['open']:,} open, {outcomes['won']:,} won, {outcomes['stays']:,} lost"
     asked = sum(item.answer is None for task in found.drawn for item in task.items)
-    price = format_money(found.price, found.currency)
-    waiting = sum(one.drawn for one in found.challenges)
-    told = plural(len(found.challenges), "pair")
-    unread = plural(found.waiting, "first document")
-    facts = [("waiting", f"{unread} to look at: --documents has their texts")]
-    facts = facts if found.waiting else []
+    drawn = f"{plural(len(found.drawn), 'task')} of {plural(asked, 'judgment')}"
     facts += [
         ("unjudged", f"{plural(found.challengers, 'first document')} that the pools lack"),
-        (
-            "compared",
-            f"{told}: {counts['open']:,} open, {counts['won']:,} won, {counts['stays']:,} lost",
-        ),
-        (
-            "drawn",
-            f"{plural(len(found.drawn), 'task')} of {plural(asked, 'judgment')}: {price}",
-        ),
+        ("compared", f"{plural(len(found.challenges), 'pair')}: {states}"),
+        ("drawn", f"{drawn}: {format_money(found.price, found.currency)}"),
     ]
-    if waiting:
+    if waiting := sum(one.drawn for one in found.challenges):
         facts.append(("", f"{plural(waiting, 'judgment')} drawn before have not come yet"))
-    rule = found.rule
-    told = f"{plural(len(found.replaced), 'best known answer')} by a lead of {rule.needed(1)}"
+    replaced = f"{plural(len(found.replaced), 'best known answer')} by a lead of {rule.needed(1)}"
     more = " or more" if rule.budget else ""
-    facts.append(("replaced", f"{told}{more}, within {plural(rule.cap, 'vote')}"))
+    facts.append(("replaced", f"{replaced}{more}, within {plural(rule.cap, 'vote')}"))
     facts.append(("errors", _errors(rule)))
+    scored = plural(len(found.scored), "run")
     if found.published is not None:
-        facts.append(("published", f"{found.published}; {plural(len(found.scored), 'run')} scored"))
+        facts.append(("published", f"{found.published}; {scored} scored"))
     elif found.scored:
-        facts.append(("scored", f"{plural(len(found.scored), 'run')} on the labels of today"))
+        facts.append(("scored", f"{scored} on the labels of today"))
+    for one in found.versions:
+        facts += _version_facts(one)
     return facts
 
 
@@ -327,102 +321,54 @@ def _errors(rule: LeadRule) -> str:
     )
 
 
-def _version_facts(versions: Sequence[ListedVersion]) -> list[tuple[str, str]]:
-    facts = []
-    for one in versions:
-        record = one.labels.record
-        told = f"{one.labels.name}: {plural(len(record.replaced), 'answer')} replaced"
-        told += f", judgments up to {record.until}" if record.until else ""
-        facts.append(("version", told))
-        if not one.same:
-            facts.append(("", "the campaign's files of today give other labels"))
-        if one.change is not None:
-            facts += _change_facts(one.change)
-    return facts
-
-
-def _change_facts(change: Change) -> list[tuple[str, str]]:
+def _version_facts(version: ListedVersion) -> list[tuple[str, str]]:
+    record, change = version.labels.record, version.change
+    until = f", judgments up to {record.until}" if record.until else ""
+    replaced = plural(len(record.replaced), "answer")
+    facts = [("version", f"{version.labels.name}: {replaced} replaced{until}")]
+    if not version.same:
+        facts.append(("", "the campaign's files of today give other labels"))
+    if change is None:
+        return facts
     size = f"{plural(change.entries, 'run')}, {plural(change.queries, 'query', 'queries')}"
     taus = "; ".join(
         f"{one.name} {'undefined' if one.tau is None else f'{one.tau:.2f}'}" for one in change.taus
     )
-    told = f"; Kendall's tau: {taus}" if taus else ""
-    facts = [("", f"against {change.before}: {size}{told}")]
-    facts += [("", f"{move.id}: rank {move.before} -> {move.after}") for move in change.moves]
-    return facts
+    taus = f"; Kendall's tau: {taus}" if taus else ""
+    facts.append(("", f"against {change.before}: {size}{taus}"))
+    return facts + [("", f"{one.id}: rank {one.before} -> {one.after}") for one in change.moves]
 
 
-def _count(challenges: Sequence[Challenge], outcome: str) -> int:
-    return sum(one.outcome == outcome for one in challenges)
-
-
-def round_value(found: Round) -> dict[str, object]:
+def round_document(found: Round) -> dict[str, object]:
     """The same as JSON; money in hundredths of the currency."""
-    return {
-        "set": found.query_set,
-        "lead": found.rule.lead,
-        "cap": found.rule.cap,
-        "budget": found.rule.budget,
-        "error_of_one": chance_of_lead(found.rule.needed(1), found.rule.cap),
-        "challengers": found.challengers,
-        "waiting": found.waiting,
-        "challenges": [
-            {
-                "query": one.query,
-                "challenger": one.challenger,
-                "incumbent": one.incumbent,
-                "ahead": one.ahead,
-                "behind": one.behind,
-                "answers": one.answers,
-                "outcome": one.outcome,
-                "lead": one.lead,
-            }
-            for one in found.challenges
-        ],
-        "tasks": len(found.drawn),
-        "price": found.price,
-        "currency": found.currency,
-        "replaced": [_replacement(one) for one in found.replaced],
-        "published": found.published,
-        "scored": list(found.scored),
-        "versions": [_version_value(one) for one in found.versions],
-    }
+    return to_document(
+        {
+            "set": found.query_set,
+            "rule": found.rule,
+            "error_of_one": chance_of_lead(found.rule.needed(1), found.rule.cap),
+            "challengers": found.challengers,
+            "waiting": found.waiting,
+            "challenges": found.challenges,
+            "tasks": len(found.drawn),
+            "price": found.price,
+            "currency": found.currency,
+            "replaced": found.replaced,
+            "published": found.published,
+            "scored": found.scored,
+            "versions": [_version_document(one) for one in found.versions],
+        }
+    )
 
 
-def _replacement(one: Replacement) -> dict[str, object]:
-    return {"query": one.query, "before": list(one.before), "after": one.after, "at": one.at}
-
-
-def _version_value(one: ListedVersion) -> dict[str, object]:
-    record, change = one.labels.record, one.change
-    return {
-        "name": one.labels.name,
-        "version": record.version,
-        "parent": record.parent or None,
-        "public": one.labels.view.public,
-        "measure": one.labels.view.measure,
-        "until": record.until or None,
-        "sha256": one.labels.digest,
-        "replaced": [_replacement(each) for each in record.replaced],
-        "same": one.same,
-        "change": None if change is None else _change_value(change),
-    }
-
-
-def _change_value(change: Change) -> dict[str, object]:
-    return {
-        "before": change.before,
-        "entries": change.entries,
-        "queries": change.queries,
-        "taus": [
-            {
-                "name": one.name,
-                "runs": one.runs,
-                "tau": one.tau,
-                "discordant": one.discordant,
-                "pairs": one.pairs,
-            }
-            for one in change.taus
-        ],
-        "moves": [{"id": m.id, "before": m.before, "after": m.after} for m in change.moves],
+def _version_document(version: ListedVersion) -> dict[str, object]:
+    labels = version.labels
+    record = to_document(labels.record)
+    del record["seen"]
+    return record | {
+        "name": labels.name,
+        "sha256": labels.digest,
+        "public": labels.view.public,
+        "measure": labels.view.measure,
+        "same": version.same,
+        "change": version.change,
     }

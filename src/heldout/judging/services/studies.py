@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from heldout.answers.answer import Answer
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.judging.campaign.judgments import count_votes, counted, pooled_tops
 from heldout.judging.labels.contests import first_documents, hold_contests, stand_for
 from heldout.judging.labels.source import Judged, JudgedSource, count_valid, load_judged, read_first
@@ -97,14 +97,12 @@ def compare_by_contests(options: ContestOptions, *, progress: Progress = SILENT)
     if options.split:
         tops = read_first(options.source, depth=_TWO, progress=progress)
         if len(tops) != 1:
-            raise InputError(
-                Problem(
-                    code="one-run",
-                    path="--split",
-                    found=f"{len(tops):,} runs",
-                    expected="one run, whose first documents are compared with the labels",
-                    hint="--runs FILE",
-                )
+            raise InputError.of(
+                code="one-run",
+                path="--split",
+                found=f"{len(tops):,} runs",
+                expected="one run, whose first documents are compared with the labels",
+                hint="--runs FILE",
             )
         ((run, first_two),) = tops.items()
         return split_answer(run, first_two, judged, votes, level=options.level)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.judging.campaign.judgments import PairVotes, Votes
 from heldout.judging.campaign.pools import Candidate, Pool
 
@@ -56,13 +56,11 @@ def draw_examples(
     """
     judged = [(pool, pairs) for pool in pools if (pairs := _pairs(pool, votes))]
     if not judged:
-        raise InputError(
-            Problem(
-                code="no-text",
-                path="pools",
-                found="no judged pair has its texts",
-                expected="a campaign that was pooled with --documents",
-            )
+        raise InputError.of(
+            code="no-text",
+            path="pools",
+            found="no judged pair has its texts",
+            expected="a campaign that was pooled with --documents",
         )
     chosen = rng.choice(len(judged), size=min(count, len(judged)), replace=False)
     found = []

@@ -14,7 +14,7 @@ from heldout.answers.table import Column, Table, columns
 from heldout.charts.axes import count_axis, place_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import LINK, Chart
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.judging.campaign.judgments import Votes, counted
 from heldout.judging.campaign.pools import Pool, PoolSizes, build_pools, sizes
 from heldout.judging.labels.contests import PERFECT, first_documents, hold_contests, stand_for
@@ -255,13 +255,11 @@ def _examples(section: Section, given: Given) -> Section:
 def _categories(section: Section, given: Given) -> Section:
     run = given.split or _best(given)
     if run not in given.tops:
-        raise InputError(
-            Problem(
-                code="one-run",
-                path="--split",
-                found=f"no run file of {run}" if run else "no run files",
-                expected="one run with its first two documents",
-            )
+        raise InputError.of(
+            code="one-run",
+            path="--split",
+            found=f"no run file of {run}" if run else "no run files",
+            expected="one run with its first two documents",
         )
     top = given.tops[run]
     return section.saying(split_answer(run, top, given.judged, given.votes, level=given.level))
@@ -306,8 +304,8 @@ def _contests(section: Section, given: Given) -> Section:
 
 
 def _no_runs() -> InputError:
-    return InputError(
-        Problem(code="one-run", path="--runs", found="no runs are named", expected="--runs 'GLOB'")
+    return InputError.of(
+        code="one-run", path="--runs", found="no runs are named", expected="--runs 'GLOB'"
     )
 
 

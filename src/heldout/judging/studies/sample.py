@@ -12,7 +12,7 @@ from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.judging.campaign.judgments import Votes
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.rescoring import Rescored, ScoredLabels, means_of, score_labels
@@ -157,13 +157,11 @@ def score_sample(
     queries = sorted(query for query, grades in wanted.labels.items() if grades)
     inside = [place for place, query in enumerate(queries) if query in set(sample)]
     if not 0 < len(inside) < len(queries):
-        raise InputError(
-            Problem(
-                code="no-common-query",
-                path=wanted.name,
-                found=f"{len(inside):,} judged of {len(queries):,} labelled queries",
-                expected="a sample: some of the labelled queries, and not all",
-            )
+        raise InputError.of(
+            code="no-common-query",
+            path=wanted.name,
+            found=f"{len(inside):,} judged of {len(queries):,} labelled queries",
+            expected="a sample: some of the labelled queries, and not all",
         )
     values = score_labels(runs, wanted, queries=queries)
     sign = 1.0 if wanted.measure.kind.better == "higher" else -1.0
