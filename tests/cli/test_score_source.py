@@ -8,7 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from heldout.cli.analyses.score_source import Source, load_measures, load_scores, source_options
+from heldout.cli.analyses.score_source import Source, load_measures, load_scores
+from heldout.cli.options import add_options
 from heldout.cli.printing import reports_errors
 from heldout.cli.program import analyse, main
 from heldout.errors import InputError
@@ -126,7 +127,7 @@ def test_a_run_with_errors_stops_the_analysis_with_its_line(folder: Path) -> Non
 
 
 @click.command
-@source_options
+@add_options("source", Source)
 @reports_errors
 def loading(source: Source) -> None:
     """Stands for any analysis."""

@@ -218,12 +218,13 @@ def test_a_board_without_entries_says_so(tmp_path: Path) -> None:
 
 
 def test_every_analysis_can_take_its_scores_from_the_board(played: Town) -> None:
-    from heldout.cli.analyses.board_source import BoardSource  # noqa: PLC0415 - as a command does
-    from heldout.cli.analyses.score_source import Source, load_scores  # noqa: PLC0415 - the same
-
-    board = BoardSource(
-        folder=played.board, vault=played.vault, view=None, unpublished=False, now=NOW
+    from heldout.cli.analyses.score_source import (  # noqa: PLC0415 - as a command does
+        BoardSource,
+        Source,
+        load_scores,
     )
+
+    board = BoardSource(folder=played.board, vault=played.vault, time=NOW)
     scores = load_scores(Source(board=board))
     assert scores.table.systems == ("20261102-bm25", "20261103-lamp", "20261104-coast")
     assert scores.measure == "RR@10"

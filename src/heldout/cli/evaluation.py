@@ -4,11 +4,12 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated, Any
 
 import click
 
 from heldout.cli.analyses.score_source import find_reading
-from heldout.cli.options import add_option, add_options, jobs_option, json_option
+from heldout.cli.options import with_options
 from heldout.cli.printing import (
     Console,
     answers,
@@ -23,6 +24,7 @@ from heldout.cli.printing import (
 )
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import find_near
+from heldout.options import Jobs, Json, Opt
 from heldout.scoring.evaluate import Evaluation, KindScores, MeasureScores, score_kinds
 from heldout.scoring.many import collect_notes
 from heldout.scoring.query_facets import FacetSource, check_size, load_facet, load_only
@@ -41,38 +43,27 @@ _SHOWN = 3
 
 
 @click.command
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("--qrels", "qrels_path", required=True, metavar="Q", help="The judgments.")
-@click.option(
-    "-m",
-    "--measure",
-    "names",
-    multiple=True,
-    required=True,
-    metavar="MEASURE",
-    help="For example RR@10, nDCG@10 or AP(rel=2); can be given many times.",
-)
-@click.option("--per-query", is_flag=True, help="Also the scores of each query.")
-@add_option("order", RunOrder, None)
-@add_options("facets", FacetSource)
-@jobs_option
-@click.option(
-    "--no-cache", "use_cache", flag_value=False, default=True, help="Neither use nor store scores."
-)
-@json_option
+@with_options
 @click.pass_context
 def evaluate(
     context: click.Context,
     *,
-    runs: tuple[str, ...],
-    qrels_path: str,
-    names: tuple[str, ...],
-    per_query: bool,
-    order: Order | None,
+    runs: Annotated[tuple[str, ...], Opt(argument=True, metavar="RUN...")],
+    qrels_path: Annotated[str, Opt("The judgments.", names=("--qrels",), metavar="Q")],
+    names: Annotated[
+        tuple[str, ...],
+        Opt(
+            "For example RR@10, nDCG@10 or AP(rel=2); can be given many times.",
+            names=("-m", "--measure"),
+            metavar="MEASURE",
+        ),
+    ],
+    per_query: Annotated[bool, Opt("Also the scores of each query.")] = False,
+    order: RunOrder = None,
     facets: FacetSource,
-    jobs: int | None,
-    use_cache: bool,
-    as_json: bool,
+    jobs: Jobs = None,
+    use_cache: Annotated[bool, Opt("Neither use nor store scores.", names=("--no-cache",))] = True,
+    as_json: Json = False,
 ) -> None:
     """Score run files on judgments.
 
@@ -102,16 +93,18 @@ def evaluate(
     if as_json:
         _print_json(scored, failed, per_query=per_query, kinds=by_kind)
     else:
-        _print_scores(answers(), scored, qrels_path, given=order)
+        console = answers()
+        _print_scores(console, scored, qrels_path, given=order)
         if by_kind:
-            _print_kinds(answers(), _labels(scored), by_kind)
+            _print_kinds(console, _labels(scored), by_kind)
         if per_query:
-            _print_per_query(answers(), scored)
-        print_notes(messages(), collect_notes(scored, qrels))
-        _print_spelling(messages(), facets.facet or "", kinds, qrels)
-        _print_zeros(messages(), scored, qrels_path)
-        _print_stored(messages(), scored)
-        _print_failed(messages(), failed, among=len(runs))
+            _print_per_query(console, scored)
+        console = messages()
+        print_notes(console, collect_notes(scored, qrels))
+        _print_spelling(console, facets.facet or "", kinds, qrels)
+        _print_zeros(console, scored, qrels_path)
+        _print_stored(console, scored)
+        _print_failed(console, failed, among=len(runs))
     if failed:
         context.exit(1 if scored else 2)
 
@@ -144,18 +137,17 @@ def _print_spelling(
 def _print_zeros(console: Console, scored: Sequence[Scored], qrels_path: str) -> None:
     """Say that all means are 0: mostly ids or a column of another form, and no result."""
     means = [scores.mean for run in scored for scores in run.evaluation.scores.values()]
-    if not means or any(means) or None in means:
-        return
-    zeros = Problem(
-        code="all-zero",
-        path=qrels_path,
-        found=f"0 for {plural(len(scored), 'run')}, whatever the measure",
-        expected="another score for some run",
-        hint="is the grade the last column of the qrels, and are documents named as there?",
-        severity="note",
-    )
-    console.print()
-    print_problems(console, [zeros])
+    if means and not any(means) and None not in means:
+        zeros = Problem(
+            code="all-zero",
+            path=qrels_path,
+            found=f"0 for {plural(len(scored), 'run')}, whatever the measure",
+            expected="another score for some run",
+            hint="is the grade the last column of the qrels, and are documents named as there?",
+            severity="note",
+        )
+        console.print()
+        print_problems(console, [zeros])
 
 
 def _labels(scored: Sequence[Scored]) -> list[str]:
@@ -221,8 +213,8 @@ def _query_facts(scored: Sequence[Scored], qrels_path: str) -> list[tuple[str, s
 def _first(lines: Sequence[str]) -> list[tuple[str, str]]:
     """The first few lines, so that the table stays in sight, and how many there are more."""
     more = len(lines) - _SHOWN
-    told = [*lines[:_SHOWN], *([f"and {more:,} more like the last"] if more > 0 else [])]
-    return [("", line) for line in told]
+    shown = [*lines[:_SHOWN], *([f"and {more:,} more like the last"] if more > 0 else [])]
+    return [("", line) for line in shown]
 
 
 def _why(scores: MeasureScores) -> str:
@@ -260,7 +252,7 @@ def _print_stored(console: Console, scored: Sequence[Scored]) -> None:
         console.print()
         runs = plural(len(scored), "run")
         print_facts(
-            console, [("stored", f"{stored:,} of {runs} as stored; --no-cache scores anew")]
+            console, [("stored", f"{stored:,} of {runs} as stored; --no-cache scores them again")]
         )
 
 
@@ -284,22 +276,19 @@ def _print_json(
     kinds: Sequence[Mapping[str, KindScores]],
 ) -> None:
     runs = [_run_json(run, per_query=per_query) for run in scored]
-    for value, by_kind in zip(runs, kinds, strict=False):
-        value["facet"] = {kind: _kind_json(scores) for kind, scores in by_kind.items()}
-    print_json(
-        {
-            "runs": runs,
-            "failed": [
-                {"path": run.path, "problems": [asdict(p) for p in run.problems]} for run in failed
-            ],
+    for run, by_kind in zip(runs, kinds, strict=False):
+        run["facet"] = {
+            kind: {"queries": one.queries, "scores": dict(one.means), "why": dict(one.why)}
+            for kind, one in by_kind.items()
         }
-    )
+    unread = [{"path": run.path, "problems": [*map(asdict, run.problems)]} for run in failed]
+    print_json({"runs": runs, "failed": unread})
 
 
-def _run_json(run: Scored, *, per_query: bool) -> dict[str, object]:
+def _run_json(run: Scored, *, per_query: bool) -> dict[str, Any]:
     found = run.evaluation
     scores = {str(measure): scores for measure, scores in found.scores.items()}
-    value: dict[str, object] = {
+    document: dict[str, Any] = {
         "run": run.name,
         "path": run.path,
         "order": run.order,
@@ -313,11 +302,11 @@ def _run_json(run: Scored, *, per_query: bool) -> dict[str, object]:
         "notes": [asdict(problem) for problem in run.notes],
     }
     if per_query:
-        value["per_query"] = {
+        document["per_query"] = {
             query: {str(measure): score for measure, score in row.items()}
             for query, row in _by_query(found).items()
         }
-    return value
+    return document
 
 
 def _print_kinds(
@@ -335,36 +324,25 @@ def _print_kinds(
             for label, run in zip(labels, scored, strict=True)
         ]
         print_table(console, [head, *first.means], rows)
-        undefined = [(label, run[kind].why) for label, run in zip(labels, scored, strict=True)]
-        print_facts(
-            console,
-            [
-                ("", f"{name} of {label}: {why}")
-                for label, of in undefined
-                for name, why in of.items()
-            ],
-        )
-
-
-def _kind_json(scores: KindScores) -> dict[str, object]:
-    return {"queries": scores.queries, "scores": dict(scores.means), "why": dict(scores.why)}
+        undefined = [
+            ("", f"{name} of {label}: {why}")
+            for label, run in zip(labels, scored, strict=True)
+            for name, why in run[kind].why.items()
+        ]
+        print_facts(console, undefined)
 
 
 @click.command
-@click.argument("run", metavar="RUN")
-@click.option("--queries", "queries_path", required=True, metavar="Q", help="The query set.")
-@click.option("--depth", type=click.IntRange(min=1), metavar="N", help="Most documents of a query.")
-@add_option("order", RunOrder, None)
-@json_option
+@with_options
 @click.pass_context
 def validate(
     context: click.Context,
     *,
-    run: str,
-    queries_path: str,
-    depth: int | None,
-    order: Order | None,
-    as_json: bool,
+    run: Annotated[str, Opt(argument=True, metavar="RUN")],
+    queries_path: Annotated[str, Opt("The query set.", names=("--queries",), metavar="Q")],
+    depth: Annotated[int | None, Opt("Most documents of a query.", least=1, metavar="N")] = None,
+    order: RunOrder = None,
+    as_json: Json = False,
 ) -> None:
     """List every problem of a run file, with its line.
 
@@ -384,7 +362,10 @@ def validate(
         scan = scan_file(run, order=order, expected=expected, accelerators=accelerators)
     except InputError as error:
         if as_json:
-            print_json(_failed_json(run, error))
+            problems = [*map(asdict, error.problems)]
+            print_json(
+                {"path": run, "ok": False, "problems": problems, "counts": dict(error.counts)}
+            )
         raise
     if as_json:
         print_json(_scan_json(scan))
@@ -394,16 +375,7 @@ def validate(
         context.exit(1)
 
 
-def _failed_json(run: str, error: InputError) -> dict[str, object]:
-    return {
-        "path": run,
-        "ok": False,
-        "problems": [asdict(problem) for problem in error.problems],
-        "counts": dict(error.counts),
-    }
-
-
-def _scan_json(scan: Scan) -> dict[str, object]:
+def _scan_json(scan: Scan) -> dict[str, Any]:
     return {
         "path": scan.path,
         "ok": scan.ok,

@@ -4,7 +4,7 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,8 +15,6 @@ from click.core import ParameterSource
 
 from heldout.options import (
     Declared,
-    Jobs,
-    Level,
     Nested,
     OptionError,
     option_of,
@@ -284,53 +282,3 @@ def _checked(option: Declared) -> Callable[[click.Context, click.Parameter, Any]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 """`--json`, where it is a command's only form of output beside text."""
-
-now_option = click.option(
-    "--now",
-    type=_Time(),
-    default=lambda: datetime.now(UTC).isoformat(),
-    metavar="ISO8601",
-    help="Pretend that it is this time (UTC).",
-)
-"""`--now`."""
-
-# What commands use that do not declare their options as parameters yet.
-
-level_option = add_option("level", Level, 0.95)
-"""`--level`."""
-
-jobs_option = add_option("jobs", Jobs, None)
-"""`--jobs`."""
-
-alike_option = click.option(
-    "--alike/--no-alike",
-    default=True,
-    show_default=True,
-    help="Comparison of the runs of different teams; half a minute for a hundred entries.",
-)
-"""`--alike`."""
-
-
-def one_argument(name: str, made_of: type[Any], *options: Decorator) -> Decorator:
-    """Several options as one argument of a command.
-
-    Args:
-        name: of the argument.
-        made_of: a dataclass; each of its fields has the name of an option, or of an argument that
-            other options became.
-        options: in the order of the help.
-    """
-    names = [field.name for field in fields(made_of)]
-
-    def decorate(function: Function) -> Function:
-        @functools.wraps(function)
-        def called(*args: Any, **given: Any) -> Any:
-            own = {one: given.pop(one) for one in names}
-            return function(*args, **{name: made_of(**own)}, **given)
-
-        decorated: Function = called
-        for option in reversed(options):
-            decorated = option(decorated)
-        return decorated
-
-    return decorate

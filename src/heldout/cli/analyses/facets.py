@@ -1,64 +1,30 @@
 """Some of the queries as a collection of their own: `heldout analyse facets --write DIR`."""
 
-from dataclasses import dataclass, replace
-from functools import wraps
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
 
 import click
 
 from heldout.analyses.subsets import Subset, cut_subset, format_scores
 from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table
-from heldout.cli.analyses.score_source import Source, load_scores
-from heldout.cli.options import Function, add_options
-from heldout.cli.printing import print_answer
+from heldout.cli.analyses.score_source import load_scores
+from heldout.cli.analyses.sources import KindSource
 from heldout.errors import plural
 from heldout.files.durable import write_whole
-from heldout.options import Opt
 from heldout.scoring.query_facets import FacetSource, load_only, load_texts
 from heldout.scoring.table import cut_table
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.sources import open_input
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Writing:
-    """What should be written."""
-
-    write: Annotated[
-        Path | None,
-        Opt(
-            "Folder for the queries of --only, which are written instead: texts, qrels, training "
-            "pairs, scores.",
-            metavar="DIR",
-            path="folder",
-        ),
-    ] = None
-    relevant: Annotated[int, Opt("Lowest grade that makes a training pair.", least=1)] = 1
-
-
-def with_writing(analyse: Function) -> Function:
-    """Let a command with a source and facets write a subset instead: `--write`, `--relevant`."""
-
-    @wraps(analyse)
-    def called(*, writing: Writing, **given: Any) -> Any:
-        if writing.write is None:
-            return analyse(**given)
-        answer = write_subset(given["source"], given["facets"], writing, writing.write)
-        print_answer(answer, given["output"])
-        return None
-
-    return add_options("writing", Writing)(called)
-
-
-def write_subset(source: Source, facets: FacetSource, asked: Writing, folder: Path) -> Answer:
+def write_subset(source: KindSource, facets: FacetSource, folder: Path) -> Answer:
     """Write the queries of `--only` into a folder: what there is of texts, judgments and scores.
 
     Args:
         source: judgments, and scores where a table or a board is named.
         facets: which queries, and their texts.
-        asked: what.
         folder: where to.
 
     Returns:
@@ -71,9 +37,9 @@ def write_subset(source: Source, facets: FacetSource, asked: Writing, folder: Pa
     chosen = load_only(facets)
     if chosen is None:
         raise click.UsageError("which queries should be written? --only FACET=KIND")
-    subset = _cut(source, facets, chosen, asked.relevant)
+    subset = _cut(source, facets, chosen)
     files = dict(subset.files())
-    if source.table is not None or (source.board is not None and source.board.folder is not None):
+    if source.table is not None or source.board.folder is not None:
         # Judgments are for the files here; the scores have theirs behind them.
         scores = load_scores(replace(source, qrels=None)).table
         files["scores.csv"] = format_scores(cut_table(scores, chosen))
@@ -82,10 +48,7 @@ def write_subset(source: Source, facets: FacetSource, asked: Writing, folder: Pa
     for file, data in files.items():
         write_whole(folder / file, data)
     written = [str(folder / file) for file in files]
-    return _tell(" and ".join(facets.only), len(chosen), subset, written)
-
-
-def _tell(name: str, size: int, subset: Subset, written: list[str]) -> Answer:
+    name = " and ".join(facets.only)
     counts = {
         "queries": len(subset.texts),
         "judged queries": len(subset.judgments),
@@ -94,7 +57,7 @@ def _tell(name: str, size: int, subset: Subset, written: list[str]) -> Answer:
     }
     return Answer(
         summary=(
-            ("only", f"{name}: {plural(size, 'query', 'queries')}"),
+            ("only", f"{name}: {plural(len(chosen), 'query', 'queries')}"),
             ("written", ", ".join(written)),
         ),
         tables=(
@@ -116,10 +79,10 @@ def _tell(name: str, size: int, subset: Subset, written: list[str]) -> Answer:
     )
 
 
-def _cut(source: Source, facets: FacetSource, chosen: frozenset[str], relevant: int) -> Subset:
+def _cut(source: KindSource, facets: FacetSource, chosen: frozenset[str]) -> Subset:
     texts = load_texts(facets) if facets.texts else {}
-    if source.qrels is None:
-        return cut_subset(texts, {}, chosen, relevant=relevant)
-    with open_input(Path(source.qrels)) as file:
-        judgments = read_qrels(file, path=source.qrels).judgments
-    return cut_subset(texts, judgments, chosen, relevant=relevant)
+    judgments: Mapping[str, Mapping[str, int]] = {}
+    if source.qrels is not None:
+        with open_input(Path(source.qrels)) as file:
+            judgments = read_qrels(file, path=source.qrels).judgments
+    return cut_subset(texts, judgments, chosen, relevant=source.relevant)

@@ -1,46 +1,38 @@
 """`heldout analyse report`: everything, for the organisers alone."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 from heldout.analyses.analysis import Draws
 from heldout.analyses.report import Chapter, Heading, Kinds, render_report, write_chapters
-from heldout.cli.analyses.board_source import BoardSource, board_options, load_alike, load_board
-from heldout.cli.options import add_options, alike_option, dask_option, jobs_option, json_option
-from heldout.cli.printing import answers, print_facts, print_json, seed_option
+from heldout.cli.analyses.score_source import BoardSource, load_alike, load_board
+from heldout.cli.analyses.sources import Alike
+from heldout.cli.options import dask_option, with_options
+from heldout.cli.printing import answers, print_facts, print_json
 from heldout.errors import StoreError, plural
 from heldout.files.durable import Folder
 from heldout.files.executors import open_executor
+from heldout.options import Jobs, Json, Opt, Seed
 from heldout.scoring.query_facets import FacetSource, load_facet
 
 
-@click.command()
-@board_options
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    metavar="FOLDER",
-    help="A new folder, outside of the board.",
-)
-@add_options("facets", FacetSource)
-@alike_option
-@jobs_option
-@seed_option
+@click.command
+@with_options
 @dask_option
-@json_option
 def report(
     *,
     board: BoardSource,
-    out: Path,
+    out: Annotated[
+        Path, Opt("A new folder, outside of the board.", path="folder", metavar="FOLDER")
+    ],
     facets: FacetSource,
-    alike: bool,
-    jobs: int | None,
-    seed: int,
+    alike: Alike = True,
+    jobs: Jobs = None,
+    seed: Seed = 0,
     dask: str | None,
-    as_json: bool,
+    as_json: Json = False,
 ) -> None:
     """Write every analysis of a board into a private folder, the reserve views too.
 

@@ -2,106 +2,149 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from heldout.cli.analyses.board_source import BoardSource, board_options, load_board
-from heldout.cli.options import add_option, jobs_option, one_argument
+from heldout.cli.context import read_clock
 from heldout.cli.printing import TERMINAL, messages, print_notes
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, StoreError
+from heldout.options import Jobs, Now, Opt
 from heldout.scoring.cache import code_version, find_cache
 from heldout.scoring.many import Reading
-from heldout.scoring.run_files import RunOrder
+from heldout.scoring.query_facets import FacetSource
+from heldout.scoring.run_files import RunOrder, RunPatterns
 from heldout.scoring.scores import Scores
-from heldout.scoring.sources import (
-    check_complete,
-    read_scores,
-    score_runs,
-    transform_scores,
-)
+from heldout.scoring.sources import check_complete, read_scores, score_runs, transform_scores
 from heldout.scoring.sources import read_judgments as read_qrels
 from heldout.scoring.transforms import Transform
 from heldout.trec.accelerators import find_accelerators
 from heldout.trec.qrels import Qrels
-from heldout.trec.ranking import Order
+
+if TYPE_CHECKING:
+    from heldout.analyses.analysis import Analysis
+    from heldout.analyses.entries import AlikeRuns, BoardScores
+    from heldout.board.scores.session import Session
 
 _WHICH = "which scores? --runs 'GLOB' --qrels Q -m MEASURE, --scores FILE, or --board DIR"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """What a command was told of its scores.
+class BoardSource:
+    """A board whose vault has the scores; without a folder none is named."""
 
-    Attributes:
-        runs: patterns or paths of run files.
-        qrels: file of the judgments.
-        measure: name of the measure.
-        order: how documents are ordered; `None` for what fits a run's columns.
-        table: a CSV table of scores instead of runs.
-        board: a board instead; `None` or without a folder where none was named.
-        jobs: processes that read runs side by side; `None` for what pays.
-        transform: what scores are turned into; `None` for scores as they are.
-        preferences: file of the judgments that a transform is calibrated on.
+    folder: Annotated[
+        Path | None,
+        Opt(
+            "A board whose vault has the scores.", names=("--board",), path="folder", metavar="DIR"
+        ),
+    ] = None
+    vault: Annotated[
+        Path | None,
+        Opt(
+            "The board's vault [HELDOUT_VAULT].", env="HELDOUT_VAULT", path="folder", metavar="DIR"
+        ),
+    ] = None
+    view: Annotated[
+        str | None, Opt("A view of the board [the one that ranks].", metavar="NAME")
+    ] = None
+    unpublished: Annotated[bool, Opt("Also entries that wait for a decision or were rejected.")] = (
+        False
+    )
+    time: Now = None
+
+    @property
+    def now(self) -> datetime:
+        """The moment, UTC; it says which season's view ranks."""
+        return self.time or read_clock()
+
+    def open_session(self) -> "Session":
+        """The organiser's session, to read at.
+
+        Raises:
+            StoreError: no board or vault there.
+        """
+        from heldout.board.scores.session import look_at  # noqa: PLC0415 - heavy, --help is not
+        from heldout.board.store.repository import find_board  # noqa: PLC0415 - the same
+
+        repository = find_board(self.folder or Path())
+        if self.vault is None:
+            raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
+        return look_at(repository, self.vault.absolute(), now=self.now)
+
+
+def load_board(source: BoardSource) -> "BoardScores":
+    """A board's entries and scores, read from its vault; nothing is written.
+
+    Raises:
+        StoreError: no board or vault there, or nothing is published yet.
     """
+    from heldout.board.scores.analyses_source import read_board_scores  # noqa: PLC0415 - the same
 
-    runs: tuple[str, ...] = ()
-    qrels: str | None = None
-    measure: str | None = None
-    order: Order | None = None
-    table: str | None = None
-    board: BoardSource | None = None
-    jobs: int | None = None
-    transform: Transform | None = None
-    preferences: Path | None = None
+    return read_board_scores(source.open_session(), unpublished=source.unpublished)
 
 
-source_options = one_argument(
-    "source",
-    Source,
-    click.option(
-        "--runs",
-        multiple=True,
-        metavar="'GLOB'",
-        help="Run files: a path, or a pattern in quotes. Can be given many times.",
-    ),
-    click.option(
-        "--qrels",
-        metavar="Q",
-        help="Judgments of the runs.",
-    ),
-    click.option(
-        "-m",
-        "--measure",
-        metavar="MEASURE",
-        help="Measure, such as RR@10 or nDCG@10.",
-    ),
-    add_option("order", RunOrder, None),
-    click.option(
-        "--scores",
-        "table",
-        metavar="TABLE.csv",
-        help="Scores instead of runs: a header of system names, then one row per query. A first "
-        "column called query has the query ids.",
-    ),
-    board_options,
-    jobs_option,
-    click.option(
-        "--transform",
-        type=click.Choice(get_args(Transform)),
-        help="Transformation of the scores of runs: interval for ranks among attainable scores, "
-        "preference for what people prefer.",
-    ),
-    click.option(
-        "--preferences",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Preference judgments for --transform preference: query, item, item, preferred item.",
-    ),
-)
-"""The options that say where scores come from, as one `source` argument."""
+def load_alike(source: BoardSource, known: "BoardScores") -> "tuple[AlikeRuns, ...]":
+    """Which entries of a board, of different teams, have nearly the same runs.
+
+    Args:
+        source: names the board and its vault.
+        known: what `load_board` gave for it.
+    """
+    from heldout.board.scores.analyses_source import find_alike_runs  # noqa: PLC0415 - the same
+
+    return find_alike_runs(source.open_session(), known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Scores of runs, of a table, or of a board."""
+
+    runs: RunPatterns = ()
+    qrels: Annotated[str | None, Opt("Judgments of the runs.", metavar="Q")] = None
+    measure: Annotated[
+        str | None,
+        Opt("Measure, such as RR@10 or nDCG@10.", names=("-m", "--measure"), metavar="MEASURE"),
+    ] = None
+    order: RunOrder = None
+    table: Annotated[
+        str | None,
+        Opt(
+            "Scores instead of runs: a header of system names, then one row per query. A first "
+            "column called query has the query ids.",
+            names=("--scores",),
+            metavar="TABLE.csv",
+        ),
+    ] = None
+    board: BoardSource = field(default_factory=BoardSource)
+    jobs: Jobs = None
+    transform: Annotated[
+        Transform | None,
+        Opt(
+            "Transformation of the scores of runs: interval for ranks among attainable scores, "
+            "preference for what people prefer."
+        ),
+    ] = None
+    preferences: Annotated[
+        Path | None,
+        Opt(
+            "Preference judgments for --transform preference: query, item, item, preferred item.",
+            path="file",
+            metavar="FILE",
+        ),
+    ] = None
+
+    def load(self, analysis: "Analysis[Any, Any]", _: FacetSource, /) -> Any:
+        """What the analysis is given.
+
+        Raises:
+            click.UsageError, InputError, StoreError: see `load_scores`.
+        """
+        named = self.measure or self.table is not None or self.board.folder is not None
+        return load_scores(self, measure=None if named else analysis.measure or None)
 
 
 def find_reading(jobs: int | None = None, *, cached: bool = True) -> Reading:
@@ -131,8 +174,8 @@ def load_scores(source: Source, *, measure: str | None = None) -> Scores:
         raise click.UsageError("--transform preference and --preferences FILE go together")
     if source.transform is not None and (measure is not None or not source.runs):
         raise click.UsageError("--transform is for --runs, and for analyses of any measure")
-    if source.board is not None and source.board.folder is not None:
-        return _read_board(source, source.board, measure)
+    if source.board.folder is not None:
+        return _read_board(source, measure)
     if source.table is not None:
         if source.runs or source.qrels:
             raise click.UsageError("--scores has the scores already: leave --runs and --qrels away")
@@ -194,15 +237,15 @@ def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str,
     return scores
 
 
-def _read_board(source: Source, board: BoardSource, measure: str | None) -> Scores:
+def _read_board(source: Source, measure: str | None) -> Scores:
     if source.runs or source.qrels or source.table or source.measure:
         raise click.UsageError(
             "--board has scores and measure already: leave --runs, --qrels, --scores and -m away"
         )
     from heldout.analyses.dated import tell_view  # noqa: PLC0415 - most calls name no board
 
-    known = load_board(board)
-    view = known.view(board.view)
+    known = load_board(source.board)
+    view = known.view(source.board.view)
     if measure not in (None, view.measure):
         raise click.UsageError(f"this needs {measure}; view {view.view} has {view.measure}: --view")
     if view.table is None:

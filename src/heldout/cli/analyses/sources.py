@@ -1,11 +1,10 @@
 """Where an analysis gets what it is computed from: files, tables, or a board's vault."""
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import wraps
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import click
 
@@ -16,184 +15,231 @@ from heldout.analyses.agreement.runs import Tops
 from heldout.analyses.analysis import Analysis
 from heldout.analyses.dated import Dated
 from heldout.analyses.entries import BoardScores, ViewScores, parse_entries
+from heldout.analyses.facets import ScoresByKind
 from heldout.analyses.views.analysis import LoadedViews, Means
 from heldout.analyses.views.views import View, views_of_board
 from heldout.board.old_boards.legacy import parse_table, scores_of_old_table
-from heldout.cli.analyses.board_source import BoardSource, board_options, load_alike, load_board
-from heldout.cli.analyses.score_source import Source, load_measures, load_scores, source_options
-from heldout.cli.options import (
-    Decorator,
-    Function,
-    add_option,
-    add_options,
-    one_argument,
+from heldout.cli.analyses.score_source import (
+    BoardSource,
+    Source,
+    load_alike,
+    load_board,
+    load_measures,
+    load_scores,
 )
 from heldout.cli.printing import TERMINAL
 from heldout.options import Jobs, Opt
-from heldout.scoring.run_files import RunOrder, describe_orders, find_runs, read_table_text
+from heldout.scoring.query_facets import FacetSource, load_facet
+from heldout.scoring.run_files import (
+    RunOrder,
+    RunPatterns,
+    describe_orders,
+    find_runs,
+    read_table_text,
+)
 from heldout.scoring.scores import Scores
-from heldout.scoring.table import Better, ScoreTable, parse_scores
+from heldout.scoring.table import ScoreTable, parse_scores
 from heldout.trec.ranking import Order
 from heldout.trec.reading.sources import open_input
 
-# Where an analysis over time gets its scores: a board, an old table, or scores with dates.
+_LEAST = 2
+
+Alike = Annotated[
+    bool, Opt("Comparison of the runs of different teams; half a minute for a hundred entries.")
+]
+"""`--alike`; its default is `True`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DatedSource:
-    """What a command was told of scores over time.
+class KindSource(Source):
+    """Scores, and kinds of query; or what of a collection should be written instead."""
 
-    Attributes:
-        source: runs, a table of scores, or a board.
-        csv_file: the file of an MS MARCO leaderboard instead.
-        entries: a table that says when each system of runs or a score table came.
-    """
+    write: Annotated[
+        Path | None,
+        Opt(
+            "Folder for the queries of --only, which are written instead: texts, qrels, training "
+            "pairs, scores.",
+            metavar="DIR",
+            path="folder",
+        ),
+    ] = None
+    relevant: Annotated[int, Opt("Lowest grade that makes a training pair.", least=1)] = 1
 
-    source: Source
-    csv_file: Path | None
-    entries: Path | None
-
-    @property
-    def board(self) -> BoardSource | None:
-        """The board, `None` where none was named."""
-        board = self.source.board
-        return None if board is None or board.folder is None else board
-
-    @property
-    def view(self) -> str | None:
-        """Name of the view, `None` for the one that ranks."""
-        return None if self.source.board is None else self.source.board.view
-
-
-dated_options = one_argument(
-    "dated",
-    DatedSource,
-    source_options,
-    click.option(
-        "--entries",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="With --runs or --scores: a CSV table with id, date, and team, institution, "
-        "description, baseline (yes or no).",
-    ),
-    click.option(
-        "--csv",
-        "csv_file",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="The table of an MS MARCO leaderboard instead: means alone, so no tests.",
-    ),
-)
-"""`source_options`, `--csv` and `--entries`, as one `dated` argument."""
+    def load(self, analysis: Analysis[Any, Any], facets: FacetSource, /) -> ScoresByKind:
+        """Scores, and the queries of each kind."""
+        if facets.facet is None:
+            raise click.UsageError("which facet? --facet length, question, words:FILE, or FILE")
+        kinds = load_facet(facets.facet, facets)
+        scores = Source.load(self, analysis, facets)
+        return ScoresByKind(scores=scores, kinds=kinds, least=facets.least)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DatedScores:
-    """Scores over time.
+class MeasureSource:
+    """A measure alone."""
 
-    Attributes:
-        board: entries with their days and scores.
-        orders: of the documents of runs, each once; none where scores are no runs'.
-        given: the order that was asked for; `None` where the columns decided.
-    """
+    jobs: ClassVar[int] = 1
+    measure: Annotated[str, Opt("For example RR@3.", names=("-m", "--measure"), metavar="MEASURE")]
 
-    board: BoardScores
-    orders: tuple[Order, ...] = ()
-    given: Order | None = None
-
-    @property
-    def source(self) -> tuple[tuple[str, str], ...]:
-        """How documents are ordered, in lines of `name      what there is to say`."""
-        return tuple(describe_orders(self.orders, given=self.given))
+    def load(self, _: Analysis[Any, Any], _facets: FacetSource, /) -> str:
+        """Its name."""
+        return self.measure
 
 
-def load_dated(
-    source: DatedSource, *, second: Path | None = None, name: str = "", held_out: bool = True
-) -> DatedScores:
-    """Entries with their days and scores.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedSource(Source):
+    """Scores over time: a board, an old table, or scores with dates."""
 
-    Args:
-        source: what the command was told.
-        second: a table of scores of the same systems on a second view; its queries are taken for
-            others than those of the first.
-        name: of the second view.
-        held_out: whether nobody but the organisers has the second view's labels.
+    entries: Annotated[
+        Path | None,
+        Opt(
+            "With --runs or --scores: a CSV table with id, date, and team, institution, "
+            "description, baseline (yes or no).",
+            path="file",
+            metavar="FILE",
+        ),
+    ] = None
+    csv_file: Annotated[
+        Path | None,
+        Opt(
+            "The table of an MS MARCO leaderboard instead: means alone, so no tests.",
+            names=("--csv",),
+            path="file",
+            metavar="FILE",
+        ),
+    ] = None
 
-    Raises:
-        click.UsageError: not just one source is named, or the dates are missing.
-        InputError: a file has errors, or a system has no row among the entries.
-        StoreError: the board or its vault cannot be read.
-    """
-    scores = source.source
-    board = source.board
-    named = [source.csv_file is not None, board is not None, bool(scores.runs or scores.table)]
-    if sum(named) != 1:
-        raise click.UsageError(
-            "which scores? --board DIR --vault DIR, --csv FILE, or --runs or --scores with "
-            "--entries FILE"
+    def load(self, _: Analysis[Any, Any], _facets: FacetSource, /) -> Dated:
+        """Entries with their days, on one view."""
+        loaded = self.load_dated()
+        return replace(loaded, views=(loaded.board.view(self.board.view),))
+
+    def load_dated(
+        self, *, second: Path | None = None, name: str = "", held_out: bool = True
+    ) -> Dated:
+        """Entries with their days and scores, on no view yet.
+
+        Args:
+            second: a table of scores of the same systems on a second view; its queries are taken
+                for others than those of the first.
+            name: of the second view.
+            held_out: whether nobody but the organisers has the second view's labels.
+
+        Raises:
+            click.UsageError: not just one source is named, or the dates are missing.
+            InputError: a file has errors, or a system has no row among the entries.
+            StoreError: the board or its vault cannot be read.
+        """
+        of_files = bool(self.runs or self.table)
+        if (self.csv_file is not None) + (self.board.folder is not None) + of_files != 1:
+            raise click.UsageError(
+                "which scores? --board DIR --vault DIR, --csv FILE, or --runs or --scores with "
+                "--entries FILE"
+            )
+        if (self.entries is None) == of_files:
+            raise click.UsageError(
+                "--entries FILE says when each system of --runs or --scores came"
+            )
+        if second is not None and not of_files:
+            raise click.UsageError("a board and an old table have their views: name one of them")
+        if self.csv_file is not None:
+            with open_input(self.csv_file) as file:
+                table = parse_table(file.read(), path=self.csv_file.name)
+            return Dated(board=scores_of_old_table(table), views=())
+        if self.entries is None:
+            return Dated(board=load_board(self.board), views=())
+        first = load_scores(self)
+        views = [_as_view("scores", first, first.table, held_out=True)]
+        if second is not None:
+            other = load_scores(Source(table=str(second))).table
+            views.append(_as_view(name, first, other, held_out=held_out))
+        board = BoardScores(
+            board=self.entries.stem,
+            entries=parse_entries(
+                read_table_text(self.entries), path=self.entries.name, systems=first.table.systems
+            ),
+            views={view.view: view for view in views},
+            primary="scores",
         )
-    if (source.entries is None) == named[2]:
-        raise click.UsageError("--entries FILE says when each system of --runs or --scores came")
-    if second is not None and not named[2]:
-        raise click.UsageError("a board and an old table have their views: name one of them")
-    if source.csv_file is not None:
-        with open_input(source.csv_file) as file:
-            table = parse_table(file.read(), path=source.csv_file.name)
-        return DatedScores(board=scores_of_old_table(table))
-    if board is not None:
-        return DatedScores(board=load_board(board))
-    return _join(source, second, name, held_out=held_out)
+        source = tuple(describe_orders(first.orders, given=self.order))
+        return Dated(board=board, views=(), orders=first.orders, source=source)
 
 
-def _join(source: DatedSource, second: Path | None, name: str, *, held_out: bool) -> DatedScores:
-    first = load_scores(source.source)
-    views = [_as_view("scores", first.table, first.measure, first.better, held_out=True)]
-    if second is not None:
-        table = load_scores(Source(table=str(second))).table
-        view = _as_view(name, table, first.measure, first.better, held_out=held_out)
-        views.append(view)
-    path = source.entries or Path()
-    text = read_table_text(path)
-    board = BoardScores(
-        board=path.stem,
-        entries=parse_entries(text, path=path.name, systems=first.table.systems),
-        views={view.view: view for view in views},
-        primary=views[0].view,
-    )
-    return DatedScores(board=board, orders=first.orders, given=source.source.order)
-
-
-def _as_view(
-    name: str, table: ScoreTable, measure: str, better: Better, *, held_out: bool
-) -> ViewScores:
+def _as_view(name: str, scores: Scores, table: ScoreTable, *, held_out: bool) -> ViewScores:
     means = {system: table.mean(system) for system in table.systems}
     return ViewScores(
         view=name,
         queries=name,
-        measure=measure,
+        measure=scores.measure,
         public=name != "reserve",
         held_out=held_out,
         means={system: mean for system, mean in means.items() if mean is not None},
         table=table,
-        better=better,
+        better=scores.better,
     )
 
 
-# Where an analysis of several views gets its scores: measures by judgments, tables, a board.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftSource(DatedSource):
+    """Scores over time, and the dev view that they are compared with."""
 
-_LEAST = 2
+    dev: Annotated[
+        str | None, Opt("Dev view [public labels, the same measure].", metavar="VIEW")
+    ] = None
+    dev_scores: Annotated[
+        Path | None,
+        Opt(
+            "With --runs or --scores: the scores on dev, by query.",
+            metavar="TABLE.csv",
+            path="file",
+        ),
+    ] = None
+
+    def load(self, _: Analysis[Any, Any], _facets: FacetSource, /) -> Dated:
+        """Entries with their days, on the official view and on dev."""
+        loaded = self.load_dated(second=self.dev_scores, name="dev", held_out=False)
+        board = loaded.board
+        official = board.view(self.board.view)
+        dev = board.dev_view(official) if self.dev is None else board.view(self.dev)
+        return replace(loaded, views=(official, dev))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamsSource(DatedSource):
+    """Scores over time, and the reserve view that they are compared with."""
+
+    reserve: Annotated[
+        str | None, Opt("Reserve view [a view that is not public].", metavar="VIEW")
+    ] = None
+    reserve_scores: Annotated[
+        Path | None,
+        Opt(
+            "With --runs or --scores: the scores on the reserve, by query.",
+            metavar="TABLE.csv",
+            path="file",
+        ),
+    ] = None
+    alike: Alike = True
+
+    def load(self, _: Analysis[Any, Any], _facets: FacetSource, /) -> Dated:
+        """Entries with their days, on a public view and on the reserve."""
+        loaded = self.load_dated(second=self.reserve_scores, name="reserve")
+        board, public, reserve = loaded.board, self.board.view, self.reserve
+        if self.csv_file is not None:
+            public, reserve = public or "dev", reserve or "eval"
+        first = board.view(public)
+        second = board.reserve_view(first) if reserve is None else board.view(reserve)
+        alike = None
+        if self.alike and self.board.folder is not None:
+            alike = load_alike(self.board, board)
+        return replace(loaded, views=(first, second), alike=alike)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewSource:
-    """Where views come from."""
+    """Several views: measures by judgments, tables, or a board."""
 
-    runs: Annotated[
-        tuple[str, ...],
-        Opt(
-            "Run files: a path, or a pattern in quotes. Can be given many times.", metavar="'GLOB'"
-        ),
-    ] = ()
+    runs: RunPatterns = ()
     qrels: Annotated[
         tuple[str, ...],
         Opt("Judgments of the runs; each file makes views. Can be given many times.", metavar="Q"),
@@ -225,92 +271,67 @@ class ViewSource:
             path="file",
         ),
     ] = None
+    board: BoardSource = field(default_factory=BoardSource)
 
+    def load(self, _: Analysis[Any, Any], _facets: FacetSource, /) -> LoadedViews | Means:
+        """All views.
 
-def load_views(source: ViewSource, board: BoardSource) -> LoadedViews | Means:
-    """All views that a command was told of.
-
-    Raises:
-        click.UsageError: fewer than two, two with one name, or sources that do not go together.
-        InputError: a file has errors, or a system lacks a score.
-        StoreError: the board or its vault cannot be read.
-    """
-    if source.transfer is not None:
-        if source.runs or source.qrels or source.tables or board.folder is not None:
-            raise click.UsageError("--transfer has means of everything: leave the others away")
-        return Means(table=_read_means(source.transfer), path=str(source.transfer))
-    if board.folder is not None:
-        if source.runs or source.qrels or source.tables or source.measures or board.view:
+        Raises:
+            click.UsageError: fewer than two, two with one name, or sources that do not go together.
+            InputError: a file has errors, or a system lacks a score.
+            StoreError: the board or its vault cannot be read.
+        """
+        files = self.runs or self.qrels or self.tables
+        if self.transfer is not None:
+            if files or self.board.folder is not None:
+                raise click.UsageError("--transfer has means of everything: leave the others away")
+            # A table of scores whose queries are collections
+            text = read_table_text(self.transfer)
+            text = re.sub(r"^collection(?=\s*,)", "query", text, flags=re.IGNORECASE)
+            path = str(self.transfer)
+            return Means(table=parse_scores(text, path=path), path=path)
+        if self.board.folder is not None:
+            if files or self.measures or self.board.view:
+                raise click.UsageError(
+                    "all views of a board are taken: leave --runs, --qrels, --scores, -m, --view "
+                    "away"
+                )
+            known = load_board(self.board)
+            loaded = LoadedViews(views=views_of_board(known), facts=(("board", known.board),))
+        else:
+            loaded = _read_files(self)
+        names = [view.name for view in loaded.views]
+        if len(set(names)) < len(names):
+            raise click.UsageError(f"two views have one name: {', '.join(names)}")
+        if len(names) < _LEAST:
             raise click.UsageError(
-                "all views of a board are taken: leave --runs, --qrels, --scores, -m, --view away"
+                "two views at least: several -m or --qrels with --runs, several --scores, or a "
+                "board with two views"
             )
-        loaded = _read_board(board)
-    else:
-        loaded = _read_files(source)
-    names = [view.name for view in loaded.views]
-    if len(set(names)) < len(names):
-        raise click.UsageError(f"two views have one name: {', '.join(names)}")
-    if len(names) < _LEAST:
-        raise click.UsageError(
-            "two views at least: several -m or --qrels with --runs, several --scores, or a board "
-            "with two views"
-        )
-    return loaded
+        facts = (*loaded.facts, ("views", ", ".join(names)))
+        return replace(loaded, facts=(*facts, *describe_orders(loaded.orders, given=self.order)))
 
 
 def _read_files(source: ViewSource) -> LoadedViews:
     if source.tables and not source.runs and len(source.measures) > 1:
         raise click.UsageError("tables of scores have one measure: give -m once or not at all")
-    views, orders = _score_runs(source)
-    views += _read_tables(source)
-    shown = ", ".join(view.name for view in views)
-    return LoadedViews(
-        views=tuple(views),
-        facts=(("views", shown), *describe_orders(orders, given=source.order)),
-        orders=orders,
-    )
-
-
-def _score_runs(source: ViewSource) -> tuple[list[View], tuple[Order, ...]]:
-    """Views of runs, and how the documents of these are ordered."""
-    if not source.runs and not source.qrels:
-        return [], ()
-    if not source.qrels or not source.measures:
-        raise click.UsageError("runs need --qrels Q and -m MEASURE")
-    views = []
+    scores: list[tuple[str, Scores]] = []
     orders: tuple[Order, ...] = ()
-    for qrels in source.qrels:
-        one = Source(runs=source.runs, qrels=qrels, order=source.order, jobs=source.jobs)
-        for measure, scores in load_measures(one, source.measures).items():
-            name = f"{measure} {_stem(qrels)}" if len(source.qrels) > 1 else measure
-            views.append(_name_view(name, scores))
-            orders = scores.orders
-    return views, orders
-
-
-def _read_tables(source: ViewSource) -> list[View]:
-    measure = source.measures[0] if source.measures and not source.runs else None
-    return [
-        _name_view(_stem(table), load_scores(Source(table=table, measure=measure)))
-        for table in source.tables
-    ]
-
-
-def _read_board(source: BoardSource) -> LoadedViews:
-    known = load_board(source)
-    views = views_of_board(known)
-    facts = (("board", known.board), ("views", ", ".join(view.name for view in views)))
-    return LoadedViews(views=views, facts=facts)
-
-
-def _name_view(name: str, scores: Scores) -> View:
-    return View.of(name, scores.table, better=scores.better)
-
-
-def _read_means(path: Path) -> ScoreTable:
-    """A table of means: one of scores whose queries are collections."""
-    text = re.sub(r"^collection(?=\s*,)", "query", read_table_text(path), flags=re.IGNORECASE)
-    return parse_scores(text, path=str(path))
+    if source.runs or source.qrels:
+        if not source.qrels or not source.measures:
+            raise click.UsageError("runs need --qrels Q and -m MEASURE")
+        for qrels in source.qrels:
+            one = Source(runs=source.runs, qrels=qrels, order=source.order, jobs=source.jobs)
+            for measure, found in load_measures(one, source.measures).items():
+                name = f"{measure} {_stem(qrels)}" if len(source.qrels) > 1 else measure
+                scores.append((name, found))
+                orders = found.orders
+    measure_of_tables = None if source.runs else next(iter(source.measures), None)
+    for table in source.tables:
+        found = load_scores(Source(table=table, measure=measure_of_tables))
+        scores.append((_stem(table), found))
+    views = tuple(View.of(name, one.table, better=one.better) for name, one in scores)
+    return LoadedViews(views=views, orders=orders)
 
 
 def _stem(path: str) -> str:
@@ -320,137 +341,10 @@ def _stem(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceOptions:
-    """The options of one kind of source, and how it is read.
-
-    Attributes:
-        options: add an argument `source` to a command.
-        load: reads what the analysis is given.
-        jobs: how many processes were asked for.
-    """
-
-    options: Decorator
-    load: Callable[[Any, Analysis[Any, Any]], Any]
-    jobs: Callable[[Any], int | None]
-
-
-def _load_scores(source: Source, wanted: Analysis[Any, Any]) -> Scores:
-    named = source.measure is not None or source.table is not None
-    of_board = source.board is not None and source.board.folder is not None
-    default = wanted.measure if wanted.measure and not (named or of_board) else None
-    return load_scores(source, measure=default)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _DevOptions:
-    """Which dev view an analysis of drift looks at."""
-
-    dev: Annotated[
-        str | None, Opt("Dev view [public labels, the same measure].", metavar="VIEW")
-    ] = None
-    dev_scores: Annotated[
-        Path | None,
-        Opt(
-            "With --runs or --scores: the scores on dev, by query.",
-            metavar="TABLE.csv",
-            path="file",
-        ),
-    ] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ReserveOptions:
-    """Which reserve view an analysis of teams looks at, and whether at runs."""
-
-    reserve: Annotated[
-        str | None, Opt("Reserve view [a view that is not public].", metavar="VIEW")
-    ] = None
-    reserve_scores: Annotated[
-        Path | None,
-        Opt(
-            "With --runs or --scores: the scores on the reserve, by query.",
-            metavar="TABLE.csv",
-            path="file",
-        ),
-    ] = None
-    alike: Annotated[
-        bool, Opt("Comparison of the runs of different teams; half a minute for a hundred entries.")
-    ] = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Dated:
-    """Scores over time, and the second view."""
-
-    dated: DatedSource
-    second: Any = None
-
-
-def _renamed(options: Decorator, name: str) -> Decorator:
-    """The argument that these options make, under the name `source`."""
-
-    def decorate(function: Function) -> Function:
-        @wraps(function)
-        def called(*args: Any, **given: Any) -> Any:
-            return function(*args, source=given.pop(name), **given)
-
-        return options(called)
-
-    return decorate
-
-
-def _with_second(second: type[Any]) -> Decorator:
-    """The options of scores over time, and those of the second view, as one `source`."""
-
-    def decorate(function: Function) -> Function:
-        @wraps(function)
-        def called(*args: Any, dated: DatedSource, second: Any, **given: Any) -> Any:
-            return function(*args, source=_Dated(dated=dated, second=second), **given)
-
-        return dated_options(add_options("second", second)(called))
-
-    return decorate
-
-
-def _load_progress(source: DatedSource, _: Analysis[Any, Any]) -> Dated:
-    loaded = load_dated(source)
-    view = loaded.board.view(source.view)
-    return Dated(board=loaded.board, views=(view,), orders=loaded.orders, source=loaded.source)
-
-
-def _load_drift(source: _Dated, _: Analysis[Any, Any]) -> Dated:
-    dated, second = source.dated, source.second
-    loaded = load_dated(dated, second=second.dev_scores, name="dev", held_out=False)
-    board = loaded.board
-    official = board.view(dated.view)
-    dev = board.dev_view(official) if second.dev is None else board.view(second.dev)
-    return Dated(board=board, views=(official, dev), orders=loaded.orders, source=loaded.source)
-
-
-def _load_teams(source: _Dated, _: Analysis[Any, Any]) -> Dated:
-    dated, second = source.dated, source.second
-    loaded = load_dated(dated, second=second.reserve_scores, name="reserve")
-    board = loaded.board
-    if dated.csv_file is None:
-        public = board.view(dated.view)
-        name = second.reserve
-        reserve = board.reserve_view(public) if name is None else board.view(name)
-    else:
-        public, reserve = board.view(dated.view or "dev"), board.view(second.reserve or "eval")
-    alike = load_alike(dated.board, board) if second.alike and dated.board is not None else None
-    return Dated(
-        board=board,
-        views=(public, reserve),
-        alike=alike,
-        orders=loaded.orders,
-        source=loaded.source,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Judges:
+class JudgeSource:
     """Whose agreement is looked at: judges', or runs'."""
 
+    jobs: ClassVar[int] = 1
     qrels: Annotated[
         tuple[Path, ...],
         Opt("Judgments: one file per judge, at least two.", metavar="Q", path="file"),
@@ -493,83 +387,35 @@ class _Judges:
     ] = 100
     order: RunOrder = None
 
-
-def _load_judges(source: _Judges, _: Analysis[Any, Any]) -> Ratings | Tops:
-    named = (source.qrels, source.ratings, source.preferences, source.runs)
-    if sum(map(bool, named)) != 1:
-        raise click.UsageError(
-            "who? --qrels A --qrels B, --ratings FILE, --preferences FILE, or --runs 'GLOB'"
+    def load(self, _: Analysis[Any, Any], _facets: FacetSource, /) -> Ratings | Tops:
+        """What judges said, or the first documents of runs."""
+        named = (self.qrels, self.ratings, self.preferences, self.runs)
+        if sum(map(bool, named)) != 1:
+            raise click.UsageError(
+                "who? --qrels A --qrels B, --ratings FILE, --preferences FILE, or --runs 'GLOB'"
+            )
+        if self.preferences and self.relevant is not None:
+            raise click.UsageError("--relevant is for grades: preferences have none")
+        if self.runs:
+            paths = find_runs(self.runs)
+            return read_tops(paths, order=self.order, depth=self.depth, progress=TERMINAL)
+        return read_judges(
+            qrels=self.qrels,
+            ratings=self.ratings,
+            preferences=self.preferences,
+            relevant=self.relevant,
+            progress=TERMINAL,
         )
-    if source.preferences and source.relevant is not None:
-        raise click.UsageError("--relevant is for grades: preferences have none")
-    if source.runs:
-        paths = find_runs(source.runs)
-        return read_tops(paths, order=source.order, depth=source.depth, progress=TERMINAL)
-    return read_judges(
-        qrels=source.qrels,
-        ratings=source.ratings,
-        preferences=source.preferences,
-        relevant=source.relevant,
-        progress=TERMINAL,
-    )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Views:
-    """Views of files, or of a board."""
-
-    views: ViewSource
-    board: BoardSource
-
-
-def _view_options(function: Function) -> Function:
-    @wraps(function)
-    def called(*args: Any, views: ViewSource, board: BoardSource, **given: Any) -> Any:
-        return function(*args, source=_Views(views=views, board=board), **given)
-
-    return add_options("views", ViewSource)(board_options(called))
-
-
-UNCUT: frozenset[analysis.Source] = frozenset(("measure",))
-"""What has no queries, so that nothing can be cut out of it."""
-
-SOURCES: Mapping[analysis.Source, SourceOptions] = {
-    "scores": SourceOptions(
-        options=source_options, load=_load_scores, jobs=lambda source: source.jobs
-    ),
-    "kinds": SourceOptions(
-        options=source_options, load=_load_scores, jobs=lambda source: source.jobs
-    ),
-    "measure": SourceOptions(
-        options=add_option(
-            "source",
-            Annotated[str, Opt("For example RR@3.", names=("-m", "--measure"), metavar="MEASURE")],
-        ),
-        load=lambda source, _: source,
-        jobs=lambda _: 1,
-    ),
-    "views": SourceOptions(
-        options=_view_options,
-        load=lambda source, _: load_views(source.views, source.board),
-        jobs=lambda source: source.views.jobs,
-    ),
-    "judges": SourceOptions(
-        options=add_options("source", _Judges), load=_load_judges, jobs=lambda _: 1
-    ),
-    "dates": SourceOptions(
-        options=_renamed(dated_options, "dated"),
-        load=_load_progress,
-        jobs=lambda source: source.source.jobs,
-    ),
-    "dates-dev": SourceOptions(
-        options=_with_second(_DevOptions),
-        load=_load_drift,
-        jobs=lambda source: source.dated.source.jobs,
-    ),
-    "dates-reserve": SourceOptions(
-        options=_with_second(_ReserveOptions),
-        load=_load_teams,
-        jobs=lambda source: source.dated.source.jobs,
-    ),
+SOURCES: Mapping[analysis.Source, type[Any]] = {
+    "scores": Source,
+    "kinds": KindSource,
+    "measure": MeasureSource,
+    "views": ViewSource,
+    "judges": JudgeSource,
+    "dates": DatedSource,
+    "dates-dev": DriftSource,
+    "dates-reserve": TeamsSource,
 }
-"""By `Analysis.source`."""
+"""By `Analysis.source`: an options class, whose `load` reads what the analysis is given."""
