@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from question_samples import answer, question
 
-from heldout.survivorship.discarded import answerable as answerable_report
-from heldout.survivorship.discarded import triage as triage_report
-from heldout.survivorship.discarded.answerable import SystemTop, compare_reach, first_ranks, reach
+from heldout.survivorship.discarded.answerable import SystemTop, first_ranks, report_reach
 from heldout.survivorship.discarded.judging import judge_agreement, judged_passages
 from heldout.survivorship.discarded.questions import Answer
-from heldout.survivorship.discarded.triage import count_labels, triage_agreement
+from heldout.survivorship.discarded.triage import count_labels, report_triage, triage_agreement
 
 ASKED = [question(f"q{n}", "d1", "d2") for n in range(3)]
 
@@ -53,8 +51,8 @@ def both(name: str, other: str, *docs: str) -> list[Answer]:
 def test_triage_says_why_where_a_number_is_missing(answers: list[Answer]) -> None:
     found = count_labels(ASKED, answers)
     agreement = triage_agreement(answers, np.random.default_rng(0))
-    value = triage_report.value(found, agreement, level=0.95)
-    assert unexplained(json.loads(json.dumps(value))) == []
+    document = report_triage(found, agreement, level=0.95).document
+    assert unexplained(json.loads(json.dumps(document))) == []
 
 
 @pytest.mark.parametrize("systems", [("bm25",), ("bm25", "dense")])
@@ -76,15 +74,14 @@ def test_answerable_says_why_where_a_number_is_missing(
     tops = [SystemTop(system=s, query=q.query, docs=("d1",)) for s in systems for q in ASKED]
     ranks = first_ranks(judged_passages(ASKED, answers), tops)
     judging = judge_agreement(ASKED, answers, np.random.default_rng(0))
-    value = answerable_report.value(reach(ranks), compare_reach(ranks), level=0.95)
-    value["judging"] = answerable_report.judging_value(judging)
-    assert unexplained(json.loads(json.dumps(value))) == []
+    document = report_reach(ranks, depth=10, level=0.95, judging=judging).document
+    assert unexplained(json.loads(json.dumps(document))) == []
 
 
 def test_one_system_is_no_best_one_and_differs_from_none() -> None:
     tops = [SystemTop(system="bm25", query=one.query, docs=("d1",)) for one in ASKED]
     ranks = first_ranks(judged_passages(ASKED, [answer("q0", "answered", "d1")]), tops)
-    told = dict(answerable_report.facts(reach(ranks), compare_reach(ranks)))
-    assert told["queries"] == "1 discarded query, the top 10 of 1 system"
-    assert told["answered"].startswith("bm25 answers 1 (")
-    assert not {"best", "apart"} & told.keys()
+    lines = dict(report_reach(ranks, depth=10, level=0.95).summary)
+    assert lines["queries"] == "1 discarded query, the top 10 of 1 system"
+    assert lines["answered"].startswith("bm25 answers 1 (")
+    assert not {"best", "apart"} & lines.keys()

@@ -12,9 +12,8 @@ from heldout.survivorship.discarded.labels import (
     LabelSource,
     MadeLabels,
     PseudoSource,
-    human_labels,
+    make_labels,
 )
-from heldout.survivorship.discarded.pseudo_labels import mixed_labels, pseudo_labels
 from heldout.trec.qrels import parse_qrels
 
 SOURCE = LabelSource(
@@ -29,7 +28,7 @@ JUDGED = {
     "q1": Judged(answering=("d1",), others=("d2",), disputed=(), annotators=1),
     "q2": Judged(answering=(), others=("d3",), disputed=(), annotators=1),
 }
-TOPS = {"q1": ("d9",), "q3": ("d7", "d8")}
+FIRST = [("q1", "d9"), ("q3", "d7")]
 
 
 @dataclass
@@ -42,7 +41,7 @@ class Lines:
 
 
 def test_people_label_what_answers_and_what_does_not() -> None:
-    made = human_labels(JUDGED, SOURCE, name="first")
+    made = make_labels("first", JUDGED, SOURCE)
     assert Lines(made).rows == ["q1 0 d1 1", "q1 0 d2 0", "q2 0 d3 0"]
     record = made.record
     assert (record.name, record.made, record.pseudo, record.human) == ("first", "human", 0, 3)
@@ -55,17 +54,17 @@ def test_what_just_half_of_them_ticked_is_no_label_in_any_file() -> None:
         "q1": Judged(answering=("d1",), others=("d2",), disputed=("d4", "d5"), annotators=2),
         "q2": Judged(answering=(), others=(), disputed=("d4",), annotators=2),
     }
-    own = human_labels(tied, SOURCE, name="first")
+    own = make_labels("first", tied, SOURCE)
     assert Lines(own).rows == ["q1 0 d1 1", "q1 0 d2 0"]
     assert (own.record.disputed, own.record.queries) == (3, 1)
-    both = mixed_labels(tied, SOURCE, {"q2": ("d4",)}, ["q2"], STRONG, name="first")
+    both = make_labels("first", tied, SOURCE, pseudo=[("q2", "d4")], system=STRONG)
     assert Lines(both).rows == Lines(own).rows
     assert both.record.disputed == 3
-    assert pseudo_labels(TOPS, ["q3"], STRONG, name="first").record.disputed == 0
+    assert make_labels("first", {}, None, pseudo=FIRST[1:], system=STRONG).record.disputed == 0
 
 
 def test_pseudo_labels_say_that_they_are_in_name_lines_and_record() -> None:
-    made = pseudo_labels(TOPS, ["q3"], STRONG, name="first")
+    made = make_labels("first", {}, None, pseudo=FIRST[1:], system=STRONG)
     assert Lines(made).rows == ["q3 pseudo d7 1"]
     record = made.record
     assert (record.name, record.made, record.human) == ("first.pseudo", "pseudo", 0)
@@ -73,7 +72,7 @@ def test_pseudo_labels_say_that_they_are_in_name_lines_and_record() -> None:
 
 
 def test_what_people_judged_gets_no_pseudo_label_in_a_mixed_file() -> None:
-    made = mixed_labels(JUDGED, SOURCE, TOPS, ["q1", "q3"], STRONG, name="first")
+    made = make_labels("first", JUDGED, SOURCE, pseudo=FIRST, system=STRONG)
     assert Lines(made).rows == ["q1 0 d1 1", "q1 0 d2 0", "q2 0 d3 0", "q3 pseudo d7 1"]
     assert (made.record.name, made.record.made) == ("first.with-pseudo", "human and pseudo")
     assert (made.record.human, made.record.pseudo) == (3, 1)
@@ -93,7 +92,7 @@ def test_labels_are_qrels(shown: Mapping[str, frozenset[str]], data: st.DataObje
             disputed=(),
             annotators=1,
         )
-    made = human_labels(judged, SOURCE, name="x")
+    made = make_labels("x", judged, SOURCE)
     read = parse_qrels(made.qrels, path="x.qrels").judgments
     assert read == {
         query: {doc: int(doc in one.answering) for doc in sorted(shown[query])}

@@ -304,7 +304,6 @@ def test_pseudo_labels_never_replace_labels_of_survivors(files: Path) -> None:
         (("answerable", "@pool", "--ranks", "@docs.tsv"), "a FOLDER, or --ranks FILE"),
         (("answerable", "--ranks", "@docs.tsv", "--labels", "x"), "already: without --labels"),
         (("answerable", "--ranks", "@docs.tsv", "--with-pseudo"), "without --with-pseudo"),
-        (("answerable", "--ranks", "@docs.tsv", "--pseudo-depth", "1"), "without --pseudo-depth"),
         (("answerable", "--ranks", "@docs.tsv", "--triage", "@x"), "without --triage"),
         (("answerable", "--ranks", "@docs.tsv", "--sample", "3"), "without --sample"),
         (("answerable", "@pool", "--sample", "3"), "would pool systems: without --sample"),

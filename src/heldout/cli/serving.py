@@ -7,12 +7,13 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -53,6 +54,60 @@ def check_port(host: str, port: int) -> None:
             text = f"port {port} of {host} is in use; choose another with --port, as {port + 1}"
             raise SetupError(text) from None
         raise SetupError(f"cannot listen at {host}, port {port}: {error.strerror}") from None
+
+
+# What every command that serves pages does: say what is missing, find its token, run.
+
+_GRACE_SECONDS = 10
+
+
+@contextmanager
+def needs_web() -> Iterator[None]:
+    """Import or use what the extra `web` brings.
+
+    Raises:
+        SetupError: it is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise SetupError(
+            f"the pages need {error.name}, which is not installed; pip install 'heldout[web]'"
+        ) from error
+
+
+def find_token(variable: str) -> tuple[str, list[tuple[str, str]]]:
+    """The token that an environment variable gives, or a new one; and what is printed of it.
+
+    One that was given is known, and logs are read by others: nothing is printed of it.
+
+    Raises:
+        SetupError: the one that was given is too short.
+    """
+    from heldout.web.guard import check_token  # noqa: PLC0415 - heavy
+
+    if given := os.environ.get(variable, ""):
+        return check_token(given), []
+    token = secrets.token_urlsafe(24)
+    return token, [("token", token)]
+
+
+def run_pages(app: "FastAPI | str", host: str, port: int, **options: Any) -> None:
+    """Serve pages until interrupted.
+
+    Args:
+        app: the application, or the name of the function that makes it.
+        host: where to listen.
+        port: there.
+        options: further ones of `uvicorn.run`.
+    """
+    import uvicorn  # noqa: PLC0415 - only for this
+
+    from heldout.web.guard import server_options  # noqa: PLC0415 - the same
+
+    options |= server_options()
+    grace = _GRACE_SECONDS
+    uvicorn.run(app, host=host, port=port, timeout_graceful_shutdown=grace, **options)
 
 
 # What `heldout serve` needs to take uploads: its options, and how worker processes get them.
@@ -115,7 +170,6 @@ _TOKEN = "HELDOUT_ADMIN_TOKEN"  # noqa: S105 - the variable's name
 _WORKERS = "HELDOUT_SERVE_WORKERS"
 _FRONT = "HELDOUT_FRONT"
 _PORTS = click.IntRange(1, 65_535)
-_GRACE_SECONDS = 10
 
 
 @click.command
@@ -173,36 +227,26 @@ def serve(
       heldout serve campaign --port 8080
       heldout serve --uploads ../uploads
     """
-    try:
-        import uvicorn  # noqa: PLC0415 - only for this
-
-        from heldout.web.guard import server_options  # noqa: PLC0415 - the same
-
-        options = server_options()
-        token = _find_token()
+    with needs_web():
+        token, token_line = find_token(_TOKEN)
         check_port(host, port)
-        what = _Served(root=f"http://{host}:{port}", token=token, paused=paused, uploads=uploads)
+        root = f"http://{host}:{port}"
+        what = _Served(root=root, token_line=token_line, paused=paused, uploads=uploads)
         address = _prepare(campaign, url, what, workers)
-    except ModuleNotFoundError as error:
-        raise SetupError(
-            f"the pages need {error.name}, which is not installed; pip install 'heldout[web]'"
-        ) from error
     os.environ[_DATABASE] = address  # for the worker processes, which open it themselves
     os.environ[_TOKEN] = token
     os.environ[_WORKERS] = str(workers)
     os.environ[UPLOADS] = str(uploads.absolute()) if uploads else ""
     os.environ[UPLOADS_FORM] = envelope
     os.environ[_FRONT] = proxy or ""
-    uvicorn.run(
+    run_pages(
         "heldout.cli.serving:served_app",
+        host,
+        port,
         factory=True,
-        host=host,
-        port=port,
         workers=workers,
         proxy_headers=proxy is not None,
         forwarded_allow_ips=proxy or "",
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-        **options,
     )
 
 
@@ -242,23 +286,15 @@ class _Served:
 
     Attributes:
         root: address of the pages.
-        token: of the organiser.
+        token_line: what is printed of the organiser's token.
         paused: hand out nothing before it is launched.
         uploads: where sealed files go.
     """
 
     root: str
-    token: str
+    token_line: Sequence[tuple[str, str]]
     paused: bool
     uploads: Path | None
-
-
-def _find_token() -> str:
-    """The organiser's token, made where none was given."""
-    from heldout.web.guard import check_token  # noqa: PLC0415 - heavy
-
-    given = os.environ.get(_TOKEN, "")
-    return check_token(given) if given else secrets.token_urlsafe(24)
 
 
 def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> str:
@@ -305,11 +341,7 @@ def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> st
     if state == "paused":
         facts.append(("paused", "nobody is given a task before it is launched at /admin"))
     facts.append(("organiser", f"{what.root}/admin"))
-    if not os.environ.get(_TOKEN):  # one that was given is known, and logs are read by others
-        facts.append(("token", what.token))
-    facts += sent
-    facts.append(("stop", "Ctrl+C"))
-    print_facts(messages(), facts)
+    print_facts(messages(), [*facts, *what.token_line, *sent, ("stop", "Ctrl+C")])
     return address
 
 

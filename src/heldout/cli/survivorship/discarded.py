@@ -1,55 +1,37 @@
 """`heldout survive triage` and `answerable`: people look at discarded queries."""
 
-import os
 import re
-import secrets
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
-import numpy as np
 
-from heldout.answers.answer import Answer
 from heldout.cli.options import refuse_other_options, with_options
-from heldout.cli.printing import (
-    TERMINAL,
-    TableOutput,
-    messages,
-    print_answer,
-    print_facts,
-    print_json,
-    print_problems,
-)
-from heldout.cli.printing import answers as answers_console
-from heldout.cli.serving import check_port
-from heldout.errors import SetupError, plural, printable, quote
+from heldout.cli.printing import TERMINAL, TableOutput, messages, print_answer, print_facts
+from heldout.cli.serving import check_port, find_token, needs_web, run_pages
+from heldout.errors import plural, quote
 from heldout.options import Level, Opt, Seed
-from heldout.survivorship.discarded import answerable as reach_report
-from heldout.survivorship.discarded import triage as triage_report
-from heldout.survivorship.discarded.answerable import (
-    FirstRanks,
-    compare_reach,
-    deepest_rank,
-    first_ranks,
-    reach,
-    read_first_ranks,
-)
 from heldout.survivorship.discarded.folder import QuestionFolder
-from heldout.survivorship.discarded.judging import judge_agreement, judged_passages
-from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE, note_long_passages
-from heldout.survivorship.discarded.triage import count_labels, draw_discarded, triage_agreement
-from heldout.survivorship.reading.source import AnnotationSource, read_source
-from heldout.survivorship.services.discarded import PoolOptions, pool_discarded
-from heldout.survivorship.services.discarded_labels import (
+from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE
+from heldout.survivorship.reading.source import AnnotationSource
+from heldout.survivorship.services.discarded import (
     LabelOptions,
+    PoolOptions,
     check_label_options,
-    write_discarded_labels,
+    count_answerable,
+    count_ranks,
+    count_triage,
+    draw_triage,
+    pool_discarded,
 )
-from heldout.trec.reading.sources import open_input
 
 _TOKEN = "HELDOUT_ANNOTATOR_TOKEN"  # noqa: S105 - the variable's name
-_GRACE_SECONDS = 10
+_SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_TOTAL = "all"
+_FORMS = {"as_json", "markdown", "latex"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,46 +52,29 @@ def serve_questions(folder: QuestionFolder, pages: ServeOptions) -> None:
         SetupError: the extra `web` is not installed, the token given is too short, or nobody can
             listen there.
     """
-    try:
-        import uvicorn  # noqa: PLC0415 - only for this
-
-        from heldout.judging.pages.app import utc_now  # noqa: PLC0415 - the same
-        from heldout.survivorship.pages.annotating import (  # noqa: PLC0415 - the same
+    with needs_web():
+        from heldout.survivorship.pages.annotating import (  # noqa: PLC0415 - heavy
             Annotating,
             make_annotating_app,
         )
-        from heldout.web.guard import check_token, server_options  # noqa: PLC0415 - the same
-    except ModuleNotFoundError as error:
-        raise SetupError(
-            f"the pages need {error.name}, which is not installed; pip install 'heldout[web]'"
-        ) from error
-    given = os.environ.get(_TOKEN, "")
-    token = check_token(given) if given else secrets.token_urlsafe(24)
-    questions = folder.questions()
-    answers = folder.answers()
+
+        token, token_line = find_token(_TOKEN)
+    questions, answers = folder.questions(), folder.answers()
     check_port(pages.host, pages.port)
-    annotating = Annotating(folder=folder, key=folder.key(), token=token, clock=utc_now)
+    clock = partial(datetime.now, UTC)
+    annotating = Annotating(folder=folder, key=folder.key(), token=token, clock=clock)
     facts = [
         ("questions", f"{len(questions):,}, with {plural(len(answers), 'answer')}"),
         ("pages", f"http://{pages.host}:{pages.port}/"),
+        *token_line,
+        ("stop", "Ctrl+C"),
     ]
-    if not given:  # one that was given is known, and logs are read by others
-        facts.append(("token", token))
-    facts.append(("stop", "Ctrl+C"))
     print_facts(messages(), facts)
-    uvicorn.run(
-        make_annotating_app(annotating),
-        host=pages.host,
-        port=pages.port,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-        **server_options(),
-    )
+    run_pages(make_annotating_app(annotating), pages.host, pages.port)
 
 
-_SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-_TOTAL = "all"
-_SOURCE = {one.name for one in fields(AnnotationSource)}
-_SERVE = {one.name for one in fields(ServeOptions)}
+def _names(made_of: type[Any]) -> set[str]:
+    return {one.name for one in fields(made_of)}
 
 
 def _check_split(name: str) -> None:
@@ -153,11 +118,12 @@ def triage(
     drawing = source.named
     _check_triage(drawing=drawing, serving=pages.serve)
     if drawing:
-        _draw(place, source, sample=sample, split=split, seed=seed, output=output)
+        drawn = draw_triage(place, source, sample=sample, split=split, seed=seed, progress=TERMINAL)
+        print_answer(drawn, output)
     if pages.serve:
         serve_questions(place, pages)
     elif not drawing:
-        _report(place, seed=seed, level=level, output=output)
+        print_answer(count_triage(place, seed=seed, level=level), output)
 
 
 def _check_triage(*, drawing: bool, serving: bool) -> None:
@@ -166,75 +132,15 @@ def _check_triage(*, drawing: bool, serving: bool) -> None:
     Raises:
         click.UsageError: an option does not belong to what is done.
     """
-    allowed = {"folder", "seed", *(_SERVE if serving else ())}
+    allowed = {"folder", *(_names(ServeOptions) if serving else ())}
     if drawing:
-        allowed |= {*_SOURCE, "sample", "split", "as_json"}
+        allowed |= {*_names(AnnotationSource), "seed", "sample", "split", "as_json"}
         refuse_other_options(allowed, why="queries are drawn, and counted by a call of its own")
     elif serving:
-        refuse_other_options(allowed - {"seed"}, why="pages are served")
+        refuse_other_options(allowed, why="pages are served")
     else:
-        allowed |= {"level", "as_json", "markdown", "latex"}
+        allowed |= {"seed", "level", *_FORMS}
         refuse_other_options(allowed, why="answers are counted; --annotations would draw queries")
-
-
-def _draw(
-    folder: QuestionFolder,
-    source: AnnotationSource,
-    *,
-    sample: int,
-    split: str,
-    seed: int,
-    output: TableOutput,
-) -> None:
-    annotations = read_source(source, texts=True, progress=TERMINAL)
-    before = folder.questions() if folder.exists() else ()
-    drawn = draw_discarded(
-        annotations,
-        count=sample,
-        rng=np.random.default_rng(seed),
-        split=split,
-        known={one.query for one in before if one.split == split},
-    )
-    total = folder.add(drawn)
-    print_problems(messages(), note_long_passages(drawn, path=str(folder.place)))
-    if output.as_json:
-        print_json(
-            {
-                "folder": str(folder.path),
-                "drawn": len(drawn),
-                "discarded": annotations.discarded,
-                "split": split,
-                "seed": seed,
-                "questions": len(total),
-            }
-        )
-        return
-    of = f"of {annotations.discarded:,} discarded" if annotations.discarded else ""
-    facts = [
-        ("drawn", f"{plural(len(drawn), 'query', 'queries')} {of}, seed {seed}"),
-        ("folder", f"{folder.place}: {plural(len(total), 'question')}"),
-        ("next", f"heldout survive triage {folder.path} --serve"),
-    ]
-    print_facts(answers_console(), facts)
-
-
-def _report(folder: QuestionFolder, *, seed: int, level: float, output: TableOutput) -> None:
-    questions = folder.questions()
-    given = folder.answers()
-    found = count_labels(questions, given, level=level)
-    agreement = triage_agreement(given, np.random.default_rng(seed), level=level)
-    print_answer(
-        Answer(
-            summary=triage_report.facts(found, agreement),
-            tables=triage_report.tables(found, agreement, level=level),
-            document=triage_report.value(found, agreement, level=level),
-        ),
-        output,
-    )
-
-
-_ALSO = (3,)
-_FORMS = {"as_json", "markdown", "latex"}
 
 
 @click.command
@@ -278,18 +184,18 @@ def answerable(
         raise click.UsageError("which judgments? a FOLDER, or --ranks FILE")
     _check_answerable(ranks, pool, labels, pages)
     if folder is None:
-        with open_input(ranks or Path()) as file:
-            table = read_first_ranks(file, path=str(ranks))
-        note = reach_report.unseen_note(pool.depth, deepest_rank(table), path=printable(str(ranks)))
-        print_answer(_answer(table, depth=pool.depth, level=level, note=note), output)
+        print_answer(count_ranks(ranks or Path(), depth=pool.depth, level=level), output)
         return
     place = QuestionFolder(folder, ANSWERABLE)
     if pool.runs:
-        _pool(place, pool, source, output)
+        print_answer(pool_discarded(place, pool, source, TERMINAL), output)
     if pages.serve:
         serve_questions(place, pages)
     elif not pool.runs:
-        _count(place, source, labels, seed=pool.seed, level=level, output=output)
+        counted = count_answerable(
+            place, source, labels, seed=pool.seed, level=level, progress=TERMINAL
+        )
+        print_answer(counted, output)
 
 
 def _check_answerable(
@@ -317,65 +223,3 @@ def _check_answerable(
             {"folder", "seed", "level", *_FORMS, *own},
             why="answers are counted; --runs would pool systems",
         )
-
-
-def _names(made_of: type[Any]) -> set[str]:
-    return {one.name for one in fields(made_of)}
-
-
-def _pool(
-    folder: QuestionFolder, pool: PoolOptions, source: AnnotationSource, output: TableOutput
-) -> None:
-    questions = pool_discarded(folder, pool, source, TERMINAL)
-    print_problems(messages(), note_long_passages(questions, path=str(folder.place)))
-    passages = sum(len(one.passages) for one in questions)
-    if output.as_json:
-        print_json(
-            {
-                "folder": str(folder.path),
-                "queries": len(questions),
-                "passages": passages,
-                "depth": pool.depth,
-                "seed": pool.seed,
-            }
-        )
-        return
-    mean = passages / len(questions)
-    facts = [
-        ("pooled", f"{plural(len(questions), 'query', 'queries')}, {passages:,} passages"),
-        ("", f"{mean:.1f} a query on average, each text once, in random order"),
-        ("folder", str(folder.place)),
-        ("next", f"heldout survive answerable {folder.path} --serve"),
-    ]
-    print_facts(answers_console(), facts)
-
-
-def _count(
-    folder: QuestionFolder,
-    source: AnnotationSource,
-    labels: LabelOptions,
-    *,
-    seed: int,
-    level: float,
-    output: TableOutput,
-) -> None:
-    questions = folder.questions()
-    given = folder.answers()
-    judged = judged_passages(questions, given)
-    write_discarded_labels(folder, questions, given, labels, source, progress=TERMINAL)
-    judging = judge_agreement(questions, given, np.random.default_rng(seed), level=level)
-    ranks = first_ranks(judged, folder.tops())
-    found = _answer(ranks, depth=folder.pool().depth, level=level)
-    facts = (*reach_report.judging_facts(judging), *found.summary)
-    value = {**found.document, "judging": reach_report.judging_value(judging)}
-    print_answer(replace(found, summary=facts, document=value), output)
-
-
-def _answer(ranks: FirstRanks, *, depth: int, level: float, note: str = "") -> Answer:
-    found = reach(ranks, depth=depth, also=_ALSO, level=level)
-    pairs = compare_reach(ranks, depth=depth, also=_ALSO)
-    return Answer(
-        summary=reach_report.facts(found, pairs, note=note),
-        tables=reach_report.tables(found, pairs, level=level, note=note),
-        document=reach_report.value(found, pairs, level=level, note=note),
-    )

@@ -13,12 +13,13 @@ Source: Gupta and MacAvaney 2022, §3 and table 2.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 import numpy as np
 
-from heldout.answers.table import Cell, Column, Table
+from heldout.answers.answer import Answer
+from heldout.answers.table import Cell, Column, Table, columns
 from heldout.errors import InputError, Problem, plural
 from heldout.judging.campaign.pools import Pool, build_pools
 from heldout.stats.rank_tests import compare_wins
@@ -27,11 +28,14 @@ from heldout.survivorship.discarded.judging import (
     Judged,
     PassageJudging,
     Share,
-    agreement_value,
+    agreement_document,
+    say_alpha,
+    share_document,
     share_of,
-    share_value,
+    tabulate_shares,
 )
 from heldout.survivorship.discarded.questions import Question, ShownPassage
+from heldout.survivorship.reading.records import Fault
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
 from heldout.trec.text import check_line, parse_integer
@@ -244,6 +248,7 @@ def _within(ranks: Mapping[str, int | None], depth: int) -> set[str]:
     return {query for query, rank in ranks.items() if rank is not None and rank <= depth}
 
 
+_ALPHA = 0.05
 _NONE = "no query is judged"
 _LOWER_BOUND = (
     "Lower bounds: what lies below the pooled passages of these systems nobody looked at, and it "
@@ -252,7 +257,7 @@ _LOWER_BOUND = (
 
 
 def unseen_note(depth: int, deepest: int, *, path: str) -> str:
-    """What to tell where answers are counted deeper than any was found; empty where they are not.
+    """What to say where answers are counted deeper than any was found; empty where they are not.
 
     Args:
         depth: to which answers are counted.
@@ -267,81 +272,44 @@ def unseen_note(depth: int, deepest: int, *, path: str) -> str:
     )
 
 
-def facts(
-    found: Answered, pairs: Sequence[SystemPair], *, note: str = ""
-) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines.
+def report_reach(
+    ranks: FirstRanks,
+    *,
+    depth: int,
+    level: float,
+    note: str = "",
+    judging: PassageJudging | None = None,
+) -> Answer:
+    """How many queries each system answers to a depth and in its top 3, and which systems differ.
 
     Args:
-        found: what each system answers.
-        pairs: which systems differ.
-        note: what else has to be known; empty for nothing.
-    """
-    queries = plural(found.queries, "discarded query", "discarded queries")
-    systems = plural(len(found.systems), "system")
-    lines = [("queries", f"{queries}, the top {found.depth} of {systems}")]
-    if not found.queries:
-        return (*lines, ("nothing", "no query is judged yet"))
-    if note:
-        lines.append(("depth", note))
-    several = len(found.systems) > 1
-    best = max(found.systems, key=lambda one: one.within[found.depth].count)
-    reach = best.within[found.depth]
-    told = f"{best.system} answers {reach.count:,} ({reach.low:.0%} to {reach.high:.0%})"
-    lines.append(("best" if several else "answered", told))
-    none = found.unanswered
-    lines.append(
-        ("by none", f"{none.count:,} of {none.of:,} are answered by no system's top {found.depth}")
-    )
-    apart = [one for one in pairs if one.p_corrected is not None and one.p_corrected < 0.05]  # noqa: PLR2004 - the usual level
-    told = f"{len(apart):,} of {plural(len(pairs), 'comparison')} significant at .05, corrected"
-    return (*lines, *((("apart", told),) if pairs else ()))
-
-
-def tables(
-    found: Answered, pairs: Sequence[SystemPair], *, level: float, note: str = ""
-) -> tuple[Table, ...]:
-    """What each system answers, with intervals, and which systems differ; none without queries.
-
-    Args:
-        found: what each system answers.
-        pairs: which systems differ.
+        ranks: of every system for the same queries.
+        depth: that was pooled.
         level: of the intervals.
         note: what else has to be known; empty for nothing.
+        judging: who judged the passages; `None` where nobody knows.
     """
-    if not found.queries:
-        return ()
+    found = reach(ranks, depth=depth, level=level)
+    pairs = compare_reach(ranks, depth=depth)
     compared = (_pairs(pairs),) if pairs else ()
-    return (_counts(found, note), _shares(found, level), *compared)
-
-
-def value(
-    found: Answered, pairs: Sequence[SystemPair], *, level: float, note: str = ""
-) -> dict[str, Any]:
-    """The whole result for JSON; shares are of the judged queries.
-
-    Args:
-        found: what each system answers.
-        pairs: which systems differ.
-        level: of the intervals.
-        note: what else has to be known; empty for nothing.
-    """
-    return {
+    tables = (_counts(found, note), _shares(found, level), *compared)
+    document = {
         "queries": found.queries,
         "depth": found.depth,
         "systems": [
             {
                 "system": one.system,
-                "no_answer": share_value(one.none, why=_NONE),
+                "no_answer": share_document(one.none, why=_NONE),
                 "within": {
-                    str(depth): share_value(share, why=_NONE) for depth, share in one.within.items()
+                    str(deep): share_document(share, why=_NONE)
+                    for deep, share in one.within.items()
                 },
             }
             for one in found.systems
         ],
-        "unanswered": share_value(found.unanswered, why=_NONE),
+        "unanswered": share_document(found.unanswered, why=_NONE),
         "comparisons": [
-            {**asdict(one), **({} if one.p is not None else {"why": "no query tells them apart"})}
+            asdict(one) | ({"why": "no query tells them apart"} if one.p is None else {})
             for one in pairs
         ],
         "interval": "Wilson",
@@ -350,38 +318,72 @@ def value(
         "correction": "holm",
         "family": len(pairs),
         "bound": "lower: passages below the pool are not judged",
-        **({"note": note} if note else {}),
-        **({} if found.queries else {"why": _NONE}),
     }
+    if note:
+        document["note"] = note
+    if not found.queries:
+        document["why"] = _NONE
+    if judging is not None:
+        document["judging"] = _judging_document(judging)
+    return Answer(
+        summary=(
+            *(_summarise_judging(judging) if judging else ()),
+            *_summarise(found, pairs, note),
+        ),
+        tables=tables if found.queries else (),
+        document=document,
+    )
 
 
-def judging_facts(found: PassageJudging) -> tuple[tuple[str, str], ...]:
+def _summarise(
+    found: Answered, pairs: Sequence[SystemPair], note: str
+) -> tuple[tuple[str, str], ...]:
+    queries = plural(found.queries, "discarded query", "discarded queries")
+    systems = plural(len(found.systems), "system")
+    lines = [("queries", f"{queries}, the top {found.depth} of {systems}")]
+    if not found.queries:
+        return (*lines, ("nothing", "no query is judged yet"))
+    if note:
+        lines.append(("depth", note))
+    best = max(found.systems, key=lambda one: one.within[found.depth].count)
+    most = best.within[found.depth]
+    text = f"{best.system} answers {most.count:,} ({most.low:.0%} to {most.high:.0%})"
+    lines.append(("best" if len(found.systems) > 1 else "answered", text))
+    none = found.unanswered
+    lines.append(
+        ("by none", f"{none.count:,} of {none.of:,} are answered by no system's top {found.depth}")
+    )
+    if pairs:
+        apart = sum(one.p_corrected is not None and one.p_corrected < _ALPHA for one in pairs)
+        text = f"{apart:,} of {plural(len(pairs), 'comparison')} significant at .05, corrected"
+        lines.append(("apart", text))
+    return tuple(lines)
+
+
+def _summarise_judging(found: PassageJudging) -> list[tuple[str, str]]:
     """Who judged, and how far they agree."""
     names = plural(len(found.annotators), "annotator")
-    told = f"{names}; {found.judged:,} of {plural(found.asked, 'query', 'queries')} judged"
-    lines = [("judges", told)]
+    text = f"{names}; {found.judged:,} of {plural(found.asked, 'query', 'queries')} judged"
+    lines = [("judges", text)]
     if found.disputed:
         passages = plural(found.disputed, "passage")
         lines.append(("disputed", f"{passages} ticked by just half of them; not taken for answers"))
     if found.cannot:
         lines.append(("cannot", f"{plural(found.cannot, 'answer')} that it can't be judged"))
     if found.alpha.value is not None:
-        ends = found.interval
-        between = f" ({ends[0]:.2f} to {ends[1]:.2f})" if ends else ""
         units = plural(found.alpha.units, "passage")
-        lines.append(("agreement", f"alpha {found.alpha.value:.2f}{between} on {units}"))
-    return tuple(lines)
+        lines.append(("agreement", f"{say_alpha(found.alpha, found.interval)} on {units}"))
+    return lines
 
 
-def judging_value(found: PassageJudging) -> dict[str, Any]:
-    """Who judged, and how far they agree, for JSON."""
+def _judging_document(found: PassageJudging) -> dict[str, object]:
     return {
         "annotators": list(found.annotators),
         "asked": found.asked,
         "judged": found.judged,
         "disputed": found.disputed,
         "cannot": found.cannot,
-        "agreement": agreement_value(found.alpha, found.interval, units="passages"),
+        "agreement": agreement_document(found.alpha, found.interval, units="passages"),
     }
 
 
@@ -400,7 +402,7 @@ def _counts(found: Answered, note: str) -> Table:
         title="Discarded queries that systems could have answered",
         columns=(
             Column(name=""),
-            *(Column(name=one.system, form="count") for one in found.systems),
+            *columns("count", *(one.system for one in found.systems)),
         ),
         rows=tuple(rows),
         notes=(
@@ -412,26 +414,14 @@ def _counts(found: Answered, note: str) -> Table:
 
 
 def _shares(found: Answered, level: float) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (one.system, name, share.count, share.share, share.low, share.high)
-        for one in found.systems
-        for name, share in _rows(one)
-    ]
-    none = found.unanswered
-    name = f"no answer in top {found.depth}"
-    rows.append(("all of them", name, none.count, none.share, none.low, none.high))
-    return Table(
-        title=f"As shares of {plural(found.queries, 'query', 'queries')}",
-        columns=(
-            Column(name="system"),
-            Column(name="answer"),
-            Column(name="queries", form="count"),
-            Column(name="share", form="share", decimals=2),
-            Column(name="low", form="share", decimals=2),
-            Column(name="high", form="share", decimals=2),
-        ),
-        rows=tuple(rows),
-        notes=(f"low, high: {level:.0%} by Wilson, each by itself.",),
+    rows = [((one.system, name), share) for one in found.systems for name, share in _rows(one)]
+    rows.append((("all of them", f"no answer in top {found.depth}"), found.unanswered))
+    return tabulate_shares(
+        f"As shares of {plural(found.queries, 'query', 'queries')}",
+        ("system", "answer"),
+        rows,
+        decimals=2,
+        level=level,
     )
 
 
@@ -439,13 +429,9 @@ def _pairs(pairs: Sequence[SystemPair]) -> Table:
     return Table(
         title="Which systems answer others' queries",
         columns=(
-            Column(name="A"),
-            Column(name="B"),
-            Column(name="top", form="count"),
-            Column(name="A alone", form="count"),
-            Column(name="B alone", form="count"),
-            Column(name="p", form="p"),
-            Column(name="corrected", form="p"),
+            *columns("text", "A", "B"),
+            *columns("count", "top", "A alone", "B alone"),
+            *columns("p", "p", "corrected"),
         ),
         rows=tuple(
             (one.a, one.b, one.depth, one.a_only, one.b_only, one.p, one.p_corrected)
@@ -456,7 +442,7 @@ def _pairs(pairs: Sequence[SystemPair]) -> Table:
 
 
 _HEADER = ["scorer", "query_id", "doc_id", "rank"]
-_FIRST_RANKS_NONE = b"NA"
+_NO_RANK = b"NA"
 
 
 def read_first_ranks(source: BinaryIO, *, path: str) -> FirstRanks:
@@ -481,10 +467,13 @@ def read_first_ranks(source: BinaryIO, *, path: str) -> FirstRanks:
     with TextReader(source, path=path, limits=limits) as reader:
         for number, line in read_lines(reader):
             problem = check_line(line.rstrip(b"\r"), path=path, number=number, prose=True)
-            if problem is None and number == 1:
-                problem = _check_header(line, path)
-            elif problem is None:
-                problem = _add(found, line, path, number)
+            if problem is None:
+                fault = _header_fault(line) if number == 1 else _add(found, line)
+                if fault is not None:
+                    code, what, expected = fault
+                    problem = Problem(
+                        code=code, path=path, line=number, found=what, expected=expected
+                    )
             if problem is not None:
                 log.add(problem)
     if not log.errors:
@@ -493,49 +482,26 @@ def read_first_ranks(source: BinaryIO, *, path: str) -> FirstRanks:
     return found
 
 
-def _check_header(line: bytes, path: str) -> Problem | None:
+def _header_fault(line: bytes) -> Fault | None:
     if line.decode().split() == _HEADER:
         return None
-    return Problem(
-        code="wrong-columns",
-        path=path,
-        line=1,
-        found=show(line),
-        expected=f"a header: {', '.join(_HEADER)}, with tabs between",
-    )
+    return "wrong-columns", show(line), f"a header: {', '.join(_HEADER)}, with tabs between"
 
 
-def _add(
-    found: dict[str, dict[str, int | None]], line: bytes, path: str, number: int
-) -> Problem | None:
-    columns = line.rstrip(b"\r").split(b"\t")
-    if len(columns) != len(_HEADER):
-        return Problem(
-            code="wrong-columns",
-            path=path,
-            line=number,
-            found=f"{plural(len(columns), 'column')} in {show(line)}",
-            expected="4 columns with tabs between: scorer, query, document, rank",
-        )
-    system, query = (column.decode() for column in columns[:2])
-    rank = None if columns[3] == _FIRST_RANKS_NONE else parse_integer(columns[3])
-    if columns[3] != _FIRST_RANKS_NONE and (rank is None or rank < 1):
-        return Problem(
-            code="rank-not-a-number",
-            path=path,
-            line=number,
-            found=f"rank {show(columns[3])}",
-            expected="a whole number from 1, or NA where no passage answers",
-        )
+def _add(found: dict[str, dict[str, int | None]], line: bytes) -> Fault | None:
+    cells = line.rstrip(b"\r").split(b"\t")
+    if len(cells) != len(_HEADER):
+        text = f"{plural(len(cells), 'column')} in {show(line)}"
+        return "wrong-columns", text, "4 columns with tabs between: scorer, query, document, rank"
+    system, query = (cell.decode() for cell in cells[:2])
+    rank = None if cells[3] == _NO_RANK else parse_integer(cells[3])
+    if cells[3] != _NO_RANK and (rank is None or rank < 1):
+        expected = "a whole number from 1, or NA where no passage answers"
+        return "rank-not-a-number", f"rank {show(cells[3])}", expected
     ranks = found.setdefault(system, {})
     if query in ranks:
-        return Problem(
-            code="repeated-query",
-            path=path,
-            line=number,
-            found=f"{show(query)} of {show(system)} again",
-            expected="each query of a system once",
-        )
+        again = f"{show(query)} of {show(system)} again"
+        return "repeated-query", again, "each query of a system once"
     ranks[query] = rank
     return None
 

@@ -4,13 +4,15 @@ Shares of queries have Wilson intervals; what is undefined has none.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import binomtest
 
+from heldout.answers.table import Table, columns
 from heldout.stats.agreement import Agreement, krippendorff_alpha, krippendorff_interval
 from heldout.survivorship.discarded.questions import CANNOT, Answer, Question, latest
 
@@ -91,15 +93,12 @@ def judge_agreement(
     """
     given = latest(answers)
     valid = {place: one for place, one in given.items() if one.choice != CANNOT}
-    annotators = sorted({annotator for _, annotator in valid})
     units = [(one.query, passage.doc) for one in questions for passage in one.passages]
-    table = np.full((len(annotators), len(units)), np.nan)
-    for row, annotator in enumerate(annotators):
-        for column, (query, doc) in enumerate(units):
-            if (query, annotator) in valid:
-                table[row, column] = doc in valid[query, annotator].passages
-    judged = judged_passages(questions, given.values())
     groups = [query for query, _ in units]
+    annotators, table = rate_units(
+        valid, groups, lambda answer, unit: units[unit][1] in answer.passages
+    )
+    judged = judged_passages(questions, given.values())
     return PassageJudging(
         annotators=tuple(annotators),
         asked=len(questions),
@@ -109,6 +108,30 @@ def judge_agreement(
         alpha=krippendorff_alpha(table),
         interval=krippendorff_interval(table, rng, groups=groups, level=level),
     )
+
+
+def rate_units(
+    answers: Mapping[tuple[str, str], Answer],
+    units: Sequence[str],
+    rating: Callable[[Answer, int], float],
+) -> tuple[list[str], NDArray[np.float64]]:
+    """What annotators say of units, as measures of agreement want it.
+
+    Args:
+        answers: by query and annotator.
+        units: the query of each.
+        rating: of an answer to the query of a unit, by its number.
+
+    Returns:
+        The annotators, and float64 of shape (annotators, units); NaN without an answer.
+    """
+    annotators = sorted({annotator for _, annotator in answers})
+    table = np.full((len(annotators), len(units)), np.nan)
+    for row, annotator in enumerate(annotators):
+        for column, query in enumerate(units):
+            if (query, annotator) in answers:
+                table[row, column] = rating(answers[query, annotator], column)
+    return annotators, table
 
 
 def _judge(question: Question, given: Sequence[Answer]) -> Judged:
@@ -175,7 +198,7 @@ def wilson(count: int, of: int, *, level: float) -> tuple[float, float]:
     return float(ends.low), float(ends.high)
 
 
-def share_value(share: Share, *, why: str) -> dict[str, Any]:
+def share_document(share: Share, *, why: str) -> dict[str, Any]:
     """A share for JSON.
 
     Args:
@@ -185,7 +208,38 @@ def share_value(share: Share, *, why: str) -> dict[str, Any]:
     return asdict(share) | ({"why": why} if share.share is None else {})
 
 
-def agreement_value(
+def tabulate_shares(
+    title: str,
+    names: Sequence[str],
+    rows: Iterable[tuple[tuple[str, str], Share]],
+    *,
+    decimals: int,
+    level: float,
+    notes: Sequence[str] = (),
+) -> Table:
+    """Shares of queries with their intervals.
+
+    Args:
+        title: of the table.
+        names: headings of the first two columns.
+        rows: what stands there, and the share.
+        decimals: of shares.
+        level: of the intervals.
+        notes: what else has to be known.
+    """
+    return Table(
+        title=title,
+        columns=(
+            *columns("text", *names),
+            *columns("count", "queries"),
+            *columns("share", "share", "low", "high", decimals=decimals),
+        ),
+        rows=tuple((*cells, one.count, one.share, one.low, one.high) for cells, one in rows),
+        notes=(f"low, high: {level:.0%} by Wilson, each by itself.", *notes),
+    )
+
+
+def agreement_document(
     alpha: Agreement, interval: tuple[float, float] | None, *, units: str
 ) -> dict[str, Any]:
     """Krippendorff's alpha and its interval for JSON.
@@ -195,16 +249,17 @@ def agreement_value(
         interval: from drawing queries; `None` where undefined.
         units: what they are called, as `queries`.
     """
-    found = {
-        "alpha": alpha.value,
-        "low": interval[0] if interval else None,
-        "high": interval[1] if interval else None,
-        units: alpha.units,
-    }
-    return found | ({} if interval else {"why": alpha.why or _no_interval(alpha)})
-
-
-def _no_interval(alpha: Agreement) -> str:
+    low, high = interval or (None, None)
+    document = {"alpha": alpha.value, "low": low, "high": high, units: alpha.units}
+    if interval:
+        return document
+    why = "no interval: too few queries; draws are all alike, or alpha is undefined in one"
     if alpha.observed == 0:
-        return "no interval: annotators agree on all, so no draw of queries tells anything"
-    return "no interval: too few queries; draws are all alike, or alpha is undefined in one"
+        why = "no interval: annotators agree on all, so no draw of queries tells anything"
+    return document | {"why": alpha.why or why}
+
+
+def say_alpha(alpha: Agreement, interval: tuple[float, float] | None) -> str:
+    """Krippendorff's alpha with its interval, as in `alpha 0.71 (0.60 to 0.82)`."""
+    between = f" ({interval[0]:.2f} to {interval[1]:.2f})" if interval else ""
+    return f"alpha {alpha.value:.2f}{between}"

@@ -1,11 +1,14 @@
-"""Labels for discarded queries, by people, and the record of what a file of labels is made of.
+"""Labels for discarded queries, and the record of what a file of labels is made of.
 
 What people judged becomes qrels: 1 for a passage that answers, 0 for one that was looked at and
-does not. One that just half of its annotators ticked is neither, and has no line. Nothing here
-knows a system's opinion; that is `pseudo_labels`.
+does not. One that just half of its annotators ticked is neither, and has no line.
+
+Pseudo-labels are what a strong system puts first, for queries that nobody judged (Gupta and
+MacAvaney 2022, §6). They say so: in the second column of each line, in the name of the file and in
+its record. With what people judged they are put into one file only where that is asked for.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -95,65 +98,46 @@ class MadeLabels:
     qrels: bytes
 
 
-LabelRows = list[tuple[str, str, str, int]]
-"""Query, mark, document and grade of each line."""
+def make_labels(
+    name: str,
+    judged: Mapping[str, Judged],
+    source: LabelSource | None,
+    *,
+    pseudo: Iterable[tuple[str, str]] = (),
+    system: PseudoSource | None = None,
+) -> MadeLabels:
+    """A file of labels and its record.
 
-
-def human_labels(judged: Mapping[str, Judged], source: LabelSource, *, name: str) -> MadeLabels:
-    """Labels by people alone.
+    Queries are in the order of what people judged, documents of one by id; what they dispute has no
+    line. Then come pseudo-labels, each marked as what nobody judged.
 
     Args:
+        name: of the file; it gets `.pseudo` behind it where there are pseudo-labels alone, and
+            `.with-pseudo` where there are both.
         judged: query -> what annotators say of its passages.
-        source: what they judged.
-        name: of the file.
+        source: what they judged; `None` where nobody did.
+        pseudo: query and document of each pseudo-label; what people judged gets none.
+        system: whose first documents these are; `None` without pseudo-labels.
     """
-    return make_labels(
-        name, human_rows(judged), judged=source, system=None, disputed=count_disputed(judged)
-    )
-
-
-def human_rows(judged: Mapping[str, Judged]) -> LabelRows:
-    """The lines of what people judged, by query, documents by id; none of what they dispute."""
-    return [
+    rows = [
         (query, _HUMAN, doc, int(doc in one.answering))
         for query, one in judged.items()
         for doc in sorted((*one.answering, *one.others))
     ]
-
-
-def count_disputed(judged: Mapping[str, Judged]) -> int:
-    """Documents that have no line because just half of their annotators ticked them."""
-    return sum(len(one.disputed) for one in judged.values())
-
-
-def make_labels(
-    name: str,
-    rows: LabelRows,
-    *,
-    judged: LabelSource | None,
-    system: PseudoSource | None,
-    disputed: int = 0,
-) -> MadeLabels:
-    """A file of labels and its record.
-
-    Args:
-        name: of the file, without its suffix.
-        rows: its lines.
-        judged: what people judged; `None` where nobody did.
-        system: whose documents are among them; `None` where none are.
-        disputed: documents that people judged and that have no line.
-    """
+    human = len(rows)
+    rows += [(query, PSEUDO, doc, 1) for query, doc in pseudo if query not in judged]
+    if system is not None:
+        name = f"{name}.with-{PSEUDO}" if source else f"{name}.{PSEUDO}"
     qrels = "".join(f"{query} {mark} {doc} {grade}\n" for query, mark, doc, grade in rows).encode()
-    pseudo = sum(mark == PSEUDO for _, mark, _, _ in rows)
     record = LabelRecord(
         name=name,
-        made="human and pseudo" if judged and system else "human" if judged else "pseudo",
+        made="human and pseudo" if source and system else "human" if source else "pseudo",
         queries=len({row[0] for row in rows}),
         answered=len({query for query, _, _, grade in rows if grade}),
-        human=len(rows) - pseudo,
-        pseudo=pseudo,
-        disputed=disputed,
-        judged=judged,
+        human=human,
+        pseudo=len(rows) - human,
+        disputed=sum(len(one.disputed) for one in judged.values()),
+        judged=source,
         system=system,
         qrels_sha256=digest_bytes(qrels),
     )

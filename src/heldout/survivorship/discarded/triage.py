@@ -5,13 +5,14 @@ Source: Gupta and MacAvaney 2022, §3 and table 1.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from heldout.answers.table import Cell, Column, Table
+from heldout.answers.answer import Answer as Report
+from heldout.answers.table import Column, Table, columns
 from heldout.errors import InputError, Problem, plural
 from heldout.stats.agreement import (
     Agreement,
@@ -20,7 +21,15 @@ from heldout.stats.agreement import (
     krippendorff_interval,
 )
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.discarded.judging import Share, agreement_value, share_of, share_value
+from heldout.survivorship.discarded.judging import (
+    Share,
+    agreement_document,
+    rate_units,
+    say_alpha,
+    share_document,
+    share_of,
+    tabulate_shares,
+)
 from heldout.survivorship.discarded.questions import CANNOT, Answer, Question, ShownPassage, latest
 from heldout.trec.problems import show
 
@@ -184,14 +193,11 @@ def triage_agreement(
         rng: of the draws of the interval.
         level: of the interval.
     """
-    given = {place: one.choice for place, one in latest(answers).items() if one.choice != CANNOT}
-    annotators = sorted({annotator for _, annotator in given})
+    given = {place: one for place, one in latest(answers).items() if one.choice != CANNOT}
     queries = sorted({query for query, _ in given})
-    table = np.full((len(annotators), len(queries)), np.nan)
-    for row, annotator in enumerate(annotators):
-        for column, query in enumerate(queries):
-            if (query, annotator) in given:
-                table[row, column] = _LABELS.index(given[query, annotator])
+    annotators, table = rate_units(
+        given, queries, lambda answer, _: _LABELS.index(_label(answer.choice))
+    )
     return TriageAgreement(
         alpha=krippendorff_alpha(table),
         interval=krippendorff_interval(table, rng, level=level),
@@ -204,6 +210,10 @@ def triage_agreement(
             if len(both := np.flatnonzero(~np.isnan(table[i]) & ~np.isnan(table[j])))
         },
     )
+
+
+def _label(choice: str) -> TriageLabel:
+    return next(one for one in _LABELS if one == choice)
 
 
 def _most(cast: Counter[str]) -> TriageLabel | None:
@@ -262,102 +272,89 @@ _MEANS = {
 }
 
 
-def facts(found: TriageResult, agreement: TriageAgreement) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines."""
-    all_ = found.all
-    asked = all_.total + all_.disputed + all_.open
-    lines = [("queries", f"{all_.total:,} of {asked:,} drawn have a label")]
-    if all_.total:
+def report_triage(found: TriageResult, agreement: TriageAgreement, *, level: float) -> Report:
+    """Counts by split, the shares of all, and how far annotators agree.
+
+    Args:
+        found: what people found.
+        agreement: how far they agree.
+        level: of the intervals.
+    """
+    kappa = (_kappa(agreement),) if agreement.kappa else ()
+    return Report(
+        summary=_summarise(found, agreement),
+        tables=(_counts(found), _shares(found, level), *kappa),
+        document={
+            "splits": [_count_document(one) for one in found.splits],
+            "all": _count_document(found.all),
+            "interval": "Wilson",
+            "level": level,
+            "annotators": list(found.annotators),
+            "cannot": found.cannot,
+            "agreement": {
+                **agreement_document(agreement.alpha, agreement.interval, units="queries"),
+                "kappa": [
+                    {"a": a, "b": b, "kappa": one.value, "queries": one.units, "why": one.why}
+                    for (a, b), one in agreement.kappa.items()
+                ],
+            },
+        },
+    )
+
+
+def _summarise(found: TriageResult, agreement: TriageAgreement) -> tuple[tuple[str, str], ...]:
+    every, alpha = found.all, agreement.alpha
+    asked = every.total + every.disputed + every.open
+    lines = [("queries", f"{every.total:,} of {asked:,} drawn have a label")]
+    if every.total:
+        wrong, unsound = (_say(every.labels[label]) for label in ("wrong_lab", "ill_form"))
         lines += [
-            ("mislabelled", f"{_tell(all_.labels['wrong_lab'])} were answered by what was shown"),
-            ("unsound", f"{_tell(all_.labels['ill_form'])} are no sound questions"),
+            ("mislabelled", f"{wrong} were answered by what was shown"),
+            ("unsound", f"{unsound} are no sound questions"),
         ]
-    if all_.disputed:
-        told = plural(all_.disputed, "query", "queries")
-        lines.append(("disputed", f"{told}: as many annotators say another thing; not counted"))
-    if all_.open:
-        lines.append(("open", f"{plural(all_.open, 'query', 'queries')} without an answer"))
+    if every.disputed:
+        queries = plural(every.disputed, "query", "queries")
+        text = f"{queries}: as many annotators say another thing; not counted"
+        lines.append(("disputed", text))
+    if every.open:
+        lines.append(("open", f"{plural(every.open, 'query', 'queries')} without an answer"))
     if found.cannot:
         lines.append(("cannot", f"{plural(found.cannot, 'answer')} that it can't be judged"))
-    lines.append(("judges", _tell_agreement(found, agreement)))
+    text = f"no agreement to tell: {alpha.why}"
+    if alpha.value is not None:
+        queries = plural(alpha.units, "query", "queries")
+        text = f"{say_alpha(alpha, agreement.interval)} on {queries} that several answered"
+    lines.append(("judges", f"{plural(len(found.annotators), 'annotator')}; {text}"))
     return tuple(lines)
 
 
-def tables(found: TriageResult, agreement: TriageAgreement, *, level: float) -> tuple[Table, ...]:
-    """Counts by split, the shares of all, and how far annotators agree."""
-    kappa = (_kappa(agreement),) if agreement.kappa else ()
-    return (_counts(found), _shares(found, level), *kappa)
-
-
-def value(found: TriageResult, agreement: TriageAgreement, *, level: float) -> dict[str, Any]:
-    """The whole result for JSON."""
-    return {
-        "splits": [_count_value(one) for one in found.splits],
-        "all": _count_value(found.all),
-        "interval": "Wilson",
-        "level": level,
-        "annotators": list(found.annotators),
-        "cannot": found.cannot,
-        "agreement": {
-            **agreement_value(agreement.alpha, agreement.interval, units="queries"),
-            "kappa": [
-                {"a": a, "b": b, "kappa": one.value, "queries": one.units, "why": one.why}
-                for (a, b), one in agreement.kappa.items()
-            ],
-        },
-    }
-
-
-def _count_value(one: TriageCounts) -> dict[str, Any]:
+def _count_document(one: TriageCounts) -> dict[str, Any]:
     why = "no query has a label"
-    return {
-        "split": one.split,
-        "labels": {label: share_value(share, why=why) for label, share in one.labels.items()},
-        "total": one.total,
-        "disputed": one.disputed,
-        "open": one.open,
-        **({} if one.total else {"why": why}),
-    }
+    labels = {label: share_document(share, why=why) for label, share in one.labels.items()}
+    return asdict(one) | {"labels": labels} | ({} if one.total else {"why": why})
 
 
-def _tell(share: Share) -> str:
+def _say(share: Share) -> str:
     return f"{share.count:,} of {share.of:,} ({share.low:.1%} to {share.high:.1%})"
 
 
-def _tell_agreement(found: TriageResult, agreement: TriageAgreement) -> str:
-    names = plural(len(found.annotators), "annotator")
-    alpha = agreement.alpha
-    if alpha.value is None:
-        return f"{names}; no agreement to tell: {alpha.why}"
-    ends = agreement.interval
-    between = f" ({ends[0]:.2f} to {ends[1]:.2f})" if ends else ""
-    queries = plural(alpha.units, "query", "queries")
-    return f"{names}; alpha {alpha.value:.2f}{between} on {queries} that several answered"
-
-
 def _counts(found: TriageResult) -> Table:
-    rows = tuple(_count_row(one) for one in _told(found))
     return Table(
         title="Discarded queries by reason they were unanswered",
-        columns=(
-            Column(name="split"),
-            *(Column(name=label, form="count") for label in _MEANS),
-            Column(name="total", form="count"),
+        columns=(Column(name="split"), *columns("count", *_MEANS, "total")),
+        rows=tuple(
+            (_split(one), *(share.count for share in one.labels.values()), one.total)
+            for one in _shown(found)
         ),
-        rows=rows,
         notes=tuple(f"{label}: {words}." for label, words in _MEANS.items()),
     )
 
 
-def _told(found: TriageResult) -> tuple[TriageCounts, ...]:
+def _shown(found: TriageResult) -> tuple[TriageCounts, ...]:
     """Each split and all together; one split alone by its own name, where it has one."""
     if len(found.splits) == 1 and found.splits[0].split:
         return found.splits
     return (*(found.splits if len(found.splits) > 1 else ()), found.all)
-
-
-def _count_row(one: TriageCounts) -> tuple[Cell, ...]:
-    return (_split(one), *(share.count for share in one.labels.values()), one.total)
 
 
 def _split(one: TriageCounts) -> str:
@@ -365,30 +362,21 @@ def _split(one: TriageCounts) -> str:
 
 
 def _shares(found: TriageResult, level: float) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (_split(one), label, share.count, share.share, share.low, share.high)
-        for one in _told(found)
-        for label, share in one.labels.items()
-    ]
     together = (
         "All: of the queries drawn together; it is no share of the collection, of whose splits "
         "different parts were drawn."
     )
-    return Table(
-        title="As shares of the queries with a label",
-        columns=(
-            Column(name="split"),
-            Column(name="label"),
-            Column(name="queries", form="count"),
-            Column(name="share", form="share", decimals=3),
-            Column(name="low", form="share", decimals=3),
-            Column(name="high", form="share", decimals=3),
+    return tabulate_shares(
+        "As shares of the queries with a label",
+        ("split", "label"),
+        (
+            ((_split(one), label), share)
+            for one in _shown(found)
+            for label, share in one.labels.items()
         ),
-        rows=tuple(rows),
-        notes=(
-            f"low, high: {level:.0%} by Wilson, each by itself.",
-            *((together,) if len(found.splits) > 1 else ()),
-        ),
+        decimals=3,
+        level=level,
+        notes=(together,) if len(found.splits) > 1 else (),
     )
 
 
@@ -396,10 +384,9 @@ def _kappa(agreement: TriageAgreement) -> Table:
     return Table(
         title="Agreement of two annotators",
         columns=(
-            Column(name="annotator"),
-            Column(name="and"),
-            Column(name="queries", form="count"),
-            Column(name="kappa", form="difference", decimals=2),
+            *columns("text", "annotator", "and"),
+            *columns("count", "queries"),
+            *columns("difference", "kappa", decimals=2),
         ),
         rows=tuple((a, b, one.units, one.value) for (a, b), one in agreement.kappa.items()),
         notes=("kappa: Cohen's, unweighted, on queries that both answered.",),

@@ -1,6 +1,6 @@
-"""The pool of discarded queries: which of them, the tops of runs, the texts."""
+"""Discarded queries: drawn or pooled for people to look at, and what people say of them."""
 
-import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,23 +8,130 @@ from typing import Annotated
 
 import numpy as np
 
+from heldout.answers.answer import Answer as Report
 from heldout.collections.collection import read_wanted_texts
-from heldout.errors import InputError, Problem, StoreError
-from heldout.ids import Digest
+from heldout.errors import InputError, Problem, StoreError, plural, printable, quote
+from heldout.ids import digest_bytes
+from heldout.judging.campaign.rows import format_rows
 from heldout.options import Opt, OptionError, Seed
 from heldout.progress import SILENT, Progress
-from heldout.scoring.run_files import RunOrder, RunPatterns, name_runs, read_each
+from heldout.scoring.cache import digest_file
+from heldout.scoring.run_files import RunOrder, RunPatterns, name_runs, read_each, run_name
 from heldout.survivorship.annotations import Annotation
-from heldout.survivorship.discarded.answerable import SystemTop, pool_questions
+from heldout.survivorship.discarded.answerable import (
+    SystemTop,
+    deepest_rank,
+    first_ranks,
+    pool_questions,
+    read_first_ranks,
+    report_reach,
+    unseen_note,
+)
 from heldout.survivorship.discarded.folder import PoolRecord, QuestionFolder
-from heldout.survivorship.discarded.questions import TRIAGE, Question
-from heldout.survivorship.discarded.triage import count_labels, sound_queries
+from heldout.survivorship.discarded.judging import judge_agreement, judged_passages
+from heldout.survivorship.discarded.labels import (
+    PSEUDO,
+    LabelSource,
+    MadeLabels,
+    PseudoSource,
+    make_labels,
+)
+from heldout.survivorship.discarded.questions import (
+    CANNOT,
+    TRIAGE,
+    Answer,
+    Question,
+    note_long_passages,
+)
+from heldout.survivorship.discarded.triage import (
+    count_labels,
+    draw_discarded,
+    report_triage,
+    sound_queries,
+    triage_agreement,
+)
 from heldout.survivorship.reading.source import AnnotationSource, read_source
 from heldout.trec.queries import read_queries
 from heldout.trec.reading.sources import open_input
-from heldout.trec.tops import Tops
+from heldout.trec.reading.streams import OWN_FILES
+from heldout.trec.tops import read_tops
 
 _SAMPLE = 50
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
+
+
+# Triage: why were queries discarded?
+
+
+def draw_triage(
+    folder: QuestionFolder,
+    source: AnnotationSource,
+    *,
+    sample: int,
+    split: str,
+    seed: int,
+    progress: Progress = SILENT,
+) -> Report:
+    """Draw discarded queries into a folder, behind those that are there.
+
+    Args:
+        folder: where they are put.
+        source: annotations, with texts.
+        sample: how many are drawn.
+        split: what the sample is of, as `dev`.
+        seed: of the draw.
+        progress: gets the notes of the files.
+
+    Raises:
+        InputError: a file has errors; as `draw_discarded` and `QuestionFolder.add`.
+    """
+    annotations = read_source(source, texts=True, progress=progress)
+    before = folder.questions() if folder.exists() else ()
+    drawn = draw_discarded(
+        annotations,
+        count=sample,
+        rng=np.random.default_rng(seed),
+        split=split,
+        known={one.query for one in before if one.split == split},
+    )
+    total = folder.add(drawn)
+    progress.problems(note_long_passages(drawn, path=str(folder.place)))
+    of = f"of {annotations.discarded:,} discarded" if annotations.discarded else ""
+    return Report(
+        summary=[
+            ("drawn", f"{plural(len(drawn), 'query', 'queries')} {of}, seed {seed}"),
+            ("folder", f"{folder.place}: {plural(len(total), 'question')}"),
+            ("next", f"heldout survive triage {folder.path} --serve"),
+        ],
+        tables=(),
+        document={
+            "folder": str(folder.path),
+            "drawn": len(drawn),
+            "discarded": annotations.discarded,
+            "split": split,
+            "seed": seed,
+            "questions": len(total),
+        },
+    )
+
+
+def count_triage(folder: QuestionFolder, *, seed: int, level: float) -> Report:
+    """Why queries were discarded, by what people answered.
+
+    Args:
+        folder: questions and answers.
+        seed: of the draws of the interval of agreement.
+        level: of the intervals.
+
+    Raises:
+        StoreError, InputError: as `QuestionFolder.questions` and `answers`.
+    """
+    questions, given = folder.questions(), folder.answers()
+    agreement = triage_agreement(given, np.random.default_rng(seed), level=level)
+    return report_triage(count_labels(questions, given, level=level), agreement, level=level)
+
+
+# The pool of discarded queries: which of them, the tops of runs, the texts.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +168,8 @@ def pool_discarded(
     pool: PoolOptions,
     source: AnnotationSource,
     progress: Progress = SILENT,
-) -> tuple[Question, ...]:
-    """Pool the tops of runs into a new folder; its questions.
+) -> Report:
+    """Pool the tops of runs into a new folder.
 
     Raises:
         StoreError: the folder has questions already, or the one of triage has none.
@@ -78,12 +185,37 @@ def pool_discarded(
     paths = name_runs(pool.runs)
     tops = read_each(paths, depth=pool.depth, order=pool.order, progress=progress)
     own = {name: {query: top.get(query, ()) for query in queries} for name, top in tops.items()}
-    documents = _read_texts(source.documents, own)
+    wanted = {doc for top in own.values() for docs in top.values() for doc in docs}
+    with open_input(source.documents) as file:
+        documents = read_wanted_texts(file, wanted, path=str(source.documents))
     questions = pool_questions(own, queries=queries, documents=documents, rng=rng)
     digests = {name: digest_file(Path(path)) for name, path in paths.items()}
-    record = PoolRecord(depth=pool.depth, seed=pool.seed, runs_sha256=digests)
-    folder.write_pool(_rows(own), record)
-    return folder.add(questions)
+    rows = [
+        SystemTop(system=system, query=query, docs=docs)
+        for system, top in own.items()
+        for query, docs in top.items()
+    ]
+    folder.write_pool(rows, PoolRecord(depth=pool.depth, seed=pool.seed, runs_sha256=digests))
+    questions = folder.add(questions)
+    progress.problems(note_long_passages(questions, path=str(folder.place)))
+    passages = sum(len(one.passages) for one in questions)
+    mean = passages / len(questions)
+    return Report(
+        summary=[
+            ("pooled", f"{plural(len(questions), 'query', 'queries')}, {passages:,} passages"),
+            ("", f"{mean:.1f} a query on average, each text once, in random order"),
+            ("folder", str(folder.place)),
+            ("next", f"heldout survive answerable {folder.path} --serve"),
+        ],
+        tables=(),
+        document={
+            "folder": str(folder.path),
+            "queries": len(questions),
+            "passages": passages,
+            "depth": pool.depth,
+            "seed": pool.seed,
+        },
+    )
 
 
 def _queries_of(
@@ -92,58 +224,33 @@ def _queries_of(
     """Texts of discarded queries: those that triage found sound, or all of the annotations.
 
     Without either they are those of `--queries` alone.
-
-    Raises:
-        StoreError: the folder of triage has no questions.
-        InputError: a file has errors; codes `too-few-queries`, `no-discarded`, `no-text`.
-        OptionError: none of the three is named.
     """
     if triage is not None:
         folder = QuestionFolder(triage, TRIAGE)
         questions = folder.questions()
-        found = count_labels(questions, folder.answers())
-        return {one.query: one.text for one in sound_queries(questions, found)}
+        counts = count_labels(questions, folder.answers())
+        return {one.query: one.text for one in sound_queries(questions, counts)}
     if source.named:
-        return _of_annotations(source, progress)
+        discarded = _read_discarded(source, texts=True, progress=progress)
+        lost = [str(one.query) for one in discarded if not one.text]
+        if lost:
+            place = str(source.queries or source.annotations or source.shown)
+            raise _refused(place, "no-text", f"no text for query {lost[0]}")
+        return {str(one.query): one.text or "" for one in discarded}
     if source.queries is None:
         raise OptionError("which queries? --triage FOLDER, --annotations PATH or --queries")
     with open_input(source.queries) as file:
         return read_queries(file, path=str(source.queries)).texts
 
 
-def digest_file(path: Path) -> Digest:
-    """SHA-256 of a file as it lies."""
-    with path.open("rb") as file:
-        return Digest(hashlib.file_digest(file, "sha256").hexdigest())
-
-
-def read_discarded(
-    source: AnnotationSource, *, texts: bool = False, progress: Progress = SILENT
+def _read_discarded(
+    source: AnnotationSource, *, texts: bool = False, progress: Progress
 ) -> Sequence[Annotation]:
-    """The discarded queries of annotations.
-
-    Args:
-        source: which annotations.
-        texts: whether texts of queries are wanted.
-        progress: gets the notes of the files.
-
-    Raises:
-        InputError: a file has errors; code `no-discarded`: the source leaves them out.
-    """
     # Texts of documents are read later, of those alone that are pooled
     annotations = read_source(replace(source, documents=None), texts=texts, progress=progress)
     if not annotations.counts_discarded:
         raise _refused(annotations.source, "no-discarded", "queries with an answer alone")
     return [one for one in annotations.records if not one.selected]
-
-
-def _of_annotations(source: AnnotationSource, progress: Progress) -> Mapping[str, str]:
-    discarded = read_discarded(source, texts=True, progress=progress)
-    lost = [str(one.query) for one in discarded if not one.text]
-    if lost:
-        place = str(source.queries or source.annotations or source.shown)
-        raise _refused(place, "no-text", f"no text for query {lost[0]}")
-    return {str(one.query): one.text or "" for one in discarded}
 
 
 def _refused(path: str, code: str, found: str) -> InputError:
@@ -170,15 +277,161 @@ def _sample(
     return {names[place]: queries[names[place]] for place in chosen}
 
 
-def _read_texts(path: Path, tops: Mapping[str, Tops]) -> Mapping[str, str]:
-    wanted = {doc for top in tops.values() for docs in top.values() for doc in docs}
+# What people say of the pool, and labels made of it.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelOptions:
+    """What labels are written."""
+
+    labels: Annotated[
+        str | None,
+        Opt("Name of labels of what people judged: FOLDER/labels/NAME.qrels.", metavar="NAME"),
+    ] = None
+    pseudo: Annotated[
+        Path | None,
+        Opt(
+            "Run whose first document becomes a pseudo-label of queries nobody judged: "
+            "NAME.pseudo.qrels.",
+            metavar="RUN",
+            path="file",
+        ),
+    ] = None
+    with_pseudo: Annotated[
+        bool, Opt("A file with both, each line marked: NAME.with-pseudo.qrels.")
+    ] = False
+
+
+def count_ranks(path: Path, *, depth: int, level: float) -> Report:
+    """Which systems answer how many discarded queries, by a table of first ranks.
+
+    Args:
+        path: of the table.
+        depth: to which an answer counts.
+        level: of the intervals.
+
+    Raises:
+        InputError: as `read_first_ranks`.
+    """
     with open_input(path) as file:
-        return read_wanted_texts(file, wanted, path=str(path))
+        ranks = read_first_ranks(file, path=str(path))
+    note = unseen_note(depth, deepest_rank(ranks), path=printable(str(path)))
+    return report_reach(ranks, depth=depth, level=level, note=note)
 
 
-def _rows(tops: Mapping[str, Tops]) -> list[SystemTop]:
-    return [
-        SystemTop(system=system, query=query, docs=docs)
-        for system, top in tops.items()
-        for query, docs in top.items()
-    ]
+def count_answerable(
+    folder: QuestionFolder,
+    source: AnnotationSource,
+    options: LabelOptions,
+    *,
+    seed: int,
+    level: float,
+    progress: Progress = SILENT,
+) -> Report:
+    """Which systems answer how many discarded queries, by what people answered; and its labels.
+
+    Args:
+        folder: the pool and the answers.
+        source: annotations, whose discarded queries may have pseudo-labels.
+        options: labels that are written.
+        seed: of the draws of the interval of agreement.
+        level: of the intervals.
+        progress: gets which labels were written.
+
+    Raises:
+        InputError: a file has errors; code `no-judgments`: labels are wanted, and nobody judged.
+        StoreError: there are other labels of this name; nothing was written.
+    """
+    questions, given = folder.questions(), folder.answers()
+    judged = judged_passages(questions, given)
+    if options.labels is not None:
+        queries = [one.query for one in questions]
+        if options.pseudo is not None and source.named:
+            queries = [str(one.query) for one in _read_discarded(source, progress=progress)]
+        made = _make_labels(folder, questions, given, options, queries)
+        for path, one in zip(folder.write_labels(made), made, strict=True):
+            _note_labels(path, one, progress)
+    judging = judge_agreement(questions, given, np.random.default_rng(seed), level=level)
+    ranks = first_ranks(judged, folder.tops())
+    return report_reach(ranks, depth=folder.pool().depth, level=level, judging=judging)
+
+
+def check_label_options(options: LabelOptions) -> None:
+    """Refuse what cannot be written before anything is read.
+
+    Raises:
+        OptionError: pseudo-labels without a name, or both without a run.
+        InputError: code `label-name`: the name is a path, or looks like that of pseudo-labels.
+    """
+    name = options.labels
+    if name is None:
+        if options.pseudo is not None:
+            raise OptionError("--labels NAME: what the files are to be called")
+        return
+    if options.with_pseudo and options.pseudo is None:
+        raise OptionError("--with-pseudo needs --pseudo RUN")
+    if not _NAME.fullmatch(name) or PSEUDO in name.casefold():
+        raise InputError(
+            Problem(
+                code="label-name",
+                path="--labels",
+                found=quote(name),
+                expected=f"up to 64 letters, digits, hyphens or underscores, without {PSEUDO!r}",
+            )
+        )
+
+
+def _make_labels(
+    folder: QuestionFolder,
+    questions: Sequence[Question],
+    answers: Sequence[Answer],
+    options: LabelOptions,
+    queries: Sequence[str],
+) -> list[MadeLabels]:
+    """What people judged, and where it is asked for pseudo-labels of queries that nobody judged."""
+    judged = judged_passages(questions, answers)
+    if not judged:
+        raise InputError(
+            Problem(
+                code="no-judgments",
+                path=str(folder.answered),
+                found="no query that somebody judged",
+                expected="at least one",
+                hint=f"`heldout survive answerable {folder.path} --serve` asks people",
+            )
+        )
+    pool, name = folder.pool(), options.labels or ""
+    # Of the rows as they were read: people may go on answering
+    source = LabelSource(
+        annotators=tuple(sorted({one.annotator for one in answers if one.choice != CANNOT})),
+        depth=pool.depth,
+        systems=tuple(pool.runs_sha256),
+        questions_sha256=digest_bytes(format_rows(questions)),
+        answers_sha256=digest_bytes(format_rows(answers)),
+    )
+    made = [make_labels(name, judged, source)]
+    if options.pseudo is not None:
+        path = options.pseudo
+        digest = digest_file(path)
+        system = PseudoSource(system=run_name(str(path)), run_sha256=digest, depth=1)
+        with open_input(path) as file:
+            tops = read_tops(file, path=str(path), depth=1, limits=OWN_FILES)
+        open_ = [query for query in queries if query not in judged]
+        pseudo = [(query, doc) for query in open_ for doc in tops.get(query, ())]
+        made.append(make_labels(name, {}, None, pseudo=pseudo, system=system))
+        if options.with_pseudo:
+            made.append(make_labels(name, judged, source, pseudo=pseudo, system=system))
+    return made
+
+
+def _note_labels(path: Path, made: MadeLabels, progress: Progress) -> None:
+    record = made.record
+    lines = f"{plural(record.human, 'judgment')} by people"
+    if record.pseudo:
+        lines += f", {plural(record.pseudo, 'pseudo-label')} that nobody judged"
+    queries = plural(record.queries, "query", "queries")
+    progress.note("labels", f"{path}: {queries}, {record.answered:,} with an answer")
+    progress.note("", lines)
+    if record.disputed:
+        documents = plural(record.disputed, "document")
+        progress.note("disputed", f"{documents}, ticked by just half of their annotators: no line")
