@@ -10,7 +10,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from click.testing import CliRunner, Result
@@ -242,23 +244,24 @@ def test_a_run_that_was_changed_afterwards_is_refused(
 
 
 def test_a_cell_at_which_another_process_works_is_waited_for(
-    call: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Callable[..., Result], tmp_path: Path
 ) -> None:
-    taken = TrainingFolder(tmp_path / "study").cell("all-seed0").taken()
-    assert taken.__enter__()
-    waited = []
-
-    def end_the_other(seconds: float) -> None:
-        waited.append(seconds)
-        taken.__exit__(None, None, None)
-
-    monkeypatch.setattr(time, "sleep", end_the_other)
-    found = call("-r", "1", "--seeds", "1")
+    with ExitStack() as other:
+        other.enter_context(TrainingFolder(tmp_path / "study").cell("all-seed0").taken())
+        describe = tmp_path / "study" / "cells" / "all-like-r1-seed0" / "cell.json"
+        Thread(target=_end_when_there, args=(describe, other), daemon=True).start()
+        found = call("-r", "1", "--seeds", "1")
     assert found.exit_code == 0, found.stderr
-    assert len(waited) == 1
     assert "all, seed 0: elsewhere" in found.stderr
     assert "1 training is computed by another call" in found.stderr
     assert "all, seed 0: done\n" in found.stderr
+
+
+def _end_when_there(path: Path, other: ExitStack) -> None:
+    """End the other process's work once the last of our own cells is done."""
+    while not path.exists():
+        time.sleep(0.1)
+    other.close()
 
 
 def test_the_settings_of_trainings_are_told_where_they_were_done_before(

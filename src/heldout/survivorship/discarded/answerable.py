@@ -35,11 +35,13 @@ from heldout.survivorship.discarded.judging import (
     tabulate_shares,
 )
 from heldout.survivorship.discarded.questions import Question, ShownPassage
-from heldout.survivorship.reading.records import Fault
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
 from heldout.trec.text import check_line, parse_integer
 from heldout.trec.tops import Tops
+
+_Fault = tuple[str, str, str]
+"""Code, what was found, what is expected."""
 
 FirstRanks = Mapping[str, Mapping[str, int | None]]
 """System -> query -> rank of its first passage that answers; `None` where none was found."""
@@ -482,13 +484,13 @@ def read_first_ranks(source: BinaryIO, *, path: str) -> FirstRanks:
     return found
 
 
-def _header_fault(line: bytes) -> Fault | None:
+def _header_fault(line: bytes) -> _Fault | None:
     if line.decode().split() == _HEADER:
         return None
     return "wrong-columns", show(line), f"a header: {', '.join(_HEADER)}, with tabs between"
 
 
-def _add(found: dict[str, dict[str, int | None]], line: bytes) -> Fault | None:
+def _add(found: dict[str, dict[str, int | None]], line: bytes) -> _Fault | None:
     cells = line.rstrip(b"\r").split(b"\t")
     if len(cells) != len(_HEADER):
         text = f"{plural(len(cells), 'column')} in {show(line)}"
