@@ -31,7 +31,7 @@ from heldout.board.scores.session import Session
 from heldout.board.store.arrivals import find_registrations_in_folder
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
-from heldout.envelope.bundle import open_metadata, seal_letter, seal_metadata
+from heldout.envelope.bundle import open_metadata, seal_message, seal_metadata
 from heldout.envelope.keys import public_key, sign
 from heldout.ids import SubmissionId, digest_bytes
 
@@ -184,7 +184,7 @@ def make_registration(
     )
     changes: dict[str, Any] = dict(changed or {})
     text = msgspec.json.encode(msgspec.structs.replace(statement, **changes)).decode()
-    letter = seal_letter("age", msgspec.json.encode(registrant), spec.recipients)
+    letter = seal_message("age", msgspec.json.encode(registrant), spec.recipients)
     return msgspec.json.encode(
         RegistrationFile(
             statement=text,

@@ -48,13 +48,10 @@ def parse_beir_texts(content: bytes, *, path: str) -> dict[str, str]:
     Raises:
         InputError: the first twenty of `collection-row`, `collection-id`; `collection-empty`.
     """
-    decoder = msgspec.json.Decoder(_Line)
     texts: dict[str, str] = {}
-    problems = list(islice(_read_lines(content, decoder, texts, path), _MOST_PROBLEMS))
-    if problems:
-        raise InputError(problems)
+    _refuse(_read_lines(content, texts, path))
     if not texts:
-        raise InputError(_beir_problem("collection-empty", path, found="no line"))
+        raise InputError(_problem("collection-empty", path, "no line"))
     return texts
 
 
@@ -78,30 +75,27 @@ def parse_beir_qrels(content: bytes, *, path: str) -> dict[str, dict[str, int]]:
             `conflicting-judgment`; `collection-empty`.
     """
     judgments: dict[str, dict[str, int]] = {}
-    problems = list(islice(_read_rows(content, judgments, path), _MOST_PROBLEMS))
-    if problems:
-        raise InputError(problems)
+    _refuse(_read_rows(content, judgments, path))
     if not judgments:
-        raise InputError(_beir_problem("collection-empty", path, found="no judgment"))
+        raise InputError(_problem("collection-empty", path, "no judgment"))
     return judgments
 
 
-def _read_lines(
-    content: bytes, decoder: "msgspec.json.Decoder[_Line]", texts: dict[str, str], path: str
-) -> Iterator[Problem]:
+def _read_lines(content: bytes, texts: dict[str, str], path: str) -> Iterator[Problem]:
+    decoder = msgspec.json.Decoder(_Line)
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
             continue
         try:
             read = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            yield _beir_problem("collection-row", path, line=number, found=str(error))
+            yield _problem("collection-row", path, str(error), number, _OBJECT)
             continue
         key = read.identity
         if key.split() != [key] or not key.isprintable():
-            yield _beir_problem("collection-id", path, line=number, found=f"the id {quote(key)}")
+            yield _problem("collection-id", path, f"the id {quote(key)}", number)
         elif key in texts:
-            yield _beir_problem("collection-id", path, line=number, found=f"{quote(key)} again")
+            yield _problem("collection-id", path, f"{quote(key)} again", number)
         else:
             texts[key] = " ".join(f"{read.title or ''} {read.text}".split())
 
@@ -114,32 +108,17 @@ def _read_rows(
         if not row:
             continue
         if len(row) != len(_HEADING):
-            columns = f"{len(row)} columns"
-            yield _beir_problem("wrong-columns", path, line=number, found=columns)
+            yield _problem("wrong-columns", path, f"{len(row)} columns", number)
             continue
         query, document, written = row
         grade = parse_integer(written.encode())
         if grade is None:
-            yield _beir_problem("grade-not-a-number", path, line=number, found=quote(written))
+            yield _problem("grade-not-a-number", path, quote(written), number)
             continue
         before = judgments.setdefault(query, {}).setdefault(document, grade)
         if before != grade:
             found = f"{quote(document)} for {quote(query)}: {grade} after {before}"
-            yield _beir_problem("conflicting-judgment", path, line=number, found=found)
-
-
-_BEIR_EXPECTED = {
-    "collection-empty": "at least one line below any heading",
-    "collection-id": "an id without white space, once in the file",
-    "collection-row": 'an object such as {"_id": "d1", "title": "", "text": "…"}',
-    "conflicting-judgment": "one judgment per query and document",
-    "grade-not-a-number": "a whole number",
-    "wrong-columns": "3 columns: query, document, grade",
-}
-
-
-def _beir_problem(code: str, path: str, *, found: str, line: int | None = None) -> Problem:
-    return Problem(code=code, path=path, line=line, found=found, expected=_BEIR_EXPECTED[code])
+            yield _problem("conflicting-judgment", path, found, number)
 
 
 PACKED = ("", ".gz", ".bz2", ".zst")
@@ -162,13 +141,13 @@ def find_file(folder: Path, *names: str) -> Path | None:
     Raises:
         InputError: code `collection-twice` where there are several.
     """
-    places = [folder / f"{name}{packed}" for name in names for packed in PACKED]
-    found = [place for place in places if place.is_file()]
+    paths = [folder / f"{name}{packed}" for name in names for packed in PACKED]
+    found = [path for path in paths if path.is_file()]
     if len(found) > 1:
         raise InputError.of(
             code="collection-twice",
             path=str(folder),
-            found=" and ".join(place.name for place in found),
+            found=" and ".join(path.name for path in found),
             expected="one of them",
             hint="take the others out of the folder, or name the labels with --qrels",
         )
@@ -199,7 +178,19 @@ def read_texts(folder: Path) -> tuple[dict[DocId, str], dict[QueryId, str]]:
         InputError: codes `collection-file`, `collection-twice`, those of `parse_documents` and of
             `parse_beir_texts`, and of the queries those of `trec.queries`.
     """
-    return _read_documents(folder), _read_queries(folder)
+    path = _need(folder, "documents.tsv", "corpus.jsonl")
+    parse = parse_beir_texts if "corpus.jsonl" in path.name else parse_documents
+    documents = parse(read_text(path), path=str(path))
+    path = _need(folder, "queries.tsv", "queries.jsonl")
+    content = read_text(path)
+    if "queries.jsonl" in path.name:
+        queries = parse_beir_texts(content, path=str(path))
+    else:
+        queries = dict(parse_queries(content, path=str(path)).texts)
+    return (
+        {DocId(document): text for document, text in documents.items()},
+        {QueryId(query): text for query, text in queries.items()},
+    )
 
 
 def find_labels(folder: Path) -> Path | None:
@@ -235,7 +226,7 @@ def read_labels(path: Path) -> Labels:
     }
 
 
-def parse_documents(content: bytes, *, path: str) -> dict[DocId, str]:
+def parse_documents(content: bytes, *, path: str) -> dict[str, str]:
     """Parse a table of documents.
 
     Args:
@@ -250,74 +241,57 @@ def parse_documents(content: bytes, *, path: str) -> dict[DocId, str]:
         lines = content.decode().removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise InputError(
-            _problem(
-                code="collection-encoding", path=path, line=line, found="bytes that are not UTF-8"
-            )
-        ) from error
+        found = "bytes that are not UTF-8"
+        raise InputError(_problem("collection-encoding", path, found, line)) from error
     if lines == [""]:
-        raise InputError(_problem(code="collection-empty", path=path, found="no row"))
+        raise InputError(_problem("collection-empty", path, "no row"))
     rows = [line.rstrip("\r").partition("\t") for line in lines]
-    problems = list(islice(_check(rows, path), _MOST_PROBLEMS))
-    if problems:
-        raise InputError(problems)
-    return {DocId(key): text for key, _, text in rows}
+    _refuse(_check(rows, path))
+    return {key: text for key, _, text in rows}
 
 
 def _check(rows: list[tuple[str, str, str]], path: str) -> Iterator[Problem]:
     seen: dict[str, int] = {}
     for line, (key, tab, _) in enumerate(rows, 1):
         if not tab:
-            yield _problem(
-                code="collection-row", path=path, line=line, found=f"no tab in {key[:40]!r}"
-            )
+            yield _problem("collection-row", path, f"no tab in {key[:40]!r}", line)
         elif not key or key.split() != [key]:
-            yield _problem(code="collection-id", path=path, line=line, found=f"the id {key[:40]!r}")
+            yield _problem("collection-id", path, f"the id {key[:40]!r}", line)
         elif key in seen:
-            yield _problem(
-                code="collection-id",
-                path=path,
-                line=line,
-                found=f"{key[:40]!r} again, first in line {seen[key]}",
-            )
+            found = f"{key[:40]!r} again, first in line {seen[key]}"
+            yield _problem("collection-id", path, found, line)
         seen.setdefault(key, line)
 
 
+_OBJECT = 'an object such as {"_id": "d1", "title": "", "text": "…"}'
 _EXPECTED = {
+    "collection-empty": "at least one line: id and text, or a judgment",
     "collection-encoding": "UTF-8 text",
-    "collection-empty": "at least one row: id, tab, text",
     "collection-file": "a readable file",
     "collection-id": "an id without white space, once in the file",
     "collection-row": "id, tab, text",
+    "conflicting-judgment": "one judgment per query and document",
+    "grade-not-a-number": "a whole number",
+    "wrong-columns": "3 columns: query, document, grade",
 }
 
 
-def _problem(*, code: str, path: str, found: str, line: int | None = None) -> Problem:
-    return Problem(code=code, path=path, line=line, found=found, expected=_EXPECTED[code])
+def _problem(
+    code: str, path: str, found: str, line: int | None = None, expected: str = ""
+) -> Problem:
+    expected = expected or _EXPECTED[code]
+    return Problem(code=code, path=path, line=line, found=found, expected=expected)
 
 
-def _read_documents(folder: Path) -> dict[DocId, str]:
-    path = _need(folder, "documents.tsv", "corpus.jsonl")
-    content = read_text(path)
-    if "corpus.jsonl" not in path.name:
-        return parse_documents(content, path=str(path))
-    found = parse_beir_texts(content, path=str(path))
-    return {DocId(document): text for document, text in found.items()}
-
-
-def _read_queries(folder: Path) -> dict[QueryId, str]:
-    path = _need(folder, "queries.tsv", "queries.jsonl")
-    content = read_text(path)
-    if "queries.jsonl" in path.name:
-        found = parse_beir_texts(content, path=str(path))
-    else:
-        found = dict(parse_queries(content, path=str(path)).texts)
-    return {QueryId(query): text for query, text in found.items()}
+def _refuse(problems: Iterator[Problem]) -> None:
+    """Raise the first twenty."""
+    if first := list(islice(problems, _MOST_PROBLEMS)):
+        raise InputError(first)
 
 
 def _need(folder: Path, *names: str) -> Path:
     path = find_file(folder, *names)
     if path is None:
         found = "no such file" if folder.is_dir() else "no such folder"
-        raise InputError(_problem(code="collection-file", path=str(folder / names[0]), found=found))
+        raise InputError(_problem("collection-file", str(folder / names[0]), found))
     return path

@@ -219,7 +219,8 @@ def open_runs(
     with contextlib.closing(_CIPHERS[form].decrypt(source, key)) as plaintext:
         for member in read_members(plaintext, submission_id=submission_id, runs=runs, limit=limit):
             try:
-                values[member.run] = _consume(member, consume)
+                with io.BufferedReader(member, _BUFFER) as stream:
+                    values[member.run] = consume(member.run, stream)
             except InputError as error:
                 problems += error.problems
             member.finish()
@@ -228,7 +229,10 @@ def open_runs(
     check_binding(form, binding, submission_id=submission_id, digests=digests)
     if problems:
         raise InputError(problems)
-    return {run: _opened(seen[run], value) for run, value in values.items()}
+    return {
+        run: OpenedRun(member=one.name, size=one.size, digest=one.digest, value=values[run])
+        for run, one in seen.items()
+    }
 
 
 def check_binding(
@@ -263,24 +267,15 @@ def check_binding(
         raise TrustError
 
 
-def _consume(member: Member, consume: Callable[[str, BinaryIO], T]) -> T:
-    with io.BufferedReader(member, _BUFFER) as stream:
-        return consume(member.run, stream)
-
-
-def _opened(member: Member, value: T) -> OpenedRun[T]:
-    return OpenedRun(member=member.name, size=member.size, digest=member.digest, value=value)
-
-
 _LIMIT = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
+class SealedMessage:
     """Sealed words.
 
     Attributes:
-        key: the letter's own secret, sealed for every organiser.
+        key: the message's own secret, sealed for every organiser.
         words: sealed under that secret.
     """
 
@@ -288,22 +283,24 @@ class Letter:
     words: bytes
 
 
-def seal_letter(form: Form, words: bytes, recipients: Sequence[str]) -> Letter:
+def seal_message(form: Form, words: bytes, recipients: Sequence[str]) -> SealedMessage:
     """Seal words for the organisers; two calls never give equal bytes.
 
     Raises:
         SetupError: the recipients are missing, malformed or too many.
     """
-    key = {"age": age, "openssl": openssl}[form].new_key()
-    return Letter(key=seal_key(form, key, recipients), words=seal_metadata(form, words, key=key))
+    key = _CIPHERS[form].new_key()
+    return SealedMessage(
+        key=seal_key(form, key, recipients), words=seal_metadata(form, words, key=key)
+    )
 
 
-def open_letter(form: Form, letter: Letter, identities: Sequence[str]) -> bytes:
-    """The words of a letter, at most 16 KiB.
+def open_message(form: Form, message: SealedMessage, identities: Sequence[str]) -> bytes:
+    """The words of a message, at most 16 KiB.
 
     Raises:
         TrustError: none of the identities opens it, or it is damaged or too long.
         SetupError: an identity is malformed.
     """
-    key = open_key(form, letter.key, identities)
-    return open_metadata(form, letter.words, key=key, limit=_LIMIT)
+    key = open_key(form, message.key, identities)
+    return open_metadata(form, message.words, key=key, limit=_LIMIT)

@@ -51,7 +51,7 @@ from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.score import check_id, open_manifest, open_own_key, signature_field
 from heldout.board.scores.session import Session
 from heldout.board.store.arrivals import Arrival, Taken, find_merged
-from heldout.envelope.bundle import Letter, file_names, open_letter, open_metadata
+from heldout.envelope.bundle import SealedMessage, file_names, open_message, open_metadata
 from heldout.envelope.keys import Form
 from heldout.errors import InputError, Problem, StoreError, TrustError, quote
 from heldout.ids import SubmissionId, digest_bytes
@@ -625,9 +625,9 @@ def _open(
     session: Session, spec: BoardSpec, path: str, file: RegistrationFile, statement: Statement
 ) -> Registrant:
     """Who registers; refused where it is not what was signed for."""
-    letter = Letter(key=file.key, words=file.registrant)
+    message = SealedMessage(key=file.key, words=file.registrant)
     try:
-        words = open_letter(spec.envelope, letter, session.vault.identities())
+        words = open_message(spec.envelope, message, session.vault.identities())
         registrant = msgspec.json.decode(words, type=Registrant)
         if registrant_digest(registrant) == statement.private:
             return registrant

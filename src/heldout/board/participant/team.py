@@ -37,7 +37,7 @@ from heldout.board.rules.spec import BoardSpec, Registration
 from heldout.board.store.arrivals import Arrival, registration_branch, registration_path
 from heldout.board.store.git import Author
 from heldout.board.store.repository import Repository
-from heldout.envelope.bundle import seal_letter
+from heldout.envelope.bundle import seal_message
 from heldout.envelope.keys import new_signing_key, public_key, sign
 from heldout.errors import InputError, Problem, StoreError
 from heldout.files.durable import Folder, write_whole
@@ -389,9 +389,9 @@ def _seal_again(repository: Repository, spec: BoardSpec, own: OwnTeam) -> OwnTea
 
 
 def _sealed_file(spec: BoardSpec, text: str, signature: str, registrant: Registrant) -> bytes:
-    letter = seal_letter(spec.envelope, msgspec.json.encode(registrant), spec.recipients)
+    message = seal_message(spec.envelope, msgspec.json.encode(registrant), spec.recipients)
     file = RegistrationFile(
-        statement=text, signature=signature, key=letter.key, registrant=letter.words
+        statement=text, signature=signature, key=message.key, registrant=message.words
     )
     return msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n"
 

@@ -186,7 +186,7 @@ def read_documents(path: str) -> Mapping[str, str]:
     """Texts of documents by id; raises as `parse_documents`."""
     with open_input(Path(path)) as source:
         content = read_text(source, path=path)
-    return {str(doc): text for doc, text in parse_documents(content, path=path).items()}
+    return parse_documents(content, path=path)
 
 
 def _cut_to_split(
