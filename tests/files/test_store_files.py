@@ -15,7 +15,7 @@ from heldout.errors import StoreError
 from heldout.files.durable import ASIDE, Folder, write_whole
 from heldout.files.zipped import write_zip
 from heldout.judging.campaign.files import CampaignFolder
-from heldout.judging.labels.versions import read_version, read_versions
+from heldout.judging.labels.labels import read_version, read_versions
 from heldout.judging.models.client import ROWS, open_rows
 from heldout.survivorship.discarded.folder import QuestionFolder
 from heldout.survivorship.discarded.questions import TRIAGE

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import msgspec
+from derived_states import derived_states, stored_states
 
 from heldout.judging.campaign.judgments import Judgment, counted
 from heldout.judging.campaign.rows import Task
@@ -15,7 +16,6 @@ from heldout.judging.database.overviews import (
     progress,
     tasks,
 )
-from heldout.judging.database.verdicts import derive_verdicts, stored_verdicts
 
 LIVE = ("open", "held", "done", "void")
 
@@ -27,14 +27,14 @@ def check_laws(database: Database, before: tuple[Judgment, ...] = ()) -> tuple[J
         The judgments, to be given as `before` the next time.
     """
     settings = read_campaign(database).settings
-    verdicts = stored_verdicts(database)
-    assert derive_verdicts(database) == verdicts
+    states = stored_states(database)
+    assert derived_states(database) == states
     found, rows = judgments(database), assignments(database)
     every = {task.task: task for task in tasks(database)}
     _check_only_added(before, found)
-    _check_places(rows, every, verdicts.tasks)
+    _check_places(rows, every, states.tasks)
     votes = counted(found, exclusion=settings.exclusion, failures=settings.failures)
-    _check_votes(votes, every, verdicts.tasks)
+    _check_votes(votes, every, states.tasks)
     if settings.exclusion == "task" or all(row.state != "consented" for row in rows):
         assert sum(batch.votes for batch in progress(database)) == len(votes)
     return found

@@ -5,11 +5,19 @@ from datetime import UTC, datetime, timedelta
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.campaign.settings import Settings
+from heldout.judging.database.assignments import (
+    Answered,
+    Assignment,
+    Choice,
+    Worker,
+    answer,
+    end_lapsed,
+    item,
+    submit,
+)
 from heldout.judging.database.campaigns import load_campaign
 from heldout.judging.database.claims import claim
 from heldout.judging.database.database import Database
-from heldout.judging.database.sittings import Answered, Choice, Sitting, Visitor
-from heldout.judging.database.working import answer, item, submit
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SETTINGS = Settings(
@@ -79,10 +87,10 @@ def load(
     load_campaign(database, settings, make_pools(queries), tasks, now=NOW)
 
 
-def take(database: Database, worker: str, *, now: datetime = NOW) -> Sitting:
+def take(database: Database, worker: str, *, now: datetime = NOW) -> Assignment:
     """Claim a task, which there has to be."""
-    found = claim(database, Visitor(worker=worker, signed=True), batch=1, now=now)
-    assert isinstance(found, Sitting), found
+    found = claim(database, Worker(platform_id=worker, signed=True), batch=1, now=now)
+    assert isinstance(found, Assignment), found
     return found
 
 
@@ -102,7 +110,7 @@ def choose(
         assignment,
         position,
         choice,
-        replaces=0 if shown.given is None else shown.given.revision,
+        replaces=shown.revision,
         shown_at=now,
         now=now,
     )
@@ -111,24 +119,31 @@ def choose(
 
 
 def answer_all(
-    database: Database, sitting: Sitting, *, fail: bool = False, now: datetime = NOW
+    database: Database, sitting: Assignment, *, fail: bool = False, now: datetime = NOW
 ) -> None:
     """Prefer what has the lesser id; in tests that is the known answer, unless they shall fail."""
     for position in range(1, sitting.items + 1):
-        shown = item(database, sitting.assignment, position)
+        shown = item(database, sitting.id, position)
         assert shown is not None
         lesser = shown.left.doc < shown.right.doc
         is_test = "x" in shown.left.doc + shown.right.doc
         left = lesser != (fail and is_test)
         side = Choice(side="left" if left else "right", by="key", active_ms=1_500)
-        assert choose(database, sitting.assignment, position, side, now=now).outcome in (
+        assert choose(database, sitting.id, position, side, now=now).outcome in (
             "recorded",
             "repeated",
         )
 
 
-def finish(database: Database, worker: str, *, fail: bool = False, now: datetime = NOW) -> Sitting:
+def expire_leases(database: Database, *, now: datetime) -> int:
+    """End every lease that is over, as `claim` does."""
+    return database.write(lambda connection: end_lapsed(connection, now=now))
+
+
+def finish(
+    database: Database, worker: str, *, fail: bool = False, now: datetime = NOW
+) -> Assignment:
     """Claim a task, answer every item, submit."""
     sitting = take(database, worker, now=now)
     answer_all(database, sitting, fail=fail, now=now)
-    return submit(database, sitting.assignment, now=now)
+    return submit(database, sitting.id, now=now)

@@ -1,23 +1,10 @@
 """The rules of an assignment, without a database."""
 
-from itertools import product
-from typing import get_args
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.judging.campaign.rows import (
-    Item,
-    State,
-    Step,
-    Task,
-    amount_owed,
-    copy_task,
-    is_final,
-    next_state,
-)
+from heldout.judging.campaign.rows import Item, Task, amount_owed, copy_task
 
 ITEMS = st.lists(
     st.builds(
@@ -42,23 +29,6 @@ def test_no_worker_is_owed_less_than_the_share_nor_a_hundredth_more(
     owed = amount_owed(reward=reward, answered=answered, items=items)
     assert 0 <= owed * items - reward * answered < items
     assert amount_owed(reward=reward, answered=items, items=items) == reward
-
-
-@pytest.mark.parametrize(("state", "step"), [*product(get_args(State), get_args(Step))])
-def test_what_is_final_never_changes(state: State, step: Step) -> None:
-    for closed in (False, True):
-        if is_final(state, closed=closed):
-            assert next_state(state, step, closed=closed) in (state, None)
-        else:
-            assert next_state(state, step, closed=closed) is not None
-
-
-def test_an_expired_assignment_goes_on_unless_it_is_closed() -> None:
-    assert next_state("expired", "answer", closed=False) == "consented"
-    assert next_state("expired", "submit", closed=False) == "submitted"
-    assert next_state("expired", "answer", closed=True) is None
-    assert next_state("submitted", "exit", closed=False) is None
-    assert next_state("exited", "submit", closed=False) is None
 
 
 @given(ITEMS, st.integers(0, 2**32), st.booleans())

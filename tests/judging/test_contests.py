@@ -9,14 +9,8 @@ from numpy.random import PCG64, Generator
 from scipy.stats import binomtest
 
 from heldout.judging.campaign.judgments import Judgment, PairVotes, count_votes
-from heldout.judging.campaign.pools import Candidate, Pool
-from heldout.judging.labels.contests import (
-    PERFECT,
-    find_cycles,
-    first_documents,
-    hold_contests,
-    stand_for,
-)
+from heldout.judging.campaign.pools import Candidate, Pool, stand_for
+from heldout.judging.labels.contests import PERFECT, find_cycles, first_documents, hold_contests
 from heldout.judging.labels.labels import count_pairings, make_labels, play
 
 _PASSAGES = ["a", "b", "c", "d", "e"]

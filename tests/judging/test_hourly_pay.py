@@ -18,7 +18,7 @@ from heldout.judging.campaign.settings import (
     parse_campaign,
     tell_hourly,
 )
-from heldout.judging.database.sittings import Offer
+from heldout.judging.database.claims import Offer
 from heldout.judging.pages.questions import consent_page
 
 

@@ -9,6 +9,7 @@ from small_campaign import (
     after,
     answer_all,
     choose,
+    expire_leases,
     finish,
     load,
     make_pools,
@@ -18,12 +19,21 @@ from small_campaign import (
 
 from heldout.errors import InputError
 from heldout.judging.campaign.rows import Task
+from heldout.judging.database.assignments import (
+    Assignment,
+    Choice,
+    Worker,
+    answer,
+    exit_assignment,
+    get_assignment,
+    item,
+    resume,
+    submit,
+)
 from heldout.judging.database.campaigns import load_campaign
-from heldout.judging.database.claims import claim, expire_leases, offer
+from heldout.judging.database.claims import NoTask, Offer, claim, offer
 from heldout.judging.database.database import Database, DatabaseError
 from heldout.judging.database.overviews import assignments, tasks
-from heldout.judging.database.sittings import Choice, NoTask, Offer, Sitting, Visitor
-from heldout.judging.database.working import answer, exit_assignment, item, resume, sitting, submit
 
 database = judging_databases.database
 LEFT = Choice(side="left")
@@ -31,7 +41,7 @@ LEFT = Choice(side="left")
 
 def why(database: Database, worker: str, *, batch: int = 1, minutes: float = 0) -> str:
     found = claim(
-        database, Visitor(worker=worker, signed=True), batch=batch, now=after(minutes=minutes)
+        database, Worker(platform_id=worker, signed=True), batch=batch, now=after(minutes=minutes)
     )
     return found.why if isinstance(found, NoTask) else "task"
 
@@ -51,23 +61,23 @@ def test_the_offer_names_the_terms_before_anything_is_claimed(database: Database
 def test_who_comes_back_by_a_signed_link_gets_the_same_assignment(database: Database) -> None:
     load(database)
     first = take(database, "ann")
-    choose(database, first.assignment, 1, LEFT)
+    choose(database, first.id, 1, LEFT)
     again = take(database, "ann")
-    assert (again.assignment, again.answered) == (first.assignment, 1)
-    known = offer(database, Visitor(worker="ann", signed=True), now=NOW)
+    assert (again.id, again.answered) == (first.id, 1)
+    known = offer(database, Worker(platform_id="ann", signed=True), now=NOW)
     assert isinstance(known, Offer)
-    assert known.assignment == first.assignment
+    assert known.assignment == first.id
 
 
 def test_who_comes_back_to_a_platforms_assignment_goes_on_there(database: Database) -> None:
     load(database)
-    here = Visitor(worker="ann", place="p1", submit_to="https://x")
+    here = Worker(platform_id="ann", place="p1", submit_to="https://x")
     first = claim(database, here, batch=1, now=NOW)
-    assert isinstance(first, Sitting)
-    choose(database, first.assignment, 1, LEFT)
+    assert isinstance(first, Assignment)
+    choose(database, first.id, 1, LEFT)
     again = claim(database, here, batch=1, now=NOW)
-    assert isinstance(again, Sitting)
-    assert (again.assignment, again.answered, again.visitor) == (first.assignment, 1, here)
+    assert isinstance(again, Assignment)
+    assert (again.id, again.answered, again.worker) == (first.id, 1, here)
 
 
 def test_nobody_judges_a_pair_twice(database: Database) -> None:
@@ -91,19 +101,19 @@ def test_a_lapsed_task_is_offered_before_anybody_ended_it(database: Database) ->
     load(database, queries=1)
     take(database, "ann")
     assert isinstance(
-        offer(database, Visitor(worker="bob", signed=True), now=after(minutes=59)), NoTask
+        offer(database, Worker(platform_id="bob", signed=True), now=after(minutes=59)), NoTask
     )
     assert isinstance(
-        offer(database, Visitor(worker="bob", signed=True), now=after(minutes=61)), Offer
+        offer(database, Worker(platform_id="bob", signed=True), now=after(minutes=61)), Offer
     )
 
 
 def test_a_lease_is_lengthened_by_every_answer(database: Database) -> None:
     load(database, queries=1)
     held = take(database, "ann")
-    choose(database, held.assignment, 1, LEFT, now=after(minutes=50))
+    choose(database, held.id, 1, LEFT, now=after(minutes=50))
     assert expire_leases(database, now=after(minutes=100)) == 0
-    resume(database, held.assignment, now=after(minutes=100))
+    resume(database, held.id, now=after(minutes=100))
     assert expire_leases(database, now=after(minutes=159)) == 0
     assert expire_leases(database, now=after(minutes=161)) == 1
 
@@ -111,28 +121,28 @@ def test_a_lease_is_lengthened_by_every_answer(database: Database) -> None:
 def test_who_is_late_goes_on_where_nobody_else_was_given_the_task(database: Database) -> None:
     load(database, queries=1)
     held = take(database, "ann")
-    choose(database, held.assignment, 1, LEFT)
+    choose(database, held.id, 1, LEFT)
     expire_leases(database, now=after(minutes=90))
-    late = sitting(database, held.assignment)
+    late = get_assignment(database, held.id)
     assert (late.state, late.open, late.answered) == ("expired", True, 1)
-    assert choose(database, held.assignment, 2, LEFT, now=after(minutes=95)).outcome == "recorded"
-    assert sitting(database, held.assignment).state == "consented"
+    assert choose(database, held.id, 2, LEFT, now=after(minutes=95)).outcome == "recorded"
+    assert get_assignment(database, held.id).state == "consented"
     assert why(database, "bob", minutes=100) == "waiting"
 
 
 def test_who_is_too_late_keeps_the_answers_and_is_owed_for_them(database: Database) -> None:
     load(database, queries=1)
     held = take(database, "ann")
-    before = shown_task(database, held.assignment)
-    choose(database, held.assignment, 1, LEFT)
+    before = shown_task(database, held.id)
+    choose(database, held.id, 1, LEFT)
     other = take(database, "bob", now=after(minutes=61))
-    late = choose(database, held.assignment, 2, LEFT, now=after(minutes=62))
+    late = choose(database, held.id, 2, LEFT, now=after(minutes=62))
     assert (late.outcome, late.shown.given) == ("ended", None)
-    late_sitting = submit(database, held.assignment, now=after(minutes=62))
+    late_sitting = submit(database, held.id, now=after(minutes=62))
     assert (late_sitting.state, late_sitting.open, late_sitting.answered) == ("expired", False, 1)
     assert late_sitting.owed == 50
     assert not late_sitting.barred
-    copy = shown_task(database, other.assignment)
+    copy = shown_task(database, other.id)
     assert {one.pair for one in copy.items} == {one.pair for one in before.items}
     assert copy.task == f"{before.task}~2"
     assert why(database, "ann", minutes=62) == "seen"
@@ -142,18 +152,18 @@ def test_finished_work_never_expires(database: Database) -> None:
     load(database, queries=1)
     done = finish(database, "ann")
     assert expire_leases(database, now=after(minutes=10_000)) == 0
-    assert sitting(database, done.assignment).state == "submitted"
+    assert get_assignment(database, done.id).state == "submitted"
     assert why(database, "bob", minutes=10_000) == "done"
 
 
 def test_an_exit_gives_the_task_to_another_worker(database: Database) -> None:
     load(database, queries=1)
     held = take(database, "ann")
-    choose(database, held.assignment, 1, Choice(side=None, reason="neither"))
-    ended = exit_assignment(database, held.assignment, now=NOW)
+    choose(database, held.id, 1, Choice(side=None, reason="neither"))
+    ended = exit_assignment(database, held.id, now=NOW)
     assert (ended.state, ended.owed) == ("exited", 50)
-    assert exit_assignment(database, held.assignment, now=after(minutes=1)) == ended
-    assert submit(database, held.assignment, now=after(minutes=1)) == ended
+    assert exit_assignment(database, held.id, now=after(minutes=1)) == ended
+    assert submit(database, held.id, now=after(minutes=1)) == ended
     assert why(database, "ann") == "seen"
     assert why(database, "bob") == "task"
 
@@ -163,7 +173,7 @@ def test_failed_tests_bar_the_worker_and_the_task_is_given_again(database: Datab
     ended = finish(database, "ann", fail=True)
     assert (ended.state, ended.barred, ended.owed) == ("submitted", True, 200)
     assert why(database, "ann") == "barred"
-    assert offer(database, Visitor(worker="ann", signed=True), now=NOW) == NoTask(
+    assert offer(database, Worker(platform_id="ann", signed=True), now=NOW) == NoTask(
         why="barred", settings=SETTINGS
     )
     assert not finish(database, "bob").barred
@@ -175,7 +185,7 @@ def test_an_exit_does_not_save_who_failed_tests(database: Database) -> None:
     load(database, queries=2)
     held = take(database, "ann")
     answer_all(database, held, fail=True)
-    exit_assignment(database, held.assignment, now=NOW)
+    exit_assignment(database, held.id, now=NOW)
     assert why(database, "ann") == "barred"
 
 
@@ -184,7 +194,7 @@ def test_a_lapse_does_not_save_who_failed_tests(database: Database) -> None:
     held = take(database, "ann")
     answer_all(database, held, fail=True)
     expire_leases(database, now=after(minutes=61))
-    assert not sitting(database, held.assignment).open
+    assert not get_assignment(database, held.id).open
     assert why(database, "ann", minutes=61) == "barred"
 
 
@@ -193,7 +203,7 @@ def test_a_failed_test_can_be_mended_until_the_end(database: Database) -> None:
     held = take(database, "ann")
     answer_all(database, held, fail=True)
     answer_all(database, held)
-    assert not submit(database, held.assignment, now=NOW).barred
+    assert not submit(database, held.id, now=NOW).barred
 
 
 def test_pay_may_be_refused_for_failed_tests_however_the_task_ends(database: Database) -> None:
@@ -201,7 +211,7 @@ def test_pay_may_be_refused_for_failed_tests_however_the_task_ends(database: Dat
     assert finish(database, "ann", fail=True).owed == 0
     held = take(database, "bob")
     answer_all(database, held, fail=True)
-    assert exit_assignment(database, held.assignment, now=NOW).owed == 0
+    assert exit_assignment(database, held.id, now=NOW).owed == 0
 
 
 def test_where_all_of_a_worker_is_excluded_earlier_tasks_are_given_again(
@@ -227,7 +237,7 @@ def test_what_was_agreed_to_is_what_is_given(database: Database) -> None:
     load_campaign(database, dearer, make_pools(1), both, now=NOW)
     assert why(database, "ann", batch=2) == "task"
     assert why(database, "bob", batch=2) == "changed"
-    first = offer(database, Visitor(worker="bob", signed=True), now=NOW)
+    first = offer(database, Worker(platform_id="bob", signed=True), now=NOW)
     assert isinstance(first, Offer)
     assert (first.batch, first.settings.reward) == (1, 200)
     assert finish(database, "bob").owed == 200
@@ -245,7 +255,7 @@ def test_terms_that_were_never_offered_are_agreed_to_in_vain(
 def test_where_sides_are_balanced_a_copy_keeps_them(database: Database) -> None:
     load(database, queries=4, judges=2, settings=msgspec.structs.replace(SETTINGS, judges=2))
     for number in range(8):
-        exit_assignment(database, take(database, f"w{number}").assignment, now=NOW)
+        exit_assignment(database, take(database, f"w{number}").id, now=NOW)
         take(database, f"v{number}")
     found = {one.task: one for one in tasks(database)}
     copies = [task for name, task in found.items() if name.endswith("~2")]
@@ -261,24 +271,28 @@ def test_where_sides_are_balanced_a_copy_keeps_them(database: Database) -> None:
 def test_a_worker_without_a_usable_id_is_refused(database: Database, name: str) -> None:
     load(database)
     with pytest.raises(InputError) as caught:
-        claim(database, Visitor(worker=name, signed=True), batch=1, now=NOW)
+        claim(database, Worker(platform_id=name, signed=True), batch=1, now=NOW)
     assert caught.value.problems[0].code == "worker-id"
-    assert isinstance(offer(database, Visitor(worker=name, signed=True), now=NOW), Offer)
+    assert isinstance(offer(database, Worker(platform_id=name, signed=True), now=NOW), Offer)
 
 
 def test_hostile_ids_are_text(database: Database) -> None:
     load(database)
     name = "'; DROP TABLE judgments; -- %s {} <script>"
-    visitor = Visitor(worker=name, place="\0" * 9 + "p" * 5_000, study="%(x)s\ud800", submit_to="?")
-    found = claim(database, visitor, batch=1, now=NOW)
-    assert isinstance(found, Sitting)
-    assert found.visitor == Visitor(worker=name, place="p" * 1_000, study="%(x)s?", submit_to="?")
+    worker = Worker(
+        platform_id=name, place="\0" * 9 + "p" * 5_000, study="%(x)s\ud800", submit_to="?"
+    )
+    found = claim(database, worker, batch=1, now=NOW)
+    assert isinstance(found, Assignment)
+    assert found.worker == Worker(
+        platform_id=name, place="p" * 1_000, study="%(x)s?", submit_to="?"
+    )
 
 
 def test_an_assignment_of_another_database_is_unknown(database: Database) -> None:
     load(database)
     for call in (
-        lambda: sitting(database, 7),
+        lambda: get_assignment(database, 7),
         lambda: item(database, 7, 1),
         lambda: submit(database, 7, now=NOW),
         lambda: exit_assignment(database, 7, now=NOW),

@@ -10,13 +10,20 @@ from typing import TypeVar
 
 import judging_databases
 from campaign_laws import check_laws
-from small_campaign import NOW, load
+from small_campaign import NOW, expire_leases, load
 
-from heldout.judging.database.claims import claim, expire_leases
+from heldout.judging.database.assignments import (
+    Assignment,
+    Choice,
+    Worker,
+    answer,
+    exit_assignment,
+    item,
+    submit,
+)
+from heldout.judging.database.claims import NoTask, claim
 from heldout.judging.database.database import Database, open_database
 from heldout.judging.database.overviews import assignments, judgments
-from heldout.judging.database.sittings import Choice, NoTask, Sitting, Visitor
-from heldout.judging.database.working import answer, exit_assignment, item, submit
 
 database = judging_databases.database
 Result = TypeVar("Result")
@@ -38,12 +45,14 @@ def at_once(work: Callable[[int], Result], numbers: Iterable[int]) -> list[Resul
 def test_200_judges_claim_150_tasks_at_once(database: Database) -> None:
     load(database, queries=150)
     found = at_once(
-        lambda number: claim(database, Visitor(worker=f"w{number}", signed=True), batch=1, now=NOW),
+        lambda number: claim(
+            database, Worker(platform_id=f"w{number}", signed=True), batch=1, now=NOW
+        ),
         range(200),
     )
-    got = [one for one in found if isinstance(one, Sitting)]
+    got = [one for one in found if isinstance(one, Assignment)]
     none = [one for one in found if isinstance(one, NoTask)]
-    assert len({one.assignment for one in got}) == len(got) == 150
+    assert len({one.id for one in got}) == len(got) == 150
     assert {one.why for one in none} == {"waiting"}
     assert len({row.task for row in assignments(database)}) == 150
     check_laws(database)
@@ -52,38 +61,39 @@ def test_200_judges_claim_150_tasks_at_once(database: Database) -> None:
 def test_copies_are_made_once_however_many_ask(database: Database) -> None:
     load(database, queries=5)
     first = [
-        claim(database, Visitor(worker=f"early {number}", signed=True), batch=1, now=NOW)
+        claim(database, Worker(platform_id=f"early {number}", signed=True), batch=1, now=NOW)
         for number in range(5)
     ]
     later = NOW + timedelta(minutes=61)
     found = at_once(
         lambda number: claim(
-            database, Visitor(worker=f"w{number}", signed=True), batch=1, now=later
+            database, Worker(platform_id=f"w{number}", signed=True), batch=1, now=later
         ),
         range(40),
     )
-    got = [one for one in found if isinstance(one, Sitting)]
-    assert len(first) == len({one.assignment for one in got}) == len(got) == 5
+    got = [one for one in found if isinstance(one, Assignment)]
+    assert len(first) == len({one.id for one in got}) == len(got) == 5
     check_laws(database)
 
 
 def test_one_worker_in_many_windows_has_one_assignment(database: Database) -> None:
     load(database, queries=20)
     found = at_once(
-        lambda _: claim(database, Visitor(worker="ann", signed=True), batch=1, now=NOW), range(20)
+        lambda _: claim(database, Worker(platform_id="ann", signed=True), batch=1, now=NOW),
+        range(20),
     )
-    assert len({one.assignment for one in found if isinstance(one, Sitting)}) == 1
+    assert len({one.id for one in found if isinstance(one, Assignment)}) == 1
     assert len(assignments(database)) == 1
 
 
 def test_of_many_posts_at_once_one_is_recorded(database: Database) -> None:
     load(database)
-    held = claim(database, Visitor(worker="ann", signed=True), batch=1, now=NOW)
-    assert isinstance(held, Sitting)
+    held = claim(database, Worker(platform_id="ann", signed=True), batch=1, now=NOW)
+    assert isinstance(held, Assignment)
 
     def post(number: int) -> str:
         choice = Choice(side=("left", "right")[number % 2])
-        done = answer(database, held.assignment, 1, choice, replaces=0, shown_at=NOW, now=NOW)
+        done = answer(database, held.id, 1, choice, replaces=0, shown_at=NOW, now=NOW)
         assert done is not None
         return done.outcome
 
@@ -100,12 +110,12 @@ def test_processes_that_share_a_file_hand_out_no_task_twice(tmp_path: Path) -> N
     load(opened[0], queries=15)
     found = at_once(
         lambda number: claim(
-            opened[number % 3], Visitor(worker=f"w{number}", signed=True), batch=1, now=NOW
+            opened[number % 3], Worker(platform_id=f"w{number}", signed=True), batch=1, now=NOW
         ),
         range(24),
     )
-    got = [one for one in found if isinstance(one, Sitting)]
-    assert len({one.assignment for one in got}) == len(got) == 15
+    got = [one for one in found if isinstance(one, Assignment)]
+    assert len({one.id for one in got}) == len(got) == 15
     check_laws(opened[0])
     for one in opened:
         one.close()
@@ -119,7 +129,7 @@ def test_judges_who_do_anything_at_once_break_no_law(database: Database) -> None
         worker = f"w{number % 9}"
         for step in range(6):
             now = NOW + timedelta(minutes=25 * step)
-            found = claim(database, Visitor(worker=worker, signed=True), batch=1, now=now)
+            found = claim(database, Worker(platform_id=worker, signed=True), batch=1, now=now)
             if isinstance(found, NoTask):
                 continue
             _act(database, found, rng, now=now)
@@ -128,24 +138,23 @@ def test_judges_who_do_anything_at_once_break_no_law(database: Database) -> None
     check_laws(database)
 
 
-def _act(database: Database, held: Sitting, rng: Random, *, now: datetime) -> None:
+def _act(database: Database, held: Assignment, rng: Random, *, now: datetime) -> None:
     chance = rng.random()
     if chance < 0.5:
         for position in range(1, held.items + 1):
-            shown = item(database, held.assignment, position)
+            shown = item(database, held.id, position)
             assert shown is not None
-            revision = 0 if shown.given is None else shown.given.revision
             answer(
                 database,
-                held.assignment,
+                held.id,
                 position,
                 Choice(side=rng.choice(["left", "right"])),
-                replaces=revision,
+                replaces=shown.revision,
                 shown_at=now,
                 now=now,
             )
-        submit(database, held.assignment, now=now)
+        submit(database, held.id, now=now)
     elif chance < 0.7:
-        exit_assignment(database, held.assignment, now=now)
+        exit_assignment(database, held.id, now=now)
     else:
         expire_leases(database, now=now + timedelta(minutes=rng.choice([0, 90])))

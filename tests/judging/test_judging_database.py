@@ -21,10 +21,11 @@ from sqlalchemy import create_engine, event, insert, text
 
 import heldout.judging.database.database
 from heldout.errors import SetupError
+from heldout.judging.campaign.judgments import format_time
 from heldout.judging.database.database import Database, DatabaseError, open_database, sqlite_url
 from heldout.judging.database.organiser import read_launch
 from heldout.judging.database.overviews import tasks
-from heldout.judging.database.tables import events, format_time, metadata
+from heldout.judging.database.tables import events, metadata
 
 url = judging_databases.url
 

@@ -12,22 +12,40 @@ import judging_databases
 import psycopg
 import pytest
 from campaign_laws import check_laws
-from small_campaign import NOW, choose, load, take
+from small_campaign import NOW, choose, expire_leases, load, take
 from sqlalchemy import Connection, event, insert, text
 
-from heldout.judging.database.claims import claim, expire_leases, offer
+from heldout.judging.campaign.payments import Payment
+from heldout.judging.database.assignments import (
+    Choice,
+    Worker,
+    exit_assignment,
+    get_assignment,
+    item,
+    resume,
+    submit,
+)
+from heldout.judging.database.claims import claim, offer
 from heldout.judging.database.database import Database, DatabaseError, open_database
-from heldout.judging.database.organiser import record_payment
+from heldout.judging.database.organiser import payments_due, record_payment
 from heldout.judging.database.overviews import assignments, judgments, progress
-from heldout.judging.database.sittings import Choice, Visitor
 from heldout.judging.database.tables import events
-from heldout.judging.database.verdicts import rebuild_verdicts
-from heldout.judging.database.working import exit_assignment, item, resume, sitting, submit
 
 url = judging_databases.url
 sqlite_database = judging_databases.sqlite_database
 BUSY_JUDGE = Path(__file__).with_name("busy_judge.py")
 LEFT, RIGHT = Choice(side="left"), Choice(side="right")
+PAYMENT = Payment(
+    key="k",
+    assignment=1,
+    worker="p",
+    platform_id="ann",
+    place="",
+    study="",
+    kind="base",
+    amount=1,
+    currency="USD",
+)
 
 
 def answers_in(database: Database) -> set[tuple[int, int, str]]:
@@ -102,14 +120,14 @@ def test_a_full_disk_is_told_and_nothing_is_half_written(tmp_path: Path) -> None
     pages = database.read(lambda one: int(one.exec_driver_sql("PRAGMA page_count").scalar_one()))
     lift = limit_pages(database, pages + 1)
     recorded = count_until_full(
-        lambda number: choose(database, held.assignment, 1, (LEFT, RIGHT)[number % 2])
+        lambda number: choose(database, held.id, 1, (LEFT, RIGHT)[number % 2])
     )
     assert 0 < recorded == len(judgments(database))
     handed_out = count_until_full(lambda number: take(database, f"w{number}"))
     assert handed_out == len(assignments(database)) - 1
     check_laws(database)
     lift()
-    last = choose(database, held.assignment, 1, (LEFT, RIGHT)[recorded % 2])
+    last = choose(database, held.id, 1, (LEFT, RIGHT)[recorded % 2])
     assert last.outcome == "recorded"
     assert len(judgments(database)) == recorded + 1
     database.close()
@@ -133,22 +151,22 @@ def test_a_lost_server_is_told_and_work_goes_on_when_it_is_back(server: Any) -> 
     database = open_database(server.get_uri())
     load(database)
     held = take(database, "ann")
-    choose(database, held.assignment, 1, LEFT)
+    choose(database, held.id, 1, LEFT)
     stop(server)
     for call in (
-        lambda: offer(database, Visitor(worker="bob", signed=True), now=NOW),
-        lambda: claim(database, Visitor(worker="bob", signed=True), batch=1, now=NOW),
-        lambda: item(database, held.assignment, 1),
-        lambda: sitting(database, held.assignment),
-        lambda: choose(database, held.assignment, 2, LEFT),
-        lambda: resume(database, held.assignment, now=NOW),
-        lambda: submit(database, held.assignment, now=NOW),
-        lambda: exit_assignment(database, held.assignment, now=NOW),
+        lambda: offer(database, Worker(platform_id="bob", signed=True), now=NOW),
+        lambda: claim(database, Worker(platform_id="bob", signed=True), batch=1, now=NOW),
+        lambda: item(database, held.id, 1),
+        lambda: get_assignment(database, held.id),
+        lambda: choose(database, held.id, 2, LEFT),
+        lambda: resume(database, held.id, now=NOW),
+        lambda: submit(database, held.id, now=NOW),
+        lambda: exit_assignment(database, held.id, now=NOW),
         lambda: expire_leases(database, now=NOW + timedelta(days=1)),
-        lambda: record_payment(database, 1, amount=1, kind="part", key="k", now=NOW),
+        lambda: payments_due(database),
+        lambda: record_payment(database, PAYMENT, now=NOW),
         lambda: progress(database),
         lambda: judgments(database),
-        lambda: rebuild_verdicts(database),
         lambda: open_database(server.get_uri()),
     ):
         with pytest.raises(DatabaseError) as caught:
@@ -156,7 +174,7 @@ def test_a_lost_server_is_told_and_work_goes_on_when_it_is_back(server: Any) -> 
         assert caught.value.code == "database-lost"
         assert "\n" not in str(caught.value)
     server.ensure_postgres_running()
-    assert choose(database, held.assignment, 2, LEFT).outcome == "recorded"
+    assert choose(database, held.id, 2, LEFT).outcome == "recorded"
     assert len(judgments(database)) == 2
     check_laws(database)
     database.close()

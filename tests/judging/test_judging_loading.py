@@ -12,10 +12,10 @@ from heldout.errors import InputError
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.campaign.settings import Settings
+from heldout.judging.database.assignments import get_assignment, item
 from heldout.judging.database.campaigns import Loaded, load_campaign, read_campaign
 from heldout.judging.database.database import Database, DatabaseError
 from heldout.judging.database.overviews import tasks
-from heldout.judging.database.working import item, sitting
 
 database = judging_databases.database
 sqlite_database = judging_databases.sqlite_database
@@ -82,7 +82,7 @@ def test_what_nobody_judges_otherwise_for_changes_at_once(database: Database) ->
     held = take(database, "ann")
     mended = changed(completion_code="RIGHT", contact="a@example.org", lease_minutes=90)
     assert load_campaign(database, mended, [], [], now=NOW).waiting == ()
-    assert sitting(database, held.assignment).settings == mended
+    assert get_assignment(database, held.id).settings == mended
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_nul_in_a_text_is_replaced_on_both_engines(database: Database) -> None
     new = [Task(task="t", items=(make_item(),))]
     load_campaign(database, SETTINGS, pools, new, now=NOW)
     load_campaign(database, SETTINGS, pools, new, now=NOW)
-    shown = item(database, take(database, "ann").assignment, 1)
+    shown = item(database, take(database, "ann").id, 1)
     assert shown is not None
     assert shown.left.text == "a\ufffdb"
 

@@ -1,8 +1,11 @@
 """The organiser's switch, sign-outs, leases and payments, on both engines."""
 
+from dataclasses import replace
+
 import judging_databases
 from small_campaign import NOW, SETTINGS, after, answer_all, finish, load, take
 
+from heldout.judging.database.assignments import exit_assignment, submit
 from heldout.judging.database.database import Database
 from heldout.judging.database.organiser import (
     count_sign_outs,
@@ -12,13 +15,11 @@ from heldout.judging.database.organiser import (
     pair_texts,
     passage_lengths,
     payments_due,
-    payments_made,
     read_launch_state,
     record_payment,
     set_launch,
 )
 from heldout.judging.database.overviews import JudgedSoFar, events, judged_so_far, judgments
-from heldout.judging.database.working import exit_assignment, submit
 
 database = judging_databases.database
 
@@ -26,7 +27,7 @@ database = judging_databases.database
 def test_the_switch_stands_as_it_was_turned_last(database: Database) -> None:
     load(database)
     assert read_launch_state(database) == "new"
-    assert set_launch(database, "launched", now=NOW, note="$9.60")
+    assert set_launch(database, "launched", now=NOW, text="$9.60")
     assert not set_launch(database, "launched", now=NOW)
     assert read_launch_state(database) == "launched"
     assert set_launch(database, "paused", now=after(minutes=1))
@@ -47,7 +48,7 @@ def test_how_far_judging_is_changes_with_an_answer_and_with_a_task_handed_in(
     assert (answered.judgments, answered.newest > 0, answered.finished) == (len(found), True, 0)
     take(database, "bob")
     assert judged_so_far(database) == answered
-    submit(database, sitting.assignment, now=NOW)
+    submit(database, sitting.id, now=NOW)
     assert judged_so_far(database).finished == 1
 
 
@@ -66,9 +67,9 @@ def test_leases_are_those_under_way_the_soonest_to_end_first(database: Database)
     early = take(database, "eve", now=NOW)
     answer_all(database, late, now=after(minutes=5))
     first, second = leases(database)
-    assert (first.assignment, first.answered, first.last) == (early.assignment, 0, None)
+    assert (first.assignment, first.answered, first.last) == (early.id, 0, None)
     assert first.until == after(minutes=SETTINGS.lease_minutes)
-    assert (second.assignment, second.answered) == (late.assignment, 4)
+    assert (second.assignment, second.answered) == (late.id, 4)
     assert (second.since, second.last) == (after(minutes=1), after(minutes=5))
     assert second.until == after(minutes=5 + SETTINGS.lease_minutes)
 
@@ -77,11 +78,11 @@ def test_a_payment_that_was_recorded_is_found_again(database: Database) -> None:
     load(database)
     finish(database, "ada")
     (due,) = payments_due(database)
-    assert payments_made(database) == ()
-    record_payment(database, due.assignment, amount=due.amount, kind=due.kind, key=due.key, now=NOW)
-    (made,) = payments_made(database)
-    assert (made.key, made.amount, made.kind) == (due.key, 200, "reward")
-    assert (made.platform_id, made.state, made.paid_at) == ("ada", "submitted", NOW)
+    assert not due.paid_at
+    record_payment(database, due, now=NOW)
+    (made,) = list_payments(database)
+    assert made == replace(due, paid_at="2026-11-21T12:00:00.000Z")
+    assert (made.amount, made.kind, made.platform_id) == (200, "base", "ada")
 
 
 def test_texts_and_lengths_are_found_by_id(database: Database) -> None:
@@ -99,11 +100,10 @@ def test_payments_made_and_due_are_one_list(database: Database) -> None:
     for worker in ("ada", "bob"):
         finish(database, worker)
     cy = take(database, "cy")
-    exit_assignment(database, cy.assignment, now=NOW)
+    exit_assignment(database, cy.id, now=NOW)
     first, _ = payments_due(database)
-    key, amount = first.key, first.amount
-    record_payment(database, first.assignment, amount=amount, kind="reward", key=key, now=NOW)
-    made, due = list_payments(database, currency="USD")
+    record_payment(database, first, now=NOW)
+    made, due = list_payments(database)
     assert (made.platform_id, made.kind, made.paid_at) == (
         *("ada", "base"),
         "2026-11-21T12:00:00.000Z",

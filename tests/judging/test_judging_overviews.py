@@ -1,14 +1,15 @@
-"""What the organiser sees: progress, workers, payments, histories, verdicts; on both engines."""
+"""What the organiser sees: progress, workers, payments, histories; on both engines."""
+
+from dataclasses import replace
 
 import judging_databases
 import msgspec
 import pytest
-from small_campaign import NOW, SETTINGS, after, choose, finish, load, take
-from sqlalchemy import update
+from small_campaign import NOW, SETTINGS, after, choose, expire_leases, finish, load, take
 
-from heldout.judging.database.claims import expire_leases
+from heldout.judging.database.assignments import Choice, exit_assignment, submit
 from heldout.judging.database.database import Database, DatabaseError
-from heldout.judging.database.organiser import Due, payments_due, record_payment
+from heldout.judging.database.organiser import payments_due, record_payment
 from heldout.judging.database.overviews import (
     Progress,
     assignments,
@@ -17,11 +18,6 @@ from heldout.judging.database.overviews import (
     progress,
     workers,
 )
-from heldout.judging.database.sittings import Choice
-from heldout.judging.database.tables import assignments as assignment_rows
-from heldout.judging.database.tables import tasks
-from heldout.judging.database.verdicts import derive_verdicts, rebuild_verdicts, stored_verdicts
-from heldout.judging.database.working import exit_assignment, submit
 
 database = judging_databases.database
 
@@ -50,7 +46,7 @@ def test_workers_are_counted_and_barred(database: Database) -> None:
     load(database, queries=2, judges=2)
     finish(database, "ann")
     held = take(database, "ann")
-    choose(database, held.assignment, 1, Choice(side=None, reason="same"))
+    choose(database, held.id, 1, Choice(side=None, reason="same"))
     finish(database, "bob", fail=True)
     ann, bob = workers(database)
     assert (ann.platform_id, ann.states) == ("ann", {"submitted": 1, "consented": 1})
@@ -74,38 +70,32 @@ def test_a_payment_is_due_until_it_was_recorded(database: Database) -> None:
     load(database)
     finish(database, "ann")
     held = take(database, "bob")
-    choose(database, held.assignment, 1, Choice(side="left"))
+    choose(database, held.id, 1, Choice(side="left"))
     assert [one.platform_id for one in payments_due(database)] == ["ann"]
-    exit_assignment(database, held.assignment, now=NOW)
+    exit_assignment(database, held.id, now=NOW)
     whole, part = payments_due(database)
-    assert (whole.kind, whole.amount, part.kind, part.amount) == ("reward", 200, "part", 50)
+    assert (whole.kind, whole.amount, part.kind, part.amount) == ("base", 200, "pro-rata", 50)
     for due in (whole, part):
-        assert pay(database, due)
-        assert not pay(database, due)
+        assert record_payment(database, due, now=NOW)
+        assert not record_payment(database, due, now=NOW)
     assert payments_due(database) == ()
     assert [one.paid for one in assignments(database)] == [200, 50]
-
-
-def pay(database: Database, due: Due) -> bool:
-    return record_payment(
-        database, due.assignment, amount=due.amount, kind=due.kind, key=due.key, now=NOW
-    )
 
 
 def test_who_was_paid_a_part_and_goes_on_is_owed_the_rest(database: Database) -> None:
     load(database, queries=1, tests=0)
     held = take(database, "ann")
-    choose(database, held.assignment, 1, Choice(side="left"))
+    choose(database, held.id, 1, Choice(side="left"))
     take(database, "ann", now=after(minutes=61))
     assert payments_due(database) == ()
     expire_leases(database, now=after(minutes=200))
     (part,) = payments_due(database)
-    pay(database, part)
+    record_payment(database, part, now=NOW)
     for position in (2, 3):
-        choose(database, held.assignment, position, Choice(side="left"), now=after(minutes=201))
-    submit(database, held.assignment, now=after(minutes=202))
+        choose(database, held.id, position, Choice(side="left"), now=after(minutes=201))
+    submit(database, held.id, now=after(minutes=202))
     (rest,) = payments_due(database)
-    assert (part.amount, rest.kind, rest.amount) == (67, "part", 133)
+    assert (part.kind, part.amount, rest.kind, rest.amount) == ("pro-rata", 67, "bonus", 133)
     assert rest.key != part.key
 
 
@@ -113,14 +103,12 @@ def test_the_key_of_one_payment_pays_no_other(database: Database) -> None:
     load(database)
     finish(database, "ann")
     (due,) = payments_due(database)
-    pay(database, due)
+    record_payment(database, due, now=NOW)
     with pytest.raises(DatabaseError) as caught:
-        record_payment(
-            database, due.assignment, amount=due.amount + 1, kind="part", key=due.key, now=NOW
-        )
+        record_payment(database, replace(due, amount=due.amount + 1), now=NOW)
     assert caught.value.code == "payment-key"
     with pytest.raises(DatabaseError) as caught:
-        record_payment(database, 99, amount=1, kind="part", key="new", now=NOW)
+        record_payment(database, replace(due, assignment=99, key="new"), now=NOW)
     assert caught.value.code == "unknown-assignment"
     assert [one.paid for one in assignments(database)] == [200]
 
@@ -143,29 +131,15 @@ def test_the_log_tells_what_happened(database: Database) -> None:
     load(database, queries=1)
     first = finish(database, "ann", fail=True)
     held = take(database, "bob")
-    exit_assignment(database, held.assignment, now=after(minutes=2))
+    exit_assignment(database, held.id, now=after(minutes=2))
     kinds = [(one.kind, one.assignment) for one in events(database)]
     assert kinds == [
         ("loaded", None),
-        ("consented", first.assignment),
-        ("submitted", first.assignment),
-        ("excluded", first.assignment),
-        ("copied", first.assignment),
-        ("consented", held.assignment),
-        ("exited", held.assignment),
+        ("consented", first.id),
+        ("submitted", first.id),
+        ("excluded", first.id),
+        ("copied", first.id),
+        ("consented", held.id),
+        ("exited", held.id),
     ]
-    assert events(database, assignment=held.assignment)[-1].at == after(minutes=2)
-
-
-def test_stored_verdicts_can_be_made_anew(database: Database) -> None:
-    load(database, queries=2, judges=2)
-    finish(database, "ann", fail=True)
-    finish(database, "bob")
-    before = stored_verdicts(database)
-    assert derive_verdicts(database) == before
-    assert rebuild_verdicts(database) == 0
-    database.write(lambda connection: connection.execute(update(tasks).values(state="open")))
-    database.write(lambda connection: connection.execute(update(assignment_rows).values(failed=9)))
-    assert stored_verdicts(database) != before
-    assert rebuild_verdicts(database) == 4
-    assert stored_verdicts(database) == before
+    assert events(database, assignment=held.id)[-1].at == after(minutes=2)

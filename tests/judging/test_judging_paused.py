@@ -3,11 +3,10 @@
 import judging_databases
 from small_campaign import NOW, answer_all, load, take
 
-from heldout.judging.database.claims import claim, offer
+from heldout.judging.database.assignments import Assignment, Worker, submit
+from heldout.judging.database.claims import NoTask, Offer, claim, offer
 from heldout.judging.database.database import Database
 from heldout.judging.database.organiser import set_launch
-from heldout.judging.database.sittings import NoTask, Offer, Sitting, Visitor
-from heldout.judging.database.working import submit
 
 database = judging_databases.database
 
@@ -17,17 +16,17 @@ def test_nobody_is_given_a_task_and_who_has_one_goes_on(database: Database) -> N
     ada = take(database, "ada")
     set_launch(database, "paused", now=NOW)
     for found in (
-        offer(database, Visitor(worker="bob", signed=True), now=NOW),
+        offer(database, Worker(platform_id="bob", signed=True), now=NOW),
         offer(database, None, now=NOW),
-        claim(database, Visitor(worker="bob", signed=True), batch=1, now=NOW),
+        claim(database, Worker(platform_id="bob", signed=True), batch=1, now=NOW),
     ):
         assert isinstance(found, NoTask)
         assert found.why == "paused"
-    again = claim(database, Visitor(worker="ada", signed=True), batch=1, now=NOW)
-    assert isinstance(again, Sitting)
-    assert again.assignment == ada.assignment
+    again = claim(database, Worker(platform_id="ada", signed=True), batch=1, now=NOW)
+    assert isinstance(again, Assignment)
+    assert again.id == ada.id
     answer_all(database, ada)
-    assert submit(database, ada.assignment, now=NOW).state == "submitted"
+    assert submit(database, ada.id, now=NOW).state == "submitted"
     set_launch(database, "launched", now=NOW)
-    assert isinstance(offer(database, Visitor(worker="bob", signed=True), now=NOW), Offer)
-    assert take(database, "bob").assignment != ada.assignment
+    assert isinstance(offer(database, Worker(platform_id="bob", signed=True), now=NOW), Offer)
+    assert take(database, "bob").id != ada.id

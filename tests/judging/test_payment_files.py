@@ -12,7 +12,6 @@ from heldout.judging.campaign.payments import (
     Payment,
     PaymentKind,
     format_payments,
-    payment_kind,
     totals,
 )
 from heldout.judging.platforms.links import (
@@ -47,13 +46,6 @@ def pay(
         currency="GBP",
         paid_at=paid_at,
     )
-
-
-def test_what_a_payment_is_for_follows_from_how_the_task_ended() -> None:
-    assert payment_kind("reward", "submitted") == "base"
-    assert payment_kind("part", "submitted") == "bonus"
-    assert payment_kind("part", "exited") == "pro-rata"
-    assert payment_kind("part", "expired") == "pro-rata"
 
 
 def test_sums_of_what_is_due_and_what_was_paid_are_apart() -> None:

@@ -13,7 +13,7 @@ from heldout.errors import InputError
 from heldout.judging.campaign.judgments import PairVotes, Votes
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.labels.contests import PERFECT
-from heldout.judging.labels.labels import Find, Tournament, make_labels, play
+from heldout.judging.labels.labels import Find, Tournament, find_strongest, make_labels, play
 from heldout.judging.labels.rescoring import (
     LeftOut,
     ScoredLabels,
@@ -28,7 +28,6 @@ from heldout.judging.labels.rescoring import (
     score_each,
     score_labels,
 )
-from heldout.judging.labels.strengths import find_strongest
 from heldout.judging.studies.sample import fold_places, order_agreement
 from heldout.scoring.spec import parse_measure
 from heldout.stats.rank_correlation import kendall

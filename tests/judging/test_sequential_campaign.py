@@ -9,22 +9,29 @@ from small_campaign import NOW, SETTINGS, after, make_pools
 
 from heldout.judging.campaign.judgments import count_votes, counted
 from heldout.judging.campaign.rows import Item, Task
+from heldout.judging.database.assignments import (
+    Assignment,
+    Choice,
+    Worker,
+    answer,
+    exit_assignment,
+    item,
+    submit,
+)
 from heldout.judging.database.campaigns import load_campaign
-from heldout.judging.database.claims import claim, offer
+from heldout.judging.database.claims import NoTask, Offer, claim, offer
 from heldout.judging.database.database import Database
 from heldout.judging.database.organiser import set_launch
 from heldout.judging.database.overviews import judgments
-from heldout.judging.database.sittings import Choice, NoTask, Offer, Sitting, Visitor
-from heldout.judging.database.working import answer, exit_assignment, item, submit
 from heldout.judging.labels.choosing import (
     count_answers,
     count_planned,
     draw_batch,
-    find_unbeaten,
     meeting_order,
     plan_batch,
     search,
 )
+from heldout.judging.labels.labels import find_unbeaten
 from heldout.judging.studies.simulation import SimulatedJudge
 
 database = judging_databases.database
@@ -40,18 +47,20 @@ def judge_until_nothing_waits(
     for _ in range(500):
         worker = f"worker {seen['workers']}"
         seen["workers"] += 1
-        found = offer(database, Visitor(worker=worker, signed=True), now=NOW)
+        found = offer(database, Worker(platform_id=worker, signed=True), now=NOW)
         if isinstance(found, NoTask):
             assert found.why == "done"
             return
         assert isinstance(found, Offer)
-        sitting = claim(database, Visitor(worker=worker, signed=True), batch=found.batch, now=NOW)
-        assert isinstance(sitting, Sitting)
+        sitting = claim(
+            database, Worker(platform_id=worker, signed=True), batch=found.batch, now=NOW
+        )
+        assert isinstance(sitting, Assignment)
         fails, stops = rng.random(2) < (_FAILS, _STOPS)
         seen["failed"] += bool(fails)
         seen["stopped"] += bool(stops)
         for position in range(1, sitting.items + 1 - bool(stops)):
-            shown = item(database, sitting.assignment, position)
+            shown = item(database, sitting.id, position)
             assert shown is not None
             left, right = shown.left.doc, shown.right.doc
             choice: Choice
@@ -64,7 +73,7 @@ def judge_until_nothing_waits(
                 choice = Choice(side="left" if best == left else "right")
             answer(
                 database,
-                sitting.assignment,
+                sitting.id,
                 position,
                 choice,
                 replaces=0,
@@ -72,7 +81,7 @@ def judge_until_nothing_waits(
                 now=after(minutes=1),
             )
         end = exit_assignment if stops else submit
-        end(database, sitting.assignment, now=after(minutes=2))
+        end(database, sitting.id, now=after(minutes=2))
     raise AssertionError("people come for ever")
 
 

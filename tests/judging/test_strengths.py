@@ -12,7 +12,8 @@ from scipy.special import expit
 
 from heldout.judging.campaign.judgments import Judgment, PairVotes, count_votes, parse_judgments
 from heldout.judging.labels.contests import hold_contests
-from heldout.judging.labels.strengths import compare_runs, find_strongest, rank_passages
+from heldout.judging.labels.labels import find_strongest
+from heldout.judging.labels.strengths import compare_runs, rank_passages
 
 _PASSAGES = ["a", "b", "c", "d", "e"]
 _VOTES = st.dictionaries(

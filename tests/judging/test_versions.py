@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from heldout.errors import InputError, StoreError
 from heldout.judging.campaign.judgments import Judgment, pool_judged, pooled_tops
 from heldout.judging.campaign.pools import Candidate, Pool
-from heldout.judging.labels.versions import (
+from heldout.judging.labels.labels import (
     Made,
     Rules,
     differences,

@@ -15,7 +15,7 @@ import pytest
 from judging_stage import Make, Stage, fields_of, words_of
 from sqlalchemy import event
 
-from heldout.judging.database import working
+from heldout.judging.database import assignments
 from heldout.judging.database.database import DatabaseError
 
 stage = judging_stage.stage
@@ -126,7 +126,7 @@ def test_the_last_answer_is_sent_again_where_only_its_end_was_lost(
         raise DatabaseError("database-lost", "gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(working, "submit", lost)
+        patched.setattr(assignments, "submit", lost)
         answer = one.answer(root, 4)
     assert answer.status_code == 503
     assert len(one.judgments()) == 4
@@ -173,8 +173,8 @@ def test_a_lost_database_is_told_on_every_page_and_logged_without_tokens(
     def lost(*_: object, **__: object) -> None:
         raise DatabaseError("database-lost", "the server does not answer")
 
-    for name in ("item", "sitting", "resume", "exit_assignment"):
-        monkeypatch.setattr(working, name, lost)
+    for name in ("item", "get_assignment", "resume", "exit_assignment"):
+        monkeypatch.setattr(assignments, name, lost)
     token = {"token": root.removeprefix("/a/")}
     answers = [one.client.get(f"{root}/{page}") for page in ("item/1", "exit", "done")]
     answers += [one.post(f"{root}/{page}", token) for page in ("exit", "item/1/keep")]
@@ -197,8 +197,8 @@ def test_an_assignment_that_the_database_does_not_know_is_told(
     def unknown(*_: object, **__: object) -> None:
         raise DatabaseError("unknown-assignment", "7")
 
-    monkeypatch.setattr(working, "item", unknown)
-    monkeypatch.setattr(working, "answer", unknown)
+    monkeypatch.setattr(assignments, "item", unknown)
+    monkeypatch.setattr(assignments, "answer", unknown)
     assert one.client.get(f"{root}/item/1").status_code == 404
     assert one.post(f"{root}/item/1", fields).status_code == 404
 
@@ -212,7 +212,7 @@ def test_a_bug_shows_a_page_and_nothing_of_its_inside(
     def bug(*_: object) -> None:
         raise RuntimeError("key 0123456789")
 
-    monkeypatch.setattr(working, "item", bug)
+    monkeypatch.setattr(assignments, "item", bug)
     with caplog.at_level(logging.ERROR):
         page = one.client.get(f"{root}/item/1")
     assert page.status_code == 500

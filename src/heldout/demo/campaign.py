@@ -31,10 +31,10 @@ from heldout.errors import SetupError
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import count_votes, counted
-from heldout.judging.campaign.pools import Pool, PoolSizes, sizes
+from heldout.judging.campaign.pools import Pool, PoolSizes, sizes, stand_for
 from heldout.judging.campaign.rows import Task
 from heldout.judging.campaign.settings import Price, price
-from heldout.judging.labels.contests import Contests, first_documents, hold_contests, stand_for
+from heldout.judging.labels.contests import Contests, first_documents, hold_contests
 from heldout.judging.labels.labels import PreferenceLabels, make_labels
 from heldout.judging.labels.maintenance import LeadRule
 from heldout.judging.platforms.links import personal_link

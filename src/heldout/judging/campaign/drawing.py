@@ -1,6 +1,6 @@
 """Draws tasks: which pairs come together, in which order, on which side; and tests for them.
 
-Order and sides are drawn anew for each copy of a task, so that they explain nothing
+Order and sides are drawn for each copy of a task, so that they explain nothing
 (Arabzadeh et al. 2021, §3.1), and stored, so that what they did can be measured.
 """
 
@@ -13,9 +13,8 @@ import numpy as np
 
 from heldout.errors import InputError, Problem
 from heldout.judging.campaign.pools import Pool, normalise
-from heldout.judging.campaign.rows import Check, Item, Task, Why, name_fault
+from heldout.judging.campaign.rows import Item, Task, Why
 from heldout.judging.campaign.settings import Settings
-from heldout.trec.problems import show
 
 Pair = tuple[str, str, str]
 """Query and two documents, the lesser first."""
@@ -61,7 +60,16 @@ def draw_tasks(
     Raises:
         InputError: code `too-few-tests`: fewer than a task needs.
     """
-    _check_tests(tests, settings)
+    if len(tests) < settings.tests:
+        raise InputError(
+            Problem(
+                code="too-few-tests",
+                path="tests.jsonl",
+                found=f"{len(tests)} tests",
+                expected=f"at least the {settings.tests} of a task",
+                hint="write pairs of a known answer and an off-topic passage",
+            )
+        )
     shuffled = [pairs[place] for place in rng.permutation(len(pairs)).tolist()]
     groups = [
         shuffled[start : start + settings.pairs]
@@ -71,7 +79,10 @@ def draw_tasks(
     for number, group in enumerate(groups, 1):
         flips = _flips(len(group), settings.judges, rng)
         for copy in range(settings.judges):
-            items = [_item(pair, flip) for pair, flip in zip(group, flips[copy], strict=True)]
+            items = [
+                Item(query=query, left=b if flip else a, right=a if flip else b)
+                for (query, a, b), flip in zip(group, flips[copy], strict=True)
+            ]
             items += _draw_tests(tests, {pair[0] for pair in group}, settings.tests, rng)
             order = rng.permutation(len(items)).tolist()
             name = f"{batch}-{number:05}-{copy + 1}"
@@ -96,16 +107,14 @@ def propose_tests(
     Returns:
         So many, or fewer where there are not enough.
     """
-    fit = [pool for pool in pools if pool.known is not None]
+    fit = [(pool, pool.known) for pool in pools if pool.known is not None]
     passages = [(pool.query, one) for pool in pools for one in pool.candidates]
     common = _common_words(pools)
     tests: list[Item] = []
     for place in rng.permutation(len(fit)).tolist():
         if len(tests) == count:
             break
-        pool, known = fit[place], fit[place].known
-        if known is None:
-            continue
+        pool, known = fit[place]
         own = _words(known.text) - common
         words = own | (_words(pool.text) - common)
         for choice in rng.integers(len(passages), size=_TRIES).tolist():
@@ -132,29 +141,11 @@ def _words(text: str) -> set[str]:
     return set(_WORD.findall(normalise(text)))
 
 
-def _check_tests(tests: Sequence[Item], settings: Settings) -> None:
-    if len(tests) < settings.tests:
-        raise InputError(
-            Problem(
-                code="too-few-tests",
-                path="tests.jsonl",
-                found=f"{len(tests)} tests",
-                expected=f"at least the {settings.tests} of a task",
-                hint="write pairs of a known answer and an off-topic passage",
-            )
-        )
-
-
 def _flips(pairs: int, judges: int, rng: np.random.Generator) -> list[list[bool]]:
     """Copies by pairs: whether the sides are exchanged; in each pair as often as not."""
     start = rng.integers(2, size=pairs)
     sides = (np.arange(judges)[:, None] + start) % 2 == 1
     return rng.permuted(sides, axis=0).tolist()  # type: ignore[no-any-return]  # bools
-
-
-def _item(pair: Pair, flip: bool) -> Item:  # noqa: FBT001 - drawn
-    query, a, b = pair
-    return Item(query=query, left=b if flip else a, right=a if flip else b)
 
 
 def _draw_tests(
@@ -163,79 +154,4 @@ def _draw_tests(
     order = [tests[place] for place in rng.permutation(len(tests)).tolist()]
     order.sort(key=lambda test: test.query in queries)
     for test, flip in zip(order[:count], rng.integers(2, size=count).tolist(), strict=True):
-        yield (
-            test
-            if not flip
-            else Item(query=test.query, left=test.right, right=test.left, answer=test.answer)
-        )
-
-
-# What JSON alone allows and a campaign does not: pools and tasks that contradict themselves.
-
-
-def pool_check() -> Check[Pool]:
-    """A check of the pools of one file, in order.
-
-    Returns:
-        A function that finds `repeated-query`, `empty-pool`, `repeated-document` (ids of one text
-        count too), `repeated-answer`: two known answers, and `bad-row`: an id that nobody sees
-        whole.
-    """
-    seen: set[str] = set()
-
-    def check(pool: Pool, path: str, line: int) -> Problem | None:
-        names = [doc for one in pool.candidates for doc in (one.doc, *one.same)]
-        twice = [doc for doc, count in Counter(names).items() if count > 1]
-        code = found = expected = ""
-        if pool.query in seen:
-            code, found, expected = "repeated-query", pool.query, "a pool for each query once"
-        elif not pool.candidates:
-            code, found, expected = "empty-pool", pool.query, "a pool of at least one passage"
-        elif twice:
-            code, found, expected = "repeated-document", twice[0], "each document of a pool once"
-        elif sum(one.known for one in pool.candidates) > 1:
-            code, found, expected = "repeated-answer", pool.query, "one known answer in a pool"
-        seen.add(pool.query)
-        if code:
-            return Problem(code=code, path=path, line=line, found=show(found), expected=expected)
-        return name_fault((pool.query, *names), path=path, line=line)
-
-    return check
-
-
-def task_check() -> Check[Task]:
-    """A check of the tasks of one file, in order.
-
-    Returns:
-        A function that finds `repeated-task`, `task-item`: no item, a passage against itself, an
-        answer that is neither, or a pair twice; and `bad-row`: an id that nobody sees whole.
-    """
-    seen: set[str] = set()
-
-    def check(task: Task, path: str, line: int) -> Problem | None:
-        code = expected = ""
-        if task.task in seen:
-            code, expected = "repeated-task", "each id once"
-        elif not _fits(task):
-            code = "task-item"
-            expected = "items of two different passages, an answer of these, no pair twice"
-        seen.add(task.task)
-        if code:
-            found = show(task.task)
-            return Problem(code=code, path=path, line=line, found=found, expected=expected)
-        names = [name for item in task.items for name in (item.query, item.left, item.right)]
-        return name_fault((task.task, *names), path=path, line=line)
-
-    return check
-
-
-def _fits(task: Task) -> bool:
-    unknown = [item.pair for item in task.items if item.answer is None]
-    return (
-        bool(task.items)
-        and len(unknown) == len(set(unknown))
-        and all(
-            item.left != item.right and item.answer in (item.left, item.right, None)
-            for item in task.items
-        )
-    )
+        yield test.turned() if flip else test

@@ -12,10 +12,9 @@ import msgspec
 
 from heldout.errors import InputError, Problem, StoreError
 from heldout.files.durable import Folder
-from heldout.judging.campaign.drawing import pool_check, task_check
 from heldout.judging.campaign.judgments import Judgment, format_judgments, parse_judgments
-from heldout.judging.campaign.pools import Pool
-from heldout.judging.campaign.rows import Check, Item, Task, format_rows, parse_rows
+from heldout.judging.campaign.pools import Pool, pool_check
+from heldout.judging.campaign.rows import Check, Item, Task, format_rows, parse_rows, task_check
 from heldout.judging.campaign.settings import Settings, new_campaign, parse_campaign
 
 _PRIVATE = 0o600

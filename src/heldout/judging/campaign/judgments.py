@@ -4,7 +4,7 @@ A judgment is what was recorded, whether it counts or not; `counted` says which 
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ import msgspec
 
 from heldout.errors import InputError, Problem
 from heldout.judging.campaign.pools import Candidate, Pool
-from heldout.judging.campaign.rows import Why, format_rows, name_fault, parse_rows, read_text
+from heldout.judging.campaign.rows import Why, format_rows, hidden_name, parse_rows, read_text
 from heldout.judging.campaign.settings import Exclusion
 from heldout.trec.judgments import read_preferences
 from heldout.trec.problems import show
@@ -176,19 +176,21 @@ def format_judgments(judgments: Iterable[Judgment]) -> bytes:
 def format_time(moment: datetime) -> str:
     """ISO 8601 in UTC with milliseconds, as judgments have it.
 
-    Args:
-        moment: with its zone.
+    Raises:
+        ValueError: the time has no zone.
     """
+    if moment.tzinfo is None:
+        raise ValueError(moment)
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def failed_tests(judgments: Iterable[Judgment]) -> dict[tuple[str, str], int]:
     """(worker, task) -> tests whose last answer was not the known one; 0 where all were passed."""
-    failed = Counter({(one.worker, one.task): 0 for one in last_answers(judgments)})
+    failed: dict[tuple[str, str], int] = {}
     for one in last_answers(judgments):
-        if one.answer is not None and one.preferred != one.answer:
-            failed[one.worker, one.task] += 1
-    return dict(failed)
+        wrong = one.answer is not None and one.preferred != one.answer
+        failed[one.worker, one.task] = failed.get((one.worker, one.task), 0) + wrong
+    return failed
 
 
 def counted(
@@ -211,17 +213,28 @@ def counted(
         until: only answers up to this time, ISO 8601 in UTC.
     """
     seen = judgments_at(tuple(judgments), until)
-    failed = {place for place, n in failed_tests(seen).items() if n >= failures}
-    workers = {worker for worker, _ in failed} if exclusion == "worker" else set()
     return tuple(
         one
-        for one in last_answers(seen)
-        if one.answer is None
-        and one.preferred is not None
-        and one.submitted
-        and (one.worker, one.task) not in failed
-        and one.worker not in workers
+        for one in honest_answers(seen, exclusion=exclusion, failures=failures)
+        if one.answer is None and one.preferred is not None
     )
+
+
+def honest_answers(
+    judgments: Iterable[Judgment], *, exclusion: Exclusion, failures: int
+) -> list[Judgment]:
+    """The last answers of finished tasks that no failed test excludes.
+
+    Tests are among them, and answers without a preference.
+    """
+    last = last_answers(judgments)
+    failed = {place for place, n in failed_tests(last).items() if n >= failures}
+    workers = {worker for worker, _ in failed} if exclusion == "worker" else set()
+    return [
+        one
+        for one in last
+        if one.submitted and (one.worker, one.task) not in failed and one.worker not in workers
+    ]
 
 
 def judgments_at(judgments: Sequence[Judgment], until: str | None) -> Sequence[Judgment]:
@@ -290,7 +303,7 @@ def _find_fault(row: Judgment, path: str, number: int) -> Problem | None:
             expected="a time in UTC, as in 2026-11-21T12:03:11.204Z",
         )
     names = (row.query, row.left, row.right, row.worker, row.task)
-    return name_fault(names, path=path, line=number)
+    return hidden_name(names, path=path, line=number)
 
 
 def _fits(row: Judgment) -> bool:
@@ -434,9 +447,21 @@ class PairVotes:
         """All votes."""
         return self.first + self.second
 
+    def winner(self, pair: tuple[str, str]) -> str | None:
+        """Which of the pair has more votes; `None` where both have as many."""
+        return None if self.first == self.second else pair[self.second > self.first]
+
 
 Votes = Mapping[str, Mapping[tuple[str, str], PairVotes]]
 """Query -> (lesser id, greater id) -> votes."""
+
+
+def lead_of(votes: Mapping[tuple[str, str], PairVotes], one: str, other: str) -> int | None:
+    """Votes for one document less those for another; `None` where the pair has none."""
+    found = votes.get((min(one, other), max(one, other)))
+    if found is None:
+        return None
+    return (found.first - found.second) * (1 if one < other else -1)
 
 
 def count_votes(

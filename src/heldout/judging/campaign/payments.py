@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from heldout.files.csv import defuse, format_csv
-from heldout.judging.campaign.rows import State
 from heldout.judging.campaign.settings import Money
 
 PaymentKind = Literal["base", "pro-rata", "bonus"]
@@ -31,7 +30,7 @@ class Payment:
         assignment: for which.
         worker: the pseudonym.
         platform_id: the platform's id of the worker.
-        place: the platform's id of the sitting.
+        place: the platform's id of the assignment.
         study: the platform's id of the study.
         kind: what it is for.
         amount: hundredths, above 0.
@@ -64,18 +63,6 @@ class PaymentTotals:
     due: Money
     paid: Money
     by_kind: Mapping[PaymentKind, Money]
-
-
-def payment_kind(kind: Literal["reward", "part"], state: State) -> PaymentKind:
-    """What a payment is for.
-
-    Args:
-        kind: as the database has it.
-        state: of the assignment.
-    """
-    if kind == "reward":
-        return "base"
-    return "bonus" if state == "submitted" else "pro-rata"
 
 
 def totals(payments: Iterable[Payment]) -> PaymentTotals:

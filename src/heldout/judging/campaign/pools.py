@@ -14,9 +14,9 @@ import numpy as np
 
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import find_near, say_near
+from heldout.judging.campaign.rows import Check, Item, hidden_name, raise_problems
+from heldout.trec.problems import show
 from heldout.trec.tops import Tops
-
-_SHOWN = 20
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,6 +35,11 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     runs: tuple[str, ...] = ()
     known: bool = False
     same: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Every id with its text, its own first."""
+        return (self.doc, *self.same)
 
 
 class Pool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -130,6 +135,43 @@ def build_pools(
     )
 
 
+def stand_for(pools: Iterable[Pool]) -> Mapping[str, Mapping[str, str]]:
+    """Query -> document -> the document that stands for its text in the pool."""
+    return {
+        pool.query: {doc: one.doc for one in pool.candidates for doc in one.ids} for pool in pools
+    }
+
+
+def pool_check() -> Check[Pool]:
+    """A check of the pools of one file, in order.
+
+    Returns:
+        A function that finds `repeated-query`, `empty-pool`, `repeated-document` (ids of one text
+        count too), `repeated-answer`: two known answers, and `bad-row`: an id that nobody sees
+        whole.
+    """
+    seen: set[str] = set()
+
+    def check(pool: Pool, path: str, line: int) -> Problem | None:
+        names = [doc for one in pool.candidates for doc in one.ids]
+        twice = [doc for doc, count in Counter(names).items() if count > 1]
+        code = found = expected = ""
+        if pool.query in seen:
+            code, found, expected = "repeated-query", pool.query, "a pool for each query once"
+        elif not pool.candidates:
+            code, found, expected = "empty-pool", pool.query, "a pool of at least one passage"
+        elif twice:
+            code, found, expected = "repeated-document", twice[0], "each document of a pool once"
+        elif sum(one.known for one in pool.candidates) > 1:
+            code, found, expected = "repeated-answer", pool.query, "one known answer in a pool"
+        seen.add(pool.query)
+        if code:
+            return Problem(code=code, path=path, line=line, found=show(found), expected=expected)
+        return hidden_name((pool.query, *names), path=path, line=line)
+
+    return check
+
+
 def sizes(pools: Iterable[Pool]) -> PoolSizes:
     """Sizes of pools (Arabzadeh et al. 2021, figures 3 and 4)."""
     found = [len(pool.candidates) for pool in pools]
@@ -182,18 +224,15 @@ def _check_texts(holders: Mapping[str, Mapping[str, object]], documents: Mapping
     if missing:
         near = say_near(find_near(missing, documents.keys() - set().union(*holders.values())))
         hint = f"{near}: write the ids alike in all files" if near else ""
-        raise InputError(
-            [
-                Problem(
-                    code="no-text",
-                    path="documents",
-                    found=f"no text for {doc}",
-                    expected="the text of every document that is pooled",
-                    hint=hint,
-                )
-                for doc in missing[:_SHOWN]
-            ],
-            counts={"no-text": len(missing)},
+        raise_problems(
+            Problem(
+                code="no-text",
+                path="documents",
+                found=f"no text for {doc}",
+                expected="the text of every document that is pooled",
+                hint=hint,
+            )
+            for doc in missing
         )
 
 
@@ -248,8 +287,7 @@ def gather_texts(pools: Iterable[Pool]) -> Texts:
             text = raw.replace("\0", "\ufffd")
             if text and known.setdefault(name, text) != text:
                 problems.append(changed_text(name, number))
-    if problems:
-        raise InputError(problems[:_SHOWN], counts={"changed-text": len(problems)})
+    raise_problems(problems)
     return Texts(queries=asked, docs=docs)
 
 
@@ -268,3 +306,19 @@ def changed_text(name: str, line: int | None = None) -> Problem:
         expected="one text for each query and passage",
         hint="judgments are of the text that was shown; give another text another id",
     )
+
+
+def missing_texts(items: Iterable[Item], texts: Texts) -> list[Problem]:
+    """A problem for each query and passage that items show without a text: `text-missing`."""
+    shown = list(items)
+    missing = {one.query for one in shown if not texts.queries.get(one.query)}
+    missing |= {doc for one in shown for doc in (one.left, one.right) if not texts.docs.get(doc)}
+    return [
+        Problem(
+            code="text-missing",
+            path="pool.jsonl",
+            found=f"no text of {quote(name)}, which a task shows",
+            expected="a text for each query and passage",
+        )
+        for name in sorted(missing)
+    ]

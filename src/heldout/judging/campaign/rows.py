@@ -1,7 +1,7 @@
 """Rows of a campaign's files: one JSON object a line, each of one kind."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import BinaryIO, Literal, TypeVar
 
@@ -14,6 +14,7 @@ from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
 
 _LONGEST = 64 << 20
+_SHOWN = 20
 Row = TypeVar("Row", bound=msgspec.Struct)
 Check = Callable[[Row, str, int], Problem | None]
 """Row, path and line -> what is wrong with a row of the right kind."""
@@ -75,7 +76,18 @@ def format_rows(rows: Iterable[msgspec.Struct]) -> bytes:
     return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
 
 
-def name_fault(names: Iterable[str], *, path: str, line: int) -> Problem | None:
+def raise_problems(problems: Iterable[Problem]) -> None:
+    """Raise the first twenty problems, with the count of each code, if there are any.
+
+    Raises:
+        InputError: if there are.
+    """
+    log = ProblemLog(_SHOWN)
+    log.extend(problems)
+    log.raise_errors()
+
+
+def hidden_name(names: Iterable[str], *, path: str, line: int) -> Problem | None:
     """The first id that nobody sees whole: control characters, line ends, marks of direction.
 
     Returns:
@@ -122,7 +134,7 @@ def _bad(error: Exception, line: bytes, path: str, number: int, kind: type) -> P
     )
 
 
-# Tasks: what one worker does at a sitting; ten pairs and three tests (Arabzadeh et al. 2021, §3.1).
+# Tasks: what one worker does in one go; ten pairs and three tests (Arabzadeh et al. 2021, §3.1).
 
 Why = Literal["pool", "challenge"]
 """Why a pair is judged: it lies in a pool; a new run's top challenges the best known answer."""
@@ -148,6 +160,10 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Query and the two ids, the lesser first: the same whatever the sides."""
         return (self.query, min(self.left, self.right), max(self.left, self.right))
 
+    def turned(self) -> "Item":
+        """The same with its sides exchanged."""
+        return Item(query=self.query, left=self.right, right=self.left, answer=self.answer)
+
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Pairs in the order shown.
@@ -164,55 +180,52 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     why: Why = "pool"
     batch: int = 1
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether it has items, each of two passages with an answer of these, and no pair twice."""
+        unknown = [item.pair for item in self.items if item.answer is None]
+        return (
+            bool(self.items)
+            and len(unknown) == len(set(unknown))
+            and all(
+                item.left != item.right and item.answer in (item.left, item.right, None)
+                for item in self.items
+            )
+        )
 
-# Assignments: a task in the hands of a worker, from consent to its end; the rules, pure.
-#
-#     consented -> submitted | exited | expired        expired -> consented | submitted | exited
-#
-# An expired assignment goes on as if nothing had happened, unless it is closed: its task was given
-# to another worker, or it would not count for its failed tests. What was submitted or exited never
-# changes again.
+
+UNSOUND = "items of two different passages, an answer of these, no pair twice"
+"""What is expected of a task's items; see `Task.is_sound`."""
+
+
+def task_check() -> Check[Task]:
+    """A check of the tasks of one file, in order.
+
+    Returns:
+        A function that finds `repeated-task`, `task-item`: see `Task.is_sound`, and `bad-row`: an
+        id that nobody sees whole.
+    """
+    seen: set[str] = set()
+
+    def check(task: Task, path: str, line: int) -> Problem | None:
+        code = expected = ""
+        if task.task in seen:
+            code, expected = "repeated-task", "each id once"
+        elif not task.is_sound:
+            code, expected = "task-item", UNSOUND
+        seen.add(task.task)
+        if code:
+            found = show(task.task)
+            return Problem(code=code, path=path, line=line, found=found, expected=expected)
+        names = [name for item in task.items for name in (item.query, item.left, item.right)]
+        return hidden_name((task.task, *names), path=path, line=line)
+
+    return check
+
 
 State = Literal["consented", "submitted", "exited", "expired"]
-"""`consented`: under way. `submitted`: finished. `exited`: the worker stopped. `expired`: no answer
-came before the lease ended."""
-
-Step = Literal["answer", "submit", "exit", "lapse"]
-"""`answer`: an answer, a changed answer, or a wish for more time. `lapse`: the lease ended."""
-
-_STEPS: Mapping[tuple[State, Step], State] = {
-    ("consented", "answer"): "consented",
-    ("consented", "submit"): "submitted",
-    ("consented", "exit"): "exited",
-    ("consented", "lapse"): "expired",
-    ("expired", "answer"): "consented",
-    ("expired", "submit"): "submitted",
-    ("expired", "exit"): "exited",
-    ("expired", "lapse"): "expired",
-    ("submitted", "submit"): "submitted",
-    ("exited", "exit"): "exited",
-}
-
-
-def next_state(state: State, step: Step, *, closed: bool) -> State | None:
-    """The state after a step; `None` where it cannot be taken.
-
-    Args:
-        state: before it.
-        step: what happens.
-        closed: of an expired one: it cannot go on.
-    """
-    if closed and state == "expired":
-        return "expired" if step == "lapse" else None
-    return _STEPS.get((state, step))
-
-
-def is_final(state: State, *, closed: bool) -> bool:
-    """Whether nothing can change any more: only then does a failed test speak against a worker.
-
-    Until then an answer can still be changed.
-    """
-    return state in ("submitted", "exited") or (state == "expired" and closed)
+"""Of an assignment, a task in the hands of a worker. `consented`: under way. `submitted`: finished.
+`exited`: the worker stopped. `expired`: no answer came before the lease ended."""
 
 
 def amount_owed(*, reward: Money, answered: int, items: int) -> Money:
@@ -236,17 +249,13 @@ def copy_task(task: Task, *, name: str, keep_sides: bool, rng: np.random.Generat
         name: id of the copy.
         keep_sides: whether pairs that nobody knows keep their sides: where the copies of a task
             balance them exactly, a copy in the place of another has to show them alike. The sides
-            of tests are drawn anew.
+            of tests are drawn again.
         rng: where order and sides come from.
     """
     order = rng.permutation(len(task.items))
     turned = rng.random(len(task.items)) < 0.5  # noqa: PLR2004 - a fair coin
     items = tuple(
-        _turn(item) if turn and not (keep_sides and item.answer is None) else item
+        item.turned() if turn and not (keep_sides and item.answer is None) else item
         for item, turn in zip((task.items[place] for place in order), turned, strict=True)
     )
     return Task(task=name, items=items, why=task.why, batch=task.batch)
-
-
-def _turn(item: Item) -> Item:
-    return Item(query=item.query, left=item.right, right=item.left, answer=item.answer)

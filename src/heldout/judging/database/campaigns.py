@@ -1,23 +1,22 @@
 """A campaign in its database: settings, pools and tasks, loaded once and added to."""
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, Table, func, insert, select, update
 
-from heldout.judging.campaign.pools import Pool, Texts, gather_texts
-from heldout.judging.campaign.rows import Task
+from heldout.errors import Problem, quote
+from heldout.judging.campaign.pools import Pool, Texts, changed_text, gather_texts, missing_texts
+from heldout.judging.campaign.rows import Task, raise_problems
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database.database import Database, DatabaseError, keep_others_out
 from heldout.judging.database.rows import (
-    AT_ONCE,
+    MARK,
     add_items,
-    check_settings,
-    check_tasks,
-    note,
+    log_event,
     read_tasks,
 )
 from heldout.judging.database.tables import batches, campaign, pairs, passages, queries, tasks
@@ -115,33 +114,137 @@ def _load(
 ) -> Loaded:
     keep_others_out(connection)
     terms = read_settings(connection)
-    waiting = check_settings(settings, terms)
+    waiting = _check_settings(settings, terms)
     known = Texts(
         queries={row.query: row.text for row in connection.execute(select(queries))},
         docs={row.doc: row.text for row in connection.execute(select(passages))},
     )
-    new = check_tasks(given, read_tasks(connection), set(terms), texts, known)
+    new = _check_tasks(given, read_tasks(connection), set(terms), texts, known)
     _update_terms(connection, settings, terms)
-    if not terms:
-        _found(connection, now)
+    if connection.scalar(select(campaign.c.id)) is None:
+        code, key = secrets.token_urlsafe(12), secrets.token_bytes(32)
+        _insert(connection, campaign, [{"id": 1, "code": code, "key": key, "created_at": now}])
     numbers = tuple(sorted({task.batch for task in new}))
-    _add_batches(connection, numbers, settings, now)
+    terms_of = {"settings": msgspec.json.encode(settings).decode(), "loaded_at": now}
+    _insert(connection, batches, [{"batch": number} | terms_of for number in numbers])
     _add_texts(connection, new, texts, known)
     _add_tasks(connection, new)
     if new:
-        note(connection, "loaded", at=now, text=f"{len(new)} tasks")
+        log_event(connection, "loaded", at=now, text=f"{len(new)} tasks")
     return Loaded(tasks=len(new), batches=numbers, waiting=waiting)
 
 
-def _found(connection: Connection, now: datetime) -> None:
-    if connection.execute(select(campaign.c.id)).one_or_none() is None:
-        connection.execute(
-            insert(campaign).values(
-                id=1,
-                code=secrets.token_urlsafe(12),
-                key=secrets.token_bytes(32),
-                created_at=now,
+AT_ONCE = (
+    "completion_code",
+    "contact",
+    "lease_minutes",
+    "links",
+    "minimum_hourly",
+    "uncounted_percent",
+)
+"""Settings that hold at once for every batch: nobody judges otherwise for them."""
+
+_MOST_BATCHES = 1_000_000
+_FIXED = ("platform", "currency", "exclusion", "failures")
+_CONSENT = ("consent", "ethics")
+
+
+def _check_settings(settings: Settings, terms: Mapping[int, Settings]) -> tuple[str, ...]:
+    """Names of settings that differ from those of some batch, which keeps its own.
+
+    Raises:
+        InputError: code `changed-setting`: one that must be the same in all batches;
+            `changed-consent`: another text, and the version of an earlier one.
+    """
+    problems = []
+    for number, before in terms.items():
+        changed = [
+            name
+            for name in (*_FIXED, *_CONSENT)
+            if getattr(settings, name) != getattr(before, name)
+        ]
+        for name in changed:
+            if name in _FIXED:
+                found = str(getattr(settings, name))
+                expected = f"{getattr(before, name)}, as in batch {number}"
+                hint = "a campaign that runs keeps it; for another one begin a new campaign"
+            elif settings.consent_version == before.consent_version:
+                found = f"another text than in batch {number}"
+                expected = "another consent_version with it"
+                hint = "each consent is recorded by its version"
+            else:
+                continue
+            problems.append(
+                Problem(
+                    code="changed-setting" if name in _FIXED else "changed-consent",
+                    path=f"campaign.toml:{name}",
+                    found=found,
+                    expected=expected,
+                    hint=hint,
+                )
             )
+    raise_problems(problems)
+    return tuple(
+        name
+        for name in Settings.__struct_fields__
+        if name not in AT_ONCE
+        and any(getattr(settings, name) != getattr(before, name) for before in terms.values())
+    )
+
+
+def _check_tasks(
+    given: Iterable[Task],
+    known: Mapping[str, Task],
+    batches: Collection[int],
+    texts: Texts,
+    stored: Texts,
+) -> tuple[Task, ...]:
+    """The tasks that are new: nothing that changes what people saw may be loaded.
+
+    Raises:
+        InputError: see `load_campaign`.
+    """
+    problems: list[Problem] = []
+    new: dict[str, Task] = {}
+    for line, task in enumerate(given, 1):
+        problems += (
+            Problem(code=code, path="tasks.jsonl", line=line, found=found, expected=expected)
+            for code, found, expected in _list_errors(task, known, new, batches)
+        )
+        if task.task not in known:
+            new[task.task] = task
+    both = Texts(queries={**texts.queries, **stored.queries}, docs={**texts.docs, **stored.docs})
+    problems += missing_texts((item for task in new.values() for item in task.items), both)
+    for there, now in ((stored.queries, texts.queries), (stored.docs, texts.docs)):
+        problems += (
+            changed_text(name) for name in there if now.get(name, "") not in ("", there[name])
+        )
+    raise_problems(problems)
+    return tuple(new.values())
+
+
+def _list_errors(
+    task: Task, known: Mapping[str, Task], new: Collection[str], batches: Collection[int]
+) -> Iterator[tuple[str, str, str]]:
+    """Code, what is wrong, and what was expected."""
+    name = quote(task.task)
+    if task.task in known:
+        if task != known[task.task]:
+            expected = "the same task; what is new with another id and another batch"
+            yield "changed-task", f"{name} otherwise than it was loaded", expected
+        return
+    if task.task in new:
+        yield "repeated-task", name, "each id once"
+    if not task.task or not task.task.isprintable() or MARK in task.task:
+        yield "task-name", name, f"an id of printable characters without '{MARK}'"
+    if task.batch in batches or not 1 <= task.batch <= _MOST_BATCHES:
+        expected = "the number of a batch that was not loaded before, from 1"
+        yield "old-batch", f"a new task of batch {task.batch}", expected
+    if not task.is_sound:
+        yield (
+            "task-item",
+            name,
+            "items of two different passages, an answer of these, no pair twice",
         )
 
 
@@ -156,13 +259,9 @@ def _update_terms(
             connection.execute(row.values(settings=msgspec.json.encode(after).decode()))
 
 
-def _add_batches(
-    connection: Connection, numbers: Iterable[int], settings: Settings, now: datetime
-) -> None:
-    text = msgspec.json.encode(settings).decode()
-    rows = [{"batch": number, "settings": text, "loaded_at": now} for number in numbers]
+def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
     if rows:
-        connection.execute(insert(batches), rows)
+        connection.execute(insert(table), rows)
 
 
 def _add_texts(connection: Connection, new: Iterable[Task], texts: Texts, known: Texts) -> None:
@@ -170,11 +269,9 @@ def _add_texts(connection: Connection, new: Iterable[Task], texts: Texts, known:
     asked = {item.query for item in shown} - known.queries.keys()
     docs = {doc for item in shown for doc in (item.left, item.right)} - known.docs.keys()
     rows = [{"query": query, "text": texts.queries[query]} for query in sorted(asked)]
-    if rows:
-        connection.execute(insert(queries), rows)
+    _insert(connection, queries, rows)
     rows = [{"doc": doc, "text": texts.docs[doc]} for doc in sorted(docs)]
-    if rows:
-        connection.execute(insert(passages), rows)
+    _insert(connection, passages, rows)
 
 
 def _add_tasks(connection: Connection, new: Iterable[Task]) -> None:
@@ -205,6 +302,5 @@ def _add_pairs(connection: Connection, new: Iterable[Task]) -> dict[tuple[str, s
     pair_rows = [
         {"id": number, "query": query, "a": a, "b": b} for (query, a, b), number in added.items()
     ]
-    if pair_rows:
-        connection.execute(insert(pairs), pair_rows)
+    _insert(connection, pairs, pair_rows)
     return ids | added

@@ -1,9 +1,9 @@
 """The database of a campaign, SQLite or PostgreSQL: opened, brought to the present schema, used.
 
 What is acknowledged is on the disk: connections are set up so. What goes wrong is a `DatabaseError`
-with a code. Of the other modules `campaigns` fills it, `claims` hands out tasks, `working` is what
-a judge does with one, `sittings` what passes between a judge and the database, `overviews` and
-`organiser` are for the organiser; `tables` and `rows` are what lies in it.
+with a code. Of the other modules `campaigns` fills it, `claims` hands out tasks, `assignments` is
+what a judge does with one, `overviews` and `organiser` are for the organiser; `tables` and `rows`
+are what lies in it.
 """
 
 import os

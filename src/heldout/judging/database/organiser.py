@@ -1,26 +1,26 @@
 """What the organiser does: launch switch, sign-outs, leases, payments, texts of a pair.
 
 Switch and sign-outs are events: each says when it happened, and no other table is needed. A payment
-is recorded once, whatever happens; payments made and due together are values that files are written
-from.
+is recorded once, whatever happens.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from sqlalchemy import Connection, func, insert, select
 
-from heldout.judging.campaign.payments import Payment, payment_kind
-from heldout.judging.campaign.rows import State
-from heldout.judging.campaign.settings import Money
+from heldout.judging.campaign.judgments import format_time
+from heldout.judging.campaign.payments import Payment, PaymentKind
+from heldout.judging.campaign.settings import Money, Settings
+from heldout.judging.database.campaigns import read_settings
 from heldout.judging.database.database import Database, DatabaseError, keep_others_out
-from heldout.judging.database.overviews import read_assignments
-from heldout.judging.database.rows import note
+from heldout.judging.database.overviews import AssignmentOverview, read_assignments
+from heldout.judging.database.rows import log_event
 from heldout.judging.database.tables import (
     assignments,
     events,
-    format_time,
     judgments,
     passages,
     payments,
@@ -29,96 +29,112 @@ from heldout.judging.database.tables import (
     workers,
 )
 
-Kind = Literal["reward", "part"]
-"""`reward`: for a task that was submitted. `part`: for the share of one that was not, or what was
-still owed."""
+_Paid = Literal["reward", "part"]
+"""What the database calls a payment. `reward`: for a task that was submitted. `part`: for the share
+of one that was not, or what was still owed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
-    """A payment to be made.
+def list_payments(database: Database) -> tuple[Payment, ...]:
+    """Payments that were made, oldest first, then those that are due.
 
-    Attributes:
-        assignment: for which.
-        worker: the pseudonym.
-        platform_id: the platform's id of the worker.
-        place: the platform's id of the sitting.
-        study: the platform's id of the study.
-        state: how it ended.
-        kind: see `Kind`.
-        amount: hundredths, above 0: what is owed less what was paid.
-        key: for `record_payment`: the same until this amount was recorded.
-    """
-
-    assignment: int
-    worker: str
-    platform_id: str
-    place: str
-    study: str
-    state: State
-    kind: Kind
-    amount: Money
-    key: str
-
-
-def payments_due(database: Database) -> tuple[Due, ...]:
-    """What is owed for assignments that ended, less what was paid; oldest first.
+    Due is what is owed for assignments that ended, less what was paid.
 
     Raises:
         DatabaseError: see `Fault`.
     """
-    return tuple(
-        Due(
-            assignment=one.assignment,
-            worker=one.worker,
-            platform_id=one.platform_id,
-            place=one.place,
-            study=one.study,
-            state=one.state,
-            kind="reward" if one.state == "submitted" and not one.paid else "part",
-            amount=one.owed - one.paid,
-            key=f"{one.assignment}-{one.paid}-{one.owed}",
-        )
-        for one in database.read(read_assignments)
-        if one.state != "consented" and one.owed > one.paid
+
+    def read(connection: Connection) -> tuple[Payment, ...]:
+        terms = read_settings(connection)
+        found = {one.assignment: one for one in read_assignments(connection)}
+        rows = connection.execute(select(payments).order_by(payments.c.id))
+        made = [
+            _make_payment(
+                found[row.assignment],
+                terms,
+                key=row.key,
+                kind=row.kind,
+                amount=row.amount,
+                paid_at=format_time(row.paid_at),
+            )
+            for row in rows
+        ]
+        due = [
+            _make_payment(
+                one,
+                terms,
+                key=f"{one.assignment}-{one.paid}-{one.owed}",
+                kind="reward" if one.state == "submitted" and not one.paid else "part",
+                amount=one.owed - one.paid,
+            )
+            for one in found.values()
+            if one.state != "consented" and one.owed > one.paid
+        ]
+        return (*made, *due)
+
+    return database.read(read)
+
+
+def payments_due(database: Database) -> tuple[Payment, ...]:
+    """The payments of `list_payments` that were not made yet; keys stay until they are."""
+    return tuple(one for one in list_payments(database) if not one.paid_at)
+
+
+def _make_payment(
+    one: AssignmentOverview,
+    terms: Mapping[int, Settings],
+    *,
+    key: str,
+    kind: _Paid,
+    amount: Money,
+    paid_at: str = "",
+) -> Payment:
+    part: PaymentKind = "bonus" if one.state == "submitted" else "pro-rata"
+    return Payment(
+        key=key,
+        assignment=one.assignment,
+        worker=one.worker,
+        platform_id=one.platform_id,
+        place=one.place,
+        study=one.study,
+        kind="base" if kind == "reward" else part,
+        amount=amount,
+        currency=terms[one.batch].currency,
+        paid_at=paid_at,
     )
 
 
-def record_payment(
-    database: Database, assignment: int, *, amount: Money, kind: Kind, key: str, now: datetime
-) -> bool:
+def record_payment(database: Database, payment: Payment, *, now: datetime) -> bool:
     """Record that a payment was made.
 
     Args:
         database: of the campaign.
-        assignment: for which.
-        amount: hundredths.
-        kind: see `Kind`.
-        key: of this payment and no other: `Due.key`.
+        payment: of `payments_due`.
         now: the time.
 
     Returns:
         Whether it is new; `False` where this payment was recorded before.
 
     Raises:
-        DatabaseError: code `payment-key`: another payment was recorded under it;
+        DatabaseError: code `payment-key`: another payment was recorded under its key;
             `unknown-assignment`; see `Fault`.
     """
+    number, amount, key = payment.assignment, payment.amount, payment.key
+    kind: _Paid = "reward" if payment.kind == "base" else "part"
 
     def write(connection: Connection) -> bool:
         keep_others_out(connection)
-        known = select(assignments.c.id).where(assignments.c.id == assignment)
-        if connection.execute(known).one_or_none() is None:
+        known = select(assignments.c.id).where(assignments.c.id == number)
+        if connection.scalar(known) is None:
             raise DatabaseError("unknown-assignment", "there is no such assignment here")
         columns = (payments.c.assignment, payments.c.amount, payments.c.kind)
         before = connection.execute(select(*columns).where(payments.c.key == key)).one_or_none()
         if before is not None:
-            if tuple(before) != (assignment, amount, kind):
+            if tuple(before) != (number, amount, kind):
                 raise DatabaseError("payment-key", f"{key} is the key of another payment")
             return False
-        row = {"assignment": assignment, "amount": amount, "kind": kind, "key": key}
-        connection.execute(insert(payments).values(row | {"paid_at": now}))
-        note(connection, "paid", at=now, assignment=assignment, text=str(amount))
+        row = {"assignment": number, "amount": amount, "kind": kind, "key": key, "paid_at": now}
+        connection.execute(insert(payments).values(row))
+        log_event(connection, "paid", at=now, assignment=number, text=str(amount))
         return True
 
     return database.write(write)
@@ -129,7 +145,6 @@ Launch = Literal["new", "launched", "paused"]
 is handed out; who has one goes on with it."""
 
 _SWITCH = ("launched", "paused")
-_SIGNED_OUT = "signed-out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,35 +170,6 @@ class Lease:
     last: datetime | None
     answered: int
     until: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaymentMade:
-    """A payment that was recorded.
-
-    Attributes:
-        assignment: for which.
-        worker: the pseudonym.
-        platform_id: the platform's id of the worker.
-        place: the platform's id of the sitting.
-        study: the platform's id of the study.
-        state: how it ended.
-        kind: see `payments.Kind`.
-        amount: hundredths.
-        key: its idempotency key.
-        paid_at: when it was recorded.
-    """
-
-    assignment: int
-    worker: str
-    platform_id: str
-    place: str
-    study: str
-    state: State
-    kind: Kind
-    amount: Money
-    key: str
-    paid_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +209,7 @@ def read_launch_state(database: Database) -> Launch:
 
 
 def set_launch(
-    database: Database, state: Literal["launched", "paused"], *, now: datetime, note: str = ""
+    database: Database, state: Literal["launched", "paused"], *, now: datetime, text: str = ""
 ) -> bool:
     """Turn the switch.
 
@@ -231,7 +217,7 @@ def set_launch(
         database: of the campaign.
         state: to which.
         now: the time.
-        note: what is written beside it, as the price.
+        text: what is written beside it, as the price.
 
     Returns:
         Whether it stood otherwise before.
@@ -244,8 +230,7 @@ def set_launch(
         keep_others_out(connection)
         if read_launch(connection) == state:
             return False
-        row = {"at": now, "kind": state, "assignment": None, "note": note}
-        connection.execute(insert(events).values(row))
+        log_event(connection, state, at=now, text=text)
         return True
 
     return database.write(write)
@@ -257,7 +242,7 @@ def count_sign_outs(database: Database) -> int:
     Raises:
         DatabaseError: see `Fault`.
     """
-    counted = select(func.count()).where(events.c.kind == _SIGNED_OUT)
+    counted = select(func.count()).where(events.c.kind == "signed-out")
     return database.read(lambda connection: int(connection.execute(counted).scalar_one()))
 
 
@@ -267,8 +252,7 @@ def note_sign_out(database: Database, *, now: datetime) -> None:
     Raises:
         DatabaseError: see `Fault`.
     """
-    row = insert(events).values(at=now, kind=_SIGNED_OUT, assignment=None, note="")
-    database.write(lambda connection: connection.execute(row))
+    database.write(lambda connection: log_event(connection, "signed-out", at=now))
 
 
 def leases(database: Database) -> tuple[Lease, ...]:
@@ -288,14 +272,12 @@ def leases(database: Database) -> tuple[Lease, ...]:
     )
     found = (
         select(
-            assignments.c.id,
-            assignments.c.task,
-            tasks.c.batch,
-            workers.c.pseudonym,
-            assignments.c.consented_at,
+            assignments.c.id.label("assignment"),
+            *(assignments.c.task, tasks.c.batch, workers.c.pseudonym.label("worker")),
+            assignments.c.consented_at.label("since"),
             given.c.last,
             func.coalesce(given.c.answered, 0).label("answered"),
-            assignments.c.lease_until,
+            assignments.c.lease_until.label("until"),
         )
         .join(tasks, tasks.c.task == assignments.c.task)
         .join(workers, workers.c.id == assignments.c.worker)
@@ -304,56 +286,7 @@ def leases(database: Database) -> tuple[Lease, ...]:
         .order_by(assignments.c.lease_until, assignments.c.id)
     )
     rows = database.read(lambda connection: connection.execute(found).all())
-    return tuple(
-        Lease(
-            assignment=row.id,
-            task=row.task,
-            batch=row.batch,
-            worker=row.pseudonym,
-            since=row.consented_at,
-            last=row.last,
-            answered=row.answered,
-            until=row.lease_until,
-        )
-        for row in rows
-    )
-
-
-def payments_made(database: Database) -> tuple[PaymentMade, ...]:
-    """Every payment that was recorded, oldest first.
-
-    Raises:
-        DatabaseError: see `Fault`.
-    """
-    found = (
-        select(
-            payments,
-            workers.c.pseudonym,
-            workers.c.platform_id,
-            assignments.c.place,
-            assignments.c.study,
-            assignments.c.state,
-        )
-        .join(assignments, assignments.c.id == payments.c.assignment)
-        .join(workers, workers.c.id == assignments.c.worker)
-        .order_by(payments.c.id)
-    )
-    rows = database.read(lambda connection: connection.execute(found).all())
-    return tuple(
-        PaymentMade(
-            assignment=row.assignment,
-            worker=row.pseudonym,
-            platform_id=row.platform_id,
-            place=row.place,
-            study=row.study,
-            state=row.state,
-            kind=row.kind,
-            amount=row.amount,
-            key=row.key,
-            paid_at=row.paid_at,
-        )
-        for row in rows
-    )
+    return tuple(Lease(**row._asdict()) for row in rows)
 
 
 def pair_texts(database: Database, query: str, a: str, b: str) -> PairTexts | None:
@@ -384,45 +317,3 @@ def passage_lengths(database: Database) -> dict[str, int]:
     found = select(passages.c.doc, func.length(passages.c.text).label("length"))
     rows = database.read(lambda connection: connection.execute(found).all())
     return {row.doc: row.length for row in rows}
-
-
-def list_payments(database: Database, *, currency: str) -> tuple[Payment, ...]:
-    """Payments that were made, oldest first, then those that are due.
-
-    Args:
-        database: of the campaign.
-        currency: of all its batches.
-
-    Raises:
-        DatabaseError: see `Fault`.
-    """
-    made = [
-        Payment(
-            key=one.key,
-            assignment=one.assignment,
-            worker=one.worker,
-            platform_id=one.platform_id,
-            place=one.place,
-            study=one.study,
-            kind=payment_kind(one.kind, one.state),
-            amount=one.amount,
-            currency=currency,
-            paid_at=format_time(one.paid_at),
-        )
-        for one in payments_made(database)
-    ]
-    due = [
-        Payment(
-            key=one.key,
-            assignment=one.assignment,
-            worker=one.worker,
-            platform_id=one.platform_id,
-            place=one.place,
-            study=one.study,
-            kind=payment_kind(one.kind, one.state),
-            amount=one.amount,
-            currency=currency,
-        )
-        for one in payments_due(database)
-    ]
-    return (*made, *due)

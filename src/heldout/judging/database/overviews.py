@@ -7,21 +7,16 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Subquery, and_, case, distinct, func, or_, select
+from sqlalchemy import Connection, and_, case, distinct, func, or_, select
 
 from heldout.judging.campaign.judgments import Judgment, counted
 from heldout.judging.campaign.rows import State, Task, amount_owed
 from heldout.judging.campaign.settings import Money, Settings
-from heldout.judging.database import tables
+from heldout.judging.database import tables as t
+from heldout.judging.database.assignments import owed_for
 from heldout.judging.database.campaigns import read_settings
 from heldout.judging.database.database import Database
-from heldout.judging.database.rows import EventKind, is_newest, of_item, read_judgments, read_tasks
-from heldout.judging.database.sittings import owed_for
-from heldout.judging.database.tables import assignments as assignment_rows
-from heldout.judging.database.tables import batches, items, payments
-from heldout.judging.database.tables import judgments as tables_judgments
-from heldout.judging.database.tables import tasks as tables_tasks
-from heldout.judging.database.tables import workers as worker_rows
+from heldout.judging.database.rows import NEWEST, OF_ITEM, EventKind, read_judgments, read_tasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +29,7 @@ class AssignmentOverview:
         batch: the task's batch.
         worker: the worker's pseudonym.
         platform_id: the platform's id of the worker: for payment only.
-        place: the platform's id of the sitting.
+        place: the platform's id of the assignment.
         study: the platform's id of the study.
         state: see `State`.
         consented_at: when the worker agreed.
@@ -134,95 +129,69 @@ def workers(database: Database) -> tuple[WorkerOverview, ...]:
 
 def read_assignments(connection: Connection) -> tuple[AssignmentOverview, ...]:
     """As `assignments`, within a transaction."""
-    given, shown, paid = _count_given(), _count_items(), _sum_paid()
-    rows = connection.execute(
-        select(
-            assignment_rows,
-            tables_tasks.c.batch,
-            batches.c.settings,
-            shown.c.size,
-            shown.c.tests,
-            worker_rows.c.platform_id,
-            worker_rows.c.pseudonym,
-            func.coalesce(given.c.answered, 0).label("answered"),
-            func.coalesce(given.c.cannot, 0).label("cannot"),
-            func.coalesce(given.c.wrong, 0).label("wrong"),
-            func.coalesce(paid.c.paid, 0).label("paid"),
-        )
-        .join(worker_rows, worker_rows.c.id == assignment_rows.c.worker)
-        .join(tables_tasks, tables_tasks.c.task == assignment_rows.c.task)
-        .join(batches, batches.c.batch == tables_tasks.c.batch)
-        .join(shown, shown.c.task == assignment_rows.c.task)
-        .outerjoin(given, given.c.assignment == assignment_rows.c.id)
-        .outerjoin(paid, paid.c.assignment == assignment_rows.c.id)
-        .order_by(assignment_rows.c.id)
-    )
-    return tuple(_make_assignment(row) for row in rows)
-
-
-def _count_given() -> Subquery:
-    """By assignment: items with an answer, without a preference, and tests failed."""
     right = or_(
-        and_(tables_judgments.c.side == "left", items.c.left == items.c.answer),
-        and_(tables_judgments.c.side == "right", items.c.right == items.c.answer),
+        and_(t.judgments.c.side == "left", t.items.c.left == t.items.c.answer),
+        and_(t.judgments.c.side == "right", t.items.c.right == t.items.c.answer),
     )
-    wrong = case((items.c.answer.is_(None), 0), (right, 0), else_=1)
-    return (
+    wrong = case((t.items.c.answer.is_(None), 0), (right, 0), else_=1)
+    given = (
         select(
-            tables_judgments.c.assignment,
+            t.judgments.c.assignment,
             func.count().label("answered"),
-            func.sum(case((tables_judgments.c.side.is_(None), 1), else_=0)).label("cannot"),
+            func.sum(case((t.judgments.c.side.is_(None), 1), else_=0)).label("cannot"),
             func.sum(wrong).label("wrong"),
         )
-        .join(items, of_item(items))
-        .where(is_newest())
-        .group_by(tables_judgments.c.assignment)
+        .join(t.items, OF_ITEM)
+        .where(NEWEST)
+        .group_by(t.judgments.c.assignment)
         .subquery()
     )
-
-
-def _count_items() -> Subquery:
-    return (
+    shown = (
         select(
-            items.c.task,
+            t.items.c.task,
             func.count().label("size"),
-            func.count(items.c.answer).label("tests"),
+            func.count(t.items.c.answer).label("tests"),
         )
-        .group_by(items.c.task)
+        .group_by(t.items.c.task)
         .subquery()
     )
-
-
-def _sum_paid() -> Subquery:
-    return (
-        select(payments.c.assignment, func.sum(payments.c.amount).label("paid"))
-        .group_by(payments.c.assignment)
+    paid = (
+        select(t.payments.c.assignment, func.sum(t.payments.c.amount).label("paid"))
+        .group_by(t.payments.c.assignment)
         .subquery()
     )
+    row = t.assignments.c
+    rows = connection.execute(
+        select(
+            row.id.label("assignment"),
+            *(row.task, t.tasks.c.batch, t.workers.c.pseudonym.label("worker")),
+            *(t.workers.c.platform_id, row.place, row.study, row.state),
+            *(row.consented_at, row.consent_version, row.ended_at),
+            *(shown.c.size.label("items"), shown.c.tests),
+            func.coalesce(given.c.answered, 0).label("answered"),
+            func.coalesce(given.c.cannot, 0).label("cannot"),
+            func.coalesce(given.c.wrong, 0).label("failed"),
+            func.coalesce(paid.c.paid, 0).label("paid"),
+            *(row.failed.label("final"), t.batches.c.settings),
+        )
+        .join(t.workers, t.workers.c.id == row.worker)
+        .join(t.tasks, t.tasks.c.task == row.task)
+        .join(t.batches, t.batches.c.batch == t.tasks.c.batch)
+        .join(shown, shown.c.task == row.task)
+        .outerjoin(given, given.c.assignment == row.id)
+        .outerjoin(paid, paid.c.assignment == row.id)
+        .order_by(row.id)
+    )
+    return tuple(_make_assignment(row._asdict()) for row in rows)
 
 
-def _make_assignment(row: Any) -> AssignmentOverview:
-    settings = msgspec.json.decode(row.settings, type=Settings)
+def _make_assignment(fields: dict[str, Any]) -> AssignmentOverview:
+    settings = msgspec.json.decode(fields.pop("settings"), type=Settings)
+    final, answered, items = fields.pop("final"), fields["answered"], fields["items"]
     return AssignmentOverview(
-        assignment=row.id,
-        task=row.task,
-        batch=row.batch,
-        worker=row.pseudonym,
-        platform_id=row.platform_id,
-        place=row.place,
-        study=row.study,
-        state=row.state,
-        consented_at=row.consented_at,
-        consent_version=row.consent_version,
-        ended_at=row.ended_at,
-        items=row.size,
-        answered=row.answered,
-        cannot=row.cannot,
-        tests=row.tests,
-        failed=row.wrong,
-        excluded=(row.failed or 0) >= settings.failures,
-        owed=owed_for(settings, row.wrong, answered=row.answered, items=row.size),
-        paid=row.paid,
+        **fields,
+        excluded=(final or 0) >= settings.failures,
+        owed=owed_for(settings, fields["failed"], answered=answered, items=items),
     )
 
 
@@ -294,26 +263,24 @@ def read_uncounted_pay(connection: Connection, terms: Mapping[int, Settings]) ->
         terms: of every batch, by its number; at least one.
     """
     planned = connection.execute(
-        select(tables_tasks.c.batch, func.count())
-        .where(tables_tasks.c.copy == 1)
-        .group_by(tables_tasks.c.batch)
+        select(t.tasks.c.batch, func.count()).where(t.tasks.c.copy == 1).group_by(t.tasks.c.batch)
     )
     newest = terms[max(terms)]
     rewards = sum(terms[batch].reward * number for batch, number in planned)
     given = (
         select(
-            tables_judgments.c.assignment,
-            tables_judgments.c.task,
-            func.count(distinct(tables_judgments.c.position)).label("answered"),
+            t.judgments.c.assignment,
+            t.judgments.c.task,
+            func.count(distinct(t.judgments.c.position)).label("answered"),
         )
-        .group_by(tables_judgments.c.assignment, tables_judgments.c.task)
+        .group_by(t.judgments.c.assignment, t.judgments.c.task)
         .subquery()
     )
-    of_task = select(func.count()).where(items.c.task == tables_tasks.c.task).scalar_subquery()
+    of_task = select(func.count()).where(t.items.c.task == t.tasks.c.task).scalar_subquery()
     rows = connection.execute(
-        select(tables_tasks.c.batch, given.c.answered, of_task.label("items"))
-        .join(given, given.c.task == tables_tasks.c.task)
-        .where(tables_tasks.c.state.in_(("void", "replaced")))
+        select(t.tasks.c.batch, given.c.answered, of_task.label("items"))
+        .join(given, given.c.task == t.tasks.c.task)
+        .where(t.tasks.c.state.in_(("void", "replaced")))
     )
     earned = sum(
         amount_owed(reward=terms[row.batch].reward, answered=row.answered, items=row.items)
@@ -336,32 +303,32 @@ def _read_progress(connection: Connection) -> tuple[Progress, ...]:
     states: Counter[tuple[int, str]] = Counter()
     copies: Counter[int] = Counter()
     rows = connection.execute(
-        select(tables_tasks.c.batch, tables_tasks.c.state, func.count()).group_by(
-            tables_tasks.c.batch, tables_tasks.c.state
+        select(t.tasks.c.batch, t.tasks.c.state, func.count()).group_by(
+            t.tasks.c.batch, t.tasks.c.state
         )
     )
     for batch, state, number in rows:
         states[batch, state] = number
         copies[batch] += number if state == "replaced" else 0
     planned = connection.execute(
-        select(tables_tasks.c.batch, func.count(), func.count(distinct(items.c.pair)))
-        .join(items, items.c.task == tables_tasks.c.task)
-        .where(tables_tasks.c.copy == 1, items.c.pair.is_not(None))
-        .group_by(tables_tasks.c.batch)
+        select(t.tasks.c.batch, func.count(), func.count(distinct(t.items.c.pair)))
+        .join(t.items, t.items.c.task == t.tasks.c.task)
+        .where(t.tasks.c.copy == 1, t.items.c.pair.is_not(None))
+        .group_by(t.tasks.c.batch)
     )
     pairs = {batch: (number, different) for batch, number, different in planned}
     votes = connection.execute(
-        select(tables_tasks.c.batch, func.count().label("votes"))
-        .select_from(tables_judgments)
-        .join(items, of_item(items))
-        .join(tables_tasks, tables_tasks.c.task == tables_judgments.c.task)
+        select(t.tasks.c.batch, func.count().label("votes"))
+        .select_from(t.judgments)
+        .join(t.items, OF_ITEM)
+        .join(t.tasks, t.tasks.c.task == t.judgments.c.task)
         .where(
-            tables_tasks.c.state == "done",
-            items.c.pair.is_not(None),
-            tables_judgments.c.side.is_not(None),
+            t.tasks.c.state == "done",
+            t.items.c.pair.is_not(None),
+            t.judgments.c.side.is_not(None),
         )
-        .where(is_newest())
-        .group_by(tables_tasks.c.batch)
+        .where(NEWEST)
+        .group_by(t.tasks.c.batch)
     )
     counted = {row.batch: row.votes for row in votes}
     return tuple(
@@ -435,9 +402,9 @@ def judged_so_far(database: Database) -> JudgedSoFar:
     Raises:
         DatabaseError: see `Fault`.
     """
-    row, sitting = tables.judgments.c, tables.assignments.c
+    row, assignment = t.judgments.c, t.assignments.c
     recorded = select(func.count(row.id), func.coalesce(func.max(row.id), 0))
-    handed_in = select(func.count(sitting.id)).where(sitting.state == "submitted")
+    handed_in = select(func.count(assignment.id)).where(assignment.state == "submitted")
 
     def read(connection: Connection) -> JudgedSoFar:
         number, newest = connection.execute(recorded).one()
@@ -482,16 +449,18 @@ def pair_history(database: Database, query: str, a: str, b: str) -> tuple[PairJu
 
     def read(connection: Connection) -> tuple[PairJudgment, ...]:
         sides = (a, b)
-        items, assignments = tables.items, tables.assignments
-        of_pair = items.c.left.in_(sides) & items.c.right.in_(sides) & (items.c.query == query)
+        item, row = t.items.c, t.assignments.c
+        of_pair = item.left.in_(sides) & item.right.in_(sides) & (item.query == query)
         found = read_judgments(connection, of_pair)
-        by_worker = tables.workers.c.pseudonym.in_({one.worker for one in found})
+        by_worker = t.workers.c.pseudonym.in_({one.worker for one in found})
         of_them = read_judgments(connection, by_worker)
-        counting = set(_counting(connection, of_them))
+        settings = next(iter(read_settings(connection).values()), None)  # of all batches alike
+        counting = set[Judgment]()
+        if settings is not None:
+            exclusion, failures = settings.excludes, settings.failures
+            counting |= set(counted(of_them, exclusion=exclusion, failures=failures))
         rows = connection.execute(
-            select(assignments.c.task, assignments.c.id, assignments.c.state).where(
-                assignments.c.task.in_({one.task for one in found})
-            )
+            select(row.task, row.id, row.state).where(row.task.in_({one.task for one in found}))
         )
         places = {task: (assignment, state) for task, assignment, state in rows}
         return tuple(
@@ -517,18 +486,8 @@ def events(database: Database, *, assignment: int | None = None) -> tuple[Event,
     Raises:
         DatabaseError: see `Fault`.
     """
-    row = tables.events.c
+    row = t.events.c
     wanted = [] if assignment is None else [row.assignment == assignment]
     found = select(row.at, row.kind, row.assignment, row.note).where(*wanted).order_by(row.id)
     rows = database.read(lambda connection: connection.execute(found).all())
-    return tuple(
-        Event(at=at, kind=kind, assignment=of_it, note=note) for at, kind, of_it, note in rows
-    )
-
-
-def _counting(connection: Connection, found: tuple[Judgment, ...]) -> tuple[Judgment, ...]:
-    """Those that count by the campaign's rules, which are the same in all batches."""
-    settings = next(iter(read_settings(connection).values()), None)
-    if settings is None:
-        return ()
-    return counted(found, exclusion=settings.excludes, failures=settings.failures)
+    return tuple(Event(**row._asdict()) for row in rows)

@@ -1,11 +1,10 @@
 """What lies in the tables, as values: judgments, the answers that stand, tasks, the log.
 
-Here is also what may be loaded into a campaign that runs: nothing that changes what people saw. The
-log says what happened to assignments, and when; lines are only added to it.
+The log says what happened to assignments, and when; lines are only added to it.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -13,7 +12,6 @@ import numpy as np
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    FromClause,
     Row,
     and_,
     exists,
@@ -22,40 +20,28 @@ from sqlalchemy import (
     update,
 )
 
-from heldout.errors import InputError, Problem, quote
-from heldout.judging.campaign.judgments import Judgment, failed_tests
-from heldout.judging.campaign.pools import Texts, changed_text
+from heldout.judging.campaign.judgments import Judgment, format_time
 from heldout.judging.campaign.rows import Item, Task, copy_task
-from heldout.judging.campaign.settings import Settings
 from heldout.judging.database.tables import (
     assignments,
     campaign,
     events,
-    format_time,
     items,
     judgments,
     tasks,
     workers,
 )
 
+_later = judgments.alias()
+NEWEST = ~exists().where(
+    _later.c.assignment == judgments.c.assignment,
+    _later.c.position == judgments.c.position,
+    _later.c.revision > judgments.c.revision,
+)
+"""No later revision of this judgment is there."""
 
-def is_newest() -> ColumnElement[bool]:
-    """No later revision of this judgment is there."""
-    later = judgments.alias()
-    return ~exists().where(
-        later.c.assignment == judgments.c.assignment,
-        later.c.position == judgments.c.position,
-        later.c.revision > judgments.c.revision,
-    )
-
-
-def of_item(items: FromClause) -> ColumnElement[bool]:
-    """This judgment is of that item.
-
-    Args:
-        items: the table of items.
-    """
-    return and_(items.c.task == judgments.c.task, items.c.position == judgments.c.position)
+OF_ITEM = and_(items.c.task == judgments.c.task, items.c.position == judgments.c.position)
+"""This judgment is of that item."""
 
 
 def read_judgments(connection: Connection, *wanted: ColumnElement[bool]) -> tuple[Judgment, ...]:
@@ -73,10 +59,7 @@ def read_judgments(connection: Connection, *wanted: ColumnElement[bool]) -> tupl
             workers.c.pseudonym,
             *(assignments.c.state, assignments.c.ended_at),
         )
-        .join(
-            items,
-            (items.c.task == judgments.c.task) & (items.c.position == judgments.c.position),
-        )
+        .join(items, OF_ITEM)
         .join(tasks, tasks.c.task == judgments.c.task)
         .join(assignments, assignments.c.id == judgments.c.assignment)
         .join(workers, workers.c.id == assignments.c.worker)
@@ -84,12 +67,6 @@ def read_judgments(connection: Connection, *wanted: ColumnElement[bool]) -> tupl
         .order_by(judgments.c.id)
     )
     return tuple(_make_judgment(row) for row in rows)
-
-
-def count_failed(connection: Connection, assignment: int) -> int:
-    """Tests of an assignment whose answer, as it stands, is not the known one."""
-    given = read_judgments(connection, judgments.c.assignment == assignment)
-    return sum(failed_tests(given).values())
 
 
 def _make_judgment(row: Row[Any]) -> Judgment:
@@ -114,186 +91,8 @@ def _make_judgment(row: Row[Any]) -> Judgment:
     )
 
 
-AT_ONCE = (
-    "completion_code",
-    "contact",
-    "lease_minutes",
-    "links",
-    "minimum_hourly",
-    "uncounted_percent",
-)
-"""Settings that hold at once for every batch: nobody judges otherwise for them."""
-
 MARK = "~"
 """Stands between a task's id and the number of its copy."""
-
-_MOST_BATCHES = 1_000_000
-_FIXED = ("platform", "currency", "exclusion", "failures")
-_CONSENT = ("consent", "ethics")
-_FILE, _SETTINGS, _POOLS = "tasks.jsonl", "campaign.toml", "pool.jsonl"
-
-
-def check_settings(settings: Settings, terms: Mapping[int, Settings]) -> tuple[str, ...]:
-    """Look at settings beside those of the batches that are there.
-
-    Returns:
-        Names of settings that differ from those of some batch, which keeps its own.
-
-    Raises:
-        InputError: code `changed-setting`: one that must be the same in all batches;
-            `changed-consent`: another text, and the version of an earlier one.
-    """
-    problems = [
-        Problem(
-            code="changed-setting",
-            path=f"{_SETTINGS}:{name}",
-            found=str(getattr(settings, name)),
-            expected=f"{getattr(before, name)}, as in batch {number}",
-            hint="a campaign that runs keeps it; for another one begin a new campaign",
-        )
-        for number, before in terms.items()
-        for name in _FIXED
-        if getattr(settings, name) != getattr(before, name)
-    ]
-    problems += [
-        Problem(
-            code="changed-consent",
-            path=f"{_SETTINGS}:{name}",
-            found=f"another text than in batch {number}",
-            expected="another consent_version with it",
-            hint="each consent is recorded by its version",
-        )
-        for number, before in terms.items()
-        for name in _CONSENT
-        if settings.consent_version == before.consent_version
-        and getattr(settings, name) != getattr(before, name)
-    ]
-    _raise_any(problems)
-    return tuple(
-        name
-        for name in Settings.__struct_fields__
-        if name not in AT_ONCE
-        and any(getattr(settings, name) != getattr(before, name) for before in terms.values())
-    )
-
-
-def check_tasks(
-    given: Iterable[Task],
-    known: Mapping[str, Task],
-    batches: Collection[int],
-    texts: Texts,
-    stored: Texts,
-) -> tuple[Task, ...]:
-    """Those that are new.
-
-    Args:
-        given: in order of their lines.
-        known: tasks that are there, by id.
-        batches: numbers of the batches that are there.
-        texts: of the pools.
-        stored: texts that are there.
-
-    Raises:
-        InputError: see `load_campaign`.
-    """
-    problems: list[Problem] = []
-    new: dict[str, Task] = {}
-    for line, task in enumerate(given, 1):
-        if task.task in known:
-            problems += _check_same(task, known[task.task], line)
-            continue
-        problems += _check_new(task, line, names=new, batches=batches)
-        problems += _check_items(task, line)
-        new[task.task] = task
-    problems += _check_texts(new.values(), texts, stored)
-    _raise_any(problems)
-    return tuple(new.values())
-
-
-def _check_same(task: Task, before: Task, line: int) -> Iterator[Problem]:
-    if task != before:
-        yield _tell(
-            "changed-task",
-            line,
-            found=f"{quote(task.task)} otherwise than it was loaded",
-            expected="the same task",
-            hint="give what is new another id and another batch",
-        )
-
-
-def _check_new(
-    task: Task, line: int, *, names: Collection[str], batches: Collection[int]
-) -> Iterator[Problem]:
-    if task.task in names:
-        yield _tell("repeated-task", line, found=quote(task.task), expected="each id once")
-    if not task.task or not task.task.isprintable() or MARK in task.task:
-        yield _tell(
-            "task-name",
-            line,
-            found=quote(task.task),
-            expected=f"an id of printable characters without '{MARK}'",
-        )
-    if task.batch in batches or not 1 <= task.batch <= _MOST_BATCHES:
-        yield _tell(
-            "old-batch",
-            line,
-            found=f"a new task of batch {task.batch}",
-            expected="the number of a batch that was not loaded before, from 1",
-        )
-
-
-def _check_items(task: Task, line: int) -> Iterator[Problem]:
-    unknown = [item.pair for item in task.items if item.answer is None]
-    wrong = [
-        item
-        for item in task.items
-        if item.left == item.right or item.answer not in (item.left, item.right, None)
-    ]
-    if wrong or not task.items or len(unknown) != len(set(unknown)):
-        yield _tell(
-            "task-item",
-            line,
-            found=quote(wrong[0] if wrong else task.task),
-            expected="two different passages, an answer that is one of them, no pair twice",
-        )
-
-
-def _check_texts(new: Iterable[Task], texts: Texts, stored: Texts) -> Iterator[Problem]:
-    shown = [item for task in new for item in task.items]
-    for what, given, there in (
-        (sorted({item.query for item in shown}), texts.queries, stored.queries),
-        (
-            sorted({doc for item in shown for doc in (item.left, item.right)}),
-            texts.docs,
-            stored.docs,
-        ),
-    ):
-        missing = [name for name in what if name not in given and name not in there]
-        for name in missing[:_MOST]:
-            yield Problem(
-                code="text-missing",
-                path=_POOLS,
-                found=f"no text of {quote(name)}, which a task shows",
-                expected="a text for each query and passage",
-                hint=f"{len(missing)} are missing" if len(missing) > 1 else "",
-            )
-    for given, there in ((texts.queries, stored.queries), (texts.docs, stored.docs)):
-        for name in given.keys() & there.keys():
-            if given[name] != there[name]:
-                yield changed_text(name)
-
-
-_MOST = 20
-
-
-def _tell(code: str, line: int, *, found: str, expected: str, hint: str = "") -> Problem:
-    return Problem(code=code, path=_FILE, line=line, found=found, expected=expected, hint=hint)
-
-
-def _raise_any(problems: list[Problem]) -> None:
-    if problems:
-        raise InputError(problems)
-
 
 EventKind = Literal[
     "loaded",
@@ -313,7 +112,7 @@ EventKind = Literal[
 `launched`, `paused`, `signed-out`: the organiser did (see `organiser`)."""
 
 
-def note(
+def log_event(
     connection: Connection,
     kind: EventKind,
     *,

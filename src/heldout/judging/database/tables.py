@@ -1,10 +1,10 @@
 """The tables of a campaign. The migrations make them; a test holds the two to each other.
 
 Judgments, payments and events are only added to. `tasks.state` and `assignments.failed` say
-nothing that the other tables do not: `verdicts` derives them anew.
+nothing that the other tables do not: a test derives them.
 """
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from sqlalchemy import (
     BigInteger,
@@ -25,17 +25,7 @@ from sqlalchemy import (
     text,
 )
 
-
-def format_time(moment: datetime) -> str:
-    """ISO 8601 in UTC with milliseconds; texts of this form are in the order of time.
-
-    Raises:
-        ValueError: the time has no zone.
-    """
-    if moment.tzinfo is None:
-        raise ValueError(moment)
-    utc = moment.astimezone(UTC).replace(tzinfo=None)
-    return utc.isoformat(timespec="milliseconds") + "Z"
+from heldout.judging.campaign.judgments import format_time
 
 
 class Instant(TypeDecorator[datetime]):

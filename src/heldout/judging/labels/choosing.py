@@ -26,12 +26,9 @@ from numpy.typing import NDArray
 
 from heldout.judging.campaign.drawing import Pair, draw_tasks
 from heldout.judging.campaign.judgments import Judgment, PairVotes, Votes, count_votes, counted
-from heldout.judging.campaign.pools import Pool
+from heldout.judging.campaign.pools import Pool, stand_for
 from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.campaign.settings import Settings
-from heldout.judging.labels.contests import stand_for
-from heldout.judging.labels.labels import Tournament
-from heldout.judging.labels.strengths import find_strongest
 
 # Large pools: which pairs are worth a judgment where all pairs are too many.
 #
@@ -90,7 +87,7 @@ def prune(query: str, passages: Sequence[str], votes: Mapping[Duel, PairVotes]) 
         wanted = tuple(pair for pair in pairs if pair not in votes)
         if wanted or len(left) <= FEW:
             return Pruning(left=tuple(left), round=number, wanted=wanted)
-        wins = Counter(_winner(pair, votes[pair]) for pair in pairs)
+        wins = Counter(votes[pair].winner(pair) for pair in pairs)
         kept = [one for one in left if wins[one] > WINS]
         if not kept or kept == left:
             # Nobody can be told apart this way: all that are left meet.
@@ -167,12 +164,6 @@ def _meetings(query: str, number: int, left: Sequence[str]) -> list[Duel]:
     return sorted((first, second) for first, second in found)
 
 
-def _winner(pair: Duel, found: PairVotes) -> str | None:
-    if found.first == found.second:
-        return None
-    return pair[found.second > found.first]
-
-
 def _win_table(names: Sequence[str], votes: Mapping[Duel, PairVotes]) -> Floats:
     places = {name: place for place, name in enumerate(names)}
     wins = np.zeros((len(names), len(names)))
@@ -205,7 +196,6 @@ def _first(wins: Floats, high: Floats, open_: NDArray[np.bool_], rng: Generator)
 
 
 _NONE = PairVotes(first=0, second=0)
-_CHANCE = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,34 +224,6 @@ class Search:
     best: str
     challenger: str | None
     wanted: int
-
-
-def lead_error(p: float, lead: int) -> float:
-    """How often the worse of two wins a duel without a cap.
-
-    Args:
-        p: chance that a vote is for the better one, in [0.5, 1].
-        lead: votes ahead that decide, at least 1.
-
-    Returns:
-        q^k / (p^k + q^k), the gambler's ruin (Feller 1968, XIV.2).
-    """
-    return (1 - p) ** lead / (p**lead + (1 - p) ** lead)
-
-
-def expected_votes(p: float, lead: int) -> float:
-    """How many votes a duel without a cap takes on average.
-
-    Args:
-        p: chance that a vote is for the better one, in [0.5, 1].
-        lead: votes ahead that decide, at least 1.
-
-    Returns:
-        k (1 - 2e) / (p - q) with the error e; k^2 for a fair coin (Feller 1968, XIV.3).
-    """
-    if p == _CHANCE:
-        return float(lead**2)
-    return lead * (1 - 2 * lead_error(p, lead)) / (2 * p - 1)
 
 
 def search(
@@ -359,43 +321,6 @@ def count_answers(judgments: Iterable[Judgment], settings: Settings) -> Mapping[
     ]
     valid = counted(as_votes, exclusion=settings.exclusion, failures=settings.failures)
     return Counter(one.pair for one in valid)
-
-
-def find_unbeaten(
-    passages: Sequence[str], votes: Mapping[tuple[str, str], PairVotes]
-) -> Tournament:
-    """The best of a pool after a search: who lost the fewest duels, and of those won the most.
-
-    After a whole search that is the one that never lost, whatever the order was. Before its end
-    passages that were never shown are left out. Where the pairs come from no search (a search shows
-    a new passage in each duel) losses mean nothing, since who is better is shown more often; then
-    the strongest is the best. The signature is that of `tournament.play`.
-
-    Args:
-        passages: ids of the pool, at least one; votes on others are left out.
-        votes: by pair, the lesser id first; who has more wins the duel.
-    """
-    known = set(passages)
-    duels = {pair: found for pair, found in votes.items() if known >= set(pair)}
-    shown = sorted({one for pair in duels for one in pair} or known)
-    if len(duels) >= len(shown):
-        return find_strongest(passages, duels)
-    lost: Counter[str] = Counter()
-    won: Counter[str] = Counter()
-    for (first, second), found in duels.items():
-        if found.first != found.second:
-            ahead = found.first > found.second
-            won[first if ahead else second] += 1
-            lost[second if ahead else first] += 1
-    fewest = min((lost[one], -won[one]) for one in shown)
-    pairs = len(known) * (len(known) - 1) // 2
-    return Tournament(
-        best=tuple(one for one in shown if (lost[one], -won[one]) == fewest),
-        rounds=({one: won[one] for one in sorted(known)},),
-        cycle=False,
-        unjudged=pairs - len(duels),
-        drawn=sum(found.first == found.second for found in duels.values()),
-    )
 
 
 # The next batch of a campaign; of a sequential one what the judgments so far make worth asking.

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from heldout.judging.campaign.judgments import Votes
-from heldout.judging.campaign.pools import Pool
+from heldout.judging.campaign.judgments import Votes, lead_of
 from heldout.stats.results import bonferroni, holm
 from heldout.stats.tests import compare_counts
 from heldout.trec.tops import Tops
@@ -79,14 +78,6 @@ class Contests:
     wins: Mapping[str, int]
     level: float
     judged: int
-
-
-def stand_for(pools: Sequence[Pool]) -> Mapping[str, Mapping[str, str]]:
-    """Query -> document -> the document that stands for its text in the pool."""
-    return {
-        pool.query: {doc: one.doc for one in pool.candidates for doc in (one.doc, *one.same)}
-        for pool in pools
-    }
 
 
 def first_documents(
@@ -166,10 +157,9 @@ def _hold(
         one, other = tops_a[query], tops_b[query]
         if one == other:
             tally["same"] += 1
-        elif (pair := votes[query].get((min(one, other), max(one, other)))) is None:
+        elif (lead := lead_of(votes[query], one, other)) is None:
             tally["unjudged"] += 1
         else:
-            lead = (pair.first - pair.second) * (1 if one < other else -1)
             tally["a" if lead > 0 else "b" if lead < 0 else "drawn"] += 1
     test = compare_counts(tally["b"], tally["a"], level=level)
     return Contest(

@@ -19,12 +19,10 @@ import msgspec
 from heldout.errors import InputError, Problem
 from heldout.judging.campaign.drawing import Pair
 from heldout.judging.campaign.judgments import Judgment, count_votes, counted, failed_tests
-from heldout.judging.campaign.pools import Candidate, Pool, build_pools, normalise
+from heldout.judging.campaign.pools import Candidate, Pool, build_pools, normalise, stand_for
 from heldout.judging.campaign.rows import Task
 from heldout.judging.campaign.settings import Settings
-from heldout.judging.labels.contests import stand_for
-from heldout.judging.labels.labels import make_labels
-from heldout.judging.labels.versions import ALGORITHMS, Algorithm
+from heldout.judging.labels.labels import ALGORITHMS, Algorithm, make_labels
 from heldout.trec.tops import Tops
 
 LEAD = 3
@@ -250,7 +248,7 @@ def spread_labels(
     ids: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for pool in (*pools, *challengers):
         for one in pool.candidates:
-            ids[pool.query, one.doc].update((one.doc, *one.same))
+            ids[pool.query, one.doc].update(one.ids)
     return {
         query: tuple(sorted(set().union(*(ids[query, doc] for doc in documents))))
         for query, documents in best.items()
@@ -461,7 +459,7 @@ def seen_documents(pools: Sequence[Pool], challengers: Sequence[Pool]) -> Mappin
     """Query of a pool -> every document that was looked at, or whose text was."""
     seen: dict[str, set[str]] = {pool.query: set() for pool in pools}
     for pool in (*pools, *challengers):
-        seen[pool.query].update(doc for one in pool.candidates for doc in (one.doc, *one.same))
+        seen[pool.query].update(doc for one in pool.candidates for doc in one.ids)
     return seen
 
 
@@ -473,7 +471,7 @@ def _join(pool: Pool, before: Pool | None, found: Pool | None) -> Pool:
     for one in () if found is None else found.candidates:
         like = known.get(normalise(one.text)) if one.text else None
         old = one if like is None else rows.get(like.doc, like)
-        same = {*old.same, *((one.doc, *one.same) if like is not None else ())}
+        same = {*old.same, *(one.ids if like is not None else ())}
         rows[old.doc] = Candidate(
             doc=old.doc,
             text=old.text,

@@ -157,7 +157,7 @@ def spread_labels(labels: Labels, pools: Sequence[Pool]) -> SpreadLabels:
         grades = spread.get(pool.query, {})
         raised = 0
         for one in pool.candidates:
-            ids = (one.doc, *one.same)
+            ids = one.ids
             best = max((grades[doc] for doc in ids if doc in grades), default=0)
             wanted = [doc for doc in ids if best > grades.get(doc, 0)]
             grades |= dict.fromkeys(wanted, best)

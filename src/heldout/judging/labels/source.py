@@ -19,7 +19,7 @@ from heldout.judging.campaign.judgments import (
 from heldout.judging.campaign.pools import Pool
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.labels.contests import PERFECT
-from heldout.judging.labels.versions import Rules
+from heldout.judging.labels.labels import Rules
 from heldout.options import Opt
 from heldout.progress import SILENT, Progress
 from heldout.scoring.run_files import RunOrder, RunPatterns, name_runs, read_each

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import expit
 
-from heldout.judging.campaign.judgments import PairVotes, Votes
-from heldout.judging.labels.labels import Tournament
+from heldout.judging.campaign.judgments import PairVotes, Votes, lead_of
 from heldout.stats.bradley_terry import (
     PRIOR,
     Comparisons,
@@ -31,9 +30,6 @@ from heldout.stats.bradley_terry import (
 
 PASSAGE_PRIOR = 1.0
 """Precision for passages: they differ by about 1 logit, and a few votes must not say 10."""
-
-CLOSE = 1e-6
-"""Strengths that differ by no more are the same, but for rounding."""
 
 Ends = tuple[float, float]
 
@@ -191,40 +187,6 @@ def rank_passages(
     )
 
 
-def find_strongest(
-    passages: Sequence[str],
-    votes: Mapping[tuple[str, str], PairVotes],
-    *,
-    prior: float = PASSAGE_PRIOR,
-) -> Tournament:
-    """The best of a pool by strength; those that are as strong as each other are all best.
-
-    The signature is that of `tournament.play`. Passages without a vote are left out, unless none
-    has one.
-
-    Args:
-        passages: ids of the pool, at least one; votes on others are left out.
-        votes: by pair, the lesser id first.
-        prior: precision of the normal prior: who is in few pairs is drawn to the mean by it.
-    """
-    known = set(passages)
-    kept = {pair: found for pair, found in votes.items() if known >= set(pair)}
-    strengths = rank_passages(kept, prior=prior).strengths or dict.fromkeys(sorted(known), 0.0)
-    most = max(strengths.values())
-    wins = dict.fromkeys(sorted(known), 0)
-    for pair, found in kept.items():
-        if found.first != found.second:
-            wins[pair[found.second > found.first]] += 1
-    pairs = len(known) * (len(known) - 1) // 2
-    return Tournament(
-        best=tuple(sorted(one for one, value in strengths.items() if value > most - CLOSE)),
-        rounds=(wins,),
-        cycle=False,
-        unjudged=pairs - len(kept),
-        drawn=sum(found.first == found.second for found in kept.values()),
-    )
-
-
 def _compare(
     runs: Sequence[str], first: Mapping[str, Mapping[str, str]], votes: Votes
 ) -> Comparisons:
@@ -237,9 +199,8 @@ def _compare(
             one, other = first[runs[a]].get(query), first[runs[b]].get(query)
             if one is None or other is None or one == other:
                 continue
-            pair = found.get((min(one, other), max(one, other)))
-            if pair is not None:
-                lead = (pair.first - pair.second) * (1 if one < other else -1)
+            lead = lead_of(found, one, other)
+            if lead is not None:
                 rows.append((a, b, (1 + (lead > 0) - (lead < 0)) / 2))
                 cluster.append(queries)
         queries += len(rows) > before

@@ -17,8 +17,7 @@ from heldout.errors import InputError
 from heldout.judging.campaign.drawing import Pair, list_pairs
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Votes, count_votes, counted
-from heldout.judging.campaign.pools import Pool
-from heldout.judging.labels.contests import stand_for
+from heldout.judging.campaign.pools import Pool, stand_for
 from heldout.judging.models.calibration import (
     ENOUGH,
     calibrate,

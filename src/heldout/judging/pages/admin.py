@@ -13,7 +13,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
 
-from heldout.judging.campaign.payments import Payment, format_payments
+from heldout.judging.campaign.judgments import format_time
+from heldout.judging.campaign.payments import format_payments
 from heldout.judging.campaign.settings import format_money
 from heldout.judging.database import organiser, overviews
 from heldout.judging.database import overviews as readings
@@ -21,7 +22,6 @@ from heldout.judging.database.campaigns import Campaign, read_campaign
 from heldout.judging.database.database import Database
 from heldout.judging.database.organiser import list_payments, payments_due, record_payment
 from heldout.judging.database.overviews import progress, uncounted_pay
-from heldout.judging.database.tables import format_time
 from heldout.judging.pages import admin_quality, admin_views
 from heldout.judging.pages import admin_views as admin_payments
 from heldout.judging.pages.admin_pages import AdminPage, Section, SignInPage, plural, render_admin
@@ -139,7 +139,7 @@ class Admin:
         campaign = self._enter(request, fields).campaign
         price = admin_views.batch_price(progress(self.database), campaign.batches)
         note = format_money(price, campaign.settings.currency)
-        organiser.set_launch(self.database, "launched", now=self.clock(), note=note)
+        organiser.set_launch(self.database, "launched", now=self.clock(), text=note)
         return go_to("/admin")
 
     def pause(self, request: Request, fields: Form) -> Response:
@@ -197,7 +197,7 @@ class Admin:
         number = read_code(campaign.key, asked)
         sittings = overviews.assignments(self.database) if number is not None else ()
         found = next((one for one in sittings if one.assignment == number), None)
-        payments = self._payments(campaign)
+        payments = list_payments(self.database)
         sections = (
             *admin_payments.payment_sections(payments, campaign.settings),
             admin_payments.code_section(asked, found),
@@ -209,9 +209,9 @@ class Admin:
 
     def payments_file(self, request: Request) -> Response:
         """All payments as CSV."""
-        entered = self._enter(request)
+        self._enter(request)
         return Response(
-            format_payments(self._payments(entered.campaign)),
+            format_payments(list_payments(self.database)),
             media_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": 'attachment; filename="payments.csv"'},
         )
@@ -222,14 +222,7 @@ class Admin:
         keys, now = set(fields.get("keys", "").split()), self.clock()
         for due in payments_due(self.database):
             if due.key in keys:
-                record_payment(
-                    self.database,
-                    due.assignment,
-                    amount=due.amount,
-                    kind=due.kind,
-                    key=due.key,
-                    now=now,
-                )
+                record_payment(self.database, due, now=now)
         return go_to(f"/admin/payments?{urlencode({'marked': format_time(now)})}")
 
     def log(self, request: Request) -> Response:
@@ -242,9 +235,6 @@ class Admin:
             *admin_views.pages_section("/admin/log?", start, len(found)),
         )
         return _page(entered, "Log", "/admin/log", sections)
-
-    def _payments(self, campaign: Campaign) -> tuple[Payment, ...]:
-        return list_payments(self.database, currency=campaign.settings.currency)
 
     def _enter(self, request: Request, fields: Mapping[str, str] | None = None) -> Entered:
         """Who is there; a form has to be one of the session's own.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from heldout.judging.campaign.settings import Platform
-from heldout.judging.database.sittings import Visitor
+from heldout.judging.database.assignments import Worker
 from heldout.judging.platforms.links import is_signed
 
 # Where an assignment's pages are.
@@ -58,7 +58,7 @@ _NAMES: Mapping[Platform, tuple[str, str, str, str]] = {
     "mturk": ("workerId", "assignmentId", "hitId", "turkSubmitTo"),
     "prolific": ("PROLIFIC_PID", "SESSION_ID", "STUDY_ID", ""),
 }
-"""What each calls the worker, the sitting, the study, and where to hand in."""
+"""What each calls the worker, the assignment, the study, and where to hand in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +67,13 @@ class Arrival:
 
     Attributes:
         fields: what the platform said, by its own names.
-        visitor: who it is; `None` where that was not said.
+        worker: who it is; `None` where that was not said.
         preview: the platform only shows the task.
         unsigned: an id, or none, without the signature that it needs here.
     """
 
     fields: Mapping[str, str]
-    visitor: Visitor | None
+    worker: Worker | None
     preview: bool = False
     unsigned: bool = False
 
@@ -89,7 +89,7 @@ def read_arrival(
         signed_with: the campaign's secret where only ids that it signed are let in.
 
     Returns:
-        Without a visitor where the id cannot be one of the platform's, such as a placeholder that
+        Without a worker where the id cannot be one of the platform's, such as a placeholder that
         it did not fill in, or where a form is to be handed in to somebody else.
     """
     names = _NAMES[platform]
@@ -97,27 +97,27 @@ def read_arrival(
     fields = {name: value for name, value in given.items() if value and value.isprintable()}
     if "turkSubmitTo" in fields:
         fields["turkSubmitTo"] = fields["turkSubmitTo"].removesuffix("/")
-    worker, place, study, submit_to = (fields.get(name, "") for name in names)
+    name, place, study, submit_to = (fields.get(name, "") for name in names)
     if platform == "mturk" and place == _PREVIEW:
-        return Arrival(fields=fields, visitor=None, preview=True)
+        return Arrival(fields=fields, worker=None, preview=True)
     if signed_with is not None:
         signature = values.get("sig", "")
         fields["sig"] = signature
-        if not is_signed(signed_with, worker, signature):
-            return Arrival(fields={}, visitor=None, unsigned=True)
-    visitor = Visitor(
-        worker=worker,
+        if not is_signed(signed_with, name, signature):
+            return Arrival(fields={}, worker=None, unsigned=True)
+    worker = Worker(
+        platform_id=name,
         place=place,
         study=study,
         submit_to=submit_to,
         signed=signed_with is not None,
     )
-    return Arrival(fields=fields, visitor=visitor if _is_known(platform, visitor) else None)
+    return Arrival(fields=fields, worker=worker if _is_known(platform, worker) else None)
 
 
-def _is_known(platform: Platform, visitor: Visitor) -> bool:
+def _is_known(platform: Platform, worker: Worker) -> bool:
     if platform == "mturk":
-        return bool(visitor.worker and visitor.place) and visitor.submit_to in MTURK_HOSTS
+        return bool(worker.platform_id and worker.place) and worker.submit_to in MTURK_HOSTS
     if platform == "prolific":
-        return _PROLIFIC_ID.fullmatch(visitor.worker) is not None
-    return visitor.signed or visitor.worker not in ("", _PLACEHOLDER)
+        return _PROLIFIC_ID.fullmatch(worker.platform_id) is not None
+    return worker.signed or worker.platform_id not in ("", _PLACEHOLDER)

@@ -19,21 +19,19 @@ from starlette.exceptions import HTTPException
 from heldout.errors import InputError, StoreError
 from heldout.judging.campaign.judgments import By, Reason
 from heldout.judging.campaign.settings import Platform
-from heldout.judging.database import claims, working
-from heldout.judging.database import working as places
-from heldout.judging.database.campaigns import Campaign
-from heldout.judging.database.database import Database, DatabaseError
-from heldout.judging.database.sittings import (
+from heldout.judging.database import assignments, claims
+from heldout.judging.database.assignments import (
     LONGEST_WORKER,
     Answered,
+    Assignment,
     Choice,
-    NoTask,
-    Offer,
     Shown,
     Side,
-    Sitting,
-    Visitor,
+    Worker,
 )
+from heldout.judging.database.campaigns import Campaign
+from heldout.judging.database.claims import NoTask, Offer
+from heldout.judging.database.database import Database, DatabaseError
 from heldout.judging.pages.arrivals import Addresses, Arrival, read_arrival
 from heldout.judging.pages.questions import (
     ahead_page,
@@ -154,23 +152,23 @@ class Judging:
         """Give out a task."""
         self._check_code(code)
         arrival, batch = self._arrival(fields), fields.get("batch", "")
-        if arrival.visitor is None:
+        if arrival.worker is None:
             told = arrival.preview or arrival.unsigned
             return self._offer(arrival, problem="" if told else _NO_WORKER)
         if not (batch.isascii() and batch.isdigit() and len(batch) <= _BATCH_DIGITS):
             return self._offer(arrival)
         return self._ended(arrival) or self._begin(
-            arrival, arrival.visitor, int(batch), address=address_of(request)
+            arrival, arrival.worker, int(batch), address=address_of(request)
         )
 
     def item(self, token: str, position: Position) -> Response:
         """A pair; the same at every refresh."""
         addresses, assignment = Addresses(token), self._open(token)
-        shown = working.item(self.database, assignment, position)
+        shown = assignments.item(self.database, assignment, position)
         if shown is None:
-            sitting = working.sitting(self.database, assignment)
+            sitting = assignments.get_assignment(self.database, assignment)
             return self._respond(no_item_page(sitting, addresses), status=404)
-        sitting = shown.sitting
+        sitting = shown.assignment
         if not sitting.open:
             return go_to(addresses.done)
         if sitting.first_open is not None and position > sitting.first_open:
@@ -197,13 +195,13 @@ class Judging:
     def keep(self, token: str, position: Position, fields: Form) -> Response:
         """Lengthen the lease: somebody needs more time."""
         addresses, assignment = Addresses(token), self._open(token, fields)
-        working.resume(self.database, assignment, now=self.clock())
+        assignments.resume(self.database, assignment, now=self.clock())
         return go_to(addresses.item(position))
 
     def stop(self, token: str) -> Response:
         """What is the worker's, before stopping."""
         addresses = Addresses(token)
-        sitting = working.sitting(self.database, self._open(token))
+        sitting = assignments.get_assignment(self.database, self._open(token))
         if not sitting.open:
             return go_to(addresses.done)
         return self._respond(exit_page(sitting, addresses))
@@ -211,14 +209,14 @@ class Judging:
     def stopped(self, token: str, request: Request, fields: Form) -> Response:
         """Stop."""
         assignment, now = self._open(token, fields), self.clock()
-        if working.sitting(self.database, assignment).open:
+        if assignments.get_assignment(self.database, assignment).open:
             self.exits.note(address_of(request), now=now)
-        working.exit_assignment(self.database, assignment, now=now)
+        assignments.exit_assignment(self.database, assignment, now=now)
         return go_to(Addresses(token).done)
 
     def done(self, token: str) -> Response:
         """The end, whichever it was."""
-        sitting = working.sitting(self.database, self._open(token))
+        sitting = assignments.get_assignment(self.database, self._open(token))
         if sitting.open:
             return go_to(Addresses(token).item(sitting.first_open or sitting.items))
         return self._respond(end_page(sitting, key=self.campaign.key))
@@ -228,12 +226,12 @@ class Judging:
         try:
             choice = read_choice(fields, since=now - stamp.shown_at)
         except MissingChoiceError as missing:
-            shown = working.item(self.database, assignment, position)
+            shown = assignments.item(self.database, assignment, position)
             if shown is None:
                 raise BadTokenError from missing
             problem = MISSING[missing.what]
             return self._show(shown, addresses, sent=fields, problem=problem, status=422)
-        found = working.answer(
+        found = assignments.answer(
             self.database,
             assignment,
             position,
@@ -248,7 +246,7 @@ class Judging:
 
     def _after(self, found: Answered, addresses: Addresses, now: datetime) -> Response:
         """Where an answer leads."""
-        shown, sitting = found.shown, found.shown.sitting
+        shown, sitting = found.shown, found.shown.assignment
         if found.outcome == "stale":
             return self._show(shown, addresses, problem=_STALE, status=409)
         if found.outcome == "ahead":
@@ -258,7 +256,7 @@ class Judging:
             return self._respond(late_page(sitting, addresses), status=409)
         if shown.position < sitting.items:
             return go_to(addresses.item(shown.position + 1))
-        working.submit(self.database, sitting.assignment, now=now)
+        assignments.submit(self.database, sitting.id, now=now)
         return go_to(addresses.done)
 
     def _show(
@@ -272,10 +270,10 @@ class Judging:
     ) -> Response:
         now = self.clock()
         stamp = Stamp(
-            owner=str(shown.sitting.assignment),
+            owner=str(shown.assignment.id),
             item=str(shown.position),
             shown_ms=int(now.timestamp() * 1000),
-            replaces=shown.given.revision if shown.given else 0,
+            replaces=shown.revision,
         )
         page = item_page(
             shown,
@@ -294,26 +292,26 @@ class Judging:
 
     def _ended(self, arrival: Arrival) -> Response | None:
         """The end of what was done at this place of the platform: each is paid once."""
-        found = places.ended_at(self.database, arrival.visitor) if arrival.visitor else None
+        found = assignments.ended_at(self.database, arrival.worker) if arrival.worker else None
         return None if found is None else go_to(self._addresses(found).done)
 
-    def _begin(self, arrival: Arrival, visitor: Visitor, batch: int, *, address: str) -> Response:
+    def _begin(self, arrival: Arrival, worker: Worker, batch: int, *, address: str) -> Response:
         now = self.clock()
-        if (wait := self.exits.wait(address, now=now)) is not None and not visitor.signed:
-            known = claims.offer(self.database, visitor, now=now)
+        if (wait := self.exits.wait(address, now=now)) is not None and not worker.signed:
+            known = claims.offer(self.database, worker, now=now)
             if isinstance(known, Offer) and known.assignment is None:
                 answer = self._respond(too_many_page(self._study, wait), status=429)
                 answer.headers["Retry-After"] = str(int(wait.total_seconds()) + 1)
                 return answer
         try:
-            found = claims.claim(self.database, visitor, batch=batch, now=now)
+            found = claims.claim(self.database, worker, batch=batch, now=now)
         except InputError:
             unsigned = self.campaign.settings.signed
             return self._offer(
-                Arrival(fields={}, visitor=None, unsigned=unsigned), problem=_NO_WORKER
+                Arrival(fields={}, worker=None, unsigned=unsigned), problem=_NO_WORKER
             )
-        if isinstance(found, Sitting):
-            addresses = self._addresses(found.assignment)
+        if isinstance(found, Assignment):
+            addresses = self._addresses(found.id)
             return go_to(addresses.item(found.first_open or found.items))
         if found.why == "changed":
             return self._offer(arrival, problem=_CHANGED)
@@ -327,10 +325,10 @@ class Judging:
         """The landing page, for who comes."""
         if arrival.unsigned:
             return self._respond(unsigned_page(self.campaign.settings), status=403)
-        asks = arrival.visitor is None and self._platform == "link"
-        if arrival.visitor is None and not arrival.preview and not asks:
+        asks = arrival.worker is None and self._platform == "link"
+        if arrival.worker is None and not arrival.preview and not asks:
             return self._respond(stranger_page(self.campaign.settings), status=400)
-        found = claims.offer(self.database, arrival.visitor, now=self.clock())
+        found = claims.offer(self.database, arrival.worker, now=self.clock())
         if isinstance(found, NoTask):
             return self._no_task(found, arrival)
         page = consent_page(
@@ -355,9 +353,9 @@ class Judging:
 
         An id alone is known to others: they would read what its owner earned, and the code.
         """
-        if arrival.visitor is None or not arrival.visitor.signed:
+        if arrival.worker is None or not arrival.worker.signed:
             return None
-        found = places.last_ended(self.database, arrival.visitor.worker)
+        found = assignments.last_ended(self.database, arrival.worker.platform_id)
         return None if found is None else last_end(found, self.campaign.key)
 
     def _open(self, token: str, fields: Mapping[str, str] | None = None) -> int:

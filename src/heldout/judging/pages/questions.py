@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from heldout.judging.campaign.judgments import Reason
 from heldout.judging.campaign.rows import amount_owed
 from heldout.judging.campaign.settings import Settings, format_money
-from heldout.judging.database.sittings import LONGEST_WORKER, Given, NoTask, Offer, Shown, Sitting
+from heldout.judging.database.assignments import LONGEST_WORKER, Assignment, Given, Shown
+from heldout.judging.database.claims import NoTask, Offer
 from heldout.judging.pages.arrivals import MTURK_HOSTS, Addresses
 from heldout.judging.platforms.links import personal_code
 from heldout.web.pages import (
@@ -75,50 +76,52 @@ def consent_page(
     )
 
 
-def exit_page(sitting: Sitting, addresses: Addresses) -> ExitPage:
+def exit_page(assignment: Assignment, addresses: Addresses) -> ExitPage:
     """Before stopping: what is the worker's."""
-    position = sitting.first_open or sitting.items
+    position = assignment.first_open or assignment.items
     return ExitPage(
-        study=study_of(sitting.settings),
-        owed=_owed_so_far(sitting),
+        study=study_of(assignment.settings),
+        owed=_owed_so_far(assignment),
         after="Your answers are kept. If you stop, you can't come back to this task.",
         token=addresses.token,
         action=addresses.exit,
         back=addresses.item(position),
         go_on=f"Go on with question {position}",
-        button="Stop and be paid" if sitting.answered and sitting.settings.reward else "Stop",
+        button="Stop and be paid" if assignment.answered and assignment.settings.reward else "Stop",
     )
 
 
-def end_page(sitting: Sitting, *, key: bytes) -> EndPage:
+def end_page(assignment: Assignment, *, key: bytes) -> EndPage:
     """The end of an assignment, whichever it was.
 
     Args:
-        sitting: as it stands.
+        assignment: as it stands.
         key: the campaign's secret, which the worker's own completion code is made with.
     """
-    if sitting.state == "submitted":
-        return _submitted(sitting, _code(sitting, key))
-    if sitting.state == "exited":
-        return _ended(sitting, "You have stopped", "Your answers are kept.", _code(sitting, key))
-    lease = _count(sitting.settings.lease_minutes, "minute")
+    if assignment.state == "submitted":
+        return _submitted(assignment, _code(assignment, key))
+    if assignment.state == "exited":
+        return _ended(
+            assignment, "You have stopped", "Your answers are kept.", _code(assignment, key)
+        )
+    lease = _count(assignment.settings.lease_minutes, "minute")
     return _ended(
-        sitting,
+        assignment,
         "Your place went to somebody else",
         f"There was no answer for {lease}, so another person was given this task. "
         "The answers that you gave are kept.",
-        _code(sitting, key),
+        _code(assignment, key),
     )
 
 
-def last_end(sitting: Sitting, key: bytes) -> Ended:
+def last_end(assignment: Assignment, key: bytes) -> Ended:
     """What somebody who comes back is told of the task before.
 
     Args:
-        sitting: the task.
+        assignment: the task.
         key: of the campaign, which makes codes.
     """
-    return Ended(told=f"Your last task: {_owed(sitting)}", code=_code(sitting, key))
+    return Ended(told=f"Your last task: {_owed(assignment)}", code=_code(assignment, key))
 
 
 def no_task_page(found: NoTask, *, again: str, last: Ended | None = None) -> EndPage:
@@ -239,87 +242,89 @@ _NO_TASK: Mapping[str, tuple[str, str]] = {
 }
 
 
-def _submitted(sitting: Sitting, code: str) -> EndPage:
-    amount = format_money(sitting.owed, sitting.settings.currency)
-    if not sitting.settings.reward:
-        told: tuple[str, ...] = (_BARRED_NOW if sitting.barred else "Your answers were sent.",)
-    elif not sitting.barred:
+def _submitted(assignment: Assignment, code: str) -> EndPage:
+    amount = format_money(assignment.owed, assignment.settings.currency)
+    if not assignment.settings.reward:
+        told: tuple[str, ...] = (_BARRED_NOW if assignment.barred else "Your answers were sent.",)
+    elif not assignment.barred:
         told = (f"Your answers were sent. {amount} is yours.",)
     else:
         paid = f"This task is paid all the same: {amount} is yours."
         told = (
             _BARRED_NOW,
-            paid if sitting.owed else "As agreed at the beginning, this task is not paid.",
+            paid if assignment.owed else "As agreed at the beginning, this task is not paid.",
         )
     return EndPage(
-        study=study_of(sitting.settings),
-        title=f"Done: all {_count(sitting.items, 'question')}",
+        study=study_of(assignment.settings),
+        title=f"Done: all {_count(assignment.items, 'question')}",
         paragraphs=told,
         code=code,
-        hand_in=_hand_in(sitting),
+        hand_in=_hand_in(assignment),
     )
 
 
-def _ended(sitting: Sitting, title: str, told: str, code: str) -> EndPage:
+def _ended(assignment: Assignment, title: str, told: str, code: str) -> EndPage:
     return EndPage(
-        study=study_of(sitting.settings),
+        study=study_of(assignment.settings),
         title=title,
-        paragraphs=(_owed(sitting), told),
+        paragraphs=(_owed(assignment), told),
         code=code,
-        hand_in=_hand_in(sitting) if sitting.owed else None,
+        hand_in=_hand_in(assignment) if assignment.owed else None,
     )
 
 
-def _code(sitting: Sitting, key: bytes) -> str:
+def _code(assignment: Assignment, key: bytes) -> str:
     """The platform's code, which all are given; from anywhere without one, a code of one's own.
 
     Where there is nothing but a link, who stopped and is owed something needs it as well. To
     Prolific it says that all is done; a part is paid there by a bonus.
     """
-    settings = sitting.settings
-    part = settings.platform == "link" and sitting.owed > 0
-    if settings.platform == "mturk" or not (sitting.state == "submitted" or part):
+    settings = assignment.settings
+    part = settings.platform == "link" and assignment.owed > 0
+    if settings.platform == "mturk" or not (assignment.state == "submitted" or part):
         return ""
     if settings.platform == "link" and not settings.completion_code:
-        return personal_code(key, sitting.assignment)
+        return personal_code(key, assignment.id)
     return settings.completion_code
 
 
-def _hand_in(sitting: Sitting) -> HandIn | None:
+def _hand_in(assignment: Assignment) -> HandIn | None:
     """The form back to Mechanical Turk: it pays nobody, nor a part, who did not hand one in."""
-    visitor = sitting.visitor
-    if sitting.settings.platform != "mturk" or visitor.submit_to not in MTURK_HOSTS:
+    worker = assignment.worker
+    if assignment.settings.platform != "mturk" or worker.submit_to not in MTURK_HOSTS:
         return None
     return HandIn(
-        action=f"{visitor.submit_to}/mturk/externalSubmit",
-        fields={"assignmentId": visitor.place, "answered": str(sitting.answered)},
+        action=f"{worker.submit_to}/mturk/externalSubmit",
+        fields={"assignmentId": worker.place, "answered": str(assignment.answered)},
         button="Hand in on Mechanical Turk",
     )
 
 
-def _owed_so_far(sitting: Sitting) -> str:
+def _owed_so_far(assignment: Assignment) -> str:
     """What is told before the end, which must not depend on how tests were answered.
 
     Whoever could look at it after each answer would learn which pairs are tests, and their answers.
     """
-    settings = sitting.settings
-    if not sitting.answered or settings.pay_failed or not settings.reward:
-        return _owed(sitting)
-    share = amount_owed(reward=settings.reward, answered=sitting.answered, items=sitting.items)
+    settings = assignment.settings
+    if not assignment.answered or settings.pay_failed or not settings.reward:
+        return _owed(assignment)
+    share = amount_owed(
+        reward=settings.reward, answered=assignment.answered, items=assignment.items
+    )
     amount = format_money(share, settings.currency)
-    told = f"{sitting.answered} of {sitting.items} answered: {amount} is yours"
+    told = f"{assignment.answered} of {assignment.items} answered: {amount} is yours"
     return f"{told}, unless some of your answers plainly don't fit the passages."
 
 
-def _owed(sitting: Sitting) -> str:
-    amount = format_money(sitting.owed, sitting.settings.currency)
-    if not sitting.settings.reward:
-        return f"{sitting.answered} of {sitting.items} answered."
-    if not sitting.answered:
-        return f"None of {sitting.items} answered yet: there is nothing to be paid."
-    if not sitting.owed:
-        return f"{sitting.answered} of {sitting.items} answered: {amount}. {_PART_UNPAID}"
-    return f"{sitting.answered} of {sitting.items} answered: {amount} is yours."
+def _owed(assignment: Assignment) -> str:
+    amount = format_money(assignment.owed, assignment.settings.currency)
+    if not assignment.settings.reward:
+        return f"{assignment.answered} of {assignment.items} answered."
+    if not assignment.answered:
+        return f"None of {assignment.items} answered yet: there is nothing to be paid."
+    if not assignment.owed:
+        return f"{assignment.answered} of {assignment.items} answered: {amount}. {_PART_UNPAID}"
+    return f"{assignment.answered} of {assignment.items} answered: {amount} is yours."
 
 
 def _length(items: int) -> str:
@@ -398,13 +403,13 @@ def item_page(
         sent: fields of a form that has to be mended: shown instead of the answer that stands.
         problem: what has to be mended, or what was found.
     """
-    sitting, position = shown.sitting, shown.position
-    settings, last = sitting.settings, shown.position == sitting.items
+    assignment, position = shown.assignment, shown.position
+    settings, last = assignment.settings, shown.position == assignment.items
     choice, reason = _answer(shown.given) if sent is None else _sent(sent)
     return ItemPage(
         study=study_of(settings),
         position=position,
-        total=sitting.items,
+        total=assignment.items,
         query=shown.query,
         question=settings.question,
         language=settings.language,
@@ -419,49 +424,52 @@ def item_page(
         stamp=stamp,
         action=addresses.item(position),
         next=addresses.done if last else addresses.item(position + 1),
-        place=f"{campaign} {sitting.assignment} {position}",
-        replaces=shown.given.revision if shown.given else 0,
+        place=f"{campaign} {assignment.id} {position}",
+        replaces=shown.revision,
         keep=addresses.keep(position),
-        left=max(0, int((sitting.lease_until - now).total_seconds())),
+        left=max(0, int((assignment.lease_until - now).total_seconds())),
         back=addresses.item(position - 1) if position > 1 else "",
         exit=addresses.exit,
-        stop="Stop and be paid" if shown.sitting.settings.reward else "Stop",
-        note=_note(sitting, last=last),
+        stop="Stop and be paid" if shown.assignment.settings.reward else "Stop",
+        note=_note(assignment, last=last),
         problem=problem,
     )
 
 
-def ahead_page(sitting: Sitting, addresses: Addresses, *, position: int) -> EndPage:
+def ahead_page(assignment: Assignment, addresses: Addresses, *, position: int) -> EndPage:
     """The item comes later: an earlier one has no answer yet."""
-    first = sitting.first_open or position
+    first = assignment.first_open or position
     return EndPage(
-        study=study_of(sitting.settings),
+        study=study_of(assignment.settings),
         title=f"Question {position} comes later",
-        paragraphs=(f"You have answered {sitting.answered} of {sitting.items}.",),
+        paragraphs=(f"You have answered {assignment.answered} of {assignment.items}.",),
         link=Link(href=addresses.item(first), text=f"Go on with question {first}"),
     )
 
 
-def no_item_page(sitting: Sitting, addresses: Addresses) -> EndPage:
+def no_item_page(assignment: Assignment, addresses: Addresses) -> EndPage:
     """The task has no such item."""
-    position = sitting.first_open or sitting.items
+    position = assignment.first_open or assignment.items
     return EndPage(
-        study=study_of(sitting.settings),
+        study=study_of(assignment.settings),
         title="There is no such question",
-        paragraphs=(f"This task has {sitting.items}.",),
+        paragraphs=(f"This task has {assignment.items}.",),
         link=Link(href=addresses.item(position), text=f"Go on with question {position}"),
     )
 
 
-def late_page(sitting: Sitting, addresses: Addresses) -> EndPage:
+def late_page(assignment: Assignment, addresses: Addresses) -> EndPage:
     """An answer came after the assignment had ended."""
-    amount = format_money(sitting.owed, sitting.settings.currency)
+    amount = format_money(assignment.owed, assignment.settings.currency)
     return EndPage(
-        study=study_of(sitting.settings),
+        study=study_of(assignment.settings),
         title="This answer came too late",
         paragraphs=(
             "The task had ended before, so this last answer was not taken.",
-            f"What you answered before is kept, {sitting.answered} of {sitting.items}: {amount}.",
+            (
+                f"What you answered before is kept, {assignment.answered} of "
+                f"{assignment.items}: {amount}."
+            ),
         ),
         link=Link(href=addresses.done, text="How the task ended"),
     )
@@ -506,8 +514,8 @@ def _sent(sent: Mapping[str, str]) -> tuple[Choice | None, str]:
     return chosen.get(sent.get("choice", "")), sent.get("reason", "")
 
 
-def _note(sitting: Sitting, *, last: bool) -> str:
-    minutes = sitting.settings.lease_minutes
+def _note(assignment: Assignment, *, last: bool) -> str:
+    minutes = assignment.settings.lease_minutes
     unit = "minute" if minutes == 1 else "minutes"
     kept = f"Your place is kept for {minutes} {unit} after each answer."
     return f"Finish sends all answers; after that they can't be changed. {kept}" if last else kept

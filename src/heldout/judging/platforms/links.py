@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from heldout.judging.campaign.judgments import Judgment, failed_tests
+from heldout.judging.campaign.judgments import Judgment, honest_answers
 from heldout.judging.campaign.payments import Payment
 from heldout.judging.campaign.rows import Task, copy_task
 from heldout.judging.campaign.settings import Money, Platform, Settings
@@ -251,24 +251,14 @@ def repeat_tasks(
         rng: the order of the copies.
     """
     there = {task.task for task in tasks}
-    judged, done = {one.task for one in judgments}, _done(judgments, settings)
+    judged = {one.task for one in judgments}
+    done = honest_answers(judgments, exclusion=settings.exclusion, failures=settings.failures)
+    again = judged - {one.task for one in done}
     batch = max((task.batch for task in tasks), default=0) + 1
     copies = []
     for task in tasks:
         name = task.task + _AGAIN
-        if task.task in judged - done and name not in there:
+        if task.task in again and name not in there:
             copy = copy_task(task, name=name, keep_sides=settings.judges % 2 == 0, rng=rng)
             copies.append(Task(task=name, items=copy.items, why=copy.why, batch=batch))
     return tuple(copies)
-
-
-def _done(judgments: Sequence[Judgment], settings: Settings) -> set[str]:
-    failed = {
-        place for place, count in failed_tests(judgments).items() if count >= settings.failures
-    }
-    workers = {worker for worker, _ in failed} if settings.exclusion == "worker" else set()
-    return {
-        one.task
-        for one in judgments
-        if one.submitted and (one.worker, one.task) not in failed and one.worker not in workers
-    }

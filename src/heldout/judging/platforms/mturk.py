@@ -16,14 +16,13 @@ from importlib.resources import files
 from string import Template
 from typing import cast, get_args
 
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import Problem, quote
 from heldout.files.csv import CsvRow, defuse, format_csv, parse_csv
 from heldout.judging.campaign.judgments import Judgment, Reason, failed_tests
-from heldout.judging.campaign.pools import Texts
-from heldout.judging.campaign.rows import Item, Task
+from heldout.judging.campaign.pools import Texts, missing_texts
+from heldout.judging.campaign.rows import Item, Task, raise_problems
 from heldout.judging.campaign.settings import Settings
 
-_SHOWN = 20
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
@@ -68,7 +67,8 @@ def hit_files(tasks: Iterable[Task], texts: Texts, settings: Settings) -> tuple[
     sizes: defaultdict[int, list[Task]] = defaultdict(list)
     for task in tasks:
         sizes[len(task.items)].append(task)
-    _check_texts((item for found in sizes.values() for task in found for item in task.items), texts)
+    shown = (item for found in sizes.values() for task in found for item in task.items)
+    raise_problems(missing_texts(shown, texts))
     return tuple(
         HitFiles(
             items=size,
@@ -107,25 +107,6 @@ def cell_html(text: str) -> str:
 def _header(items: int) -> list[str]:
     names = ("query", "left", "right")
     return ["task", *(f"{name}_{place}" for place in range(1, items + 1) for name in names)]
-
-
-def _check_texts(items: Iterable[Item], texts: Texts) -> None:
-    shown = list(items)
-    missing = {one.query for one in shown if not texts.queries.get(one.query)}
-    missing |= {doc for one in shown for doc in (one.left, one.right) if not texts.docs.get(doc)}
-    if missing:
-        raise InputError(
-            [
-                Problem(
-                    code="text-missing",
-                    path="pool.jsonl",
-                    found=f"no text of {quote(name)}, which a task shows",
-                    expected="a text for each query and passage",
-                )
-                for name in sorted(missing)[:_SHOWN]
-            ],
-            counts={"text-missing": len(missing)},
-        )
 
 
 def _template(items: int, settings: Settings) -> bytes:
@@ -283,9 +264,7 @@ def read_results(
         if not found:
             task = tasks[row.cells["Input.task"]]
             results.append(_make_result(row, task, pseudonym(row.cells["WorkerId"])))
-    if problems:
-        counts = {code: sum(one.code == code for one in problems) for code in _CODES}
-        raise InputError(problems[:_SHOWN], counts={k: n for k, n in counts.items() if n})
+    raise_problems(problems)
     return tuple(results)
 
 
@@ -339,7 +318,6 @@ def format_review(results: Sequence[WorkerResult], settings: Settings) -> bytes:
     return format_csv([*names, "Approve", "Reject"], rows)
 
 
-_CODES = ("mturk-task", "mturk-row")
 _CHOICES = ("left", "right", "none", "")
 
 

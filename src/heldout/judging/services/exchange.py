@@ -101,7 +101,7 @@ def _read_payments(folder: CampaignFolder, url: str | None) -> tuple[tuple[Payme
 
     with opened_database(folder, url) as database:
         currency = read_campaign(database).settings.currency
-        return list_payments(database, currency=currency), currency
+        return list_payments(database), currency
 
 
 def write_tasks(
@@ -198,7 +198,7 @@ def read_ids(path: Path) -> list[str]:
     Raises:
         InputError: code `worker-id`: one cannot be seen whole or is too long, or there is none.
     """
-    from heldout.judging.database.sittings import LONGEST_WORKER  # noqa: PLC0415 - needs the extra
+    from heldout.judging.database.assignments import LONGEST_WORKER  # noqa: PLC0415 - needs the extra
 
     text = path.read_text("utf-8-sig", errors="replace")
     names, problems = dict[str, int](), []

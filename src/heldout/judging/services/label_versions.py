@@ -32,8 +32,8 @@ from heldout.errors import HeldoutError, InputError, StoreError
 from heldout.files.durable import Folder
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.settings import Exclusion
+from heldout.judging.labels.labels import Algorithm
 from heldout.judging.labels.maintenance import Replacement
-from heldout.judging.labels.versions import Algorithm
 from heldout.scoring.spec import parse_measure
 from heldout.stats.tau_ranges import Both, TauRange, find_taus
 from heldout.trec.qrels import format_qrels, read_qrels

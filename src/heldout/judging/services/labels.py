@@ -12,16 +12,7 @@ from heldout.errors import StoreError, plural
 from heldout.files.durable import Folder
 from heldout.files.executors import open_executor
 from heldout.judging.campaign.judgments import pooled_tops
-from heldout.judging.labels.rescoring import ScoredLabels
-from heldout.judging.labels.source import (
-    Judged,
-    JudgedSource,
-    count_valid,
-    load_judged,
-    read_first,
-)
-from heldout.judging.labels.strengths import PASSAGE_PRIOR
-from heldout.judging.labels.versions import (
+from heldout.judging.labels.labels import (
     Algorithm,
     LabelVersion,
     Made,
@@ -33,6 +24,15 @@ from heldout.judging.labels.versions import (
     rules_of,
     write_version,
 )
+from heldout.judging.labels.rescoring import ScoredLabels
+from heldout.judging.labels.source import (
+    Judged,
+    JudgedSource,
+    count_valid,
+    load_judged,
+    read_first,
+)
+from heldout.judging.labels.strengths import PASSAGE_PRIOR
 from heldout.judging.services.boards import PublishedSource, ScoredRuns, open_set
 from heldout.judging.services.relabelling import (
     BEFORE,

@@ -20,10 +20,9 @@ from heldout.errors import InputError
 from heldout.ids import digest_bytes, query_set_of
 from heldout.judging.campaign.drawing import draw_tasks
 from heldout.judging.campaign.judgments import Judgment, counted, format_judgments
-from heldout.judging.campaign.pools import Pool
+from heldout.judging.campaign.pools import Pool, stand_for
 from heldout.judging.campaign.rows import Item, Task, format_rows
 from heldout.judging.campaign.settings import Settings
-from heldout.judging.labels.contests import stand_for
 from heldout.judging.labels.maintenance import (
     Challenge,
     LeadRule,

@@ -8,8 +8,9 @@ from typing import Annotated
 from numpy.random import PCG64, Generator
 
 from heldout.files.executors import open_executor
-from heldout.judging.labels.contests import PERFECT, stand_for
-from heldout.judging.labels.labels import Pairings, count_pairings
+from heldout.judging.campaign.pools import stand_for
+from heldout.judging.labels.contests import PERFECT
+from heldout.judging.labels.labels import Made, Pairings, count_pairings, find_by
 from heldout.judging.labels.rescoring import (
     Labels,
     Rescored,
@@ -23,7 +24,6 @@ from heldout.judging.labels.rescoring import (
     spread_labels,
 )
 from heldout.judging.labels.source import Judged, JudgedSource, name_judged_runs
-from heldout.judging.labels.versions import Made, find_by
 from heldout.judging.studies.labels import Relabelled
 from heldout.judging.studies.sample import fold_places, order_agreement
 from heldout.options import Level, Opt, Seed
@@ -184,7 +184,7 @@ def documents_to_find(judged: Judged) -> Mapping[str, set[str]]:
     """Query -> passages of its pool and labelled documents: all that scores depend on."""
     wanted = {query: set(grades) for query, grades in (judged.labels or {}).items()}
     for pool in judged.pools:
-        passages = {doc for one in pool.candidates for doc in (one.doc, *one.same)}
+        passages = {doc for one in pool.candidates for doc in one.ids}
         wanted.setdefault(pool.query, set()).update(passages)
     return wanted
 

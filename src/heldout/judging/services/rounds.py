@@ -15,6 +15,7 @@ from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import format_time
 from heldout.judging.campaign.rows import Task
 from heldout.judging.campaign.settings import Mode, Money, format_money
+from heldout.judging.labels.labels import Algorithm
 from heldout.judging.labels.maintenance import (
     BUDGET,
     CAP,
@@ -24,7 +25,6 @@ from heldout.judging.labels.maintenance import (
     Replacement,
     chance_of_lead,
 )
-from heldout.judging.labels.versions import Algorithm
 from heldout.judging.services.label_versions import (
     BoardLabels,
     Change,

@@ -9,7 +9,8 @@ import numpy as np
 from heldout.answers.answer import Answer
 from heldout.errors import InputError
 from heldout.judging.campaign.judgments import count_votes, counted, pooled_tops
-from heldout.judging.labels.contests import first_documents, hold_contests, stand_for
+from heldout.judging.campaign.pools import stand_for
+from heldout.judging.labels.contests import first_documents, hold_contests
 from heldout.judging.labels.source import Judged, JudgedSource, count_valid, load_judged, read_first
 from heldout.judging.labels.strengths import compare_runs
 from heldout.judging.studies.bias import bias_answer, find_habits

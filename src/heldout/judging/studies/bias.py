@@ -102,7 +102,7 @@ def text_lengths(pools: Iterable[Pool]) -> Mapping[tuple[str, str], int]:
         for pool in pools
         for one in pool.candidates
         if (text := normalise(one.text))
-        for doc in (one.doc, *one.same)
+        for doc in one.ids
     }
 
 

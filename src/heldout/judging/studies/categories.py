@@ -14,7 +14,7 @@ from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import LINK, RECORD
 from heldout.judging.campaign.judgments import Votes
-from heldout.judging.labels.contests import stand_for
+from heldout.judging.campaign.pools import stand_for
 from heldout.judging.labels.source import Judged
 from heldout.trec.tops import Tops
 

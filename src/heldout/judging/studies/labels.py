@@ -10,10 +10,9 @@ from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import RULE
 from heldout.judging.labels.contests import PERFECT
-from heldout.judging.labels.labels import Pairings
+from heldout.judging.labels.labels import Made, Pairings
 from heldout.judging.labels.rescoring import LeftOut, Rescored, RunMean, SpreadLabels
 from heldout.judging.labels.strengths import PASSAGE_PRIOR
-from heldout.judging.labels.versions import Made
 from heldout.judging.studies.sample import WHY_NO_TAU, OrderAgreement, tau_table, taus_facts
 
 # Scores of runs on preference labels over those on the labels there were, as a picture.

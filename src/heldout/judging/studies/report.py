@@ -16,8 +16,8 @@ from heldout.charts.plot import Plot
 from heldout.charts.svg import LINK, Chart
 from heldout.errors import InputError
 from heldout.judging.campaign.judgments import Votes, counted
-from heldout.judging.campaign.pools import Pool, PoolSizes, build_pools, sizes
-from heldout.judging.labels.contests import PERFECT, first_documents, hold_contests, stand_for
+from heldout.judging.campaign.pools import Pool, PoolSizes, build_pools, sizes, stand_for
+from heldout.judging.labels.contests import PERFECT, first_documents, hold_contests
 from heldout.judging.labels.rescoring import ScoredLabels
 from heldout.judging.labels.source import Judged
 from heldout.judging.studies import sample

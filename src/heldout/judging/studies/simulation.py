@@ -15,9 +15,8 @@ from scipy.special import expit
 from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table, columns
 from heldout.judging.campaign.judgments import PairVotes
-from heldout.judging.labels.choosing import VOTES_EACH, choose_pairs, find_unbeaten, prune, search
-from heldout.judging.labels.labels import Find, play
-from heldout.judging.labels.strengths import find_strongest
+from heldout.judging.labels.choosing import VOTES_EACH, choose_pairs, prune, search
+from heldout.judging.labels.labels import Find, find_strongest, find_unbeaten, play
 
 SPREAD = 0.8
 """Standard deviation of strengths; two passages drawn at random are told apart 69% of the time."""

@@ -8,7 +8,8 @@ from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED, RECORD
 from heldout.errors import plural
-from heldout.judging.labels.strengths import CLOSE, Ends, RunDifference, RunStrengths
+from heldout.judging.labels.labels import CLOSE
+from heldout.judging.labels.strengths import Ends, RunDifference, RunStrengths
 
 _MOST_PAIRS = 66
 _MOST_ROWS = 46

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from heldout.errors import Problem, plural
-from heldout.judging.campaign.rows import Check, format_rows, name_fault, parse_rows
+from heldout.judging.campaign.rows import Check, format_rows, hidden_name, parse_rows
 from heldout.trec.problems import show
 
 LONGEST_NAME = 60
@@ -316,7 +316,7 @@ def _question_check() -> Check[Question]:
         if code:
             found = show(question.query)
             return Problem(code=code, path=path, line=line, found=found, expected=expected)
-        return name_fault((question.query, question.split, *names), path=path, line=line)
+        return hidden_name((question.query, question.split, *names), path=path, line=line)
 
     return check
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from heldout.errors import InputError, Problem
 from heldout.judging.campaign.files import CampaignFolder
-from heldout.judging.labels.versions import newest_version
+from heldout.judging.labels.labels import newest_version
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.discarded.folder import QuestionFolder
 from heldout.survivorship.discarded.judging import judged_passages

@@ -1,7 +1,20 @@
-"""The first tables of a campaign."""
+"""The first tables of a campaign, named by the convention of the tables that there are today."""
 
-import sqlalchemy as sa
 from alembic import op
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Text,
+    UniqueConstraint,
+    text,
+)
 
 revision = "0001"
 down_revision = None
@@ -12,191 +25,129 @@ depends_on = None
 def upgrade() -> None:
     """Make them."""
     op.create_table(
-        "batches",
-        sa.Column("batch", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("settings", sa.Text(), nullable=False),
-        sa.Column("loaded_at", sa.String(24), nullable=False),
-        sa.PrimaryKeyConstraint("batch", name=op.f("pk_batches")),
-    )
-    op.create_table(
         "campaign",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("code", sa.Text(), nullable=False),
-        sa.Column("key", sa.LargeBinary(), nullable=False),
-        sa.Column("created_at", sa.String(24), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_campaign")),
+        Column("id", Integer, CheckConstraint("id = 1", name="one"), primary_key=True),
+        Column("code", Text, nullable=False),
+        Column("key", LargeBinary, nullable=False),
+        Column("created_at", String(24), nullable=False),
     )
     op.create_table(
-        "passages",
-        sa.Column("doc", sa.Text(), nullable=False),
-        sa.Column("text", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("doc", name=op.f("pk_passages")),
+        "batches",
+        Column("batch", Integer, primary_key=True, autoincrement=False),
+        Column("settings", Text, nullable=False),
+        Column("loaded_at", String(24), nullable=False),
     )
     op.create_table(
         "queries",
-        sa.Column("query", sa.Text(), nullable=False),
-        sa.Column("text", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("query", name=op.f("pk_queries")),
+        Column("query", Text, primary_key=True),
+        Column("text", Text, nullable=False),
     )
     op.create_table(
-        "workers",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("platform_id", sa.Text(), nullable=False),
-        sa.Column("pseudonym", sa.Text(), nullable=False),
-        sa.Column("first_seen", sa.String(24), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_workers")),
-        sa.UniqueConstraint("platform_id", name=op.f("uq_workers_platform_id")),
-        sa.UniqueConstraint("pseudonym", name=op.f("uq_workers_pseudonym")),
+        "passages",
+        Column("doc", Text, primary_key=True),
+        Column("text", Text, nullable=False),
     )
     op.create_table(
         "pairs",
-        sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("query", sa.Text(), nullable=False),
-        sa.Column("a", sa.Text(), nullable=False),
-        sa.Column("b", sa.Text(), nullable=False),
-        sa.CheckConstraint("a <> b", name=op.f("ck_pairs_two")),
-        sa.ForeignKeyConstraint(["a"], ["passages.doc"], name=op.f("fk_pairs_a")),
-        sa.ForeignKeyConstraint(["b"], ["passages.doc"], name=op.f("fk_pairs_b")),
-        sa.ForeignKeyConstraint(["query"], ["queries.query"], name=op.f("fk_pairs_query")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_pairs")),
-        sa.UniqueConstraint("query", "a", "b", name=op.f("uq_pairs_query_a_b")),
+        Column("id", Integer, primary_key=True, autoincrement=False),
+        Column("query", Text, ForeignKey("queries.query"), nullable=False),
+        Column("a", Text, ForeignKey("passages.doc"), nullable=False),
+        Column("b", Text, ForeignKey("passages.doc"), nullable=False),
+        UniqueConstraint("query", "a", "b"),
+        CheckConstraint("a <> b", name="two"),
     )
     op.create_table(
         "tasks",
-        sa.Column("task", sa.Text(), nullable=False),
-        sa.Column("batch", sa.Integer(), nullable=False),
-        sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("why", sa.String(length=16), nullable=False),
-        sa.Column("state", sa.String(length=16), nullable=False),
-        sa.Column("root", sa.Text(), nullable=False),
-        sa.Column("copy", sa.Integer(), nullable=False),
-        sa.Column("parent", sa.Text(), nullable=True),
-        sa.CheckConstraint(
-            "state IN ('open', 'held', 'done', 'void', 'replaced')", name=op.f("ck_tasks_state")
-        ),
-        sa.ForeignKeyConstraint(["batch"], ["batches.batch"], name=op.f("fk_tasks_batch")),
-        sa.ForeignKeyConstraint(["parent"], ["tasks.task"], name=op.f("fk_tasks_parent")),
-        sa.ForeignKeyConstraint(["root"], ["tasks.task"], name=op.f("fk_tasks_root")),
-        sa.PrimaryKeyConstraint("task", name=op.f("pk_tasks")),
-        sa.UniqueConstraint("parent", name=op.f("uq_tasks_parent")),
-        sa.UniqueConstraint("root", "copy", name=op.f("uq_tasks_root_copy")),
-    )
-    op.create_index("ix_tasks_waiting", "tasks", ["batch", "state", "number"], unique=False)
-    op.create_table(
-        "assignments",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("task", sa.Text(), nullable=False),
-        sa.Column("worker", sa.Integer(), nullable=False),
-        sa.Column("state", sa.String(length=16), nullable=False),
-        sa.Column("consent_version", sa.Text(), nullable=False),
-        sa.Column("consented_at", sa.String(24), nullable=False),
-        sa.Column("lease_until", sa.String(24), nullable=False),
-        sa.Column("ended_at", sa.String(24), nullable=True),
-        sa.Column("failed", sa.Integer(), nullable=True),
-        sa.Column("place", sa.Text(), nullable=False),
-        sa.Column("study", sa.Text(), nullable=False),
-        sa.Column("submit_to", sa.Text(), nullable=False),
-        sa.CheckConstraint(
-            "state IN ('consented', 'submitted', 'exited', 'expired')",
-            name=op.f("ck_assignments_state"),
-        ),
-        sa.ForeignKeyConstraint(["task"], ["tasks.task"], name=op.f("fk_assignments_task")),
-        sa.ForeignKeyConstraint(["worker"], ["workers.id"], name=op.f("fk_assignments_worker")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_assignments")),
-        sa.UniqueConstraint("task", name=op.f("uq_assignments_task")),
-    )
-    op.create_index("ix_assignments_lease", "assignments", ["state", "lease_until"], unique=False)
-    op.create_index(op.f("ix_assignments_worker"), "assignments", ["worker"], unique=False)
-    op.create_index(
-        "uq_assignments_under_way",
-        "assignments",
-        ["worker"],
-        unique=True,
-        sqlite_where=sa.text("state = 'consented'"),
-        postgresql_where=sa.text("state = 'consented'"),
+        Column("task", Text, primary_key=True),
+        Column("batch", Integer, ForeignKey("batches.batch"), nullable=False),
+        Column("number", Integer, nullable=False),
+        Column("why", String(16), nullable=False),
+        Column("state", String(16), nullable=False),
+        Column("root", Text, ForeignKey("tasks.task"), nullable=False),
+        Column("copy", Integer, nullable=False),
+        Column("parent", Text, ForeignKey("tasks.task"), unique=True),
+        UniqueConstraint("root", "copy"),
+        CheckConstraint("state IN ('open', 'held', 'done', 'void', 'replaced')", name="state"),
+        Index("ix_tasks_waiting", "batch", "state", "number"),
     )
     op.create_table(
         "items",
-        sa.Column("task", sa.Text(), nullable=False),
-        sa.Column("position", sa.Integer(), nullable=False),
-        sa.Column("query", sa.Text(), nullable=False),
-        sa.Column("left", sa.Text(), nullable=False),
-        sa.Column("right", sa.Text(), nullable=False),
-        sa.Column("answer", sa.Text(), nullable=True),
-        sa.Column("pair", sa.Integer(), nullable=True),
-        sa.CheckConstraint("(answer IS NULL) = (pair IS NOT NULL)", name=op.f("ck_items_test")),
-        sa.ForeignKeyConstraint(["left"], ["passages.doc"], name=op.f("fk_items_left")),
-        sa.ForeignKeyConstraint(["pair"], ["pairs.id"], name=op.f("fk_items_pair")),
-        sa.ForeignKeyConstraint(["query"], ["queries.query"], name=op.f("fk_items_query")),
-        sa.ForeignKeyConstraint(["right"], ["passages.doc"], name=op.f("fk_items_right")),
-        sa.ForeignKeyConstraint(["task"], ["tasks.task"], name=op.f("fk_items_task")),
-        sa.PrimaryKeyConstraint("task", "position", name=op.f("pk_items")),
+        Column("task", Text, ForeignKey("tasks.task"), primary_key=True),
+        Column("position", Integer, primary_key=True),
+        Column("query", Text, ForeignKey("queries.query"), nullable=False),
+        Column("left", Text, ForeignKey("passages.doc"), nullable=False),
+        Column("right", Text, ForeignKey("passages.doc"), nullable=False),
+        Column("answer", Text),
+        Column("pair", Integer, ForeignKey("pairs.id"), index=True),
+        CheckConstraint("(answer IS NULL) = (pair IS NOT NULL)", name="test"),
     )
-    op.create_index(op.f("ix_items_pair"), "items", ["pair"], unique=False)
+    op.create_table(
+        "workers",
+        Column("id", Integer, primary_key=True),
+        Column("platform_id", Text, nullable=False, unique=True),
+        Column("pseudonym", Text, nullable=False, unique=True),
+        Column("first_seen", String(24), nullable=False),
+    )
+    op.create_table(
+        "assignments",
+        Column("id", Integer, primary_key=True),
+        Column("task", Text, ForeignKey("tasks.task"), nullable=False, unique=True),
+        Column("worker", Integer, ForeignKey("workers.id"), nullable=False, index=True),
+        Column("state", String(16), nullable=False),
+        Column("consent_version", Text, nullable=False),
+        Column("consented_at", String(24), nullable=False),
+        Column("lease_until", String(24), nullable=False),
+        Column("ended_at", String(24)),
+        Column("failed", Integer),
+        Column("place", Text, nullable=False),
+        Column("study", Text, nullable=False),
+        Column("submit_to", Text, nullable=False),
+        CheckConstraint("state IN ('consented', 'submitted', 'exited', 'expired')", name="state"),
+        Index("ix_assignments_lease", "state", "lease_until"),
+        Index(
+            "uq_assignments_under_way",
+            "worker",
+            unique=True,
+            sqlite_where=text("state = 'consented'"),
+            postgresql_where=text("state = 'consented'"),
+        ),
+    )
     op.create_table(
         "seen",
-        sa.Column("worker", sa.Integer(), nullable=False),
-        sa.Column("pair", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(["pair"], ["pairs.id"], name=op.f("fk_seen_pair")),
-        sa.ForeignKeyConstraint(["worker"], ["workers.id"], name=op.f("fk_seen_worker")),
-        sa.PrimaryKeyConstraint("worker", "pair", name=op.f("pk_seen")),
+        Column("worker", Integer, ForeignKey("workers.id"), primary_key=True),
+        Column("pair", Integer, ForeignKey("pairs.id"), primary_key=True),
     )
-    op.create_table(
-        "events",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("at", sa.String(24), nullable=False),
-        sa.Column("kind", sa.String(length=16), nullable=False),
-        sa.Column("assignment", sa.Integer(), nullable=True),
-        sa.Column("note", sa.Text(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["assignment"], ["assignments.id"], name=op.f("fk_events_assignment")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_events")),
-    )
-    op.create_index(op.f("ix_events_assignment"), "events", ["assignment"], unique=False)
-    op.create_index(op.f("ix_events_kind"), "events", ["kind"], unique=False)
     op.create_table(
         "judgments",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("assignment", sa.Integer(), nullable=False),
-        sa.Column("task", sa.Text(), nullable=False),
-        sa.Column("position", sa.Integer(), nullable=False),
-        sa.Column("revision", sa.Integer(), nullable=False),
-        sa.Column("side", sa.String(length=8), nullable=True),
-        sa.Column("reason", sa.String(length=16), nullable=True),
-        sa.Column("shown_at", sa.String(24), nullable=False),
-        sa.Column("answered_at", sa.String(24), nullable=False),
-        sa.Column("active_ms", sa.BigInteger(), nullable=True),
-        sa.Column("by", sa.String(length=8), nullable=True),
-        sa.CheckConstraint("(side IS NULL) <> (reason IS NULL)", name=op.f("ck_judgments_choice")),
-        sa.ForeignKeyConstraint(
-            ["assignment"], ["assignments.id"], name=op.f("fk_judgments_assignment")
-        ),
-        sa.ForeignKeyConstraint(
-            ["task", "position"],
-            ["items.task", "items.position"],
-            name=op.f("fk_judgments_task_position"),
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_judgments")),
-        sa.UniqueConstraint(
-            "assignment",
-            "position",
-            "revision",
-            name=op.f("uq_judgments_assignment_position_revision"),
-        ),
+        Column("id", Integer, primary_key=True),
+        Column("assignment", Integer, ForeignKey("assignments.id"), nullable=False),
+        Column("task", Text, nullable=False),
+        Column("position", Integer, nullable=False),
+        Column("revision", Integer, nullable=False),
+        Column("side", String(8)),
+        Column("reason", String(16)),
+        Column("shown_at", String(24), nullable=False),
+        Column("answered_at", String(24), nullable=False),
+        Column("active_ms", BigInteger),
+        Column("by", String(8)),
+        ForeignKeyConstraint(["task", "position"], ["items.task", "items.position"]),
+        UniqueConstraint("assignment", "position", "revision"),
+        CheckConstraint("(side IS NULL) <> (reason IS NULL)", name="choice"),
     )
     op.create_table(
         "payments",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("assignment", sa.Integer(), nullable=False),
-        sa.Column("amount", sa.Integer(), nullable=False),
-        sa.Column("kind", sa.String(length=16), nullable=False),
-        sa.Column("key", sa.Text(), nullable=False),
-        sa.Column("paid_at", sa.String(24), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["assignment"], ["assignments.id"], name=op.f("fk_payments_assignment")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_payments")),
-        sa.UniqueConstraint("key", name=op.f("uq_payments_key")),
+        Column("id", Integer, primary_key=True),
+        Column("assignment", Integer, ForeignKey("assignments.id"), nullable=False, index=True),
+        Column("amount", Integer, nullable=False),
+        Column("kind", String(16), nullable=False),
+        Column("key", Text, nullable=False, unique=True),
+        Column("paid_at", String(24), nullable=False),
     )
-    op.create_index(op.f("ix_payments_assignment"), "payments", ["assignment"], unique=False)
+    op.create_table(
+        "events",
+        Column("id", Integer, primary_key=True),
+        Column("at", String(24), nullable=False),
+        Column("kind", String(16), nullable=False, index=True),
+        Column("assignment", Integer, ForeignKey("assignments.id"), index=True),
+        Column("note", Text, nullable=False),
+    )

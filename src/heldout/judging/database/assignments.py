@@ -1,0 +1,642 @@
+"""Assignments, from consent to their end: what a judge sees, answers, changes, submits, leaves.
+
+Functions that take a `Database` are one transaction each: it happened whole, or not at all and a
+`DatabaseError` says why. `claims` hands the tasks out.
+
+    consented -> submitted | exited | expired        expired -> consented | submitted | exited
+
+An expired assignment goes on as if nothing had happened, unless it is closed: its task was given to
+another worker, or it would not count for its failed tests. What was submitted or exited never
+changes again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import msgspec
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    ScalarSelect,
+    Select,
+    bindparam,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from heldout.judging.campaign.judgments import By, Reason, failed_tests
+from heldout.judging.campaign.rows import State, amount_owed
+from heldout.judging.campaign.settings import Money, Settings
+from heldout.judging.database.database import Database, DatabaseError
+from heldout.judging.database.rows import NEWEST, OF_ITEM, log_event, read_judgments
+from heldout.judging.database.tables import (
+    assignments,
+    batches,
+    items,
+    judgments,
+    passages,
+    queries,
+    tasks,
+    workers,
+)
+
+LONGEST_WORKER = 255
+"""Characters of a platform's id of a worker."""
+
+Side = Literal["left", "right"]
+"""Passage A is left, passage B right."""
+
+Outcome = Literal["recorded", "repeated", "stale", "ahead", "ended"]
+"""`recorded`: it is in the database. `repeated`: the same answer stands there already, also where
+the assignment has ended since: whoever sent it did not see that it had arrived. `stale`:
+another window answered since, nothing was changed. `ahead`: an earlier item has no answer yet.
+`ended`: the assignment takes no other answers any more. Only `recorded` wrote a judgment."""
+
+_DAY_MS = 86_400_000
+_ENDED = ("submitted", "exited")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """Who comes, as the platform says.
+
+    Attributes:
+        platform_id: the platform's id of the worker; 1 to 255 characters.
+        place: its id of this assignment (`assignmentId`, `SESSION_ID`); empty where there is none.
+        study: its id of the study (`hitId`, `STUDY_ID`); empty where there is none.
+        submit_to: where Mechanical Turk wants the form at the end (`turkSubmitTo`), as it came: the
+            page has to check it.
+        signed: whether the link was signed for this worker, so that nobody else can have sent it.
+    """
+
+    platform_id: str
+    place: str = ""
+    study: str = ""
+    submit_to: str = ""
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """An assignment as it is now.
+
+    Attributes:
+        id: its number.
+        pseudonym: of the worker.
+        state: see `State`.
+        open: whether answers are taken: it is under way, or expired and nobody else was given the
+            task.
+        items: how many there are.
+        answered: how many have an answer, with or without a preference.
+        first_open: position of the first without one, from 1; `None` where all have one.
+        lease_until: until when the task stays the worker's without a further answer.
+        owed: what the worker is owed now, in hundredths.
+        barred: this worker gets no later task.
+        settings: the terms that were agreed to.
+        worker: who it is for the platform, as of the first visit; `signed` is not stored.
+    """
+
+    id: int
+    pseudonym: str
+    state: State
+    open: bool
+    items: int
+    answered: int
+    first_open: int | None
+    lease_until: datetime
+    owed: Money
+    barred: bool
+    settings: Settings
+    worker: Worker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A passage as it is shown.
+
+    Attributes:
+        doc: its id, never shown to a judge.
+        text: as the collection has it: it may hold anything.
+    """
+
+    doc: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """The answer that stands.
+
+    Attributes:
+        revision: 1 for the first answer to the item, one more with every change.
+        side: which was preferred; `None` where the worker could not judge.
+        reason: why not; `None` where a side was preferred.
+        answered_at: when it came.
+    """
+
+    revision: int
+    side: Side | None
+    reason: Reason | None
+    answered_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """An item as it is shown, the same at every refresh.
+
+    Attributes:
+        assignment: whose.
+        position: from 1.
+        query: text of the query.
+        left: passage A.
+        right: passage B.
+        given: the answer that stands; `None` before there is one.
+    """
+
+    assignment: Assignment
+    position: int
+    query: str
+    left: Passage
+    right: Passage
+    given: Given | None
+
+    @property
+    def revision(self) -> int:
+        """Of the answer that stands; 0 before there is one."""
+        return 0 if self.given is None else self.given.revision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a judge chose.
+
+    Attributes:
+        side: which passage; `None` for "cannot judge".
+        reason: why they cannot; exactly where `side` is `None`.
+        by: how it was chosen.
+        active_ms: milliseconds the page was looked at, 0 to 86,400,000 (a day); `None` where no
+            script ran.
+
+    Raises:
+        ValueError: neither a side nor a reason, or both; a time out of its range.
+    """
+
+    side: Side | None
+    reason: Reason | None = None
+    by: By | None = None
+    active_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.side is None) == (self.reason is None) or not 0 <= (
+            self.active_ms or 0
+        ) <= _DAY_MS:
+            raise ValueError(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What became of an answer.
+
+    Attributes:
+        outcome: see `Outcome`.
+        shown: the item as it stands afterwards.
+    """
+
+    outcome: Outcome
+    shown: Shown
+
+
+def get_assignment(database: Database, number: int) -> Assignment:
+    """An assignment as it is now; reads only.
+
+    Raises:
+        DatabaseError: code `unknown-assignment`; see `Fault`.
+    """
+    return database.read(lambda connection: read_assignment(connection, number))
+
+
+def item(database: Database, number: int, position: int) -> Shown | None:
+    """An item as it is shown, also when the assignment has ended; reads only.
+
+    Args:
+        database: of the campaign.
+        number: of the assignment.
+        position: from 1.
+
+    Returns:
+        `None` where the task has no such position.
+
+    Raises:
+        DatabaseError: code `unknown-assignment`; see `Fault`.
+    """
+    return database.read(lambda connection: _read_shown(connection, number, position))
+
+
+def answer(
+    database: Database,
+    number: int,
+    position: int,
+    choice: Choice,
+    *,
+    replaces: int,
+    shown_at: datetime,
+    now: datetime,
+) -> Answered | None:
+    """Record an answer, or the change of one; it lengthens the lease.
+
+    Args:
+        database: of the campaign.
+        number: of the assignment.
+        position: from 1.
+        choice: what was chosen.
+        replaces: revision of the answer that the page showed; 0 where it showed none.
+        shown_at: when the page left the server.
+        now: the time.
+
+    Returns:
+        `None` where the task has no such position.
+
+    Raises:
+        DatabaseError: code `unknown-assignment`; see `Fault`.
+    """
+
+    def work(connection: Connection) -> Answered | None:
+        lock_assignment(connection, number)
+        shown = _read_shown(connection, number, position)
+        if shown is None:
+            return None
+        outcome = _weigh(shown, choice, replaces)
+        if outcome == "recorded":
+            row = {
+                "assignment": number,
+                "task": _task_of(number),
+                "position": position,
+                "revision": shown.revision + 1,
+                "side": choice.side,
+                "reason": choice.reason,
+                "shown_at": shown_at,
+                "answered_at": now,
+                "active_ms": choice.active_ms,
+                "by": choice.by,
+            }
+            connection.execute(insert(judgments).values(row))
+        if shown.assignment.open and outcome in ("recorded", "repeated"):
+            prolong(connection, shown.assignment, now=now)
+        after = _read_shown(connection, number, position)
+        return Answered(outcome=outcome, shown=after or shown)
+
+    return database.write(work)
+
+
+def resume(database: Database, number: int, *, now: datetime) -> Assignment:
+    """Lengthen the lease where the assignment is open; else change nothing.
+
+    Raises:
+        DatabaseError: code `unknown-assignment`; see `Fault`.
+    """
+    return _change(database, number, lambda connection, found: prolong(connection, found, now=now))
+
+
+def submit(database: Database, number: int, *, now: datetime) -> Assignment:
+    """Finish a task in which every item has an answer; else change nothing (see `first_open`).
+
+    Failed tests bar the worker, and the task waits for another one.
+
+    Raises:
+        DatabaseError: code `unknown-assignment`; see `Fault`.
+    """
+
+    def finish(connection: Connection, found: Assignment) -> None:
+        if found.first_open is None:
+            end(connection, number, "submitted", found.settings, now=now)
+
+    return _change(database, number, finish)
+
+
+def exit_assignment(database: Database, number: int, *, now: datetime) -> Assignment:
+    """Stop where the assignment is open; else change nothing. The task waits for another worker.
+
+    Raises:
+        DatabaseError: code `unknown-assignment`; see `Fault`.
+    """
+    return _change(
+        database,
+        number,
+        lambda connection, found: end(connection, number, "exited", found.settings, now=now),
+    )
+
+
+def _change(
+    database: Database, number: int, change: Callable[[Connection, Assignment], None]
+) -> Assignment:
+    """Change an assignment if it is open."""
+
+    def work(connection: Connection) -> Assignment:
+        lock_assignment(connection, number)
+        found = read_assignment(connection, number)
+        if found.open:
+            change(connection, found)
+        return read_assignment(connection, number)
+
+    return database.write(work)
+
+
+def ended_at(database: Database, worker: Worker) -> int | None:
+    """The assignment that a worker has submitted or exited at this place; reads only.
+
+    A place is a platform's own assignment: each is paid once, and so holds one task.
+
+    Args:
+        database: of the campaign.
+        worker: who comes, and where.
+
+    Returns:
+        The latest; `None` where there is none, and where the platform names no places.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    if not worker.place:
+        return None
+    ended = (assignments.c.place == worker.place) & assignments.c.state.in_(_ENDED)
+    latest = _latest(worker.platform_id, ended)
+    found: int | None = database.read(lambda connection: connection.scalar(latest))
+    return found
+
+
+def last_ended(database: Database, platform_id: str) -> Assignment | None:
+    """The latest assignment of a worker that takes no answers any more; reads only.
+
+    Returns:
+        `None` where there is none.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    closed = (assignments.c.state == "expired") & assignments.c.failed.is_not(None)
+    latest = _latest(platform_id, or_(assignments.c.state.in_(_ENDED), closed))
+
+    def find(connection: Connection) -> Assignment | None:
+        found = connection.scalar(latest)
+        return None if found is None else read_assignment(connection, found)
+
+    return database.read(find)
+
+
+def _latest(platform_id: str, wanted: ColumnElement[bool]) -> Select[Any]:
+    return (
+        select(assignments.c.id)
+        .join(workers, workers.c.id == assignments.c.worker)
+        .where(workers.c.platform_id == platform_id, wanted)
+        .order_by(assignments.c.id.desc())
+        .limit(1)
+    )
+
+
+def lock_assignment(connection: Connection, number: int) -> None:
+    """Let nobody else change it until the transaction ends.
+
+    What is locked is its task: nothing changes an assignment without that lock.
+    """
+    of_it = select(tasks.c.task).where(tasks.c.task == _task_of(number))
+    connection.execute(of_it.with_for_update())
+
+
+def _task_of(number: int) -> ScalarSelect[Any]:
+    return select(assignments.c.task).where(assignments.c.id == number).scalar_subquery()
+
+
+# Written once: to write them costs as much as to run them, and every page does.
+
+_own = assignments.alias()
+_worst = select(func.max(_own.c.failed)).where(_own.c.worker == assignments.c.worker)
+_ASSIGNMENT = (
+    select(
+        assignments,
+        workers.c.platform_id,
+        workers.c.pseudonym,
+        batches.c.settings,
+        _worst.scalar_subquery().label("worst"),
+    )
+    .join(workers, workers.c.id == assignments.c.worker)
+    .join(tasks, tasks.c.task == assignments.c.task)
+    .join(batches, batches.c.batch == tasks.c.batch)
+    .where(assignments.c.id == bindparam("assignment"))
+)
+_POSITIONS = (
+    select(items.c.position, func.max(judgments.c.revision))
+    .outerjoin(
+        judgments,
+        (judgments.c.assignment == bindparam("assignment"))
+        & (judgments.c.position == items.c.position),
+    )
+    .where(items.c.task == bindparam("task"))
+    .group_by(items.c.position)
+    .order_by(items.c.position)
+)
+_left, _right = passages.alias(), passages.alias()
+_ITEM = (
+    select(
+        items.c.left,
+        items.c.right,
+        queries.c.text.label("query"),
+        _left.c.text.label("left_text"),
+        _right.c.text.label("right_text"),
+        *(judgments.c.revision, judgments.c.side, judgments.c.reason, judgments.c.answered_at),
+    )
+    .join(assignments, assignments.c.task == items.c.task)
+    .join(queries, queries.c.query == items.c.query)
+    .join(_left, _left.c.doc == items.c.left)
+    .join(_right, _right.c.doc == items.c.right)
+    .outerjoin(judgments, (judgments.c.assignment == assignments.c.id) & OF_ITEM & NEWEST)
+    .where(assignments.c.id == bindparam("assignment"))
+    .where(items.c.position == bindparam("position"))
+)
+
+
+def read_assignment(connection: Connection, number: int) -> Assignment:
+    """As `get_assignment`, within a transaction."""
+    row = connection.execute(_ASSIGNMENT, {"assignment": number}).one_or_none()
+    if row is None:
+        raise DatabaseError("unknown-assignment", "there is no such assignment here")
+    newest = connection.execute(_POSITIONS, {"assignment": number, "task": row.task}).all()
+    missing = [position for position, revision in newest if revision is None]
+    answered = len(newest) - len(missing)
+    settings = msgspec.json.decode(row.settings, type=Settings)
+    failed = 0 if settings.pay_failed else row.failed
+    if failed is None:
+        failed = _count_failed(connection, number)
+    return Assignment(
+        id=number,
+        pseudonym=row.pseudonym,
+        state=row.state,
+        open=row.state == "consented" or (row.state == "expired" and row.failed is None),
+        items=len(newest),
+        answered=answered,
+        first_open=missing[0] if missing else None,
+        lease_until=row.lease_until,
+        owed=owed_for(settings, failed, answered=answered, items=len(newest)),
+        barred=(row.worst or 0) >= settings.failures,
+        settings=settings,
+        worker=Worker(
+            platform_id=row.platform_id, place=row.place, study=row.study, submit_to=row.submit_to
+        ),
+    )
+
+
+def _read_shown(connection: Connection, number: int, position: int) -> Shown | None:
+    assignment = read_assignment(connection, number)
+    if not 1 <= position <= assignment.items:
+        return None
+    row = connection.execute(_ITEM, {"assignment": number, "position": position}).one()
+    given = None
+    if row.revision is not None:
+        given = Given(
+            revision=row.revision, side=row.side, reason=row.reason, answered_at=row.answered_at
+        )
+    return Shown(
+        assignment=assignment,
+        position=position,
+        query=row.query,
+        left=Passage(doc=row.left, text=row.left_text),
+        right=Passage(doc=row.right, text=row.right_text),
+        given=given,
+    )
+
+
+def _count_failed(connection: Connection, number: int) -> int:
+    """Tests of an assignment whose answer, as it stands, is not the known one."""
+    given = read_judgments(connection, judgments.c.assignment == number)
+    return sum(failed_tests(given).values())
+
+
+def _weigh(shown: Shown, choice: Choice, replaces: int) -> Outcome:
+    """What becomes of an answer to an item as it stands."""
+    stands = shown.given and (shown.given.side, shown.given.reason) == (choice.side, choice.reason)
+    if not shown.assignment.open:
+        return "repeated" if stands else "ended"
+    first_open = shown.assignment.first_open
+    if first_open is not None and shown.position > first_open:
+        return "ahead"
+    if stands:
+        return "repeated"
+    return "recorded" if replaces == shown.revision else "stale"
+
+
+def owed_for(settings: Settings, failed: int, *, answered: int, items: int) -> Money:
+    """What is owed for an assignment: the share that is answered, however it ends.
+
+    With failed tests it is paid where `pay_failed` says so; to stop before the end changes nothing.
+
+    Args:
+        settings: its terms.
+        failed: tests whose answer, as it stands, is not the known one.
+        answered: how many items have an answer.
+        items: how many there are.
+    """
+    if failed >= settings.failures and not settings.pay_failed:
+        return 0
+    return amount_owed(reward=settings.reward, answered=answered, items=items)
+
+
+def is_barred(connection: Connection, worker: int, settings: Settings) -> bool:
+    """Whether a worker failed the tests of a task, so that there is no later one."""
+    failed = assignments.c.failed >= settings.failures
+    found = select(exists().where(assignments.c.worker == worker, failed))
+    return bool(connection.execute(found).scalar_one())
+
+
+def end(
+    connection: Connection,
+    number: int,
+    state: Literal["submitted", "exited", "expired"],
+    settings: Settings,
+    *,
+    now: datetime,
+) -> None:
+    """End an assignment: the task is done, or waits for another worker.
+
+    Args:
+        connection: of a transaction that holds its lock.
+        number: of the assignment.
+        state: how it ends.
+        settings: its terms.
+        now: the time.
+    """
+    failed = _count_failed(connection, number)
+    excluded = failed >= settings.failures
+    final = excluded or state != "expired"
+    row = update(assignments).where(assignments.c.id == number)
+    connection.execute(row.values(state=state, ended_at=now, failed=failed if final else None))
+    done = state == "submitted" and not excluded
+    task = update(tasks).where(tasks.c.task == _task_of(number))
+    connection.execute(task.values(state="done" if done else "void"))
+    log_event(connection, state, at=now, assignment=number)
+    if not excluded:
+        return
+    log_event(connection, "excluded", at=now, assignment=number, text=f"{failed} tests failed")
+    if settings.excludes == "worker":  # all that was done counts no more, and waits for others
+        worker = select(assignments.c.worker).where(assignments.c.id == number).scalar_subquery()
+        of_worker = select(assignments.c.task).where(assignments.c.worker == worker)
+        finished = update(tasks).where(tasks.c.task.in_(of_worker), tasks.c.state == "done")
+        connection.execute(finished.values(state="void"))
+
+
+def end_lapsed(connection: Connection, *, now: datetime) -> int:
+    """End every assignment whose lease is over; those that somebody is busy with are passed over.
+
+    Returns:
+        How many there were.
+    """
+    rows = connection.execute(
+        select(assignments.c.id, batches.c.settings)
+        .join(tasks, tasks.c.task == assignments.c.task)
+        .join(batches, batches.c.batch == tasks.c.batch)
+        .where(assignments.c.state == "consented", assignments.c.lease_until < now)
+        .order_by(assignments.c.id)
+        .with_for_update(skip_locked=True, of=(assignments, tasks))
+    ).all()
+    for row in rows:
+        settings = msgspec.json.decode(row.settings, type=Settings)
+        end(connection, row.id, "expired", settings, now=now)
+    return len(rows)
+
+
+def close_expired(connection: Connection, task: str, *, now: datetime) -> None:
+    """Another worker is given the task: if it expired, it can no longer go on.
+
+    Args:
+        connection: of a transaction that holds the task's lock.
+        task: its id.
+        now: the time.
+    """
+    row = select(assignments.c.id, assignments.c.failed).where(assignments.c.task == task)
+    found = connection.execute(row).one()
+    if found.failed is None:
+        failed = _count_failed(connection, found.id)
+        closed = update(assignments).where(assignments.c.id == found.id)
+        connection.execute(closed.values(failed=failed))
+    log_event(connection, "copied", at=now, assignment=found.id)
+
+
+def prolong(connection: Connection, found: Assignment, *, now: datetime) -> None:
+    """Lengthen the lease; an expired assignment is under way again.
+
+    Args:
+        connection: of a transaction that holds the assignment's lock.
+        found: the assignment, which is open.
+        now: the time.
+    """
+    until = max(found.lease_until, now + timedelta(minutes=found.settings.lease_minutes))
+    row = update(assignments).where(assignments.c.id == found.id)
+    connection.execute(row.values(lease_until=until, state="consented", ended_at=None))
+    if found.state == "expired":
+        task = update(tasks).where(tasks.c.task == _task_of(found.id))
+        connection.execute(task.values(state="held"))
+        log_event(connection, "resumed", at=now, assignment=found.id)
