@@ -19,8 +19,8 @@ from floors import drain
 from heldout.scoring.evaluate import evaluate
 from heldout.scoring.spec import parse_measure
 from heldout.trec.accelerators import Accelerators, Bzip2, Scanner
+from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, read_qrels
-from heldout.trec.ranking import Order
 from heldout.trec.runs import scan_run
 
 __all__ = ["measure_warm"]

@@ -12,7 +12,8 @@ from decimal import Context, Decimal, localcontext
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.trec.ranking import Order, sort_keys
+from heldout.trec.orders import Order
+from heldout.trec.ranking import sort_keys
 from heldout.trec.scanning.plain import BROKEN
 from heldout.trec.scanning.scanners import make_scanner
 from heldout.trec.text import parse_scores

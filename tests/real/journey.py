@@ -28,7 +28,7 @@ from heldout.board.store.arrivals import Arrival, find_in_folder, find_in_git
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.ids import SubmissionId
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 
 __all__ = [
     "OPENS",

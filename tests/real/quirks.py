@@ -7,7 +7,7 @@ from pathlib import Path
 
 from real_collections import Collection, Entry
 
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 from heldout.trec.runs import check_run
 from heldout.trec.scans import Facts, Scan
 

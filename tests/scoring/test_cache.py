@@ -27,7 +27,7 @@ from heldout.scoring.cache import (
 )
 from heldout.scoring.evaluate import Evaluation, prepare, score
 from heldout.scoring.spec import parse_measure
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 from heldout.trec.runs import scan_run
 
 QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"a": 2, "c": 1}, "q3": {"x": 3}}

@@ -8,8 +8,8 @@ import pytest
 
 from heldout.scoring.evaluate import Evaluation, evaluate
 from heldout.scoring.spec import Measure, parse_measure
+from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, read_qrels
-from heldout.trec.ranking import Order
 from heldout.trec.runs import scan_run
 from heldout.trec.scans import Scan
 

@@ -18,7 +18,7 @@ from naive_runs import assert_same
 from heldout.scoring.evaluate import evaluate
 from heldout.scoring.spec import Measure, parse_measure
 from heldout.trec.accelerators import Accelerators, Bzip2, Gzip, Scanner
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 from heldout.trec.reading import archives
 from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import scan_run

@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from heldout.trec.accelerators import Accelerators, Scanner
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import scan_run
 from heldout.trec.scans import Expected, Scan

@@ -23,7 +23,7 @@ from test_malformed_runs import CASES, TOLERATED, Case
 
 from heldout.scoring import measures as ranked
 from heldout.trec.accelerators import Accelerators
-from heldout.trec.ranking import ORDERS, Order
+from heldout.trec.orders import ORDERS, Order
 from heldout.trec.reading.streams import Limits
 from heldout.trec.scanning.scanners import make_scanner
 from heldout.trec.scans import Expected

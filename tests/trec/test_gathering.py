@@ -17,7 +17,7 @@ from naive_runs import Row, format_run, integers, judged, ranked_documents
 from odd_runs import GRADES, tied_runs
 
 from heldout.trec import runs
-from heldout.trec.ranking import ORDERS, Order
+from heldout.trec.orders import ORDERS, Order
 from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import Gathered
 

@@ -8,7 +8,7 @@ import pytest
 from naive_runs import scan
 
 from heldout.errors import InputError
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 from heldout.trec.reading.streams import Limits
 from heldout.trec.scans import Expected
 

@@ -19,7 +19,7 @@ from naive_runs import (
     scan,
 )
 
-from heldout.trec.ranking import ORDERS, Order
+from heldout.trec.orders import ORDERS, Order
 
 # Few values, many ties; some differ as float64 and are one as float32.
 SCORES = st.sampled_from(

@@ -9,8 +9,8 @@ import pytest
 from combinations import Qrels, blocks_of, combinations, see_by_all
 
 from heldout.trec.accelerators import Accelerators
+from heldout.trec.orders import ORDERS
 from heldout.trec.qrels import read_qrels
-from heldout.trec.ranking import ORDERS
 from heldout.trec.reading.sources import open_input
 
 Data = Callable[[str], Path]

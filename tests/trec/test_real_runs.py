@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from heldout.trec.orders import Order
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
-from heldout.trec.ranking import Order
 from heldout.trec.reading.sources import open_input
 from heldout.trec.runs import scan_run
 from heldout.trec.scans import Expected, Scan

@@ -24,7 +24,7 @@ from odd_runs import DOCUMENTS, GRADES, QUERIES, tied_runs
 
 from heldout.scoring.evaluate import evaluate
 from heldout.scoring.spec import parse_measure
-from heldout.trec.ranking import ORDERS, Order
+from heldout.trec.orders import ORDERS, Order
 
 Ranking = Sequence[str]
 Grades = Mapping[str, int]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from naive_runs import integers, scan
 
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 from heldout.trec.reading.streams import Limits
 from heldout.trec.scanning.plain import BROKEN, hash_documents
 from heldout.trec.scanning.scanners import make_scanner

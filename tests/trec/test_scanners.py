@@ -14,7 +14,7 @@ from odd_runs import GRADES, odd_runs
 
 from heldout.trec import accelerators, runs
 from heldout.trec.accelerators import Accelerators
-from heldout.trec.ranking import ORDERS, Order
+from heldout.trec.orders import ORDERS, Order
 from heldout.trec.rows import COLUMNS
 from heldout.trec.runs import scan_run
 from heldout.trec.scanning.plain import (

@@ -6,7 +6,7 @@ from io import BytesIO
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 from heldout.trec.rows import Form
 from heldout.trec.tops import TiedTops, read_tied_tops
 

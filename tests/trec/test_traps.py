@@ -12,8 +12,8 @@ from naive_runs import scan
 
 from heldout.scoring.evaluate import evaluate
 from heldout.scoring.spec import parse_measure
+from heldout.trec.orders import Order
 from heldout.trec.qrels import parse_qrels
-from heldout.trec.ranking import Order
 from heldout.trec.scans import Expected, Scan
 
 ROOT = Path(__file__).parents[2]

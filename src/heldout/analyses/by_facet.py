@@ -8,7 +8,8 @@ from typing import Any, Protocol, Self, TypeVar
 from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table
 from heldout.charts.svg import cut as shorten
-from heldout.errors import InputError, Problem, plural, printable
+from heldout.errors import InputError, printable
+from heldout.scoring.query_facets import check_size
 
 _NAME = 32
 
@@ -36,24 +37,6 @@ class _Part:
     size: int
     answer: Answer | None = None
     why: str = ""
-
-
-def check_size(size: int, least: int, *, path: str) -> None:
-    """Refuse a part of the queries that is too small to be looked at.
-
-    Raises:
-        InputError: code `too-few-queries`.
-    """
-    if size < least:
-        raise InputError(
-            Problem(
-                code="too-few-queries",
-                path=path,
-                found=f"{plural(size, 'query', 'queries')} with scores",
-                expected=f"at least {least}",
-                hint="a smaller part says little; --least says how small it may be",
-            )
-        )
 
 
 def answer_each(

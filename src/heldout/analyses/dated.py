@@ -7,7 +7,7 @@ from typing import Any, Self
 from heldout.analyses.entries import AlikeRuns, BoardScores, ViewScores
 from heldout.analyses.subsets import cut_view
 from heldout.errors import plural
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

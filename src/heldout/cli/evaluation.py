@@ -27,15 +27,16 @@ from heldout.ids import find_near
 from heldout.options import Jobs, Json, Opt
 from heldout.scoring.evaluate import Evaluation, KindScores, MeasureScores, score_kinds
 from heldout.scoring.many import collect_notes
-from heldout.scoring.query_facets import FacetSource, check_size, load_facet, load_only
-from heldout.scoring.run_files import ORDERS, RunOrder, describe_orders, scan_file
+from heldout.scoring.options import FacetSource, RunOrder
+from heldout.scoring.query_facets import check_size, load_facet, load_only
+from heldout.scoring.run_files import describe_orders, scan_file
 from heldout.scoring.score import Failed, Scored, other_spelling
 from heldout.scoring.sources import read_judgments
 from heldout.scoring.spec import Measure, parse_measure
 from heldout.trec.accelerators import find_accelerators
+from heldout.trec.orders import DESCRIPTIONS, Order
 from heldout.trec.qrels import Qrels
 from heldout.trec.queries import read_queries
-from heldout.trec.ranking import Order
 from heldout.trec.reading.sources import keep_freed_memory, open_input
 from heldout.trec.scans import Expected, Scan
 
@@ -400,7 +401,7 @@ def _print_scan(console: Console, scan: Scan, *, queries: int) -> None:
             ("run", scan.path),
             ("found", verdict + (f", {plural(notes, 'note')}" if notes else "")),
             ("read", f"{facts.queries:,} of {plural(queries, 'query', 'queries')}, {depth}"),
-            ("order", f"{scan.order}: {ORDERS[scan.order]}"),
+            ("order", f"{scan.order}: {DESCRIPTIONS[scan.order]}"),
         ],
     )
     if scan.problems:

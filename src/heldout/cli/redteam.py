@@ -30,9 +30,9 @@ from heldout.redteam.report import (
     play_worst_again,
 )
 from heldout.redteam.systems import Source, Systems, draw, find_systems, units_apart
-from heldout.scoring.run_files import RunOrder
+from heldout.scoring.options import RunOrder
 from heldout.trec.accelerators import find_accelerators
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 
 _DECIMALS = 3
 _FEWEST = 3

@@ -19,8 +19,8 @@ from heldout.scoring.run_files import run_name
 from heldout.scoring.score import Failed, Scored, Work, score_run
 from heldout.scoring.spec import Measure, parse_measure
 from heldout.trec.accelerators import Accelerators
+from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, read_qrels
-from heldout.trec.ranking import Order
 from heldout.trec.reading.sources import open_input
 
 _DRAW = 0

@@ -34,7 +34,8 @@ from heldout.errors import Problem, SetupError, StoreError
 from heldout.ids import Digest
 from heldout.scoring.evaluate import Evaluation, MeasureScores
 from heldout.scoring.spec import Measure
-from heldout.trec.ranking import Order, Rankings
+from heldout.trec.orders import Order
+from heldout.trec.ranking import Rankings
 from heldout.trec.rows import Form
 from heldout.trec.scans import Facts
 

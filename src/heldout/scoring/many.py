@@ -14,8 +14,8 @@ from heldout.scoring.score import Failed, Outcome, Scored, Work, estimate_second
 from heldout.scoring.scores import Notes
 from heldout.scoring.spec import Measure
 from heldout.trec.accelerators import Accelerators
+from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels
-from heldout.trec.ranking import Order
 
 _SHOWN = 3
 

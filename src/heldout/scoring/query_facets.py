@@ -14,13 +14,12 @@ the labels in a file.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import BinaryIO
 
 from heldout.errors import InputError, OptionError, Problem, plural, quote
-from heldout.options import Opt
+from heldout.scoring.options import FacetSource
 from heldout.trec.groups import read_facets
 from heldout.trec.problems import ProblemLog
 from heldout.trec.queries import read_queries
@@ -143,37 +142,6 @@ def _group(pairs: Iterable[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
 
 
 _WORDS = "words:"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FacetSource:
-    """The queries to look at."""
-
-    facet: Annotated[
-        str | None,
-        Opt(
-            "Query subsets, each analysed apart: length, question, words:FILE, or a file of "
-            "query<TAB>subset.",
-            metavar="FACET",
-        ),
-    ] = None
-    only: Annotated[
-        tuple[str, ...],
-        Opt(
-            "Query subset to analyse alone, as in question=what; given many times, all must hold.",
-            metavar="FACET=SUBSET",
-        ),
-    ] = ()
-    texts: Annotated[
-        tuple[Path, ...],
-        Opt(
-            "Query texts, for length, question and words:FILE.",
-            names=("--queries",),
-            metavar="FILE",
-            path="file",
-        ),
-    ] = ()
-    least: Annotated[int, Opt("Fewest queries of a subset that is used.", least=2)] = 20
 
 
 def check_size(size: int, least: int, *, path: str) -> None:

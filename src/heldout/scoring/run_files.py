@@ -4,37 +4,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from glob import glob
 from os.path import commonprefix
 from pathlib import Path
-from typing import Annotated
 
 from heldout.collections.tables import read_text
 from heldout.errors import InputError, Problem, quote
-from heldout.options import Opt
 from heldout.progress import SILENT, Progress
 from heldout.trec.accelerators import Accelerators
+from heldout.trec.orders import DESCRIPTIONS, Order
 from heldout.trec.qrels import Qrels
-from heldout.trec.ranking import Order
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.runs import scan_run
 from heldout.trec.scans import Expected, Scan
 from heldout.trec.tops import Tops, read_tops
-
-RunOrder = Annotated[
-    Order | None, Opt("Order of documents in a run [trec for 6 columns, msmarco for 3].")
-]
-"""`--order`; its default is `None`."""
-
-RunPatterns = Annotated[
-    tuple[str, ...], Opt("Run files: a path, or a pattern in quotes. Repeatable.", metavar="'GLOB'")
-]
-"""`--runs`; its default is `()`."""
-
-ORDERS = {
-    "trec": "score descending, ties by document id descending; ranks ignored",
-    "trec9": "as trec, with scores rounded to float32, as in trec_eval up to 9",
-    "msmarco": "by rank",
-}
-"""Every order in words."""
 
 _SUFFIXES = (".gz", ".bz2", ".zst", ".tsv", ".txt", ".run", ".trec")
 
@@ -125,7 +106,7 @@ def describe_orders(orders: Iterable[Order], *, given: Order | None) -> list[tup
     """
     facts: list[tuple[str, str]] = []
     for order in dict.fromkeys(orders):
-        facts.append(("" if facts else "order", f"{order}: {ORDERS[order]}"))
+        facts.append(("" if facts else "order", f"{order}: {DESCRIPTIONS[order]}"))
         if given is None:
             columns = 3 if order == "msmarco" else 6
             facts.append(("", f"chosen for files of {columns} columns; --order chooses another"))

@@ -17,9 +17,9 @@ from heldout.scoring.evaluate import Evaluation, Judged, score
 from heldout.scoring.run_files import run_name, scan_file
 from heldout.scoring.spec import Measure
 from heldout.trec.accelerators import Accelerators, Scanner
+from heldout.trec.orders import Order
 from heldout.trec.problems import show
 from heldout.trec.qrels import Qrels
-from heldout.trec.ranking import Order
 from heldout.trec.scans import Scan
 
 _EXAMPLES = 3

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Self
 
 from heldout.errors import Problem
 from heldout.scoring.table import Better, ScoreTable, cut_table
+from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels
-from heldout.trec.ranking import Order
 
 
 class Notes(NamedTuple):

@@ -21,8 +21,8 @@ from heldout.scoring.scores import Scores
 from heldout.scoring.spec import Measure, parse_measure
 from heldout.scoring.table import Better, ScoreTable, parse_scores, table_of
 from heldout.scoring.transforms import Transform, prefer_scores, rank_scores
+from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, read_qrels
-from heldout.trec.ranking import Order
 from heldout.trec.reading.sources import open_input
 
 _SHOWN = 3

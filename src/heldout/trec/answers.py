@@ -9,13 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import Problem
-from heldout.trec.ranking import (
-    JudgedRanking,
-    Order,
-    equal_as_float32,
-    order_by_rank,
-    order_by_score,
-)
+from heldout.trec.orders import Order
+from heldout.trec.ranking import JudgedRanking, equal_as_float32, order_by_rank, order_by_score
 from heldout.trec.rows import RowChecks, Rows
 from heldout.trec.scanning.plain import hash_documents
 

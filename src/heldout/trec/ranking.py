@@ -11,13 +11,11 @@ Three named orders:
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-Order = Literal["trec", "trec9", "msmarco"]
-ORDERS: tuple[Order, ...] = ("trec", "trec9", "msmarco")
+from heldout.trec.orders import Order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

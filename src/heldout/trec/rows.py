@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import Problem, Severity, plural
+from heldout.trec.orders import Order
 from heldout.trec.problems import show
-from heldout.trec.ranking import Order, sort_keys
+from heldout.trec.ranking import sort_keys
 from heldout.trec.reading.streams import Block
 from heldout.trec.scanning.plain import Columns, Segment
 from heldout.trec.text import (

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, BinaryIO
 from heldout.errors import InputError, Problem, plural
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.answers import SIGNATURE_DEPTH, Examiner, Parsed
+from heldout.trec.orders import Order
 from heldout.trec.problems import ProblemLog
-from heldout.trec.ranking import Order
 from heldout.trec.reading.sources import Replay
 from heldout.trec.reading.streams import Block, Limits, TextReader
 from heldout.trec.rows import (

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem, Severity
 from heldout.ids import Digest, Spellings, find_near, say_near
 from heldout.trec.answers import Answer, QueryFacts
+from heldout.trec.orders import Order
 from heldout.trec.problems import ProblemLog, show
-from heldout.trec.ranking import Order, Rankings
+from heldout.trec.ranking import Rankings
 from heldout.trec.reading.streams import Limits
 from heldout.trec.rows import Form
 

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem
 from heldout.trec.answers import SIGNATURE_DEPTH
-from heldout.trec.ranking import JudgedRanking, Order, sort_keys
+from heldout.trec.orders import Order
+from heldout.trec.ranking import JudgedRanking, sort_keys
 from heldout.trec.reading.streams import Block, Limits, TextReader, read_lines
 from heldout.trec.rows import COLUMNS, Form
 from heldout.trec.runs import scan_run

@@ -13,8 +13,8 @@ from heldout.progress import SILENT, Progress
 from heldout.scoring.run_files import describe_orders, run_name, scan_file
 from heldout.scoring.score import other_spelling
 from heldout.trec.judgments import read_preferences, read_ratings
+from heldout.trec.orders import Order
 from heldout.trec.qrels import read_qrels
-from heldout.trec.ranking import Order
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import TiedTops, read_tied_tops

@@ -22,7 +22,7 @@ from heldout.ids import Digest
 from heldout.stats.rank_correlation import RboTies, kendall, rank_biased_overlap, tau_ap_b
 from heldout.stats.results import Ask
 from heldout.stats.student import compare_mean
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 from heldout.trec.tops import TiedTops
 
 Interval = tuple[float, float]

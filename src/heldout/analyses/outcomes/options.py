@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from heldout.options import Level, Opt
-from heldout.scoring.query_facets import FacetSource
-from heldout.scoring.run_files import RunOrder
+from heldout.scoring.options import FacetSource, RunOrder
 
 By = Literal["esl", "rr"]
 Decide = Literal["signed-rank", "t"]

@@ -13,7 +13,7 @@ from heldout.answers.answer import Answer, to_document
 from heldout.errors import InputError, Problem
 from heldout.options import Opt
 from heldout.scoring.table import ScoreTable
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

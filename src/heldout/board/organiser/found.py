@@ -20,9 +20,9 @@ from heldout.envelope.bundle import new_identity, recipient_of
 from heldout.envelope.keys import public_key
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
+from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, format_qrels
 from heldout.trec.queries import Queries, format_queries
-from heldout.trec.ranking import Order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

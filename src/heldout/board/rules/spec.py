@@ -18,7 +18,7 @@ import msgspec
 from heldout.board.log.measured import PARTS, TrustPart
 from heldout.board.rules.release import ReleaseRule
 from heldout.scoring.fairness import Summary
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 
 ForgeKind = Literal["github", "gitlab", "forgejo", "folder", "git"]
 

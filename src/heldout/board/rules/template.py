@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from heldout.board.rules.spec import BoardSpec, EnvelopeForm, Example, ForgeKind, ForgeSpec
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 
 WORKFLOW_PATHS: Mapping[ForgeKind, str] = {
     "github": ".github/workflows/submission.yml",

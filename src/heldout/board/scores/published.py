@@ -18,7 +18,7 @@ from heldout.envelope.bundle import OpenedRun, file_names, open_runs
 from heldout.envelope.keys import Binding
 from heldout.errors import InputError, Problem
 from heldout.ids import Digest, SubmissionId, query_set_of
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 from heldout.trec.tops import Tops, read_tops
 
 T = TypeVar("T")

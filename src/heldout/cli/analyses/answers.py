@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import click
 
-from heldout.analyses.by_facet import Loaded, answer_each, check_size
+from heldout.analyses.by_facet import Loaded, answer_each
 from heldout.answers.answer import Answer
 from heldout.cli.printing import Output, print_answer, waiting
-from heldout.scoring.query_facets import FacetSource, load_facet, load_only
+from heldout.scoring.options import FacetSource
+from heldout.scoring.query_facets import check_size, load_facet, load_only
 
 
 def print_each(

@@ -13,7 +13,7 @@ from heldout.cli.analyses.sources import SOURCES
 from heldout.cli.options import add_options, dask_option
 from heldout.cli.printing import Output, output_options, print_answer, seed_option
 from heldout.files.executors import open_executor
-from heldout.scoring.query_facets import FacetSource
+from heldout.scoring.options import FacetSource
 
 _ALL = FacetSource()
 

@@ -13,7 +13,8 @@ from heldout.cli.analyses.score_source import load_scores
 from heldout.cli.analyses.sources import KindSource
 from heldout.errors import plural
 from heldout.files.durable import write_whole
-from heldout.scoring.query_facets import FacetSource, load_only, load_texts
+from heldout.scoring.options import FacetSource
+from heldout.scoring.query_facets import load_only, load_texts
 from heldout.scoring.table import cut_table
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.sources import open_input

@@ -15,7 +15,8 @@ from heldout.errors import StoreError, plural
 from heldout.files.durable import Folder
 from heldout.files.executors import open_executor
 from heldout.options import Jobs, Json, Opt, Seed
-from heldout.scoring.query_facets import FacetSource, load_facet
+from heldout.scoring.options import FacetSource
+from heldout.scoring.query_facets import load_facet
 
 
 @click.command

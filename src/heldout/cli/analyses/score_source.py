@@ -15,8 +15,7 @@ from heldout.errors import InputError, Problem, StoreError
 from heldout.options import Jobs, Now, Opt
 from heldout.scoring.cache import code_version, find_cache
 from heldout.scoring.many import Reading
-from heldout.scoring.query_facets import FacetSource
-from heldout.scoring.run_files import RunOrder, RunPatterns
+from heldout.scoring.options import FacetSource, RunOrder, RunPatterns
 from heldout.scoring.scores import Scores
 from heldout.scoring.sources import check_complete, read_scores, score_runs, transform_scores
 from heldout.scoring.sources import read_judgments as read_qrels

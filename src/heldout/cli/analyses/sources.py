@@ -29,17 +29,12 @@ from heldout.cli.analyses.score_source import (
 )
 from heldout.cli.printing import TERMINAL
 from heldout.options import Jobs, Opt
-from heldout.scoring.query_facets import FacetSource, load_facet
-from heldout.scoring.run_files import (
-    RunOrder,
-    RunPatterns,
-    describe_orders,
-    find_runs,
-    read_table_text,
-)
+from heldout.scoring.options import FacetSource, RunOrder, RunPatterns
+from heldout.scoring.query_facets import load_facet
+from heldout.scoring.run_files import describe_orders, find_runs, read_table_text
 from heldout.scoring.scores import Scores
 from heldout.scoring.table import ScoreTable, parse_scores
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 from heldout.trec.reading.sources import open_input
 
 _LEAST = 2

@@ -29,7 +29,7 @@ from heldout.cli.printing import TERMINAL, answers, messages, print_facts, print
 from heldout.envelope.keys import Form
 from heldout.errors import InputError, Problem, plural, quote
 from heldout.options import Json, Now, Opt
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 
 if TYPE_CHECKING:
     from heldout.board.old_boards.legacy import Repair

@@ -22,7 +22,8 @@ from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import Rules
 from heldout.options import Opt
 from heldout.progress import SILENT, Progress
-from heldout.scoring.run_files import RunOrder, RunPatterns, name_runs, read_each
+from heldout.scoring.options import RunOrder, RunPatterns
+from heldout.scoring.run_files import name_runs, read_each
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.sources import open_input
 from heldout.trec.tops import Tops

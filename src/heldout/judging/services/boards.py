@@ -13,7 +13,7 @@ from heldout.board.store.repository import find_board
 from heldout.errors import StoreError
 from heldout.options import Opt
 from heldout.progress import SILENT, Progress
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 from heldout.trec.tops import Places, Tops, read_places, read_tops
 
 _DEPTH = 2

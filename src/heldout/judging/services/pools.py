@@ -19,7 +19,8 @@ from heldout.judging.services.boards import PublishedSource, open_set
 from heldout.judging.studies.categories import split_queries
 from heldout.options import Opt, OptionError, Seed
 from heldout.progress import SILENT, Progress
-from heldout.scoring.run_files import RunOrder, name_paths, read_each
+from heldout.scoring.options import RunOrder
+from heldout.scoring.run_files import name_paths, read_each
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
 from heldout.trec.reading.sources import open_input

@@ -13,7 +13,8 @@ from heldout.ids import QueryId
 from heldout.options import Level, Opt, OptionError, Seed
 from heldout.progress import SILENT, Progress
 from heldout.rankers.run import Hit, write_run
-from heldout.scoring.run_files import RunOrder, name_runs
+from heldout.scoring.options import RunOrder
+from heldout.scoring.run_files import name_runs
 from heldout.scoring.spec import parse_measure
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.depths.chart import spec, title
@@ -23,7 +24,7 @@ from heldout.survivorship.depths.study import DepthQuestion, study_depths
 from heldout.survivorship.depths.words import document, summary, tables
 from heldout.survivorship.reading.records import no_common_document, no_common_query
 from heldout.survivorship.reading.source import AnnotationSource, keep_inputs, read_source
-from heldout.trec.ranking import Order
+from heldout.trec.orders import Order
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import Places, read_places

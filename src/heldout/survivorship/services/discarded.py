@@ -16,7 +16,8 @@ from heldout.judging.campaign.rows import format_rows
 from heldout.options import Opt, OptionError, Seed
 from heldout.progress import SILENT, Progress
 from heldout.scoring.cache import digest_file
-from heldout.scoring.run_files import RunOrder, RunPatterns, name_runs, read_each, run_name
+from heldout.scoring.options import RunOrder, RunPatterns
+from heldout.scoring.run_files import name_runs, read_each, run_name
 from heldout.survivorship.annotations import Annotation
 from heldout.survivorship.discarded.answerable import (
     SystemTop,

@@ -7,7 +7,8 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.trec.ranking import Order, equal_as_float32, sort_keys
+from heldout.trec.orders import Order
+from heldout.trec.ranking import equal_as_float32, sort_keys
 from heldout.trec.scanning.plain import (
     BROKEN,
     CLOSE,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from heldout.trec import accelerators
-from heldout.trec.ranking import ORDERS, Order
+from heldout.trec.orders import ORDERS, Order
 from heldout.trec.scanning import _scan
 from heldout.trec.scanning.numeric import NumpyScanner
 from heldout.trec.scanning.plain import Columns, Found, Grades, PlainScanner, Scanner, Segment
