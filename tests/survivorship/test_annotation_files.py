@@ -15,7 +15,7 @@ from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.reading.annotation_file import format_annotations, read_annotation_file
-from heldout.survivorship.reading.depth_qrels import select_anew
+from heldout.survivorship.reading.depth_qrels import reselect
 from heldout.survivorship.reading.records import read_shown_passages
 from heldout.trec.qrels import read_qrels
 
@@ -209,14 +209,14 @@ def test_a_passage_or_query_twice_is_named() -> None:
 def test_other_labels_select_among_what_was_shown() -> None:
     found = read_shown(shown([1, 2]) + shown([1], query_id="q2") + shown([1], query_id="q3"))
     labels = {"q1": {"p1": 1, "p0": 0, "p9": 2}, "q2": {"p0": 0}, "q9": {"p0": 1}}
-    anew = select_anew(found, labels, path="strict.qrels")
-    assert [(one.query, dict(one.selected)) for one in anew.records] == [
+    again = reselect(found, labels, path="strict.qrels")
+    assert [(one.query, dict(one.selected)) for one in again.records] == [
         ("q1", {"p1": 2}),
         ("q2", {}),
     ]
-    assert [note.code for note in anew.notes] == ["unlabelled-query", "label-not-shown"]
-    assert anew.discarded == 1
-    assert refused(lambda: select_anew(found, {"q9": {"p0": 1}}, path="x")) == [
+    assert [note.code for note in again.notes] == ["unlabelled-query", "label-not-shown"]
+    assert again.discarded == 1
+    assert refused(lambda: reselect(found, {"q9": {"p0": 1}}, path="x")) == [
         ("no-common-query", None)
     ]
     bare = Annotations(
@@ -226,7 +226,7 @@ def test_other_labels_select_among_what_was_shown() -> None:
         open_ended=False,
         counts_discarded=True,
     )
-    assert refused(lambda: select_anew(bare, labels, path="x")) == [("nothing-shown", None)]
+    assert refused(lambda: reselect(bare, labels, path="x")) == [("nothing-shown", None)]
 
 
 @pytest.mark.real
@@ -243,7 +243,7 @@ def test_the_order_shown_has_the_published_mrr_under_each_label_set(
     assert (len(found.records), found.depth) == (300, 20)
     if labels is not None:
         with (folder / f"thesis_dataset_{labels}.tsv").open("rb") as file:
-            found = select_anew(found, read_qrels(file, path=labels).judgments, path=labels)
+            found = reselect(found, read_qrels(file, path=labels).judgments, path=labels)
     queries = set((folder / "experiment_queries.txt").read_text().split())
     first = [one.first for one in found.records if one.query in queries]
     scores = [1 / place if place and place <= 10 else 0 for place in first]

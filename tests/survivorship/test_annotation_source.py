@@ -27,7 +27,7 @@ from heldout.survivorship.discarded.questions import (
     ShownPassage,
 )
 from heldout.survivorship.reading.passages import passage_id
-from heldout.survivorship.reading.source import AnnotationSource, read_source
+from heldout.survivorship.reading.source import TypedSource, read_source
 
 QUERIES = [query(1, [0, 1]), query(2, [0, 0])]
 IDS = [passage_id(f"passage {place} of 1") for place in (1, 2)]
@@ -44,7 +44,7 @@ SHOWN = {
 @click.command
 @with_options
 @reports_errors
-def tell(*, source: AnnotationSource, texts: Annotated[bool, Opt()] = False) -> None:
+def tell(*, source: TypedSource, texts: Annotated[bool, Opt()] = False) -> None:
     """What was read, as JSON."""
     found = read_source(source, texts=texts, progress=TERMINAL)
     rows = [

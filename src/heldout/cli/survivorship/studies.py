@@ -13,7 +13,7 @@ from heldout.cli.printing import TERMINAL, Output, TableOutput, print_answer
 from heldout.options import Level, Opt
 from heldout.survivorship.discarded import query_types as type_report
 from heldout.survivorship.discarded.query_types import compare_types, count_types
-from heldout.survivorship.reading.source import AnnotationSource, read_source
+from heldout.survivorship.reading.source import AnnotationSource, TypedSource, read_source
 from heldout.survivorship.services.depths import DepthOptions, score_depths
 from heldout.survivorship.services.training_study import TrainingStudy, run_study
 from heldout.survivorship.services.triples import FilterOptions, write_triples
@@ -38,7 +38,7 @@ def depths(*, source: AnnotationSource, options: DepthOptions, output: Output) -
 
 @click.command
 @with_options
-def types(*, source: AnnotationSource, level: Level = 0.95, output: Output) -> None:
+def types(*, source: TypedSource, level: Level = 0.95, output: Output) -> None:
     """Tell which types of queries annotators could not answer, and left out.
 
     Each type has its share with an interval and is compared with all other queries; all types

@@ -4,12 +4,12 @@ The first line is `{"annotations":1,"source":…,"depth":…,"open_ended":…,"c
 each further line is one query. 1 is the version of the form.
 """
 
+from dataclasses import replace
 from typing import Annotated, BinaryIO, Literal
 
 import msgspec
 
 from heldout.errors import InputError, Problem
-from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.reading.records import Fault, id_fault, read_record_lines, shown_fault
 from heldout.trec.problems import show
@@ -24,7 +24,7 @@ Place = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The first line: what is said of all."""
 
-    annotations: Literal[1]
+    annotations: Literal[1] = 1
     source: str
     depth: Place
     open_ended: bool
@@ -84,15 +84,12 @@ def read_annotation_file(source: BinaryIO, *, path: str, texts: bool = True) -> 
 
 def format_annotations(annotations: Annotations) -> bytes:
     """The bytes of a file; notes are not in it."""
-    head = _Head(
-        annotations=_FORM,
-        source=annotations.source,
-        depth=annotations.depth,
-        open_ended=annotations.open_ended,
-        counts_discarded=annotations.counts_discarded,
-    )
+    head = msgspec.convert(annotations, _Head, from_attributes=True)
     encode = msgspec.json.Encoder().encode
-    rows = (encode(_row(record)) for record in annotations.records)
+    rows = (
+        encode(msgspec.convert(record, _Row, from_attributes=True))
+        for record in annotations.records
+    )
     return b"\n".join([encode(head), *rows, b""])
 
 
@@ -109,13 +106,14 @@ class _Lines:
     def read(self, line: bytes) -> Annotation | Fault | None:
         if self.head is None:
             return self._read_head(line)
-        row = self._decode(line)
-        record = _record(row, texts=self._texts)
+        record = msgspec.convert(self._decode(line), Annotation, from_attributes=True)
+        if not self._texts:
+            record = replace(record, text=None, texts={}, answers=())
         head = self.head
         fault = shown_fault(record, depth=head.depth, open_ended=head.open_ended)
         fault = fault or _doc_fault(record)
-        if fault is None and not record.selected and not self.head.counts_discarded:
-            found = f"query {row.query}, for which nothing was selected"
+        if fault is None and not record.selected and not head.counts_discarded:
+            found = f"query {record.query}, for which nothing was selected"
             fault = ("bad-annotation", found, "a selected document, or counts_discarded")
         return fault or record
 
@@ -127,46 +125,17 @@ class _Lines:
             self.head = self._decode_head(line)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             self._headless = True
-            return _head_fault(line, error)
+            try:
+                version = msgspec.json.decode(line, type=_Version).annotations
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                version = _FORM
+            if version != _FORM:
+                return "bad-annotation", f"version {version} of this form", f"version {_FORM}"
+            return "bad-annotation", f"first line {show(line)}: {error}", f"as first line {_HEAD}"
         return None
-
-
-def _head_fault(line: bytes, error: Exception) -> Fault:
-    """What is wrong with a first line."""
-    try:
-        version = msgspec.json.decode(line, type=_Version).annotations
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        version = _FORM
-    if version != _FORM:
-        return "bad-annotation", f"version {version} of this form", f"version {_FORM}"
-    return "bad-annotation", f"first line {show(line)}: {error}", f"as first line {_HEAD}"
 
 
 def _doc_fault(record: Annotation) -> Fault | None:
     faults = (id_fault(doc) for doc in (*record.shown, *record.selected))
     found = next((fault for fault in faults if fault is not None), None)
     return None if found is None else ("no-document-id", *found[1:])
-
-
-def _record(row: _Row, *, texts: bool) -> Annotation:
-    return Annotation(
-        query=QueryId(row.query),
-        text=row.text if texts else None,
-        kind=row.kind,
-        shown=tuple(map(DocId, row.shown)),
-        selected={DocId(doc): place for doc, place in row.selected.items()},
-        texts={DocId(doc): text for doc, text in row.texts.items()} if texts else {},
-        answers=row.answers if texts else (),
-    )
-
-
-def _row(record: Annotation) -> _Row:
-    return _Row(
-        query=record.query,
-        text=record.text,
-        kind=record.kind,
-        shown=record.shown,
-        selected={str(doc): place for doc, place in record.selected.items()},
-        texts={str(doc): text for doc, text in record.texts.items()},
-        answers=record.answers,
-    )

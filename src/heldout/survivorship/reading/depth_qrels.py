@@ -22,7 +22,7 @@ from pathlib import Path
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.reading.records import no_common_query
+from heldout.survivorship.reading.records import no_common_query, show_some
 from heldout.trec.groups import read_query_list
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.qrels import read_qrels
@@ -232,13 +232,12 @@ def _check_lists(
 def _misfit(path: Path, queries: AbstractSet[str], what: str) -> list[Problem]:
     if not queries:
         return []
-    some = ", ".join(map(show, sorted(queries)[:5]))
-    more = ", …" if len(queries) > 5 else ""  # noqa: PLR2004 - as many as are told
     return [
         Problem(
             code="query-lists",
             path=str(path),
-            found=f"{plural(len(queries), 'query', 'queries')} {what}: {some}{more}",
+            found=f"{plural(len(queries), 'query', 'queries')} {what}: "
+            f"{show_some(sorted(queries))}",
             expected="queries with a label in one list, those without in the other",
             hint="are these files of the same set?",
         )
@@ -281,7 +280,7 @@ def simulate_annotations(
     )
 
 
-def select_anew(
+def reselect(
     annotations: Annotations, labels: Mapping[str, Mapping[str, int]], *, path: str
 ) -> Annotations:
     """The same passages shown to annotators who select what these labels call relevant.
@@ -319,33 +318,32 @@ def select_anew(
     lost = relevant - sum(len(one.selected) for one in records)
     left = len(annotations.records) - len(records)
     notes = [
-        _note(path, "unlabelled-query", f"no label for {plural(left, 'query', 'queries')} shown"),
-        _note(path, "label-not-shown", f"{plural(lost, 'relevant document')} not shown"),
+        Problem(
+            code=code,
+            path=path,
+            found=found,
+            expected="labels of what was shown",
+            hint="these were left out",
+            severity="note",
+        )
+        for code, found, count in (
+            ("unlabelled-query", f"no label for {plural(left, 'query', 'queries')} shown", left),
+            ("label-not-shown", f"{plural(lost, 'relevant document')} not shown", lost),
+        )
+        if count
     ]
-    told = [note for note, count in zip(notes, (left, lost), strict=True) if count]
     return replace(
         annotations,
         source=f"{annotations.source}, with {path}",
         records=tuple(records),
         counts_discarded=True,
-        notes=(*annotations.notes, *told),
+        notes=(*annotations.notes, *notes),
     )
 
 
 def _select(record: Annotation, grades: Mapping[str, int]) -> Annotation:
     places = {doc: at for at, doc in enumerate(record.shown, 1) if grades.get(doc, 0) > 0}
     return replace(record, selected=places)
-
-
-def _note(path: str, code: str, found: str) -> Problem:
-    return Problem(
-        code=code,
-        path=path,
-        found=found,
-        expected="labels of what was shown",
-        hint="these were left out",
-        severity="note",
-    )
 
 
 def _check(shown: Tops, answers: Mapping[str, object], depth: int, source: str) -> None:

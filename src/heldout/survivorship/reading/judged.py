@@ -10,7 +10,7 @@ random, which is no ranking.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 
 from heldout.errors import InputError, Problem, plural
@@ -66,15 +66,16 @@ def annotate_campaign(
                 )
             )
     if not records:
-        raise _no_judgments(source)
-    unseen = len(texts) - len(records)
+        hint = "`heldout prefer export` writes what judges saw"
+        raise _no_judgments(source, "no passage of a pool that was shown to a judge", hint)
+    unseen = plural(len(texts) - len(records), "query", "queries")
     return Annotations(
         source=source,
         records=tuple(records),
         depth=max(len(record.shown) for record in records),
         open_ended=False,
         counts_discarded=True,
-        notes=(_unseen(source, unseen),) if unseen else (),
+        notes=_unseen(source, f"{unseen} of which nobody saw a passage", texts, records),
     )
 
 
@@ -87,27 +88,25 @@ def _first_displays(judgments: Sequence[Judgment]) -> Mapping[str, Mapping[str, 
     return seen
 
 
-def _no_judgments(source: str) -> InputError:
+def _no_judgments(source: str, found: str, hint: str) -> InputError:
     return InputError(
-        Problem(
-            code="no-judgments",
-            path=source,
-            found="no passage of a pool that was shown to a judge",
-            expected="at least one",
-            hint="`heldout prefer export` writes what judges saw",
-        )
+        Problem(code="no-judgments", path=source, found=found, expected="at least one", hint=hint)
     )
 
 
-def _unseen(source: str, count: int) -> Problem:
-    return Problem(
+def _unseen(
+    source: str, found: str, asked: Sized, records: Sequence[Annotation]
+) -> tuple[Problem, ...]:
+    """A note where some of what was asked has no judgment."""
+    note = Problem(
         code="nothing-shown",
         path=source,
-        found=f"{plural(count, 'query', 'queries')} of which nobody saw a passage",
-        expected="judgments of every pool",
+        found=found,
+        expected="judgments of all",
         hint="these were left out",
         severity="note",
     )
+    return (note,) if len(asked) > len(records) else ()
 
 
 def annotate_questions(
@@ -129,31 +128,16 @@ def annotate_questions(
     """
     records = tuple(_annotate(one, judged[one.query]) for one in questions if one.query in judged)
     if not records:
-        raise InputError(
-            Problem(
-                code="no-judgments",
-                path=source,
-                found=f"no answer to {plural(len(questions), 'question')}",
-                expected="at least one that counts",
-                hint="`heldout survive triage` and `answerable` serve the pages",
-            )
-        )
-    unseen = len(questions) - len(records)
-    note = Problem(
-        code="nothing-shown",
-        path=source,
-        found=f"{plural(unseen, 'question')} that nobody judged",
-        expected="an answer to every question",
-        hint="these were left out",
-        severity="note",
-    )
+        hint = "`heldout survive triage` and `answerable` serve the pages"
+        raise _no_judgments(source, f"no answer to {plural(len(questions), 'question')}", hint)
+    unseen = plural(len(questions) - len(records), "question")
     return Annotations(
         source=source,
         records=records,
         depth=max(len(record.shown) for record in records),
         open_ended=False,
         counts_discarded=True,
-        notes=(note,) if unseen else (),
+        notes=_unseen(source, f"{unseen} that nobody judged", questions, records),
     )
 
 

@@ -15,10 +15,11 @@ from heldout.survivorship.reading.annotation_file import read_annotation_file
 from heldout.survivorship.reading.depth_qrels import has_depth_qrels, read_depth_qrels
 from heldout.survivorship.reading.judged import annotate_campaign, annotate_questions
 from heldout.survivorship.reading.qna import read_qna_columns, read_qna_lines
-from heldout.survivorship.reading.records import LIMITS, read_shown_passages, unpack_pieces
+from heldout.survivorship.reading.records import LIMITS, read_shown_passages
 from heldout.trec.problems import show
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.streams import TextReader
 
 _FORMS: Mapping[str, Callable[..., Annotations]] = {
     "own": read_annotation_file,
@@ -31,7 +32,7 @@ _COLUMNS = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{')
 _SHOWN = b'"msmarco_label"'
 _OWN_FIELDS = (b'"shown"', b'"selected"')
 _PEEK = 1024
-_FORMS_TOLD = "docs/survivorship.md has the forms"
+_HINT = "docs/survivorship.md has the forms"
 _CAMPAIGN = "campaign.toml"
 
 
@@ -54,7 +55,9 @@ def read_annotations(place: Path, *, texts: bool) -> Annotations:
             return _read_campaign(place)
         for asked in (TRIAGE, ANSWERABLE):
             if (folder := QuestionFolder(place, asked)).exists():
-                return _read_questions(folder)
+                questions = folder.questions()
+                judged = judged_passages(questions, folder.answers())
+                return annotate_questions(questions, judged, source=str(place))
         raise _unknown(place, "a folder without them")
     form = _find_form(place)
     with open_input(place) as file:
@@ -76,9 +79,11 @@ def by_text(annotations: Annotations, place: Path) -> bool:
 
 
 def _find_form(place: Path) -> str:
-    with open_input(place) as file:
-        pieces = unpack_pieces(file, path=str(place), limits=LIMITS, notes=[])
-        head = next(pieces, b"")
+    with (
+        open_input(place) as file,
+        TextReader(file, path=str(place), limits=LIMITS) as reader,
+    ):
+        head = next(reader.pieces(), b"")
     if _OWN.match(head):
         return "own"
     if _COLUMNS.match(head):
@@ -109,7 +114,7 @@ def _describe(head: bytes) -> str:
     return f"a file that begins {show(line)}"
 
 
-def _unknown(place: Path, found: str, *, hint: str = _FORMS_TOLD) -> InputError:
+def _unknown(place: Path, found: str, *, hint: str = _HINT) -> InputError:
     return InputError(
         Problem(
             code="no-annotations",
@@ -120,12 +125,6 @@ def _unknown(place: Path, found: str, *, hint: str = _FORMS_TOLD) -> InputError:
             hint=hint,
         )
     )
-
-
-def _read_questions(folder: QuestionFolder) -> Annotations:
-    questions = folder.questions()
-    judged = judged_passages(questions, folder.answers())
-    return annotate_questions(questions, judged, source=str(folder.path))
 
 
 def _read_campaign(place: Path) -> Annotations:

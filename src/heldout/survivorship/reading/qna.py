@@ -15,7 +15,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, BinaryIO, Literal, NamedTuple
@@ -31,10 +30,10 @@ from heldout.survivorship.reading.records import (
     Fault,
     RecordLog,
     read_record_lines,
-    unpack_pieces,
 )
 from heldout.trec.problems import show
 from heldout.trec.reading.sources import refusal
+from heldout.trec.reading.streams import TextReader
 
 CARRIED = 64
 """Bytes of the text before a piece that are looked at again with it."""
@@ -95,7 +94,7 @@ class ColumnReader:
 
     Attributes:
         path: its name for messages.
-        notes: what was read in a way worth telling: code `byte-order-mark`.
+        notes: how it was read, where that is worth reporting: code `byte-order-mark`.
     """
 
     def __init__(self, source: BinaryIO, *, path: str) -> None:
@@ -137,26 +136,20 @@ class ColumnReader:
                 yield column, key, value
 
     def _open(self, events: Iterator[Event], found: str, *, at: str) -> None:
-        kind, _ = next(events)
-        if kind != "start_map":
-            raise refusal(
-                "not-columns",
-                f"{self.path}:{at}" if at else self.path,
-                found=found,
-                expected="one JSON object of columns, each an object",
-            )
+        if next(events)[0] != "start_map":
+            raise self._not_columns(found, at, "one JSON object of columns, each an object")
+
+    def _not_columns(self, found: str, at: str, expected: str) -> InputError:
+        path = f"{self.path}:{at}" if at else self.path
+        return refusal("not-columns", path, found=found, expected=expected)
 
     def _build(self, events: Iterator[Event], kind: str, value: Any, *, depth: int) -> Any:
         """The value that begins with this event."""
         if kind not in _OPENING:
             return value
         if depth > _DEEPEST:
-            raise refusal(
-                "not-columns",
-                f"{self.path}:{self._last}",
-                found=f"a value nested more than {_DEEPEST} deep",
-                expected="text, numbers, and lists of passages",
-            )
+            found = f"a value nested more than {_DEEPEST} deep"
+            raise self._not_columns(found, self._last, "text, numbers, and lists of passages")
         build = self._build_list if kind == "start_array" else self._build_object
         return build(events, depth + 1)
 
@@ -186,25 +179,31 @@ class ColumnReader:
         ready: list[Event] = ijson.sendable_list()
         # Without `use_float`, a number of 5,000 digits crashes the C backend of ijson 3.6.
         parser = ijson.basic_parse_coro(ready, use_float=True)
-        pieces = unpack_pieces(self._source, path=self.path, limits=LIMITS, notes=self.notes)
-        for piece in chain(pieces, [b""]):
-            self._begin, self._end = self._end, self._end + len(piece)
-            self._text = self._text[-CARRIED:] + piece
-            self._check_pairs(ended=not piece)
-            if self._end - self._value > LIMITS.line_bytes:
-                raise self._too_long()
-            error = None
-            try:
-                if piece:
-                    parser.send(piece)
-                else:
-                    parser.close()
-            except (ijson.JSONError, ValueError) as caught:
-                error = caught
-            yield ready
-            del ready[:]
-            if error is not None:
-                raise self._broken(error, ended=not piece) from error
+        with TextReader(self._source, path=self.path, limits=LIMITS) as reader:
+            self.notes = reader.notes
+            for piece in chain(reader.pieces(), [b""]):
+                self._begin, self._end = self._end, self._end + len(piece)
+                self._text = self._text[-CARRIED:] + piece
+                self._check_pairs(ended=not piece)
+                if self._end - self._value > LIMITS.line_bytes:
+                    raise refusal(
+                        "line-too-long",
+                        f"{self.path}:{self._last}",
+                        found=f"a value of more than {LIMITS.line_bytes:,} bytes",
+                        expected=f"at most {LIMITS.line_bytes:,} bytes for one query",
+                    )
+                error = None
+                try:
+                    if piece:
+                        parser.send(piece)
+                    else:
+                        parser.close()
+                except (ijson.JSONError, ValueError) as caught:
+                    error = caught
+                yield ready
+                del ready[:]
+                if error is not None:
+                    raise self._broken(error, ended=not piece) from error
 
     def _check_pairs(self, *, ended: bool) -> None:
         at = find_half_pair(self._text, ended=ended)
@@ -222,8 +221,8 @@ class ColumnReader:
                 f"byte {self._text[at]:#04x}, which is no UTF-8, at byte {place:,}"
             )
         raw = error.args[0] if error.args else ""
-        told = raw.decode(errors="backslashreplace") if isinstance(raw, bytes) else str(raw)
-        what, _, rest = told.strip().partition("\n")
+        text = raw.decode(errors="backslashreplace") if isinstance(raw, bytes) else str(raw)
+        what, _, rest = text.strip().partition("\n")
         context = rest.partition("\n")[0].strip()
         return self._refusal(
             f"{what or 'no JSON'} between bytes {self._begin:,} and {self._end:,}"
@@ -237,14 +236,6 @@ class ColumnReader:
             found=found,
             expected="one JSON object to its end",
             hint="copy the file again, or write it with a program that writes JSON",
-        )
-
-    def _too_long(self) -> InputError:
-        return refusal(
-            "line-too-long",
-            f"{self.path}:{self._last}",
-            found=f"a value of more than {LIMITS.line_bytes:,} bytes",
-            expected=f"at most {LIMITS.line_bytes:,} bytes for one query",
         )
 
 
@@ -295,21 +286,6 @@ class QnaRow(msgspec.Struct, frozen=True, kw_only=True):
     wellFormedAnswers: Literal["[]"] | list[str] = "[]"  # noqa: N815 - so it is called in the file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """A field of a query.
-
-    Attributes:
-        type: of its values in the file.
-        keep: value, and whether texts are kept -> what is kept of it.
-        expected: the values in words.
-    """
-
-    type: Any
-    keep: Callable[[Any, bool], Any]
-    expected: str
-
-
 class Seen(NamedTuple):
     """What annotators saw of one query.
 
@@ -338,7 +314,7 @@ class Answers(NamedTuple):
     texts: tuple[str, ...]
 
 
-def _see(passages: Sequence[Passage], texts: bool) -> Seen:  # noqa: FBT001 - one of `Field.keep`
+def _see(passages: Sequence[Passage], texts: bool) -> Seen:  # noqa: FBT001 - a `Keep`
     ids = [passage_id(one.passage_text) for one in passages]
     selected: dict[DocId, int] = {}
     kept: dict[DocId, str] = {}
@@ -359,35 +335,31 @@ def _well_formed(answers: Sequence[str], texts: bool) -> tuple[str, ...]:  # noq
     return tuple(answers) if texts and not isinstance(answers, str) else ()
 
 
-FIELDS: Mapping[str, Field] = {
-    "query_id": Field(type=int | str, keep=lambda value, _: str(value), expected="a query's id"),
-    "query": Field(
-        type=str, keep=lambda value, texts: value if texts else None, expected="a query's text"
-    ),
-    "query_type": Field(
-        type=str, keep=lambda value, _: sys.intern(value), expected="a type, such as DESCRIPTION"
-    ),
-    "answers": Field(type=list[str], keep=_answers, expected="a list of texts"),
-    "passages": Field(
-        type=list[Passage],
-        keep=_see,
-        expected="a list of passages, each with is_selected, 0 or 1, and passage_text",
-    ),
-    "wellFormedAnswers": Field(
-        type=Literal["[]"] | list[str], keep=_well_formed, expected="a list of texts, or []"
-    ),
-}
-"""The fields that are read."""
+Keep = Callable[[Any, bool], Any]
+"""Value, and whether texts are stored -> what is stored of it."""
 
-OPTIONAL = frozenset({"wellFormedAnswers"})
-"""Those that may be absent."""
+_KEEP: Mapping[str, tuple[Keep, str]] = {
+    "query_id": (lambda value, _: str(value), "a query's id"),
+    "query": (lambda value, texts: value if texts else None, "a query's text"),
+    "query_type": (lambda value, _: sys.intern(value), "a type, such as DESCRIPTION"),
+    "answers": (_answers, "a list of texts"),
+    "passages": (
+        _see,
+        "a list of passages, each with is_selected, 0 or 1, and passage_text",
+    ),
+    "wellFormedAnswers": (_well_formed, "a list of texts, or []"),
+}
+"""Of each field that is read what is stored of it, and its values in words."""
+
+_TYPES: Mapping[str, Any] = {one.name: one.type for one in msgspec.structs.fields(QnaRow)}
+_NEEDED = [one.name for one in msgspec.structs.fields(QnaRow) if one.required]
 
 
 def annotate(values: Mapping[str, Any], notes: "QnaNotes") -> Annotation | Fault:
     """The record of a query, or what is wrong with it.
 
     Args:
-        values: of `FIELDS`, as they keep them.
+        values: by field, what is stored of them.
         notes: counts it.
 
     Returns:
@@ -468,7 +440,7 @@ _NOTES: Mapping[str, tuple[str, str, str]] = {
 }
 
 
-_NAMES = ", ".join(name for name in FIELDS if name not in OPTIONAL)
+_NAMES = ", ".join(_NEEDED)
 _ABSENT = object()
 
 
@@ -490,7 +462,7 @@ def read_qna_lines(source: BinaryIO, *, path: str, texts: bool = True) -> Annota
 
     def make(line: bytes) -> Annotation | Fault:
         row = decode(line)
-        values = {name: field.keep(getattr(row, name), texts) for name, field in FIELDS.items()}
+        values = {name: keep(getattr(row, name), texts) for name, (keep, _) in _KEEP.items()}
         return annotate(values, notes)
 
     log = read_record_lines(source, path=path, make=make, expected=f"a JSON object with {_NAMES}")
@@ -518,7 +490,7 @@ def read_qna_columns(source: BinaryIO, *, path: str, texts: bool = True) -> Anno
     log = RecordLog()
     table = _Table(log, path, texts=texts)
     for column, key, value in reader.values():
-        if column in FIELDS:
+        if column in _KEEP:
             table.put(column, key, value)
     notes = QnaNotes()
     for key, values in table.rows():
@@ -580,24 +552,24 @@ class _Table:
             InputError: what is wrong with the columns.
         """
         self._check()
-        columns = {name: self._columns.get(name) for name in FIELDS}
+        columns = {name: self._columns.get(name) for name in _KEEP}
         for key, row in self._rows.items():
             values = {name: () if own is None else own[row] for name, own in columns.items()}
             yield key, values
 
     def _kept(self, column: str, key: str, value: Any) -> Any:
-        field = FIELDS[column]
+        keep, expected = _KEEP[column]
         try:
-            return field.keep(msgspec.convert(value, field.type), self._texts)
+            return keep(msgspec.convert(value, _TYPES[column]), self._texts)
         except msgspec.ValidationError as error:
             found = f"{show(str(value))}: {error}"
-            self._refuse("bad-annotation", column, key, found, field.expected)
+            self._refuse("bad-annotation", column, key, found, expected)
             return None
 
     def _check(self) -> None:
-        for name in FIELDS:
+        for name in _KEEP:
             values = self._columns.get(name)
-            if values is None and name not in OPTIONAL:
+            if values is None and name in _NEEDED:
                 hint = "the queries of the eval set have no answers: take train or dev"
                 fault = ("missing-column", f"no {name}", f"columns {_NAMES}")
                 self._log.refuse(fault, path=self._path, hint=hint)

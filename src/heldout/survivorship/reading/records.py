@@ -3,11 +3,10 @@
 Other files give the types and texts that a record lacks. The relabelled dev queries of a thesis
 (Tomjg14/Master_Thesis_MSMARCO_Passage_Reranking_BERT) are read too: `query_id`, `query` and ranked
 `passages`, each with `rank`, `passage_id`, `passage_text` and `msmarco_label`, of which 1 says that
-the annotators of MS MARCO selected it; the order shown there is that of BM25. Files without lines
-are unpacked in pieces of limited size.
+the annotators of MS MARCO selected it; the order shown there is that of BM25.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Annotated, BinaryIO, Literal
@@ -17,10 +16,7 @@ import msgspec
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.trec.accelerators import Accelerators
 from heldout.trec.problems import ProblemLog, show
-from heldout.trec.reading.archives import even, find_kind, unpack
-from heldout.trec.reading.sources import Received, refusal
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
 
 
@@ -51,7 +47,7 @@ def add_kinds(annotations: Annotations, kinds: Mapping[str, str], *, path: str) 
 
     Args:
         annotations: to be completed.
-        kinds: type by query; takes the place of what the source tells.
+        kinds: type by query; replaces what the source says.
         path: where they were read, for messages.
 
     Raises:
@@ -70,7 +66,7 @@ def add_texts(
     documents: Mapping[str, str] | None = None,
     path: str,
 ) -> Annotations:
-    """The same with texts; those that the source tells stay.
+    """The same with texts; those that the source has stay.
 
     Args:
         annotations: to be completed.
@@ -83,8 +79,14 @@ def add_texts(
     """
     if queries is not None and not any(one.query in queries for one in annotations.records):
         raise _nothing_common(annotations, path)
-    records = tuple(_fill(one, queries or {}, documents or {}) for one in annotations.records)
-    return replace(annotations, records=records)
+
+    def fill(record: Annotation) -> Annotation:
+        docs = dict.fromkeys((*record.shown, *record.selected))
+        texts = {doc: documents[doc] for doc in docs if documents and doc in documents}
+        text = (queries or {}).get(record.query) if record.text is None else record.text
+        return replace(record, text=text, texts={**texts, **record.texts})
+
+    return replace(annotations, records=tuple(map(fill, annotations.records)))
 
 
 def keep_queries(annotations: Annotations, queries: AbstractSet[str], *, path: str) -> Annotations:
@@ -100,25 +102,20 @@ def keep_queries(annotations: Annotations, queries: AbstractSet[str], *, path: s
     """
     records = tuple(record for record in annotations.records if record.query in queries)
     if lost := sorted(queries - {record.query for record in records}):
-        some = ", ".join(map(show, lost[:5])) + (", …" if len(lost) > 5 else "")  # noqa: PLR2004 - as many as are told
         raise InputError(
             Problem(
                 code="unknown-query",
                 path=path,
-                found=f"{plural(len(lost), 'query', 'queries')} not annotated: {some}",
+                found=f"{plural(len(lost), 'query', 'queries')} not annotated: {show_some(lost)}",
                 expected=f"queries of {annotations.source}",
             )
         )
     return replace(annotations, records=records)
 
 
-def _fill(
-    record: Annotation, queries: Mapping[str, str], documents: Mapping[str, str]
-) -> Annotation:
-    docs = dict.fromkeys((*record.shown, *record.selected))
-    found = {DocId(doc): documents[doc] for doc in docs if doc in documents}
-    text = queries.get(record.query) if record.text is None else record.text
-    return replace(record, text=text, texts={**found, **record.texts})
+def show_some(names: Sequence[str]) -> str:
+    """The first five of some names, and dots where there are more."""
+    return ", ".join(map(show, names[:5])) + (", …" if len(names) > 5 else "")  # noqa: PLR2004 - the same five
 
 
 def _nothing_common(annotations: Annotations, path: str) -> InputError:
@@ -256,7 +253,7 @@ def shown_fault(record: Annotation, *, depth: int, open_ended: bool = False) -> 
 
     Args:
         record: of one query.
-        depth: deepest place of the annotations.
+        depth: deepest position of the annotations.
         open_ended: whether `depth` stands for all places below it too.
 
     Returns:
@@ -347,66 +344,3 @@ def _make(row: _Row, *, texts: bool) -> Annotation | Fault:
         texts={DocId(one.passage_id): one.passage_text for one in passages} if texts else {},
     )
     return shown_fault(record, depth=len(ranks)) or record
-
-
-_BOM = b"\xef\xbb\xbf"
-
-
-def unpack_pieces(
-    source: BinaryIO, *, path: str, limits: Limits, notes: list[Problem]
-) -> Iterator[bytes]:
-    """The text of a file, plain, gzip, bzip2 or zstd, in pieces of about 1 MiB; none is empty.
-
-    Args:
-        source: its bytes.
-        path: its name for messages.
-        limits: how much is read; of these `compressed_bytes` and `bytes`.
-        notes: gets the note `byte-order-mark` where there is one, which is left out.
-
-    Raises:
-        InputError: codes `truncated-archive`, `damaged-archive`, `trailing-bytes`, `too-large`,
-            `unsupported-archive`.
-    """
-    total = 0
-    for piece in _pieces(source, path, limits):
-        text = piece
-        if not total and piece.startswith(_BOM):
-            text = piece[len(_BOM) :]
-            notes.append(_mark(path))
-        total += len(piece)
-        if total > limits.bytes:
-            raise refusal(
-                "too-large",
-                path,
-                found=f"more than {limits.bytes:,} bytes of text",
-                expected=f"at most {limits.bytes:,} bytes",
-            )
-        if text:
-            yield text
-
-
-def _pieces(source: BinaryIO, path: str, limits: Limits) -> Iterator[bytes]:
-    received = Received(source, path=path, limit=limits.compressed_bytes)
-    head = received.read()
-    kind = find_kind(head, path)
-    if kind is not None:
-        return unpack(head, kind, received, Accelerators())
-    return even(_plain(head, received))
-
-
-def _plain(head: bytes, received: Received) -> Iterator[bytes]:
-    while head:
-        yield head
-        head = received.read()
-
-
-def _mark(path: str) -> Problem:
-    return Problem(
-        code="byte-order-mark",
-        path=path,
-        line=1,
-        found="a UTF-8 byte order mark",
-        expected="text from the first byte on",
-        hint="it was skipped; most tools would make it part of the first id",
-        severity="note",
-    )

@@ -1,10 +1,10 @@
 """Annotations as a command names them: a file or folder that has them, or a run and labels."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from heldout.collections.collection import read_wanted_texts
 from heldout.files.durable import write_whole
@@ -12,7 +12,7 @@ from heldout.options import Opt, OptionError
 from heldout.progress import SILENT, Progress
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.reading.annotation_file import format_annotations
-from heldout.survivorship.reading.depth_qrels import select_anew, simulate_annotations
+from heldout.survivorship.reading.depth_qrels import reselect, simulate_annotations
 from heldout.survivorship.reading.passages import (
     missing_texts,
     name_passages,
@@ -30,6 +30,7 @@ from heldout.trec.tops import read_tops
 
 _DEPTH = 10
 _MOST = 100
+_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +77,8 @@ class AnnotationPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationSource(AnnotationPlace):
-    """The same with files of types and texts, and a file for what was read."""
+    """The same with files of texts, and a file for what was read."""
 
-    types: Annotated[
-        Path | None, Opt("Type of each query: query<TAB>type.", metavar="FILE", path="file")
-    ] = None
     queries: Annotated[
         Path | None,
         Opt("Texts of the queries, where the annotations have none.", metavar="FILE", path="file"),
@@ -104,16 +102,17 @@ class AnnotationSource(AnnotationPlace):
 
     def inputs(self) -> tuple[Path, ...]:
         """The files and folders that are read."""
-        named = (
-            self.annotations,
-            self.shown,
-            self.qrels,
-            self.query_list,
-            self.types,
-            self.queries,
-            self.documents,
-        )
-        return tuple(path for path in named if path is not None)
+        given = (getattr(self, one.name) for one in fields(self) if one.name != "save")
+        return tuple(value for value in given if isinstance(value, Path))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedSource(AnnotationSource):
+    """The same with a file of the queries' types."""
+
+    types: Annotated[
+        Path | None, Opt("Type of each query: query<TAB>type.", metavar="FILE", path="file")
+    ] = None
 
 
 def read_source(
@@ -146,13 +145,26 @@ def read_source(
     if files.documents is not None:
         name = partial(_name, documents=files.documents)
     with progress.waiting("reading annotations"):
-        found = _complete(_read(source, texts=wanted, name=name, progress=progress), source, files)
+        annotations = _read(source, texts=wanted, name=name, progress=progress)
+        if source.query_list is not None:
+            listed = _load(source.query_list, read_query_list)
+            annotations = keep_queries(annotations, listed, path=str(source.query_list))
+        if isinstance(source, TypedSource) and source.types is not None:
+            path = str(source.types)
+            kinds = kinds_by_query(_load(source.types, read_facets, group="type"), path=path)
+            annotations = add_kinds(annotations, kinds, path=path)
         if wanted and (files.queries or files.documents):
-            found = _add_texts(found, files)
-    progress.problems(found.notes)
+            annotations = _add_texts(annotations, files)
+    progress.problems(annotations.notes)
     if files.save is not None:
-        write_whole(files.save, format_annotations(found))
-    return found
+        write_whole(files.save, format_annotations(annotations))
+    return annotations
+
+
+def _load(path: Path, read: Callable[..., _Read], **options: object) -> _Read:
+    """What a reader makes of a file."""
+    with open_input(path) as file:
+        return read(file, path=str(path), **options)
 
 
 def _read(
@@ -162,33 +174,34 @@ def _read(
     name: Callable[[Annotations], Annotations] | None,
     progress: Progress,
 ) -> Annotations:
-    labels = None if source.qrels is None else _read_labels(source.qrels, progress)
+    labels = None
+    if source.qrels is not None:
+        qrels = _load(source.qrels, read_qrels)
+        progress.problems(qrels.notes)
+        labels = qrels.judgments
     if source.shown is not None:
         depth = source.shown_depth or _DEPTH
         words = f"the first {depth} of {source.shown}, with {source.qrels}"
-        with open_input(source.shown) as file:
-            tops = read_tops(file, path=str(source.shown), depth=depth, limits=OWN_FILES)
+        tops = _load(source.shown, read_tops, depth=depth, limits=OWN_FILES)
         return simulate_annotations(tops, labels or {}, depth=depth, source=words)
     place = source.annotations or Path()
-    found = read_annotations(place, texts=texts)
-    if name is not None and by_text(found, place):
-        found = name(found)
-    return found if labels is None else select_anew(found, labels, path=str(source.qrels))
+    annotations = read_annotations(place, texts=texts)
+    if name is not None and by_text(annotations, place):
+        annotations = name(annotations)
+    return annotations if labels is None else reselect(annotations, labels, path=str(source.qrels))
 
 
-def _complete(found: Annotations, source: AnnotationPlace, files: AnnotationSource) -> Annotations:
-    if source.query_list is not None:
-        found = keep_queries(found, _read_list(source.query_list), path=str(source.query_list))
-    if files.types is not None:
-        found = add_kinds(found, _read_types(files.types), path=str(files.types))
-    return found
-
-
-def _add_texts(found: Annotations, files: AnnotationSource) -> Annotations:
+def _add_texts(annotations: Annotations, files: AnnotationSource) -> Annotations:
+    documents = None
+    if files.documents is not None:
+        missing = missing_texts(annotations)
+        with open_input(files.documents) as file:
+            path = str(files.documents)
+            documents = read_wanted_texts(file, missing, path=path) if missing else {}
     return add_texts(
-        found,
-        queries=None if files.queries is None else _read_queries(files.queries),
-        documents=None if files.documents is None else _read_texts(found, files.documents),
+        annotations,
+        queries=None if files.queries is None else _load(files.queries, read_queries).texts,
+        documents=documents,
         path=str(files.queries or files.documents),
     )
 
@@ -224,37 +237,7 @@ def keep_inputs(target: Path, option: str, inputs: Iterable[Path]) -> None:
             )
 
 
-def _name(found: Annotations, documents: Path) -> Annotations:
+def _name(annotations: Annotations, documents: Path) -> Annotations:
     with open_input(documents) as file:
-        names = read_names(file, seen_documents(found), path=str(documents))
-    return name_passages(found, names, path=str(documents))
-
-
-def _read_labels(path: Path, progress: Progress) -> Mapping[str, Mapping[str, int]]:
-    with open_input(path) as file:
-        found = read_qrels(file, path=str(path))
-    progress.problems(found.notes)
-    return found.judgments
-
-
-def _read_list(path: Path) -> frozenset[str]:
-    with open_input(path) as file:
-        return read_query_list(file, path=str(path))
-
-
-def _read_types(path: Path) -> Mapping[str, str]:
-    with open_input(path) as file:
-        return kinds_by_query(read_facets(file, path=str(path), group="type"), path=str(path))
-
-
-def _read_queries(path: Path) -> Mapping[str, str]:
-    with open_input(path) as file:
-        return read_queries(file, path=str(path)).texts
-
-
-def _read_texts(found: Annotations, path: Path) -> Mapping[str, str]:
-    wanted = missing_texts(found)
-    if not wanted:
-        return {}
-    with open_input(path) as file:
-        return read_wanted_texts(file, wanted, path=str(path))
+        names = read_names(file, seen_documents(annotations), path=str(documents))
+    return name_passages(annotations, names, path=str(documents))

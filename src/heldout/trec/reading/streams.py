@@ -240,6 +240,15 @@ class TextReader:
         if not self.lines:
             raise refusal("empty-file", self.path, found="no text", expected="at least one line")
 
+    def pieces(self) -> Iterator[bytes]:
+        """The text in order, in pieces of some 1 MiB; its lines are not looked at.
+
+        Raises:
+            InputError: codes `truncated-archive`, `damaged-archive`, `trailing-bytes`,
+                `archive-bomb`, `too-large`, `unsupported-archive`.
+        """
+        return filter(None, self._without_mark(self._text()))
+
     def give_back(self, text: bytes, *, lines: int) -> None:
         """Have the next block begin with lines of the last, so that they are copied only once.
 
