@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.survivorship.depths.extrapolation import extrapolate
 from heldout.survivorship.depths.scores import DepthScores
 from heldout.survivorship.depths.tests import compare_survivors, nested_error

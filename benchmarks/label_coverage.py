@@ -26,7 +26,7 @@ from heldout.judging.labels.rescoring import (
     rescore,
     score_labels,
 )
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.tops import Places
 
 __all__ = ["World", "draw_world", "true_means"]

@@ -24,7 +24,7 @@ from heldout.rankers.methods import choose_method, rank_hybrid
 from heldout.rankers.neural.dense import DenseSettings, Encoder, load_encoder, rank_dense
 from heldout.rankers.playbook.playbook import Comparison, compare
 from heldout.rankers.run import Run, Task, fuse_reciprocal, fuse_scores
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 
 __all__ = ["LEXICAL", "RememberingEncoder", "dense_candidates"]
 

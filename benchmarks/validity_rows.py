@@ -29,7 +29,6 @@ from heldout.analyses.reliability import measure_reliability
 from heldout.files.executors import open_executor
 from heldout.scoring.first_ranks import first_ranks
 from heldout.scoring.table import ScoreTable
-from heldout.stats.all_pairs import count_outcomes
 
 __all__ = ["ROWS", "Row"]
 
@@ -124,17 +123,6 @@ def _count_wins(values: Floats) -> None:
         _ = (values[a + 1 :] > values[a]).astype(np.float64) @ member
 
 
-def _loop_over_outcomes(ranks: NDArray[np.int64]) -> float:
-    """Counts and sums of one pair after the other, in numpy."""
-    random = np.random.default_rng(0)
-    for _ in range(_SAMPLE):
-        x, y = ranks[random.choice(len(ranks), 2, replace=False)]
-        both = (x > 0) & (y > 0)
-        ((x == 0) & (y == 0)).sum(), ((x > 0) & (y == 0)).sum(), ((x == 0) & (y > 0)).sum()
-        x[both].sum(), y[both].sum(), (1 / x[both]).sum(), (1 / y[both]).sum()
-    return _SAMPLE / (len(ranks) * (len(ranks) - 1) / 2)
-
-
 ROWS: tuple[Row, ...] = (
     Row(
         what="bootstrap ranks, 1,000 trials",
@@ -185,13 +173,6 @@ ROWS: tuple[Row, ...] = (
         peer_name=f"scipy loop, {_SAMPLE} pairs",
         floor=lambda scores: _count_wins(scores.ndcg),
         at_most_seconds=60,
-    ),
-    Row(
-        what="outcomes of all pairs",
-        ours=lambda scores: count_outcomes(scores.ranks),
-        peer=lambda scores: _loop_over_outcomes(scores.ranks),
-        peer_name=f"numpy loop, {_SAMPLE} pairs",
-        at_most_seconds=0.2,
     ),
     Row(
         what="outcomes tested, with intervals and verdicts",

@@ -17,7 +17,7 @@ from pathlib import Path
 from floors import drain
 
 from heldout.scoring.evaluate import evaluate
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.accelerators import Accelerators, Bzip2, Scanner
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, read_qrels

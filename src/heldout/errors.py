@@ -18,27 +18,27 @@ Severity = Literal["error", "note"]
 """`error`: the input cannot be used as it is. `note`: it can, and this is how it was read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Problem:
     """One thing found in somebody's input, with its place.
 
     Attributes:
         code: short kebab-case name, listed in docs/errors.md.
         path: the file (and field, as in `metadata.json:paper`) as its owner knows it.
-        line: 1-based line in the decompressed text, `None` where a line means nothing.
         found: what stands there; quoted input is cut and has no control characters.
         expected: what should stand there.
         hint: what to do about it; may be empty.
+        line: 1-based line in the decompressed text, `None` where a line means nothing.
         severity: `error` or `note`.
     """
 
     code: str
-    severity: Severity = "error"
     path: str
-    line: int | None = None
     found: str
     expected: str
     hint: str = ""
+    line: int | None = None
+    severity: Severity = "error"
 
     @property
     def place(self) -> str:
@@ -78,18 +78,16 @@ class InputError(HeldoutError):
     @classmethod
     def of(
         cls,
-        *,
         code: str,
         path: str,
         found: str,
         expected: str,
-        line: int | None = None,
         hint: str = "",
+        *,
+        line: int | None = None,
     ) -> "InputError":
         """The error of one problem; the arguments are those of `Problem`."""
-        return cls(
-            Problem(code=code, path=path, line=line, found=found, expected=expected, hint=hint)
-        )
+        return cls(Problem(code, path, found, expected, hint, line))
 
 
 class TrustError(HeldoutError):

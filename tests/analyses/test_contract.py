@@ -29,7 +29,7 @@ from heldout.answers.table import to_latex, to_markdown
 from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.options import Declared, Nested, options_of
-from heldout.scoring.scores import Scores
+from heldout.scoring.sources import Scores
 from heldout.scoring.table import ScoreTable, table_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

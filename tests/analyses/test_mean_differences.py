@@ -24,7 +24,7 @@ from heldout.analyses.outcomes.means import (
 from heldout.analyses.outcomes.options import Correction, Rules
 from heldout.answers.table import to_latex, to_markdown
 from heldout.scoring.first_ranks import Side
-from heldout.scoring.scores import Scores
+from heldout.scoring.sources import Scores
 from heldout.scoring.table import Better, ScoreTable, table_of
 
 A = Side(name="a", runs=("a",))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from heldout.cli.analyses.score_source import Source, load_scores
 from heldout.errors import InputError
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.scoring.table import table_of
 from heldout.scoring.transforms import calibrate, fit_shares, to_preference
 from heldout.trec.judgments import Preference, read_preferences

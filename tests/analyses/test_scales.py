@@ -23,8 +23,7 @@ from heldout.answers.table import to_latex, to_markdown
 from heldout.cli.analyses.score_source import Source, load_measures, load_scores
 from heldout.cli.program import analyse
 from heldout.errors import InputError
-from heldout.scoring.measures import Hits, summarise
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import Hits, parse_measure, summarise
 from heldout.scoring.table import table_of
 from heldout.scoring.transforms import Universe, find_values, to_interval, universe_of
 

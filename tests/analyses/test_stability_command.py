@@ -15,7 +15,7 @@ from heldout.analyses.analysis import Draws
 from heldout.analyses.ranges import rank_ranges
 from heldout.analyses.stability import ANALYSIS, StabilityOptions, bootstrap_stability, spec
 from heldout.cli.program import analyse
-from heldout.scoring.scores import Scores
+from heldout.scoring.sources import Scores
 from heldout.scoring.table import table_of
 
 

@@ -17,8 +17,8 @@ import pytest
 
 from heldout.scoring import score as scoring
 from heldout.scoring.evaluate import prepare
+from heldout.scoring.measures import parse_measure
 from heldout.scoring.score import Failed, Outcome, Scored, Work, score_run
-from heldout.scoring.spec import parse_measure
 from heldout.scoring.workers import spread
 from heldout.trec.qrels import read_qrels
 

@@ -25,7 +25,7 @@ from heldout.judging.studies.examples import draw_examples
 from heldout.judging.studies.page import Top, render_judging_report
 from heldout.judging.studies.report import histogram, implied_accuracy
 from heldout.judging.studies.sample import score_sample
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.tops import Places
 
 browser = chromium.browser

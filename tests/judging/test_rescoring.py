@@ -29,7 +29,7 @@ from heldout.judging.labels.rescoring import (
     score_labels,
 )
 from heldout.judging.studies.sample import fold_places, order_agreement
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.stats.rank_correlation import kendall
 from heldout.stats.tau_ranges import Both, find_taus
 from heldout.trec.tops import Places

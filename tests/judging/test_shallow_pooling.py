@@ -15,7 +15,7 @@ from heldout.judging.labels.contests import PERFECT, Contests, find_cycles, hold
 from heldout.judging.labels.labels import count_pairings, make_labels, play
 from heldout.judging.labels.rescoring import ScoredLabels, grade, perfect_places, score_labels
 from heldout.judging.studies.categories import Split, count_category, count_preferences
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.stats.rank_correlation import kendall
 from heldout.stats.tau_ranges import Both, find_taus
 

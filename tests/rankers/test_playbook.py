@@ -18,7 +18,7 @@ from heldout.rankers.playbook.playbook import (
     likely_detectable,
 )
 from heldout.rankers.run import Hit, Run, Task
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.stats.power import power_of_t
 
 RR = parse_measure("RR@10")

@@ -19,7 +19,7 @@ from heldout.rankers.playbook.words import (
     comparison_tables,
     fine_tuning_facts,
 )
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 
 FOUND = Comparison(
     measure=parse_measure("nDCG@10"),

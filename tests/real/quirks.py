@@ -8,7 +8,7 @@ from pathlib import Path
 from real_collections import Collection, Entry
 
 from heldout.trec.orders import Order
-from heldout.trec.runs import check_run
+from heldout.trec.runs import scan_run
 from heldout.trec.scans import Facts, Scan
 
 __all__ = ["QUIRKS", "Quirks", "count_quirks", "find_quirks"]
@@ -82,4 +82,4 @@ QUIRKS: dict[str, Callable[[Quirks], bool]] = {
 
 def _scan(path: Path, order: Order) -> Scan:
     with path.open("rb") as source:
-        return check_run(source, path=path.name, order=order)
+        return scan_run(source, path=path.name, order=order)

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from heldout.cli.program import main
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.depths.extrapolation import extrapolate
 from heldout.survivorship.depths.scores import DepthScores, label_depths, score_depths

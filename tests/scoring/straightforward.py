@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from heldout.scoring.measures import Params
-from heldout.scoring.spec import Measure
+from heldout.scoring.measures import Measure, Params
 from heldout.trec.ranking import JudgedRanking
 
 Hit = tuple[int, int]

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from straightforward import evaluate_plainly
 
 from heldout.scoring.evaluate import Evaluation, evaluate, prepare, score
-from heldout.scoring.measures import MEASURES
-from heldout.scoring.spec import Measure, parse_measure
+from heldout.scoring.measures import MEASURES, Measure, parse_measure
 from heldout.trec.qrels import read_qrels
 from heldout.trec.ranking import JudgedRanking, Rankings
 from heldout.trec.runs import scan_run

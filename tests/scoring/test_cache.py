@@ -26,7 +26,7 @@ from heldout.scoring.cache import (
     find_cache,
 )
 from heldout.scoring.evaluate import Evaluation, prepare, score
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.orders import Order
 from heldout.trec.runs import scan_run
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heldout.scoring.evaluate import evaluate
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.qrels import read_qrels
 from heldout.trec.runs import scan_run
 

@@ -9,7 +9,7 @@ from judged import from_list
 
 from heldout.errors import InputError
 from heldout.scoring.evaluate import Evaluation, evaluate
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.ranking import JudgedRanking
 
 RR = parse_measure("RR@10")

@@ -14,7 +14,7 @@ from scipy.spatial.distance import jensenshannon
 from heldout.errors import InputError
 from heldout.scoring.evaluate import MeasureScores, evaluate
 from heldout.scoring.fairness import Exposures, read_target
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.groups import DocumentGroups, read_document_groups
 from heldout.trec.scanning.plain import hash_documents
 from heldout.trec.scans import Signature

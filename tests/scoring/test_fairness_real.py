@@ -11,7 +11,7 @@ from scipy.spatial.distance import jensenshannon
 
 from heldout.scoring.evaluate import evaluate
 from heldout.scoring.fairness import Exposures, read_target
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.groups import read_document_groups
 from heldout.trec.qrels import read_qrels
 from heldout.trec.runs import scan_run

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from judged import from_list
 
 from heldout.scoring.evaluate import prepare, score
-from heldout.scoring.measures import Hits, Patterns, find_patterns
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import Hits, Patterns, find_patterns, parse_measure
 
 QRELS: Mapping[str, Mapping[str, int]] = {
     "1": {"a": 1},

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from judged import needs_their_parser
 
 from heldout.errors import InputError
-from heldout.scoring.measures import MEASURES
-from heldout.scoring.spec import Measure, parse_measure
+from heldout.scoring.measures import MEASURES, Measure, parse_measure
 
 OURS_ONLY = {"FirstRel", "Unjudged", "AWRF", "nDCG_AWRF"}
 VALUES: dict[str, st.SearchStrategy[str]] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heldout.scoring.evaluate import Evaluation, evaluate
-from heldout.scoring.spec import Measure, parse_measure
+from heldout.scoring.measures import Measure, parse_measure
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.runs import scan_run

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from judged import DOCUMENTS, JUDGMENTS, LISTS, anchored, from_list, needs_their_parser, scores_of
 
 from heldout.scoring.evaluate import evaluate
-from heldout.scoring.measures import MEASURES, Params, summarise
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import MEASURES, Params, parse_measure, summarise
 
 RUNS = st.dictionaries(st.sampled_from("1234"), LISTS, max_size=4)
 QRELS = st.dictionaries(st.sampled_from("1234"), JUDGMENTS, min_size=1, max_size=4)

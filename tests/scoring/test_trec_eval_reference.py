@@ -13,7 +13,7 @@ import pytest
 from judged import from_list
 
 from heldout.scoring.evaluate import evaluate
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 
 pytestmark = pytest.mark.real
 

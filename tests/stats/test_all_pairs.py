@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from itertools import combinations
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,11 +13,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from heldout.stats.all_pairs import (
-    PAIRED_TESTS,
+    PairedTest,
     PairOptions,
     PairTests,
     compare_pairs,
-    count_outcomes,
     find_medians,
     has_compiled,
     split_scores,
@@ -87,7 +87,7 @@ def test_every_p_is_that_of_scipy_on_exact_ties(compiled: bool) -> None:  # noqa
         for split, inside in enumerate(first):
             for half, members in enumerate((inside, ~inside)):
                 expected = by_scipy(exact[a, members], exact[b, members])
-                for name in PAIRED_TESTS:
+                for name in get_args(PairedTest):
                     assert tests.p[name][half, place, split] == pytest.approx(
                         expected[name], rel=0, abs=CLOSE
                     ), name
@@ -123,7 +123,7 @@ def test_every_p_is_that_of_one_test_at_a_time(queries: int, many_values: bool) 
             for split, inside in enumerate(first):
                 for half, members in enumerate((inside, ~inside)):
                     x, y = values[a, members], values[b, members]
-                    for name in PAIRED_TESTS:
+                    for name in get_args(PairedTest):
                         options = dict(single.get(name, {}))
                         if name == "signed-rank":
                             options = {"method": "approximate"} | options
@@ -143,7 +143,7 @@ def test_without_numba_the_answers_are_the_same_bytes() -> None:
         fast, plain = (compare_all(scores, first, compiled=compiled) for compiled in (True, False))
         for pair, (tests, place) in fast.items():
             other, other_place = plain[pair]
-            for name in PAIRED_TESTS:
+            for name in get_args(PairedTest):
                 ours, theirs = tests.p[name][:, place], other.p[name][:, other_place]
                 assert ours.tobytes() == theirs.tobytes()
 
@@ -167,7 +167,7 @@ def test_halves_can_change_places_and_systems_too(
     last = len(values) - 1
     for (a, b), (tests, place) in there.items():
         other, other_place = swapped[last - b, last - a]
-        for name in PAIRED_TESTS:
+        for name in get_args(PairedTest):
             expected = other.p[name][::-1, other_place]
             np.testing.assert_allclose(tests.p[name][:, place], expected, rtol=0, atol=CLOSE)
         np.testing.assert_allclose(
@@ -182,7 +182,7 @@ def test_p_is_a_probability_or_undefined_just_where_one_test_is(values: Floats, 
         for split, inside in enumerate(first):
             for half, members in enumerate((inside, ~inside)):
                 x, y = values[a, members], values[b, members]
-                for name in PAIRED_TESTS:
+                for name in get_args(PairedTest):
                     p = tests.p[name][half, place, split]
                     method = {"method": "approximate"} if name == "signed-rank" else {}
                     alone = run_test(name, x, y, **method).p  # type: ignore[arg-type] # by name
@@ -237,20 +237,3 @@ def test_tiles_hold_every_pair_once(systems: int) -> None:
 def test_a_half_needs_two_queries() -> None:
     with pytest.raises(ValueError, match="fewer than two"):
         split_scores(np.zeros((2, 4)), [[True, False, False, False]])
-
-
-@given(
-    hnp.arrays(
-        np.int64, st.tuples(st.integers(1, 5), st.integers(0, 12)), elements=st.integers(0, 9)
-    )
-)
-def test_outcomes_are_those_of_a_loop(ranks: NDArray[np.int64]) -> None:
-    counts = count_outcomes(ranks)
-    for a, x in enumerate(ranks):
-        for b, y in enumerate(ranks):
-            both = (x > 0) & (y > 0)
-            assert counts.neither[a, b] == ((x == 0) & (y == 0)).sum()
-            assert counts.a_only[a, b] == counts.a_only.T[b, a] == ((x > 0) & (y == 0)).sum()
-            assert counts.both[a, b] == both.sum()
-            assert counts.ranks[a, b] == x[both].sum()
-            assert counts.reciprocals[a, b] == pytest.approx((1 / x[both]).sum())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.depths.scores import (
     DepthScores,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.survivorship.depths.scores import DepthScores
 from heldout.survivorship.depths.tests import (
     DepthTest,

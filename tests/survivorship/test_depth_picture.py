@@ -8,7 +8,7 @@ import pytest
 
 from drawings import boxes, root_of, texts
 from heldout.ids import DocId, QueryId
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.depths.chart import spec
 from heldout.survivorship.depths.study import DepthQuestion, DepthStudy, study_depths

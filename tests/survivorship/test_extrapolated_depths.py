@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.survivorship.depths.extrapolation import Outlook, extrapolate
 from heldout.survivorship.depths.scores import DepthScores
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from heldout.collections.collection import near_duplicate_groups
 from heldout.ids import DocId, QueryId
 from heldout.rankers.run import Hit
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.survivorship.training.experiment import TestSet
 from heldout.survivorship.training.results import find_near_copies, find_trained_on
 from heldout.survivorship.training.triples import Triple

@@ -19,8 +19,9 @@ import zstandard
 
 from heldout.errors import InputError, Problem, SetupError
 from heldout.trec.accelerators import Accelerators
-from heldout.trec.reading import archives, streams
-from heldout.trec.reading import archives as lbzip2
+from heldout.trec.reading import sources as archives
+from heldout.trec.reading import sources as lbzip2
+from heldout.trec.reading import streams
 from heldout.trec.reading.sources import Replay
 from heldout.trec.reading.streams import Limits, TextReader
 

@@ -150,7 +150,7 @@ DEPTH = 700
 PROGRAM = """
 import json, re, sys
 from heldout.scoring.evaluate import evaluate
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.runs import scan_run
 from heldout.trec.reading.sources import open_input

@@ -273,6 +273,8 @@ def test_every_code_is_documented() -> None:
     codes = {code for case in CASES for code in case.errors} | {c for t in TOLERATED for c in t[3]}
     source = "".join(path.read_text() for path in (root / "src/heldout/trec").rglob("*.py"))
     literal = set(re.findall(r"\bcode=\"([a-z0-9-]+)\"", source))
-    literal |= set(re.findall(r"(?:_refusal|_problem|_skipped|_bad)\(\s*\"([a-z0-9-]+)\"", source))
+    literal |= set(
+        re.findall(r"(?:of|Problem|_rank_problem|_problem|_skipped)\(\s*\"([a-z0-9-]+)\"", source)
+    )
     assert codes | literal <= documented
     assert len(literal) > 20

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from heldout.errors import InputError
 from heldout.scoring.evaluate import evaluate
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.sources import open_input
 from heldout.trec.runs import scan_run

@@ -23,7 +23,7 @@ from naive_runs import (
 from odd_runs import DOCUMENTS, GRADES, QUERIES, tied_runs
 
 from heldout.scoring.evaluate import evaluate
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.orders import ORDERS, Order
 
 Ranking = Sequence[str]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_runs import format_run, hash_document, integers, scan
 
-from heldout.trec.runs import check_run, scan_run
+from heldout.trec.runs import scan_run
 from heldout.trec.scanning.plain import hash_documents
 from heldout.trec.scans import Expected, Facts
 
@@ -108,7 +108,7 @@ def test_more_judged_than_retrieved_and_the_other_way() -> None:
 
 
 def test_checking_sees_depths_and_no_judgments() -> None:
-    found = check_run(io.BytesIO(MSMARCO), path="r", order="msmarco")
+    found = scan_run(io.BytesIO(MSMARCO), path="r", order="msmarco")
     assert integers(found) == {"7": ([], [], 2), "9": ([], [], 1)}
 
 

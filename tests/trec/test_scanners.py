@@ -13,7 +13,7 @@ from naive_runs import as_float32, hash_document
 from odd_runs import GRADES, odd_runs
 
 from heldout.trec import accelerators, runs
-from heldout.trec.accelerators import Accelerators
+from heldout.trec.accelerators import Accelerators, make_scanner
 from heldout.trec.orders import ORDERS, Order
 from heldout.trec.rows import COLUMNS
 from heldout.trec.runs import scan_run
@@ -25,10 +25,9 @@ from heldout.trec.scanning.plain import (
     UNSORTED,
     Found,
     Grades,
-    Scanner,
     Segment,
+    TextScanner,
 )
-from heldout.trec.scanning.scanners import make_scanner
 from heldout.trec.text import is_clean
 
 DEPTH = 3
@@ -123,7 +122,7 @@ def _is_text(id_: bytes) -> bool:
     return id_.decode(errors="replace").encode() == id_
 
 
-def check_columns(text: bytes, scanner: Scanner, segment: Segment, order: Order) -> None:
+def check_columns(text: bytes, scanner: TextScanner, segment: Segment, order: Order) -> None:
     columns = scanner.columns(segment)
     if columns is None:
         return
@@ -219,7 +218,7 @@ def test_a_regular_query_is_answered_at_once(name: accelerators.Scanner) -> None
 class Counting:
     """A scanner, and how many bytes it was given to look at."""
 
-    def __init__(self, inner: Scanner) -> None:
+    def __init__(self, inner: TextScanner) -> None:
         self.inner = inner
         self.bytes = 0
 

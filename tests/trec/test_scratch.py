@@ -12,8 +12,8 @@ import pytest
 from combinations import combinations
 
 from heldout.scoring.evaluate import prepare
+from heldout.scoring.measures import parse_measure
 from heldout.scoring.score import Failed, Scored, Work, score_run
-from heldout.scoring.spec import parse_measure
 from heldout.trec import runs
 from heldout.trec import runs as gathering
 from heldout.trec.accelerators import Accelerators

@@ -11,7 +11,7 @@ import pytrec_eval
 from naive_runs import scan
 
 from heldout.scoring.evaluate import evaluate
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.orders import Order
 from heldout.trec.qrels import parse_qrels
 from heldout.trec.scans import Expected, Scan

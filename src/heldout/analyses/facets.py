@@ -33,7 +33,7 @@ from heldout.charts.svg import MUTED, cut
 from heldout.errors import InputError, Problem, plural, quote
 from heldout.ids import Digest
 from heldout.options import Level, Opt
-from heldout.scoring.scores import Scores
+from heldout.scoring.sources import Scores
 from heldout.scoring.table import Better, ScoreMatrix, ScoreTable, score_matrix
 from heldout.stats.regression import compare_subgroups
 from heldout.stats.tests import run_test

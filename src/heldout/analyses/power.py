@@ -30,8 +30,8 @@ from heldout.charts.svg import MUTED
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
 from heldout.options import Alpha, Level, Opt
-from heldout.scoring.scores import Scores
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
+from heldout.scoring.sources import Scores
 from heldout.scoring.table import ScoreTable, score_matrix
 from heldout.stats.power import (
     Spread,

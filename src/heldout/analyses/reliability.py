@@ -30,8 +30,8 @@ from heldout.charts.svg import INK, LINK, RECORD, RULE
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
 from heldout.options import Alpha, Opt
-from heldout.scoring.scores import Scores
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
+from heldout.scoring.sources import Scores
 from heldout.scoring.table import ScoreTable, score_matrix
 from heldout.stats.all_pairs import (
     Halves,

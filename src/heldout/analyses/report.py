@@ -26,7 +26,7 @@ from heldout.answers.table import to_markdown
 from heldout.answers.text import clean
 from heldout.charts.svg import stand_alone
 from heldout.errors import InputError, Problem
-from heldout.scoring.scores import Scores
+from heldout.scoring.sources import Scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

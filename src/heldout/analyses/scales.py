@@ -29,7 +29,7 @@ from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED
 from heldout.errors import InputError, Problem
 from heldout.options import Opt
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.scoring.transforms import Universe, find_values, list_values, universe_of
 from heldout.stats.exact import DECIMALS, scale_of, short_fraction
 

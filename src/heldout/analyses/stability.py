@@ -25,7 +25,7 @@ from heldout.charts.svg import RECORD
 from heldout.errors import plural
 from heldout.ids import Digest
 from heldout.options import Opt
-from heldout.scoring.scores import Scores
+from heldout.scoring.sources import Scores
 from heldout.scoring.table import Better, ScoreTable, score_matrix
 from heldout.stats.resampling import TieRule, bootstrap_ranks
 

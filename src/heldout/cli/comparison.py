@@ -1,10 +1,13 @@
 """`heldout compare`: is B better than A? Two runs, or two groups of seeds."""
 
+import os
+
 import click
 
 from heldout.analyses.outcomes.options import CompareOptions
 from heldout.cli.options import add_options
 from heldout.cli.printing import (
+    TERMINAL,
     Output,
     messages,
     output_options,
@@ -35,9 +38,9 @@ def compare(options: CompareOptions, output: Output, *, seed: int) -> None:
     """
     from heldout.analyses.outcomes.comparison import find_comparison  # noqa: PLC0415 - heavy, --help is not
     from heldout.cli.analyses.answers import print_each  # noqa: PLC0415 - the same
-    from heldout.cli.analyses.score_source import find_reading  # noqa: PLC0415 - the same
+    from heldout.scoring.score import find_reading  # noqa: PLC0415 - the same
 
     comparison = find_comparison(options, seed)
-    scores = comparison.load(find_reading())
+    scores = comparison.load(find_reading(os.environ, progress=TERMINAL))
     print_notes(messages(), scores.ranks.notes)
     print_each(options.facets, output, scores, comparison.answer)

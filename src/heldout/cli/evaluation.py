@@ -3,14 +3,13 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
 import click
 
-from heldout.cli.analyses.score_source import find_reading
 from heldout.cli.options import with_options
 from heldout.cli.printing import (
+    TERMINAL,
     Console,
     answers,
     count_errors,
@@ -26,18 +25,16 @@ from heldout.errors import InputError, Problem, plural
 from heldout.ids import find_near
 from heldout.options import Jobs, Json, Opt
 from heldout.scoring.evaluate import Evaluation, KindScores, MeasureScores, score_kinds
-from heldout.scoring.many import collect_notes
+from heldout.scoring.measures import Measure, parse_measure
 from heldout.scoring.options import FacetSource, RunOrder
 from heldout.scoring.query_facets import check_size, load_facet, load_only
 from heldout.scoring.run_files import describe_orders, scan_file
-from heldout.scoring.score import Failed, Scored, other_spelling
-from heldout.scoring.sources import read_judgments
-from heldout.scoring.spec import Measure, parse_measure
+from heldout.scoring.score import Failed, Scored, collect_notes, find_reading, other_spelling
 from heldout.trec.accelerators import find_accelerators
 from heldout.trec.orders import DESCRIPTIONS, Order
-from heldout.trec.qrels import Qrels
+from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.queries import read_queries
-from heldout.trec.reading.sources import keep_freed_memory, open_input
+from heldout.trec.reading.sources import keep_freed_memory, read_file
 from heldout.trec.scans import Expected, Scan
 
 _SHOWN = 3
@@ -82,12 +79,11 @@ def evaluate(
     """
     keep_freed_memory()
     measures = dict.fromkeys(parse_measure(name, path="-m") for name in names)
-    qrels = read_judgments(qrels_path)
+    qrels = read_file(read_qrels, qrels_path)
     kinds = {} if facets.facet is None else load_facet(facets.facet, facets)
     left_out = _left_out(qrels, facets)
-    outcomes = find_reading(jobs, cached=use_cache).score(
-        runs, qrels, measures, order=order, excluded=left_out
-    )
+    reading = find_reading(os.environ, jobs=jobs, cached=use_cache, progress=TERMINAL)
+    outcomes = reading.score(runs, qrels, measures, order=order, excluded=left_out)
     scored = [outcome for outcome in outcomes if isinstance(outcome, Scored)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     by_kind = [score_kinds(run.evaluation, kinds, least=facets.least) for run in scored if kinds]
@@ -116,7 +112,7 @@ def _left_out(qrels: Qrels, facets: FacetSource) -> frozenset[str]:
     Raises:
         InputError: code `too-few-queries`; or a file has errors.
     """
-    only = load_only(facets)
+    only = load_only(facets) if facets.only else None
     if only is None:
         return frozenset()
     judged = frozenset(query for query, grades in qrels.judgments.items() if grades)
@@ -356,8 +352,7 @@ def validate(
     """
     keep_freed_memory()
     try:
-        with open_input(Path(queries_path)) as source:
-            queries = read_queries(source, path=queries_path)
+        queries = read_file(read_queries, queries_path)
         expected = Expected(queries=frozenset(queries.texts), max_depth=depth, complete=True)
         accelerators = find_accelerators(os.environ)
         scan = scan_file(run, order=order, expected=expected, accelerators=accelerators)

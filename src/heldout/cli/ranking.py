@@ -13,7 +13,7 @@ import click
 
 from heldout.cli.options import add_options
 from heldout.cli.printing import TERMINAL, messages, print_json
-from heldout.errors import InputError, Problem, StoreError, plural, printable
+from heldout.errors import InputError, StoreError, plural, printable
 from heldout.rankers.playbook.questions import (
     Playbook,
     Questions,
@@ -43,7 +43,7 @@ class _Chosen:
 
     Attributes:
         name: of the method, or of the default.
-        announced: how it is told.
+        announced: how it is named in messages.
         rank: makes the run.
         reranks: whether it re-ranks a first stage.
         encodes: whether it, or its first stage, encodes the whole collection.
@@ -257,9 +257,9 @@ def _say_assumed(method: str, settings: dict[str, str]) -> None:
     from heldout.rankers.neural.dense import is_averaged  # noqa: PLC0415 - heavy
 
     model = settings.get("model", MINILM)
-    told = settings.keys() & {"like", "similarity", "query_prefix", "document_prefix"}
+    given = settings.keys() & {"like", "similarity", "query_prefix", "document_prefix"}
     named = model == MINILM or find_checkpoint(model) is not None
-    if method != "dense" or told or named:
+    if method != "dense" or given or named:
         return
     name = printable(model)
     if load_checkpoint(model, is_averaged):
@@ -278,13 +278,8 @@ def _refuse_first(reranking: Reranking) -> None:
     """Refuse a first stage where nothing is named that re-ranks it."""
     if reranking.first is None:
         return
-    raise InputError(
-        Problem(
-            code="rank-method",
-            path="--method",
-            found="--first without a method",
-            expected="the method that re-ranks it",
-        )
+    raise InputError.of(
+        "rank-method", "--method", "--first without a method", "the method that re-ranks it"
     )
 
 
@@ -317,14 +312,12 @@ def _parameters(options: tuple[str, ...]) -> dict[str, str]:
     names = [name for name, _, _ in pairs]
     for name, equals, _ in pairs:
         if not (name and equals) or names.count(name) > 1:
-            raise InputError(
-                Problem(
-                    code="rank-parameter",
-                    path="--param",
-                    found=repr(name[:40]) + (" twice" if equals else " without a value"),
-                    expected="NAME=VALUE, each name once",
-                    hint="for example --param k1=0.9",
-                )
+            raise InputError.of(
+                "rank-parameter",
+                "--param",
+                repr(name[:40]) + (" twice" if equals else " without a value"),
+                "NAME=VALUE, each name once",
+                "for example --param k1=0.9",
             )
     return {name: value for name, _, value in pairs}
 
@@ -332,11 +325,7 @@ def _parameters(options: tuple[str, ...]) -> dict[str, str]:
 def _tag(text: str) -> str:
     if text.split() == [text]:
         return text
-    raise InputError(
-        Problem(
-            code="rank-tag", path="--tag", found=repr(text[:40]), expected="a name without spaces"
-        )
-    )
+    raise InputError.of("rank-tag", "--tag", repr(text[:40]), "a name without spaces")
 
 
 def _write(run: "Run", path: Path, form: "RunForm", tag: str) -> None:

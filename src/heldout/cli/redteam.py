@@ -14,7 +14,7 @@ from heldout.board.rules.spec import BoardSpec
 from heldout.board.store.repository import find_board
 from heldout.cli.options import add_option, json_option
 from heldout.cli.printing import answers, number, print_facts, print_json, print_table, progress
-from heldout.errors import InputError, Problem, plural, printable
+from heldout.errors import InputError, plural, printable
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import COMPARED, NamedRule, own_rule, parse_rule
 from heldout.redteam.game import PLANTED, Baseline, Plan, Weak
@@ -312,13 +312,11 @@ def _choose_baselines(
     if not gaps and systems.baselines:
         made.append(_best(systems))
     if not made:
-        raise InputError(
-            Problem(
-                code="redteam-gap",
-                path="--gap",
-                found=f"{min(wanted):g} u, where the systems score {pair.truth:.4f}",
-                expected=f"at most {room:.1f} u: a baseline cannot score below 0",
-            )
+        raise InputError.of(
+            "redteam-gap",
+            "--gap",
+            f"{min(wanted):g} u, where the systems score {pair.truth:.4f}",
+            f"at most {room:.1f} u: a baseline cannot score below 0",
         )
     return made, tuple(gap for gap in wanted if gap > room)
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from heldout.errors import Problem
 from heldout.ids import DocId, QueryId
-from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
+from heldout.trec.text import ProblemLog, show
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

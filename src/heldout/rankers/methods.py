@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from heldout.errors import InputError, Problem, printable
+from heldout.errors import InputError, printable
 from heldout.rankers.bm25 import Bm25Settings, Rm3Settings, rank_bm25, rank_rm3
 from heldout.rankers.neural.cross_encoder import (
     CrossEncoder,
@@ -99,8 +99,8 @@ def choose_method(
     Args:
         name: a name in `METHODS`, of one that ranks a whole collection.
         parameters: values as text, by the field names of the method's settings.
-        encoding: where vectors are kept that have no folder among the parameters, and who is
-            told of progress.
+        encoding: where vectors are kept that have no folder among the parameters, and who hears of
+            progress.
 
     Returns:
         From a task to its run; raises SetupError where the method needs an extra that is not
@@ -224,14 +224,12 @@ def _load_trained(settings: CrossEncoderSettings) -> CrossEncoder:
     encoder = load_cross_encoder(settings)
     if not encoder.new_weights:
         return encoder
-    raise InputError(
-        Problem(
-            code="model-untrained",
-            path=printable(settings.model),
-            found=f"no weights for {', '.join(encoder.new_weights)}",
-            expected="a model that was trained to score pairs",
-            hint="train it first: heldout survive train",
-        )
+    raise InputError.of(
+        "model-untrained",
+        printable(settings.model),
+        f"no weights for {', '.join(encoder.new_weights)}",
+        "a model that was trained to score pairs",
+        "train it first: heldout survive train",
     )
 
 
@@ -249,9 +247,7 @@ def _names(*, rank: bool) -> str:
 
 
 def _wrong_method(found: str, names: str, *, place: str = "--method") -> InputError:
-    return InputError(
-        Problem(code="rank-method", path=place, found=found, expected=f"one of {names}")
-    )
+    return InputError.of("rank-method", place, found, f"one of {names}")
 
 
 def _settings(method: Method, parameters: Mapping[str, str]) -> object:
@@ -269,9 +265,7 @@ def _settings(method: Method, parameters: Mapping[str, str]) -> object:
 
 
 def _refusal(found: str, expected: str) -> InputError:
-    return InputError(
-        Problem(code="rank-parameter", path="--param", found=found, expected=expected)
-    )
+    return InputError.of("rank-parameter", "--param", found, expected)
 
 
 METHODS: dict[str, Method] = {
@@ -400,7 +394,7 @@ def rank_hybrid(task: Task, encoder: Encoder, encoding: Encoding = _NOT_KEPT) ->
     Args:
         task: what to rank.
         encoder: gives texts their vectors.
-        encoding: where the vectors of documents are kept, and who is told of progress.
+        encoding: where the vectors of documents are kept, and who hears of progress.
 
     Raises:
         SetupError: bm25s or PyStemmer is not installed.

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem, StoreError, quote
+from heldout.errors import InputError, StoreError, quote
 from heldout.ids import Digest, DocId, QueryId
 from heldout.rankers.run import Hit, PairScorer, Run, Task, TextPair, rank_scores
 
@@ -67,12 +67,12 @@ def open_partial(path: Path, digest: Digest, *, fresh: bool = False) -> PartialS
     """Go on with the file of a killed run, or begin one.
 
     A last line that was not finished is cut off: its query is scored again. A file of other
-    settings in which no query is finished is begun anew: there is nothing in it to lose.
+    settings in which no query is finished is begun again: there is nothing in it to lose.
 
     Args:
         path: the file.
         digest: of the settings and inputs, from `digest_reranking`.
-        fresh: begin anew, whatever is there.
+        fresh: begin again, whatever is there.
 
     Raises:
         InputError: code `rerank-partial`: the file is of other settings or inputs, or is no such
@@ -117,7 +117,14 @@ def _read(content: bytes, path: Path, digest: Digest) -> tuple[int, dict[str, tu
     if not newline or head != msgspec.json.encode(_Head(reranking=digest)):
         if _is_head(head) and b"\n" not in rest:
             return 0, {}
-        raise _refusal(path)
+        raise InputError.of(
+            "rerank-partial",
+            str(path),
+            "scores of other settings, texts or weights, or another file",
+            "scores that this very command has begun",
+            "give --fresh to begin again, or another --out",
+            line=1,
+        )
     whole, found = len(head) + 1, {}
     for line in rest.split(b"\n")[:-1]:
         try:
@@ -135,19 +142,6 @@ def _is_head(line: bytes) -> bool:
         return msgspec.json.encode(msgspec.json.decode(line, type=_Head)) == line
     except msgspec.DecodeError:
         return False
-
-
-def _refusal(path: Path) -> InputError:
-    return InputError(
-        Problem(
-            code="rerank-partial",
-            path=str(path),
-            line=1,
-            found="scores of other settings, texts or weights, or another file",
-            expected="scores that this very command has begun",
-            hint="give --fresh to begin anew, or another --out",
-        )
-    )
 
 
 def _append(path: Path, line: bytes) -> None:
@@ -215,7 +209,7 @@ def score_best_passage(score: PairScorer, *, size: int, stride: int) -> PairScor
 
 
 Progress = Callable[[int, int], None]
-"""Told after each query how many are done, and of how many."""
+"""Called after each query with how many are done, and of how many."""
 
 
 class Finished(Protocol):
@@ -237,7 +231,7 @@ def rerank(
     progress: Progress | None = None,
     finished: Finished | None = None,
 ) -> Run:
-    """Score the first documents of each query anew, and order them by that.
+    """Score the first documents of each query again, and order them by that.
 
     The rest stays below them in the order of the first stage; its scores are made lower by one
     each. A query is scored in one call, so its scores do not depend on other queries.
@@ -247,7 +241,7 @@ def rerank(
         first: the run of the first stage; a query that it does not answer stays empty.
         score: from pairs of texts to finite scores, higher is better.
         depth: documents per query to score, >= 1.
-        progress: told after each query.
+        progress: called after each query.
         finished: scores of a run that was killed; those of this one are added.
 
     Raises:
@@ -290,14 +284,12 @@ def check_known(
     unknown = next((hit.document for hit in hits if hit.document not in documents), None)
     if unknown is None:
         return
-    raise InputError(
-        Problem(
-            code="rerank-document",
-            path=path,
-            found=f"document {quote(unknown)} of query {quote(query)}",
-            expected="only documents of the collection",
-            hint="was the run made on this collection?",
-        )
+    raise InputError.of(
+        "rerank-document",
+        path,
+        f"document {quote(unknown)} of query {quote(query)}",
+        "only documents of the collection",
+        "was the run made on this collection?",
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from heldout.errors import InputError, Problem, plural, printable, quote
+from heldout.errors import InputError, plural, printable, quote
 from heldout.options import Opt
 from heldout.progress import SILENT, Progress
 
@@ -107,7 +107,7 @@ def choose_reranking(
         parameters: its parameters.
         options: the first stage, and how it is re-ranked; its depth is settled.
         out: the run file to be.
-        progress: is told what goes on, and counts queries.
+        progress: hears what goes on, and counts queries.
 
     Returns:
         From a task to its run; raises InputError with code `model-checkpoint`,
@@ -135,13 +135,11 @@ def _check_passages(options: Reranking) -> None:
     """Refuse passages that would leave words out."""
     if options.stride is None or (options.passage or 0) >= options.stride:
         return
-    raise InputError(
-        Problem(
-            code="rank-passage",
-            path="--stride",
-            found=f"{options.stride}, with --passage {options.passage or 'not given'}",
-            expected="a stride of at most --passage, so that no word is left out",
-        )
+    raise InputError.of(
+        "rank-passage",
+        "--stride",
+        f"{options.stride}, with --passage {options.passage or 'not given'}",
+        "a stride of at most --passage, so that no word is left out",
     )
 
 
@@ -205,13 +203,11 @@ def _choose_first(options: Reranking, out: Path, progress: Progress) -> "Callabl
     if Path(first).is_file():
         return _read_first(Path(first), progress)
     if first not in METHODS:
-        raise InputError(
-            Problem(
-                code="rank-first",
-                path="--first",
-                found=f"{quote(first)}, which is no method and no file",
-                expected="a run file, or a method that ranks, such as bm25",
-            )
+        raise InputError.of(
+            "rank-first",
+            "--first",
+            f"{quote(first)}, which is no method and no file",
+            "a run file, or a method that ranks, such as bm25",
         )
     rank = choose_method(first, {})
     if encodes_first(options):

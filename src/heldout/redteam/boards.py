@@ -94,11 +94,11 @@ def parse_rule(text: str, rule: ReleaseRule, *, decimals: int, path: str) -> Nam
     name, equals, number = name.partition("=")
     key = {"ladder": "z", "step": "step"}.get(name)
     unknown = Problem(
-        code="redteam-release",
-        path=path,
-        found=quote(text),
-        expected=_EXPECTED,
-        hint="Z is 0 to 10; S is one over a whole number, such as 0.01",
+        "redteam-release",
+        path,
+        quote(text),
+        _EXPECTED,
+        "Z is 0 to 10; S is one over a whole number, such as 0.01",
     )
     if (equals and not key) or (plus and beside not in get_args(Beside)[1:]):
         raise InputError(unknown)
@@ -164,7 +164,7 @@ class Board:
     best: tuple[float, Scores] | None = None
     _ranks: NDArray[np.bool_] = field(init=False)
     _start: Told = field(init=False)
-    _told: dict[int, Told] = field(default_factory=dict)
+    _states: dict[int, Told] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._ranks = np.ones(len(self.baseline), np.bool_)
@@ -188,8 +188,8 @@ class Board:
             values: its scores per query.
         """
         scores = self.ranking(values)
-        published, told = self._decide(name, scores)
-        self._told[self._row(name)] = told
+        published, state = self._decide(name, scores)
+        self._states[self._row(name)] = state
         if published is not None and (self.best is None or published > self.best[0]):
             self.best = published, scores
         return Answer(published, self._beside(values))
@@ -205,11 +205,11 @@ class Board:
     def _decide(self, name: int, scores: Scores) -> tuple[float | None, Told]:
         rule = self.named.rule
         begins = rule.rule == "ratchet" or (rule.rule != "rounded" and rule.begin == "baseline")
-        told = self._told.get(self._row(name), self._start if begins else None)
+        state = self._states.get(self._row(name), self._start if begins else None)
         jitter = 0.0
         if rule.rule == "ratchet":
             jitter = draw_jitter(self.key, _VIEW, scores, self._start.values)
-        out = release(scores, told, rule, decimals=self.named.decimals, jitter=jitter)
+        out = release(scores, state, rule, decimals=self.named.decimals, jitter=jitter)
         return None if out.text is None else float(out.text), out.told
 
     def _beside(self, values: Scores) -> float | None:

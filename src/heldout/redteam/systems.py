@@ -15,13 +15,13 @@ from heldout.board.store.vault import Vault
 from heldout.errors import InputError, OptionError, Problem, SetupError
 from heldout.redteam.releases import Exchange, Scores, exchange
 from heldout.scoring.evaluate import prepare
+from heldout.scoring.measures import Measure, parse_measure
 from heldout.scoring.run_files import run_name
 from heldout.scoring.score import Failed, Scored, Work, score_run
-from heldout.scoring.spec import Measure, parse_measure
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, read_qrels
-from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.sources import read_file
 
 _DRAW = 0
 """Spawn key of the draw of queries; those of the games have two numbers."""
@@ -116,13 +116,11 @@ def _choose_measure(source: Source) -> Measure:
         raise OptionError("which measure? for example -m RR@10")
     measure = parse_measure(name, path="-m")
     if measure.kind.better != "higher":
-        raise InputError(
-            Problem(
-                code="redteam-measure",
-                path="-m",
-                found=f"{measure}, where lower is better",
-                expected="a measure where higher is better",
-            )
+        raise InputError.of(
+            "redteam-measure",
+            "-m",
+            f"{measure}, where lower is better",
+            "a measure where higher is better",
         )
     return measure
 
@@ -135,8 +133,7 @@ def _choose_order(source: Source) -> Order | None:
 
 def _read_qrels(source: Source) -> Qrels:
     if source.qrels is not None:
-        with open_input(Path(source.qrels)) as file:
-            return read_qrels(file, path=source.qrels)
+        return read_file(read_qrels, source.qrels)
     if source.spec is None or source.repository is None:
         raise OptionError("which judgments? --qrels Q, or --board DIR")
     return source.repository.qrels(source.spec.sets[_dev_set(source.spec)].qrels or "")
@@ -185,7 +182,12 @@ def _find_scored(source: Source, measure: Measure) -> Systems:
     pair = _nearest(baselines) or _nearest(every)
     if pair is not None:
         queries = sorted(every[pair.names[0]].keys() & every[pair.names[1]].keys())
-        return replace(pair, measure=str(measure), baselines=_rows(baselines, queries))
+        rows = {
+            name: np.array([scores[query] for query in queries])
+            for name, scores in baselines.items()
+            if scores.keys() >= set(queries)
+        }
+        return replace(pair, measure=str(measure), baselines=rows)
     for name, scores in every.items():
         values = np.array(list(scores.values()))
         shuffled = np.random.default_rng(0).permutation(values)
@@ -196,15 +198,6 @@ def _find_scored(source: Source, measure: Measure) -> Systems:
         "the vault has no dev scores of a baseline or a published entry; name two runs: "
         "--runs A B, or add a baseline: heldout board baseline"
     )
-
-
-def _rows(found: Mapping[str, Mapping[str, float]], queries: Sequence[str]) -> Mapping[str, Scores]:
-    """The scores of those that have one for every query."""
-    return {
-        name: np.array([scores[query] for query in queries])
-        for name, scores in found.items()
-        if scores.keys() >= set(queries)
-    }
 
 
 def _nearest(found: Mapping[str, Mapping[str, float]]) -> Systems | None:
@@ -256,8 +249,8 @@ def _pair(a: Scores, b: Scores) -> Exchange:
 
 def _equal(where: str) -> Problem:
     return Problem(
-        code="redteam-runs",
-        path="--runs",
-        found=f"two systems whose scores do not differ {where}",
-        expected="two systems that differ",
+        "redteam-runs",
+        "--runs",
+        f"two systems whose scores do not differ {where}",
+        "two systems that differ",
     )

@@ -3,7 +3,7 @@
 A record holds one run seen through one set of judgments: the integers of the scan, so that a
 measure that is asked for later needs no second look at the run, and the scores themselves. Its
 key is the SHA-256 of the run's and of the judgments' bytes, the order of documents, and the code
-that computed it. A run with errors is not stored: it gives no number, and is soon mended.
+that computed it. A run with errors is not stored: it gives no number, and is soon fixed.
 
 A record names judged documents' places and grades, which may be secret: folders are 0700, files
 0600, and a record that somebody else could have written is never read. A record that is damaged
@@ -33,7 +33,7 @@ import heldout
 from heldout.errors import Problem, SetupError, StoreError
 from heldout.ids import Digest
 from heldout.scoring.evaluate import Evaluation, MeasureScores
-from heldout.scoring.spec import Measure
+from heldout.scoring.measures import Measure
 from heldout.trec.orders import Order
 from heldout.trec.ranking import Rankings
 from heldout.trec.rows import Form

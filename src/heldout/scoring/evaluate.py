@@ -18,12 +18,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, plural
 from heldout.scoring.fairness import Exposures
-from heldout.scoring.measures import Judgments, Patterns, find_patterns, summarise
-from heldout.scoring.spec import Measure
-from heldout.trec.problems import show
+from heldout.scoring.measures import Judgments, Measure, Patterns, find_patterns, summarise
 from heldout.trec.ranking import JudgedRanking
+from heldout.trec.text import show
 
 Query = TypeVar("Query", bound=str)
 Document = TypeVar("Document", bound=str)
@@ -156,7 +155,13 @@ def score(
         InputError: code `needs-groups` where a measure asks for groups and none are given.
     """
     for measure in judged.measures if exposures is None else ():
-        _check_groups(measure)
+        if measure.kind.exposure:
+            raise InputError.of(
+                "needs-groups",
+                "measure",
+                f"{measure} without groups of documents",
+                "a view of a board that names them: docs/board.md",
+            )
     depths = [measure.cutoff or 0 for measure in judged.measures if measure.kind.sees_length]
     patterns = find_patterns(rankings, judged.queries, judged.groups, depth=max(depths, default=0))
     return Evaluation(
@@ -192,18 +197,6 @@ def evaluate(
             `needs-groups` where a measure asks for groups and none are given.
     """
     return score(rankings, prepare(qrels, measures, excluded=excluded), exposures=exposures)
-
-
-def _check_groups(measure: Measure) -> None:
-    if measure.kind.exposure:
-        raise InputError(
-            Problem(
-                code="needs-groups",
-                path="measure",
-                found=f"{measure} without groups of documents",
-                expected="a view of a board that names them: docs/board.md",
-            )
-        )
 
 
 def _score(
@@ -255,17 +248,15 @@ def _check_scale(
         return
     for group, grades in enumerate(distinct):
         if grades[-1] > limit:
-            raise InputError(
-                Problem(
-                    code="grade-above-maximum",
-                    path="qrels",
-                    found=f"grade {grades[-1]} for query {show(queries[groups.index(group)])}",
-                    expected=f"grades up to {limit} under {measure}",
-                    hint="name the highest grade of the scale, as in "
-                    f"{measure.name}(max_rel={grades[-1]})"
-                    if measure.params.max_rel
-                    else "",
-                )
+            raise InputError.of(
+                "grade-above-maximum",
+                "qrels",
+                f"grade {grades[-1]} for query {show(queries[groups.index(group)])}",
+                f"grades up to {limit} under {measure}",
+                hint="name the highest grade of the scale, as in "
+                f"{measure.name}(max_rel={grades[-1]})"
+                if measure.params.max_rel
+                else "",
             )
 
 

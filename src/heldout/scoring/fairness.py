@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, quote
 from heldout.scoring.measures import Params
 from heldout.trec.groups import UNKNOWN, DocumentGroups
 from heldout.trec.scans import Signature
@@ -203,14 +203,12 @@ def read_target(
     different = sorted(shares.keys() ^ set(groups.names))
     if different:
         where = "the target" if different[0] in shares else "the file"
-        raise InputError(
-            Problem(
-                code="unknown-group",
-                path=path,
-                found=f"group {quote(different[0])} in {where} only",
-                expected="a target that names every group of the file, and no other",
-                hint="a group that should get no exposure has share 0",
-            )
+        raise InputError.of(
+            "unknown-group",
+            path,
+            f"group {quote(different[0])} in {where} only",
+            "a target that names every group of the file, and no other",
+            "a group that should get no exposure has share 0",
         )
     target = np.array([shares[name] for name in groups.names], np.float64)
     if (target < 0).any() or not math.isclose(math.fsum(target.tolist()), 1, abs_tol=_CLOSE):

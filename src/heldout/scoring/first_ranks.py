@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, quote
 from heldout.ids import Digest
 from heldout.scoring.table import ScoreTable
 
@@ -88,4 +88,4 @@ def first_ranks(table: ScoreTable, *, k: int) -> FirstRanks:
 
 
 def _refuse(code: str, found: str, expected: str, hint: str = "") -> InputError:
-    return InputError(Problem(code=code, path="scores", found=found, expected=expected, hint=hint))
+    return InputError.of(code, "scores", found, expected, hint)

@@ -1,4 +1,4 @@
-"""Facets of queries that their text tells: length, kind of question, words of a list.
+"""Facets of queries by their text: length, kind of question, words of a list.
 
 A facet is a set of queries with a name. Labels of a classifier come as a file instead
 (`heldout.trec.groups.read_facets`). A list of words is how domain subsets of MS MARCO were cut
@@ -18,14 +18,12 @@ from functools import reduce
 from pathlib import Path
 from typing import BinaryIO
 
-from heldout.errors import InputError, OptionError, Problem, plural, quote
+from heldout.errors import InputError, OptionError, plural, quote
 from heldout.scoring.options import FacetSource
 from heldout.trec.groups import read_facets
-from heldout.trec.problems import ProblemLog
 from heldout.trec.queries import read_queries
-from heldout.trec.reading.sources import open_input
-from heldout.trec.reading.streams import Limits, TextReader, read_lines
-from heldout.trec.text import check_line
+from heldout.trec.reading.sources import read_file
+from heldout.trec.reading.streams import Limits, open_rows
 
 
 def read_word_list(source: BinaryIO, *, path: str, limits: Limits | None = None) -> tuple[str, ...]:
@@ -43,20 +41,8 @@ def read_word_list(source: BinaryIO, *, path: str, limits: Limits | None = None)
         InputError: all problems up to `limits.problems`: `empty-file`, `bad-utf8`,
             `control-character`, and those of `TextReader`.
     """
-    limits = limits or Limits()
-    log = ProblemLog(limits.problems)
-    found = []
-    with TextReader(source, path=path, limits=limits) as reader:
-        for number, line in read_lines(reader):
-            problem = check_line(line, path=path, number=number, prose=True)
-            if problem is None:
-                found.append(line.decode().strip())
-            elif problem.severity == "error":
-                log.add(problem)
-    if not found and not log.errors:
-        log.add(Problem(code="empty-file", path=path, found="no word", expected="at least one"))
-    log.raise_errors()
-    return tuple(found)
+    with open_rows(source, path=path, limits=limits, prose=True) as (_, rows):
+        return tuple(line.decode().strip() for _, line in rows)
 
 
 REST = "other"
@@ -151,14 +137,12 @@ def check_size(size: int, least: int, *, path: str) -> None:
         InputError: code `too-few-queries`.
     """
     if size < least:
-        raise InputError(
-            Problem(
-                code="too-few-queries",
-                path=path,
-                found=f"{plural(size, 'query', 'queries')} with scores",
-                expected=f"at least {least}",
-                hint="a smaller part says little; --least says how small it may be",
-            )
+        raise InputError.of(
+            "too-few-queries",
+            path,
+            f"{plural(size, 'query', 'queries')} with scores",
+            f"at least {least}",
+            "a smaller part says little; --least says how small it may be",
         )
 
 
@@ -179,12 +163,9 @@ def load_facet(name: str, source: FacetSource) -> Mapping[str, frozenset[str]]:
         return by_question(load_texts(source))
     path = Path(name.removeprefix(_WORDS))
     if not name.startswith(_WORDS):
-        with open_input(path) as file:
-            return read_facets(file, path=str(path))
+        return read_file(read_facets, path)
     texts = load_texts(source)
-    with open_input(path) as file:
-        listed = read_word_list(file, path=str(path))
-    return by_words(texts, listed, name=path.name.split(".")[0])
+    return by_words(texts, read_file(read_word_list, path), name=path.name.split(".")[0])
 
 
 def load_only(source: FacetSource) -> frozenset[str] | None:
@@ -209,8 +190,7 @@ def load_texts(source: FacetSource) -> Mapping[str, str]:
         raise OptionError("which texts? --queries FILE")
     texts: dict[str, str] = {}
     for path in source.texts:
-        with open_input(path) as file:
-            found = read_queries(file, path=str(path)).texts
+        found = read_file(read_queries, path).texts
         _check_texts(texts, found, str(path))
         texts |= found
     return texts
@@ -220,14 +200,12 @@ def _check_texts(before: Mapping[str, str], found: Mapping[str, str], path: str)
     """Refuse two texts of one query: the later file would silently take the other's place."""
     for query, text in found.items():
         if before.get(query, text) != text:
-            raise InputError(
-                Problem(
-                    code="changed-text",
-                    path=path,
-                    found=f"another text of query {quote(query)} than in the files before",
-                    expected="one text of each query",
-                    hint="name the file of the queries that the runs answer, and no other",
-                )
+            raise InputError.of(
+                "changed-text",
+                path,
+                f"another text of query {quote(query)} than in the files before",
+                "one text of each query",
+                "name the file of the queries that the runs answer, and no other",
             )
 
 
@@ -243,11 +221,9 @@ def _find(only: str, source: FacetSource) -> frozenset[str]:
 
 def _no_value(only: str, values: Sequence[str], shown: int = 12) -> InputError:
     more = f", and {len(values) - shown:,} more" if len(values) > shown else ""
-    return InputError(
-        Problem(
-            code="no-facet",
-            path="--only",
-            found=f"no query is of {quote(only)}",
-            expected=f"one of {', '.join(map(quote, values[:shown]))}{more}",
-        )
+    return InputError.of(
+        "no-facet",
+        "--only",
+        f"no query is of {quote(only)}",
+        f"one of {', '.join(map(quote, values[:shown]))}{more}",
     )

@@ -6,7 +6,7 @@ from os.path import commonprefix
 from pathlib import Path
 
 from heldout.collections.tables import read_text
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, quote
 from heldout.progress import SILENT, Progress
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.orders import DESCRIPTIONS, Order
@@ -42,14 +42,12 @@ def find_runs(patterns: Sequence[str], *, place: str = "--runs") -> list[str]:
     for pattern in patterns:
         paths = [pattern] if Path(pattern).is_file() else sorted(glob(pattern))  # noqa: PTH207 - a whole path may be a pattern
         if not paths:
-            raise InputError(
-                Problem(
-                    code="no-run",
-                    path=place,
-                    found=f"no file for {quote(pattern)}",
-                    expected="a run file, or a pattern such as 'runs/*.gz'",
-                    hint="quote the pattern, and look at the folder you stand in",
-                )
+            raise InputError.of(
+                "no-run",
+                place,
+                f"no file for {quote(pattern)}",
+                "a run file, or a pattern such as 'runs/*.gz'",
+                "quote the pattern, and look at the folder you stand in",
             )
         found |= dict.fromkeys(paths)
     return list(found)
@@ -124,15 +122,13 @@ def read_table_text(path: Path) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise InputError(
-            Problem(
-                code="bad-utf8",
-                path=str(path),
-                line=data.count(b"\n", 0, error.start) + 1,
-                found="bytes that are not UTF-8",
-                expected="a table in UTF-8",
-                hint="save it as UTF-8",
-            )
+        raise InputError.of(
+            "bad-utf8",
+            str(path),
+            "bytes that are not UTF-8",
+            "a table in UTF-8",
+            "save it as UTF-8",
+            line=data.count(b"\n", 0, error.start) + 1,
         ) from None
 
 

@@ -1,26 +1,30 @@
-"""One run file scored: looked up where scores are stored, else read, measured and stored.
+"""Run files scored, one or many: looked up where scores are stored, else read, measured, stored.
 
 `score_run` can be sent to any `Executor`.
 """
 
 import math
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from heldout.errors import InputError, Problem, plural
+from heldout.files.cores import count_cores
 from heldout.ids import Near, find_near, find_surely_near, say_near
-from heldout.scoring.cache import Key, ScoreCache, StoredRun, digest_file
-from heldout.scoring.evaluate import Evaluation, Judged, score
+from heldout.progress import SILENT, Progress
+from heldout.scoring.cache import Key, ScoreCache, StoredRun, code_version, digest_file, find_cache
+from heldout.scoring.evaluate import Evaluation, Judged, prepare, score
+from heldout.scoring.measures import Measure
 from heldout.scoring.run_files import run_name, scan_file
-from heldout.scoring.spec import Measure
-from heldout.trec.accelerators import Accelerators, Scanner
+from heldout.trec.accelerators import Accelerators, Scanner, find_accelerators
 from heldout.trec.orders import Order
-from heldout.trec.problems import show
 from heldout.trec.qrels import Qrels
 from heldout.trec.scans import Scan
+from heldout.trec.text import show
 
 _EXAMPLES = 3
 
@@ -150,7 +154,7 @@ def _size(path: str) -> int | None:
     try:
         status = Path(path).stat()
     except OSError:
-        return None  # opening it will tell why
+        return None  # opening it says why
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
@@ -161,7 +165,7 @@ def _find(work: Work, path: str, size: int) -> StoredRun | None:
     try:
         digest = digest_file(Path(path))
     except OSError:
-        return None  # reading it will tell why
+        return None  # reading it says why
     return work.cache.find(work.key, digest, size, work.measures)
 
 
@@ -205,10 +209,10 @@ def _complete(work: Work, run: StoredRun) -> Evaluation:
 def _broken_off(path: str, error: OSError | MemoryError) -> Problem:
     why = error.strerror if isinstance(error, OSError) else "no memory left"
     return Problem(
-        code="unreadable-file",
-        path=path,
-        found=f"{why or type(error).__name__} while it was read",
-        expected="a file that can be read to its end",
+        "unreadable-file",
+        path,
+        f"{why or type(error).__name__} while it was read",
+        "a file that can be read to its end",
     )
 
 
@@ -225,10 +229,10 @@ def _check_overlap(
     if not common:
         return (
             Problem(
-                code="no-common-query",
-                path=path,
-                found=f"{plural(len(answered), 'query', 'queries')} ({own}), none in the qrels",
-                expected=f"answers to the {len(judged):,} judged queries ({other})",
+                "no-common-query",
+                path,
+                f"{plural(len(answered), 'query', 'queries')} ({own}), none in the qrels",
+                f"answers to the {len(judged):,} judged queries ({other})",
                 hint=say_near(near)
                 or "are these the qrels of another query set? ids are text: 007 is not 7",
             ),
@@ -237,10 +241,10 @@ def _check_overlap(
     if 2 * common < max(len(answered), len(judged)):
         found = f"{common:,} of its {plural(len(answered), 'query', 'queries')} in the qrels"
         few = Problem(
-            code="few-common-queries",
-            path=path,
-            found=f"{found}, which judge {len(judged):,}",
-            expected="at least half of either in common",
+            "few-common-queries",
+            path,
+            f"{found}, which judge {len(judged):,}",
+            "at least half of either in common",
             hint=f"not judged: {own}" if own else f"not answered, so 0: {other}",
             severity="note",
         )
@@ -257,11 +261,11 @@ def other_spelling(path: str, things: str, near: tuple[Near, ...]) -> Problem:
         near: the pairs, at least one.
     """
     return Problem(
-        code="other-spelling",
-        path=path,
-        found=f"ids of {things}: {say_near(near)}",
-        expected="the same ids in all files: they are compared as text",
-        hint="they count as other ids; write them alike in both files, then score again",
+        "other-spelling",
+        path,
+        f"ids of {things}: {say_near(near)}",
+        "the same ids in all files: they are compared as text",
+        "they count as other ids; write them alike in both files, then score again",
         severity="note",
     )
 
@@ -273,11 +277,11 @@ def _check_float32(scan: Scan) -> tuple[Problem, ...]:
     queries = plural(scan.facts.queries_swapped, "query", "queries")
     return (
         Problem(
-            code="scores-collide",
-            path=scan.path,
-            found=f"scores of {queries} that are equal as float32, and in float64 are not",
-            expected="scores that differ as float32 too",
-            hint="trec_eval up to 9 and pytrec_eval order these by id: --order trec9 does as they",
+            "scores-collide",
+            scan.path,
+            f"scores of {queries} that are equal as float32, and in float64 are not",
+            "scores that differ as float32 too",
+            "trec_eval up to 9 and pytrec_eval order these by id: --order trec9 does as they",
             severity="note",
         ),
     )
@@ -295,10 +299,10 @@ def _check_documents(scan: Scan, judgments: Mapping[str, Mapping[str, int]]) -> 
     near = _near_documents(scan.head, judgments, find_near)
     return (
         Problem(
-            code="no-common-document",
-            path=scan.path,
-            found="no document of it is judged, so it has 0 everywhere",
-            expected=f"some of the documents that the qrels judge, such as {show(judged)}",
+            "no-common-document",
+            scan.path,
+            "no document of it is judged, so it has 0 everywhere",
+            f"some of the documents that the qrels judge, such as {show(judged)}",
             hint=say_near(near)
             or "are its ids those of this collection, and written as in the qrels?",
             severity="note",
@@ -319,3 +323,186 @@ def _near_documents(
         near = find(listed - grades.keys(), grades.keys() - listed)
         pairs |= {one.own: one for one in near}
     return tuple(sorted(pairs.values()))
+
+
+class Notes(NamedTuple):
+    """What is odd about files that can be scored."""
+
+    problems: Sequence[Problem]
+    counts: Mapping[str, int]
+    """Code -> how many there are, where not all are among the problems."""
+
+
+_SHOWN = 3
+
+_WORTH_A_POOL = 0.8
+"""Seconds of reading from which two processes end before one: starting them takes 0.3 s."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How run files are read, whatever for."""
+
+    accelerators: Accelerators = field(default_factory=Accelerators)
+    cache: ScoreCache | None = None
+    """Where scores are stored, `None` for nowhere."""
+    code: str = ""
+    """Version of the code, part of what scores are stored under."""
+    jobs: int | None = None
+    """Processes side by side; `None` for up to one for each core where that pays."""
+    progress: Progress = SILENT
+
+    def score(
+        self,
+        paths: Sequence[str],
+        qrels: Qrels,
+        measures: Iterable[Measure],
+        *,
+        order: Order | None = None,
+        excluded: AbstractSet[str] = frozenset(),
+    ) -> list[Outcome]:
+        """An outcome for each path, in their order.
+
+        Args:
+            paths: run files.
+            qrels: the judgments.
+            measures: what to compute.
+            order: how documents are ordered; `None` for what fits a run's columns.
+            excluded: judged queries that do not count. Scores are stored for all judged queries, so
+                those of some are not.
+        """
+        work = Work(
+            qrels=qrels,
+            judged=prepare(qrels.judgments, measures, excluded=excluded),
+            order=order,
+            accelerators=self.accelerators,
+            cache=None if excluded else self.cache,
+            code=self.code,
+        )
+        return score_all(paths, work, jobs=self.jobs, progress=self.progress)
+
+
+def find_reading(
+    environ: Mapping[str, str],
+    *,
+    jobs: int | None = None,
+    cached: bool = True,
+    progress: Progress = SILENT,
+) -> Reading:
+    """How this machine reads run files.
+
+    Args:
+        environ: as `find_accelerators` and `find_cache` read it.
+        jobs: processes side by side; `None` for up to one for each core where that pays.
+        cached: whether scores are stored and taken from where they are stored.
+        progress: hears of each file.
+    """
+    cache = find_cache(environ) if cached else None
+    return Reading(
+        accelerators=find_accelerators(environ),
+        cache=cache,
+        code=code_version() if cache is not None else "",
+        jobs=jobs,
+        progress=progress,
+    )
+
+
+def score_all(
+    paths: Sequence[str],
+    work: Work,
+    *,
+    jobs: int | None = None,
+    progress: Progress = SILENT,
+) -> list[Outcome]:
+    """An outcome for each path, in their order.
+
+    Args:
+        paths: run files.
+        work: what is the same for all.
+        jobs: processes side by side; `None` for up to one for each core where that pays.
+        progress: hears of each file.
+    """
+    lanes = min(len(paths), jobs or _count_jobs(paths, work))
+    with progress.steps("reading runs", len(paths)) as done:
+        if lanes == 1:
+            outcomes = list(_score_in_turn(paths, work, done))
+        else:
+            outcomes = _score_at_once(paths, work, lanes, done)
+    if work.cache is not None:
+        work.cache.prune()
+    return outcomes
+
+
+def refuse_runs(failed: Sequence[Failed]) -> InputError:
+    """What is wrong with runs; the first few of those that all of them have in common.
+
+    Args:
+        failed: at least one run that cannot be scored.
+    """
+    shown, counts = _some([(run.problems, run.counts) for run in failed])
+    return InputError(shown, counts=counts)
+
+
+def collect_notes(scored: Sequence[Scored], qrels: Qrels) -> tuple[Notes, ...]:
+    """What is odd about the judgments, then about runs; what several have in common stands once."""
+    notes, counts = _some([(run.notes, run.counts) for run in scored])
+    both = (Notes(qrels.notes, {}), Notes(_once(scored) if scored[1:] else notes, counts))
+    return tuple(one for one in both if one.problems)
+
+
+def _once(scored: Sequence[Scored]) -> list[Problem]:
+    """The first note of each code, and how many runs have one."""
+    first: dict[str, Problem] = {}
+    runs: Counter[str] = Counter()
+    for run in scored:
+        runs.update({note.code for note in run.notes})
+        for note in run.notes:
+            first.setdefault(note.code, note)
+    return [
+        note if runs[code] == 1 else replace(note, path=f"{runs[code]:,} runs, first {note.path}")
+        for code, note in first.items()
+    ]
+
+
+def _some(
+    found: Sequence[tuple[Sequence[Problem], Mapping[str, int]]],
+) -> tuple[list[Problem], Counter[str]]:
+    """Of several files' problems the first few of each sort, and how many there are of each."""
+    shown: list[Problem] = []
+    alike: Counter[tuple[str, str, str]] = Counter()
+    counts: Counter[str] = Counter()
+    for problems, known in found:
+        own = Counter(problem.code for problem in problems)
+        counts.update({code: known.get(code, number) for code, number in own.items()})
+        for problem in problems:
+            key = (problem.code, problem.expected, problem.hint)
+            alike[key] += 1
+            if alike[key] <= _SHOWN or len(found) == 1:
+                shown.append(problem)
+    return shown, counts
+
+
+def _count_jobs(paths: Sequence[str], work: Work) -> int:
+    """One process while starting more would take longer than they save."""
+    cores = count_cores()
+    if len(paths) == 1 or cores == 1:
+        return 1
+    seconds = sum(estimate_seconds(work, path) for path in paths)
+    return cores if seconds > _WORTH_A_POOL else 1
+
+
+def _score_in_turn(paths: Sequence[str], work: Work, done: Callable[[], None]) -> Iterator[Outcome]:
+    for path in paths:
+        yield score_run(work, path)
+        done()
+
+
+def _score_at_once(
+    paths: Sequence[str], work: Work, jobs: int, done: Callable[[], None]
+) -> list[Outcome]:
+    from heldout.scoring.workers import open_processes, spread  # noqa: PLC0415 - most calls need none
+
+    threads = max(1, count_cores() // jobs)
+    shared = replace(work, accelerators=replace(work.accelerators, threads=threads))
+    with open_processes(shared) as (score, open_executor):
+        return spread(paths, score, open_executor=open_executor, lanes=jobs, done=done)

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, plural
 from heldout.scoring.first_ranks import Side
-from heldout.scoring.many import Reading, collect_notes, refuse_runs
+from heldout.scoring.measures import Measure, parse_measure
 from heldout.scoring.run_files import (
     describe_orders,
     find_runs,
@@ -16,26 +16,57 @@ from heldout.scoring.run_files import (
     read_table_text,
     run_name,
 )
-from heldout.scoring.score import Failed, Scored
-from heldout.scoring.scores import Scores
-from heldout.scoring.spec import Measure, parse_measure
-from heldout.scoring.table import Better, ScoreTable, parse_scores, table_of
-from heldout.scoring.transforms import Transform, prefer_scores, rank_scores
+from heldout.scoring.score import Failed, Notes, Reading, Scored, collect_notes, refuse_runs
+from heldout.scoring.table import Better, ScoreTable, cut_table, parse_scores, table_of
+from heldout.scoring.transforms import Transform, prefer_scores, to_interval
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, read_qrels
-from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.sources import read_file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """Scores by query, and where they come from.
+
+    Attributes:
+        table: systems by queries; every system has a score for every query.
+        measure: what was measured, "" where a table does not say.
+        facts: where it comes from, in lines of `name      what there is to say`.
+        better: whether higher or lower scores are better.
+        orders: of the runs' documents, each once; none where scores are no runs'.
+        zeros: the sentences of these that say which queries count 0 for want of an answer, or of
+            anything to be found.
+        judgments: that runs were scored by; `None` where scores are no runs'.
+        transformed: whether scores were turned into something else than the measure.
+        notes: what is odd about the files that they were read from.
+    """
+
+    table: ScoreTable
+    measure: str
+    facts: tuple[tuple[str, str], ...] = ()
+    better: Better = "higher"
+    orders: tuple[Order, ...] = ()
+    zeros: tuple[str, ...] = ()
+    judgments: Qrels | None = None
+    transformed: bool = False
+    notes: tuple[Notes, ...] = ()
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What JSON says of them."""
+        return {"measure": self.measure, "orders": list(self.orders)}
+
+    @property
+    def size(self) -> int:
+        """How many queries."""
+        return len(self.table.queries)
+
+    def cut(self, queries: AbstractSet[str]) -> Self:
+        """The same on some of the queries."""
+        return replace(self, table=cut_table(self.table, queries))
+
 
 _SHOWN = 3
-
-
-def read_judgments(path: str) -> Qrels:
-    """The judgments in a file.
-
-    Raises:
-        InputError: the file has errors.
-    """
-    with open_input(Path(path)) as file:
-        return read_qrels(file, path=path)
 
 
 def score_runs(
@@ -77,7 +108,10 @@ def score_runs(
     )
 
     def tabulate(measure: Measure) -> Scores:
-        rows = {names[run.path]: _per_query(run, measure) for run in runs}
+        rows = {
+            names[run.path]: {q: row[measure] for q, row in run.evaluation.per_query().items()}
+            for run in runs
+        }
         zeros = tuple(_describe_zeros(runs, measure))
         lines = (("", line) for line in zeros)
         return Scores(
@@ -139,7 +173,8 @@ def transform_scores(
     """
     measure = parse_measure(scores.measure, path="-m")
     if transform == "interval":
-        table, line = rank_scores(scores.table, measure, qrels)
+        table = to_interval(scores.table, measure, qrels.judgments)
+        line = "interval: rank among the attainable scores of each query, from 0 to 1"
     else:
         table, line = prefer_scores(scores.table, measure, qrels, preferences)
     return replace(
@@ -177,28 +212,24 @@ def check_complete(table: ScoreTable, where: str) -> ScoreTable:
         return table
     shown = ", ".join(f"{system} ({count:,})" for system, count in lacking[:_SHOWN])
     more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
-    raise InputError(
-        Problem(
-            code="missing-scores",
-            path=where,
-            found=f"no score for some queries: {shown}{more}",
-            expected=f"every system on the same {len(table.queries):,} queries",
-            hint="leave out the systems or the queries; a missing score is not 0",
-        )
+    raise InputError.of(
+        "missing-scores",
+        where,
+        f"no score for some queries: {shown}{more}",
+        f"every system on the same {len(table.queries):,} queries",
+        "leave out the systems or the queries; a missing score is not 0",
     )
 
 
 def _check_zeros(table: ScoreTable, where: str) -> None:
     if table.values.size and not table.values.any():
-        raise InputError(
-            Problem(
-                code="all-zero",
-                path=where,
-                found=f"0 for {plural(len(table.systems), 'system')} on all "
-                f"{plural(len(table.queries), 'query', 'queries')}",
-                expected="another score for some system and query: equal zeros rank nobody",
-                hint="is the grade the last column of the qrels, and are documents named as there?",
-            )
+        raise InputError.of(
+            "all-zero",
+            where,
+            found=f"0 for {plural(len(table.systems), 'system')} on all "
+            f"{plural(len(table.queries), 'query', 'queries')}",
+            expected="another score for some system and query: equal zeros rank nobody",
+            hint="is the grade the last column of the qrels, and are documents named as there?",
         )
 
 
@@ -206,14 +237,12 @@ def _check_range(table: ScoreTable, measure: Measure, path: str) -> None:
     """Refuse scores that a measure from 0 to 1 cannot have: tests rely on its range."""
     low, high = float(table.values.min()), float(table.values.max())
     if low < 0 or high > 1:
-        raise InputError(
-            Problem(
-                code="scores-range",
-                path=path,
-                found=f"scores from {low:g} to {high:g}",
-                expected=f"{measure} from 0 to 1",
-                hint="divide percentages by 100; leave -m away for scores of another kind",
-            )
+        raise InputError.of(
+            "scores-range",
+            path,
+            f"scores from {low:g} to {high:g}",
+            f"{measure} from 0 to 1",
+            "divide percentages by 100; leave -m away for scores of another kind",
         )
 
 
@@ -223,18 +252,9 @@ def _refuse_repeated(paths: Sequence[str]) -> None:
     for path in paths:
         first = known.setdefault(Path(path).resolve(), path)
         if first != path:
-            raise InputError(
-                Problem(
-                    code="repeated-system",
-                    path=path,
-                    found=f"the same file as {first}",
-                    expected="each run once",
-                )
+            raise InputError.of(
+                "repeated-system", path, f"the same file as {first}", "each run once"
             )
-
-
-def _per_query(run: Scored, measure: Measure) -> dict[str, float | None]:
-    return {query: row[measure] for query, row in run.evaluation.per_query().items()}
 
 
 def _describe_zeros(runs: Sequence[Scored], measure: Measure) -> Iterator[str]:
@@ -337,7 +357,7 @@ def score_compared(
     Raises:
         InputError: a file has errors, or a measure has no value for some query.
     """
-    judgments = read_judgments(qrels)
+    judgments = read_file(read_qrels, qrels)
     ranks = str(parse_measure(f"RR(rel={rel})@{k}", path="--rel"))
     loaded = score_runs(
         tuple(runs.paths.values()),
@@ -370,9 +390,7 @@ def _refuse_same_run(sides: Mapping[str, Sequence[str]]) -> None:
                 twice = f"the same run as {places[place]} and as {side}"
                 if places[place] == side:
                     twice = f"the same run twice in {side}"
-                raise InputError(
-                    Problem(code="same-run", path=path, found=twice, expected="different runs")
-                )
+                raise InputError.of("same-run", path, twice, "different runs")
             places[place] = side
 
 

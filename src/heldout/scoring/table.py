@@ -87,43 +87,41 @@ def table_of(
     shape = (len(scores), len(order))
     known = np.array([value is not None for row in rows for value in row], np.bool_).reshape(shape)
     values = np.array([value or 0.0 for row in rows for value in row], np.float64).reshape(shape)
-    if not np.isfinite(values).all():
-        raise ValueError("a score is not finite")
-    known.setflags(write=False)
-    values.setflags(write=False)
-    systems = tuple(scores)
-    digest = _digest(systems, order, values, known)
-    return ScoreTable(systems=systems, queries=order, values=values, known=known, digest=digest)
+    return _table(tuple(scores), order, values, known)
 
 
 def cut_table(table: ScoreTable, queries: AbstractSet[str]) -> ScoreTable:
     """The same systems on some of the queries, in the order of the table."""
     columns = [place for place, query in enumerate(table.queries) if query in queries]
-    names = [table.queries[place] for place in columns]
-    values = np.where(table.known[:, columns], table.values[:, columns], np.nan).tolist()
-    return table_of(
-        {
-            system: {
-                query: None if np.isnan(value) else value
-                for query, value in zip(names, row, strict=True)
-            }
-            for system, row in zip(table.systems, values, strict=True)
-        },
-        queries=names,
-    )
+    names = tuple(table.queries[place] for place in columns)
+    return _table(table.systems, names, table.values[:, columns], table.known[:, columns])
 
 
-def _digest(
+def replace_scores(table: ScoreTable, values: NDArray[np.float64]) -> ScoreTable:
+    """The same systems and queries with other scores; missing ones stay missing.
+
+    Args:
+        table: whose they are.
+        values: shape (systems, queries), finite where a score is known.
+    """
+    return _table(table.systems, table.queries, np.where(table.known, values, 0.0), table.known)
+
+
+def _table(
     systems: tuple[str, ...],
     queries: tuple[str, ...],
     values: NDArray[np.float64],
     known: NDArray[np.bool_],
-) -> Digest:
-    names = repr((systems, queries)).encode()
-    # 0.0 + x turns -0.0 into 0.0, which is the same score
-    return Digest(
-        sha256(names + (0.0 + values).astype("<f8").tobytes() + known.tobytes()).hexdigest()
-    )
+) -> ScoreTable:
+    if not np.isfinite(values).all():
+        raise ValueError("a score is not finite")
+    values = np.ascontiguousarray(values + 0.0)  # -0.0 becomes 0.0, which is the same score
+    known = np.array(known)
+    known.setflags(write=False)
+    values.setflags(write=False)
+    content = repr((systems, queries)).encode() + values.astype("<f8").tobytes() + known.tobytes()
+    digest = Digest(sha256(content).hexdigest())
+    return ScoreTable(systems=systems, queries=queries, values=values, known=known, digest=digest)
 
 
 def parse_scores(text: str, *, path: str) -> ScoreTable:
@@ -145,19 +143,17 @@ def parse_scores(text: str, *, path: str) -> ScoreTable:
     try:
         rows = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:
-        raise InputError(
-            _problem("scores-syntax", path, reader.line_num, str(error), "a CSV table")
+        raise InputError.of(
+            "scores-syntax", path, str(error), "a CSV table", line=reader.line_num
         ) from error
     if len(rows) <= 1:
-        raise InputError(
-            _problem(
-                "scores-empty", path, None, f"{len(rows)} rows", "a header and a row per query"
-            )
+        raise InputError.of(
+            "scores-empty", path, f"{len(rows)} rows", "a header and a row per query"
         )
     (line, header), body = rows[0], rows[1:]
     if len(header) == 1 and (other := next((one for one in ";\t|" if one in header[0]), "")):
         found = f"columns separated by {other!r} in {header[0][:60]!r}"
-        raise InputError(_problem("scores-syntax", path, line, found, "commas between columns"))
+        raise InputError.of("scores-syntax", path, found, "commas between columns", line=line)
     named = "".join(filter(str.isalnum, header[0].casefold())) in _QUERY
     systems = [name.strip() for name in header[named:]]
     problems = [
@@ -182,12 +178,8 @@ def _number(cell: str) -> float | None:
     return float(cell) if cell.strip() else None
 
 
-def _problem(code: str, path: str, line: int | None, found: str, expected: str) -> Problem:
-    return Problem(code=code, path=path, line=line, found=found, expected=expected)
-
-
 def _refuse(problems: Sequence[Problem]) -> InputError:
-    """A file that is no table of scores at all has a problem in every cell; a few tell as much."""
+    """A file that is no table of scores at all has a problem in every cell; a few say as much."""
     counts: Counter[str] = Counter()
     shown = []
     for problem in problems:
@@ -201,7 +193,7 @@ def _check_header(systems: list[str], path: str, line: int) -> Iterator[Problem]
     repeated = sorted({name for name in systems if systems.count(name) > 1})
     if not systems or "" in systems or repeated:
         found = f"{', '.join(repeated)} twice" if repeated else repr(",".join(systems)[:100])
-        yield _problem("scores-header", path, line, found, "a different name for each system")
+        yield Problem("scores-header", path, found, "a different name for each system", line=line)
 
 
 def _check_ids(
@@ -215,12 +207,12 @@ def _check_ids(
     numbers = list(map(int, first))
     if len(numbers) > 1 and all(one < other for one, other in pairwise(numbers)):
         yield Problem(
-            code="scores-header",
-            path=path,
+            "scores-header",
+            path,
+            f"{header[0][:80]!r} over {numbers[0]}, {numbers[1]}, …, which count up like ids",
+            "scores in each column but one of queries",
+            _NAME_THEM,
             line=line,
-            found=f"{header[0][:80]!r} over {numbers[0]}, {numbers[1]}, …, which count up like ids",
-            expected="scores in each column but one of queries",
-            hint=_NAME_THEM,
         )
 
 
@@ -231,26 +223,28 @@ def _check_rows(
     for line, row in body:
         if len(row) != width:
             expected = f"{width}, as in the header"
-            yield _problem("scores-columns", path, line, f"{len(row)} columns", expected)
+            yield Problem("scores-columns", path, f"{len(row)} columns", expected, line=line)
             continue
         query = row[0].strip()
         if named and query in seen:
             found = f"{query[:100]!r} again, first on line {seen[query]}"
-            yield _problem("scores-repeated-query", path, line, found, "each query once")
+            yield Problem("scores-repeated-query", path, found, "each query once", line=line)
         if named and query.casefold() in _SUMMARY:
             found = f"a row called {query!r}, which would count as one more query"
-            yield _problem("scores-summary", path, line, found, "a row for each query, no means")
+            yield Problem(
+                "scores-summary", path, found, "a row for each query, no means", line=line
+            )
         if named:
             seen.setdefault(query, line)
         for column, cell in enumerate(row[named:]):
             if not _is_score(cell):
                 yield Problem(
-                    code="scores-number",
-                    path=path,
-                    line=line,
-                    found=repr(cell[:100]),
-                    expected="a finite number, or nothing where a score is missing",
+                    "scores-number",
+                    path,
+                    repr(cell[:100]),
+                    "a finite number, or nothing where a score is missing",
                     hint="" if named or column else _NAME_THEM,
+                    line=line,
                 )
 
 
@@ -263,9 +257,7 @@ def _is_score(cell: str) -> bool:
     return number is None or (math.isfinite(number) and "_" not in cell)
 
 
-"""Which scores are better."""
-
-_SCORE_MATRIX_SHOWN = 3
+_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -320,48 +312,29 @@ def score_matrix(table: ScoreTable, *, better: Better = "higher") -> ScoreMatrix
     )
 
 
-def _too_few(table: ScoreTable) -> list[Problem]:
-    return [
-        Problem(code=code, path="scores", found=found, expected=expected, hint=hint)
-        for code, count, found, expected, hint in (
-            (
-                "too-few-systems",
-                len(table.systems),
-                plural(len(table.systems), "system"),
-                "at least two",
-                "a ranking has something to rank",
-            ),
-            (
-                "too-few-queries",
-                len(table.queries),
-                plural(len(table.queries), "query", "queries"),
-                "at least two",
-                "one query says nothing of how far scores vary",
-            ),
-        )
-        if count < 2  # noqa: PLR2004 - as `expected` says
-    ]
+def _too_few(table: ScoreTable) -> Iterator[Problem]:
+    if len(table.systems) < 2:  # noqa: PLR2004 - as is expected
+        found, hint = plural(len(table.systems), "system"), "a ranking has something to rank"
+        yield Problem("too-few-systems", "scores", found, "at least two", hint)
+    if len(table.queries) < 2:  # noqa: PLR2004 - as is expected
+        found = plural(len(table.queries), "query", "queries")
+        hint = "one query says nothing of how far scores vary"
+        yield Problem("too-few-queries", "scores", found, "at least two", hint)
 
 
-def _missing(table: ScoreTable) -> list[Problem]:
+def _missing(table: ScoreTable) -> Iterator[Problem]:
     if table.complete:
-        return []
+        return
     places = np.argwhere(~table.known).tolist()
     named = ", ".join(
         f"{quote(table.systems[row])} on {quote(table.queries[column])}"
-        for row, column in places[:_SCORE_MATRIX_SHOWN]
+        for row, column in places[:_NAMED]
     )
-    more = (
-        f", and {len(places) - _SCORE_MATRIX_SHOWN:,} more"
-        if len(places) > _SCORE_MATRIX_SHOWN
-        else ""
+    more = f", and {len(places) - _NAMED:,} more" if len(places) > _NAMED else ""
+    yield Problem(
+        "missing-scores",
+        "scores",
+        f"no score of {named}{more}",
+        "a score of every system on every query",
+        "leave out those systems or queries: missing is not zero",
     )
-    return [
-        Problem(
-            code="missing-scores",
-            path="scores",
-            found=f"no score of {named}{more}",
-            expected="a score of every system on every query",
-            hint="leave out those systems or queries: missing is not zero",
-        )
-    ]

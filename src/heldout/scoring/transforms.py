@@ -36,14 +36,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, OptionError, Problem, quote
+from heldout.errors import InputError, OptionError, quote
 from heldout.scoring.evaluate import prepare
-from heldout.scoring.measures import Hits, Judgments, summarise
-from heldout.scoring.spec import Measure
-from heldout.scoring.table import ScoreTable, table_of
+from heldout.scoring.measures import Hits, Judgments, Measure, summarise
+from heldout.scoring.table import ScoreTable, replace_scores
 from heldout.trec.judgments import Preference, read_preferences
 from heldout.trec.qrels import Qrels
-from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.sources import read_file
 
 MOST_LISTS = 1 << 17
 """Patterns of relevance that are taken one by one."""
@@ -141,12 +140,12 @@ def find_values(universe: Universe) -> NDArray[np.float64]:
         values = [value for _, value in list_values(universe)]
     else:
         judgments = _judge(universe)
-        found = [_measure(grades, universe, judgments) for grades in _telling(universe)]
+        found = [_measure(grades, universe, judgments) for grades in _typical(universe)]
         values = [value for value in found if value is not None]
     return _distinct(np.array(values, np.float64))
 
 
-def _telling(universe: Universe) -> Iterator[tuple[int, ...]]:
+def _typical(universe: Universe) -> Iterator[tuple[int, ...]]:
     """Lists that have all values: one relevant document anywhere, or so many at the top."""
     length = universe.length
     yield (0,) * length
@@ -200,14 +199,8 @@ def _distinct(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _no_scale(found: str, expected: str) -> InputError:
-    return InputError(
-        Problem(
-            code="no-scale",
-            path="measure",
-            found=found,
-            expected=expected,
-            hint="take a smaller cutoff, or fewer grades",
-        )
+    return InputError.of(
+        "no-scale", "measure", found, expected, "take a smaller cutoff, or fewer grades"
     )
 
 
@@ -232,7 +225,9 @@ def to_interval(
             `not-attainable`: a score is none of them.
     """
     if measure.cutoff is None:
-        raise _problem("no-scale", str(measure), f"a cutoff, as in {measure}@10")
+        raise InputError.of(
+            "no-scale", "--transform", str(measure), f"a cutoff, as in {measure}@10"
+        )
     known: dict[tuple[tuple[int, int], ...], NDArray[np.float64]] = {}
     columns = []
     for place, query in enumerate(table.queries):
@@ -243,19 +238,7 @@ def to_interval(
         if supply not in known:
             known[supply] = find_values(universe)
         columns.append(_rank(table, place, known[supply]))
-    rows = np.array(columns).T.tolist()
-    return table_of(
-        {
-            system: {
-                query: value if there else None
-                for query, value, there in zip(table.queries, row, known_here, strict=True)
-            }
-            for system, row, known_here in zip(
-                table.systems, rows, table.known.tolist(), strict=True
-            )
-        },
-        queries=table.queries,
-    )
+    return replace_scores(table, np.reshape(columns, table.values.T.shape).T)
 
 
 def _rank(table: ScoreTable, place: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -264,17 +247,14 @@ def _rank(table: ScoreTable, place: int, values: NDArray[np.float64]) -> NDArray
     strange = table.known[:, place] & (np.abs(values[above] - scores) > _NEAR)
     if strange.any():
         row = int(np.flatnonzero(strange)[0])
-        raise _problem(
+        raise InputError.of(
             "not-attainable",
+            "--transform",
             f"{scores[row]:.12g} of {quote(table.systems[row])} on query "
             f"{quote(table.queries[place])}",
             "a value that the measure can take with this query's judgments",
         )
     return above / max(len(values) - 1, 1)
-
-
-def _problem(code: str, found: str, expected: str) -> InputError:
-    return InputError(Problem(code=code, path="--transform", found=found, expected=expected))
 
 
 Values = Mapping[str, Mapping[str, float]]
@@ -342,8 +322,9 @@ def fit_shares(differences: NDArray[np.float64], *, unknown: int = 0) -> Calibra
     rounded = np.round(differences, _DECIMALS) + 0.0
     sizes, place, counts = np.unique(np.abs(rounded), return_inverse=True, return_counts=True)
     if not (sizes > 0).any():
-        raise _preference_transform_problem(
+        raise InputError.of(
             "no-preference",
+            "--preferences",
             f"{len(rounded)} judgments of results with scores, and no two scores differ",
             "judgments of systems or documents that the scores are about",
         )
@@ -381,25 +362,15 @@ def to_preference(table: ScoreTable, calibration: Calibration) -> ScoreTable:
     )
     if beyond.any():
         row, column = np.argwhere(beyond)[0].tolist()
-        raise _preference_transform_problem(
+        raise InputError.of(
             "not-calibrated",
+            "--preferences",
             f"{table.values[row, column]:.4g} of {quote(table.systems[row])} on query "
             f"{quote(table.queries[column])}",
             f"scores from 0 to {calibration.differences[-1]:.4g}, the largest difference compared",
         )
     raised = np.interp(table.values, calibration.differences, calibration.shares) * 2 - 1
-    return table_of(
-        {
-            system: {
-                query: value if there else None
-                for query, value, there in zip(table.queries, row, known, strict=True)
-            }
-            for system, row, known in zip(
-                table.systems, raised.tolist(), table.known.tolist(), strict=True
-            )
-        },
-        queries=table.queries,
-    )
+    return replace_scores(table, raised)
 
 
 def _values(
@@ -420,22 +391,8 @@ def _values(
     return found
 
 
-def _preference_transform_problem(code: str, found: str, expected: str) -> InputError:
-    return InputError(Problem(code=code, path="--preferences", found=found, expected=expected))
-
-
 Transform = Literal["interval", "preference"]
 """`interval`: ranks among attainable scores. `preference`: how surely people prefer a result."""
-
-
-def rank_scores(table: ScoreTable, measure: Measure, qrels: Qrels) -> tuple[ScoreTable, str]:
-    """Ranks among the attainable scores of each query, and a word on them.
-
-    Raises:
-        InputError: codes `no-scale`, `not-attainable`.
-    """
-    ranked = to_interval(table, measure, qrels.judgments)
-    return ranked, "interval: rank among the attainable scores of each query, from 0 to 1"
 
 
 def prefer_scores(
@@ -449,12 +406,10 @@ def prefer_scores(
     """
     if path is None or measure.kind.better == "lower":
         raise OptionError(f"--transform preference needs --preferences FILE; not {measure}")
-    with open_input(path) as file:
-        preferences = read_preferences(file, path=str(path))
-    found = calibrate(table, measure, qrels.judgments, preferences)
-    told = (
+    found = calibrate(table, measure, qrels.judgments, read_file(read_preferences, path))
+    line = (
         f"preference: {found.used:,} judgments at {len(found.differences):,} differences of "
         f"scores, {found.unknown:,} of results without a score left out; the largest difference is "
         f"preferred by {found.shares[-1]:.1%}"
     )
-    return to_preference(table, found), told
+    return to_preference(table, found), line

@@ -93,11 +93,11 @@ class _Lane:
 
 def _died(path: str) -> Failed:
     problem = Problem(
-        code="worker-died",
-        path=path,
-        found="the process that read it was ended from outside",
-        expected="a process that reads it to its end",
-        hint="was there enough memory? fewer at once need less: --jobs 1",
+        "worker-died",
+        path,
+        "the process that read it was ended from outside",
+        "a process that reads it to its end",
+        "was there enough memory? fewer at once need less: --jobs 1",
     )
     return Failed(path=path, problems=(problem,), counts={})
 

@@ -16,7 +16,6 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError, quote
-from heldout.stats.results import problem_of
 
 KappaWeights = Literal["none", "linear", "quadratic"]
 """How bad it is to disagree by d categories: 1, d or d squared."""
@@ -136,13 +135,13 @@ def _codes(
     """The place of each rating among the categories, and the categories."""
     if len(first) != len(second):
         found = f"{len(first)} and {len(second)} ratings"
-        raise InputError(problem_of("unequal-ratings", "ratings", found, "one of each per unit"))
+        raise InputError.of("unequal-ratings", "ratings", found, "one of each per unit")
     known: Any = sorted({*first, *second}) if categories is None else list(categories)
     place = {category: row for row, category in enumerate(known)}
     for rating in (*first, *second):
         if rating not in place or rating != rating:  # noqa: PLR0124 - NaN is not itself
             expected = "one of the categories; leave units out that nobody rated"
-            raise InputError(problem_of("bad-rating", "ratings", quote(rating), expected))
+            raise InputError.of("bad-rating", "ratings", quote(rating), expected)
     return [place[one] for one in first], [place[one] for one in second], known
 
 
@@ -181,9 +180,7 @@ def fleiss_kappa(counts: ArrayLike) -> Agreement:
     if not fits.all() or raters < 2 or (table.sum(axis=1) != raters).any():  # noqa: PLR2004 - two to agree
         expected = "whole numbers that sum to the same for every unit, at least 2"
         found = quote(sorted(set(table.sum(axis=1).tolist()))[:5])
-        raise InputError(
-            problem_of("unequal-ratings", "counts", f"units with {found} ratings", expected)
-        )
+        raise InputError.of("unequal-ratings", "counts", f"units with {found} ratings", expected)
     together = np.sum(table * (table - 1)) / (len(table) * raters * (raters - 1))
     shares = table.sum(axis=0) / table.sum()
     expected_disagreement = float(np.sum(shares * (1 - shares)))
@@ -238,7 +235,7 @@ def krippendorff_interval(
 
     Returns:
         Both ends; `None` where alpha is undefined or every unit's ratings are alike, so that no
-        draw tells anything, and where alpha is undefined in a draw, as with very few units.
+        draw says anything, and where alpha is undefined in a draw, as with very few units.
 
     Raises:
         InputError: as `krippendorff_alpha`.
@@ -288,7 +285,7 @@ def _count(ratings: ArrayLike, scale: Scale) -> tuple[Array, Array, NDArray[np.b
     broken = given[np.isinf(given) | ((given < 0) & (scale == "ratio"))]
     if len(broken):
         expected = "numbers from 0" if scale == "ratio" else "finite numbers, NaN where not rated"
-        raise InputError(problem_of("bad-rating", "ratings", quote(float(broken[0])), expected))
+        raise InputError.of("bad-rating", "ratings", quote(float(broken[0])), expected)
     values, codes = np.unique(given, return_inverse=True)
     counts = np.zeros((table.shape[1], len(values)))
     np.add.at(counts, (np.nonzero(known)[1], codes), 1)

@@ -1,4 +1,4 @@
-"""Every pair of systems at once: tests in both halves of many splits, and counts of outcomes.
+"""Every pair of systems at once: tests in both halves of many splits.
 
 What a loop over pairs, splits and tests does one call at a time is done here with what pairs and
 splits have in common: queries are sorted once for a pair and ranked in all splits side by side,
@@ -194,8 +194,6 @@ def walk_plain(elements: Sorted, member: NDArray[np.uint8], sums: MidrankSums) -
 
 
 PairedTest = Literal["sign", "rank-sum", "signed-rank", "t"]
-
-PAIRED_TESTS: tuple[PairedTest, ...] = ("sign", "rank-sum", "signed-rank", "t")
 """The tests that are made of every pair, by their names in `heldout.stats.tests.TESTS`."""
 
 _UNSURE = 1e-3
@@ -260,46 +258,6 @@ class PairTests:
     p: Mapping[PairedTest, Floats] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class OutcomeCounts:
-    """Outcomes of every two systems, shape (systems, systems) each; the first index is A.
-
-    Attributes:
-        neither: queries that neither answers.
-        a_only: queries that A alone answers; the transpose is of B.
-        both: queries that both answer.
-        ranks: of the queries that both answer, the sum of A's ranks (its search length).
-        reciprocals: of the same, the sum of A's reciprocal ranks.
-    """
-
-    neither: NDArray[np.int64]
-    a_only: NDArray[np.int64]
-    both: NDArray[np.int64]
-    ranks: NDArray[np.int64]
-    reciprocals: Floats
-
-
-def count_outcomes(ranks: ArrayLike) -> OutcomeCounts:
-    """Count who answers what, for every two systems at once.
-
-    Args:
-        ranks: whole numbers, shape (systems, queries): rank of the first relevant document, 0
-            where a system has none.
-    """
-    table = np.asarray(ranks)
-    found = (table > 0).astype(np.float64)
-    shares = np.divide(1.0, table, out=np.zeros(table.shape), where=table > 0)
-    both = np.rint(found @ found.T).astype(np.int64)
-    answered = np.diagonal(both)
-    return OutcomeCounts(
-        neither=table.shape[1] - answered[:, None] - answered + both,
-        a_only=answered[:, None] - both,
-        both=both,
-        ranks=np.rint(table.astype(np.float64) @ found.T).astype(np.int64),
-        reciprocals=shares @ found.T,
-    )
-
-
 def tile_pairs(systems: int, *, size: int = 12) -> list[tuple[Indices, Indices]]:
     """Every two of so many systems, in tiles of few systems each.
 
@@ -359,11 +317,13 @@ def compare_pairs(halves: Halves, a: Indices, b: Indices, options: PairOptions) 
         compiled=halves.compiled,
     )
     sizes = halves.sizes[:, None, :]
-    moments = _sum_moments(differences, halves.member, sizes, moved=signed.labelled + signed.others)
+    mean, squares = _sum_moments(
+        differences, halves.member, sizes, moved=signed.labelled + signed.others
+    )
     wins, losses = _count_signs(differences, halves.member, signed, options.sign_tolerance)
     doubled, ties = _rank_scores(halves, a, b)
     return PairTests(
-        means=np.round(moments.mean, DECIMALS),
+        means=np.round(mean, DECIMALS),
         p={
             "sign": sign_p(wins, losses),
             "rank-sum": rank_sum_p(doubled, ties, size=sizes, kind=options.rank_sum),
@@ -376,7 +336,7 @@ def compare_pairs(halves: Halves, a: Indices, b: Indices, options: PairOptions) 
                 zeros=options.zeros,
                 continuity=options.continuity,
             ),
-            "t": t_p(moments.mean, moments.squares, size=sizes),
+            "t": t_p(mean, squares, size=sizes),
         },
     )
 
@@ -422,22 +382,14 @@ def _count_signs(
     return above, below
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Moments:
-    """Means of differences, and sums of squared distances from them."""
-
-    mean: Floats
-    squares: Floats
-
-
 def _sum_moments(
     differences: Floats,
     member: NDArray[np.uint8],
     sizes: NDArray[np.int64],
     *,
     moved: NDArray[np.int64],
-) -> _Moments:
-    """Moments of both halves; `squares` is 0 where all differences of a half are the same."""
+) -> tuple[Floats, Floats]:
+    """Means of both halves, and sums of squared distances: 0 where all differences are the same."""
     inside = member.astype(np.float64)
     _, sums = _sum_halves(differences, inside)
     total, second = _sum_halves(differences * differences, inside)
@@ -447,7 +399,7 @@ def _sum_moments(
     unsure = ((moved > 0) & (squares <= _UNSURE * total)).any(axis=(0, 2))
     for pair in np.flatnonzero(unsure):
         squares[:, pair] = _squares_of(differences[pair], member.astype(np.bool_), mean[:, pair])
-    return _Moments(mean=mean, squares=squares)
+    return mean, squares
 
 
 def _sum_halves(values: Floats, inside: Floats) -> tuple[Floats, Floats]:

@@ -217,7 +217,9 @@ def signed_rank_tests(samples: Samples, *, level: float) -> tuple[TestResult, ..
         doubled = np.repeat(ranks.doubled[own], ranks.tied[own]).tolist()
         p[sample] = _exact_p(doubled, int(ranks.above[sample]))
     why = [
-        _why_size(size) or _why_moved(left, low)
+        _why_size(size)
+        or (None if left else _ZERO)
+        or (f"too few differences for an interval: {left}" if low is None else None)
         for size, left, low in zip(
             samples.sizes.tolist(), used.tolist(), estimates.low, strict=True
         )
@@ -240,12 +242,6 @@ def signed_rank_tests(samples: Samples, *, level: float) -> tuple[TestResult, ..
 
 def _why_size(size: int) -> str | None:
     return {0: _EMPTY, 1: _SINGLE}.get(size)
-
-
-def _why_moved(used: int, low: float | None) -> str | None:
-    if not used:
-        return _ZERO
-    return f"too few differences for an interval: {used}" if low is None else None
 
 
 def _exact_p(doubled: Sequence[int], above: int) -> float:

@@ -35,7 +35,6 @@ from scipy.special import expit, log_expit, stdtrit
 
 from heldout.errors import InputError
 from heldout.stats.resampling import block_size, map_blocks
-from heldout.stats.results import problem_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -256,14 +255,12 @@ def fit_strengths(
     total = np.asarray(tables.sum(axis=0), np.float64)[np.newaxis]
     components, bounded = _structure(total[0], comparisons.items)
     if not prior and bounded.max(initial=0) > 0:
-        raise InputError(
-            problem_of(
-                "no-finite-strengths",
-                "comparisons",
-                "items that won or lost everything, or were never compared",
-                "a way from each item to each other by wins",
-                hint="a small prior keeps strengths finite",
-            )
+        raise InputError.of(
+            "no-finite-strengths",
+            "comparisons",
+            "items that won or lost everything, or were never compared",
+            "a way from each item to each other by wins",
+            "a small prior keeps strengths finite",
         )
     drawn = ties and bool(total[0, comparisons.items**2 :].any())
     found = fit(total, Model(items=comparisons.items, prior=prior, ties=drawn))[0]
@@ -325,7 +322,7 @@ def bootstrap_differences(
         found: what it found.
         rng: where draws come from.
         level: in (0, 1).
-        draws: how many, >= 1; strengths are fitted anew in each, with a prior of at least 1e-6,
+        draws: how many, >= 1; strengths are fitted again in each, with a prior of at least 1e-6,
             since some item may win everything in a draw.
     """
     items = comparisons.items

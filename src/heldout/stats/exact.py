@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, quote
 
 
 class Sorted(NamedTuple):
@@ -115,9 +115,10 @@ def scale_of(values: ArrayLike, *, most: int = 1024) -> ValueScale | None:
     ranked = _rank_gaps(fractions)
     if ranked is None:
         return None
-    for array in (distinct, ranked.gaps, ranked.classes):
+    gaps, classes = ranked
+    for array in (distinct, gaps, classes):
         array.setflags(write=False)
-    return ValueScale(values=distinct, gaps=ranked.gaps, classes=ranked.classes)
+    return ValueScale(values=distinct, gaps=gaps, classes=classes)
 
 
 def short_fraction(value: float) -> Fraction | None:
@@ -153,12 +154,9 @@ def differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     return np.where(second < first, -sizes, sizes)
 
 
-class _Ranked(NamedTuple):
-    gaps: NDArray[np.float64]
-    classes: NDArray[np.int32]
-
-
-def _rank_gaps(fractions: list[Fraction]) -> _Ranked | None:
+def _rank_gaps(
+    fractions: list[Fraction],
+) -> tuple[NDArray[np.float64], NDArray[np.int32]] | None:
     """Distinct differences in order; `None` where float64 cannot tell two of them apart."""
     above = np.array([fraction.numerator for fraction in fractions], np.int64)
     below = np.array([fraction.denominator for fraction in fractions], np.int64)
@@ -174,7 +172,7 @@ def _rank_gaps(fractions: list[Fraction]) -> _Ranked | None:
         one[classes] = part
         if not np.array_equal(one[classes], part):
             return None
-    return _Ranked(gaps, classes.astype(np.int32))
+    return gaps, classes.astype(np.int32)
 
 
 Floats = NDArray[np.float64]
@@ -350,14 +348,12 @@ def whole_numbers(values: NDArray[np.float64], *, summed: int) -> Whole:
     """
     if not np.isfinite(values).all():
         first = values[~np.isfinite(values)].flat[0]
-        raise InputError(
-            Problem(
-                code="not-finite",
-                path="scores",
-                found=quote(float(first)),
-                expected="finite numbers",
-                hint="a score that is missing or undefined is none: leave its query out",
-            )
+        raise InputError.of(
+            "not-finite",
+            "scores",
+            quote(float(first)),
+            "finite numbers",
+            "a score that is missing or undefined is none: leave its query out",
         )
     # Zero counts as a value: a difference lies within the spread, and so does a sum within
     # as many times the spread as there are values. The largest floats have no spread, but half.

@@ -114,14 +114,11 @@ def _power(queries: int, centre: float, alpha: float) -> float:
     scipy's own `nctdtr` has no number for many arguments.
     """
     freedom = queries - 1
-    edge = float(stdtrit(freedom, 1 - alpha / 2)) * np.sqrt(_spread(freedom))
-    return float(_rule()[1] @ (ndtr(centre - edge) + ndtr(-centre - edge)))
-
-
-def _spread(freedom: int) -> NDArray[np.float64]:
-    """Quantiles of the estimated variance over the true one: chi-square over its freedom."""
-    quantiles: NDArray[np.float64] = gammaincinv(freedom / 2, _rule()[0]) * (2 / freedom)
-    return quantiles
+    points, weights = _rule()
+    # Quantiles of the estimated variance over the true one: chi-square over its freedom
+    spread = gammaincinv(freedom / 2, points) * (2 / freedom)
+    edge = float(stdtrit(freedom, 1 - alpha / 2)) * np.sqrt(spread)
+    return float(weights @ (ndtr(centre - edge) + ndtr(-centre - edge)))
 
 
 @cache

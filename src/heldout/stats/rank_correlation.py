@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError, quote
-from heldout.stats.results import check_scores, problem_of
+from heldout.stats.results import check_scores
 
 TauTies = Literal["a", "b"]
 """What tied pairs count in Kendall's tau. `a`: they agree with nothing, and count among all pairs.
@@ -189,14 +189,12 @@ def _refuse_ties(scores: Scores, name: str) -> None:
     values, counts = np.unique(scores, return_counts=True)
     if (counts > 1).any():
         place = int(np.argmax(counts > 1))
-        raise InputError(
-            problem_of(
-                "tied-scores",
-                name,
-                f"{float(values[place])!r} {int(counts[place])} times",
-                "different scores",
-                hint="tau_ap_a takes ties in the estimate, tau_ap_b in both rankings",
-            )
+        raise InputError.of(
+            "tied-scores",
+            name,
+            f"{float(values[place])!r} {int(counts[place])} times",
+            "different scores",
+            "tau_ap_a takes ties in the estimate, tau_ap_b in both rankings",
         )
 
 
@@ -282,9 +280,7 @@ def rank_biased_overlap(x: Ranking, y: Ranking, p: float, *, ties: RboTies = "a"
         InputError: codes `bad-persistence`, `bad-ranking`.
     """
     if not 0 < p < 1:
-        raise InputError(
-            problem_of("bad-persistence", "p", quote(p), "a number above 0 and below 1")
-        )
+        raise InputError.of("bad-persistence", "p", quote(p), "a number above 0 and below 1")
     _check(x, "the first ranking")
     _check(y, "the second ranking")
     short, long = sorted((x, y), key=_length)
@@ -321,7 +317,7 @@ def _check(ranking: Ranking, name: str) -> None:
         seen.update(group)
     if found or not seen:
         expected = "groups of at least one item, each item once"
-        raise InputError(problem_of("bad-ranking", name, found or "no item", expected))
+        raise InputError.of("bad-ranking", name, found or "no item", expected)
 
 
 def _length(ranking: Ranking) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, ndtr, ndtri, stdtrit
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.stats.exact import DECIMALS, Samples, differences
 from heldout.stats.rank_correlation import midranks
 from heldout.stats.results import SMALLEST, Alternative, Ask, Found, choose_tail, normal_p
@@ -281,14 +281,12 @@ def rank_differences(
         centre = 0.0 if zeros == "zsplit" else None
         return Found(used=0, difference=centre, why="every difference is 0")
     if method == "exact" and used > _EXACT_LIMIT:
-        raise InputError(
-            Problem(
-                code="test-option",
-                path="test signed-rank",
-                found=f"method exact with {used} differences",
-                expected=f"at most {_EXACT_LIMIT}",
-                hint="with so many the normal approximation is as good",
-            )
+        raise InputError.of(
+            "test-option",
+            "test signed-rank",
+            f"method exact with {used} differences",
+            f"at most {_EXACT_LIMIT}",
+            "with so many the normal approximation is as good",
         )
     kept = moved if zeros == "wilcox" else difference
     ranks = midranks(np.abs(kept))
@@ -482,12 +480,12 @@ def rank_sum_test(a: Scores, b: Scores, ask: Ask, *, kind: Corrections) -> Found
     mean = len(a) * len(b) / 2
     above = float(ranks[len(a) :].sum()) - len(b) * (len(b) + 1) / 2
     corrected = kind == "mann-whitney"
-    placed = _place(a, b, ranks, ask.level)
+    low, high, why = _place(a, b, ranks, ask.level)
     return Found(
         used=used,
         difference=(above - mean) / mean,
-        low=placed.low,
-        high=placed.high,
+        low=low,
+        high=high,
         statistic=above,
         p=normal_p(
             above - mean,
@@ -495,7 +493,7 @@ def rank_sum_test(a: Scores, b: Scores, ask: Ask, *, kind: Corrections) -> Found
             continuity=corrected,
             alternative=ask.alternative,
         ),
-        why=placed.why,
+        why=why,
     )
 
 
@@ -509,27 +507,23 @@ def _error(pooled: Scores, size: int, *, ties: bool) -> float:
     return math.sqrt(size * (total - size) / 12 * spread)
 
 
-class _Placed(NamedTuple):
-    low: float | None
-    high: float | None
-    why: str | None
-
-
-def _place(a: Scores, b: Scores, ranks: Scores, level: float) -> _Placed:
-    """The interval of P(B > A) - P(A > B)."""
+def _place(
+    a: Scores, b: Scores, ranks: Scores, level: float
+) -> tuple[float | None, float | None, str | None]:
+    """The interval of P(B > A) - P(A > B), or why there is none."""
     if min(len(a), len(b)) < 2:  # noqa: PLR2004 - a variance needs two
-        return _Placed(None, None, "a system has a single score")
+        return None, None, "a system has a single score"
     # The share of the other sample that each score exceeds, ties counting half
     of_a = (ranks[: len(a)] - midranks(a)) / len(b)
     of_b = (ranks[len(a) :] - midranks(b)) / len(a)
     parts = [float(np.var(of, ddof=1)) / len(of) for of in (of_a, of_b)]
     if not sum(parts):
-        return _Placed(None, None, "the samples do not overlap: no interval")
+        return None, None, "the samples do not overlap: no interval"
     freedom = welch_freedom(parts, (len(a), len(b)))
     # The shares differ by twice what the placements do
     half = 2 * float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(sum(parts))
     centre = float(np.mean(of_b)) - float(np.mean(of_a))
-    return _Placed(max(-1.0, centre - half), min(1.0, centre + half), None)
+    return max(-1.0, centre - half), min(1.0, centre + half), None
 
 
 def sign_test(a: Scores, b: Scores, ask: Ask, *, tolerance: float) -> Found:

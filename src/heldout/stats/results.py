@@ -141,7 +141,7 @@ def check_scores(scores: ArrayLike, system: str) -> NDArray[np.float64]:
     broken = np.flatnonzero(~(np.abs(values) <= _LARGEST))
     if len(broken):
         place = int(broken[0])
-        problem = problem_of(
+        problem = Problem(
             "not-finite",
             f"scores of {system}",
             f"{values[place]} at place {place + 1}",
@@ -166,20 +166,13 @@ def check_ask(test: str, alternative: Alternative, *, level: float) -> Ask:
     path, problems = f"test {test}", []
     if alternative not in get_args(Alternative):
         expected = " or ".join(get_args(Alternative))
-        problems.append(
-            problem_of("test-option", path, f"alternative {quote(alternative)}", expected)
-        )
+        problems.append(Problem("test-option", path, f"alternative {quote(alternative)}", expected))
     if not 0 < level < 1:
         expected = "a number between 0 and 1"
-        problems.append(problem_of("test-option", path, f"level {level}", expected))
+        problems.append(Problem("test-option", path, f"level {level}", expected))
     if problems:
         raise InputError(problems)
     return Ask(alternative=alternative, level=float(level))
-
-
-def problem_of(code: str, path: str, found: str, expected: str, *, hint: str = "") -> Problem:
-    """A problem without a line."""
-    return Problem(code=code, path=path, found=found, expected=expected, hint=hint)
 
 
 def bonferroni(ps: Sequence[float | None]) -> tuple[float | None, ...]:
@@ -292,9 +285,5 @@ def check_options(
 
 def _problem(test: str, found: str, expected: str) -> Problem:
     return Problem(
-        code="test-option",
-        path=f"test {test}",
-        found=found,
-        expected=expected,
-        hint="see the test's options in docs/tests.md",
+        "test-option", f"test {test}", found, expected, "see the test's options in docs/tests.md"
     )

@@ -100,7 +100,7 @@ def find_taus(
         ranges["pooled"] = inside
     if len(places) < len(runs):
         ranges[f"all and {apart}"] = list(range(len(runs)))
-    return tuple(_tell(name, some, means) for name, some in ranges.items())
+    return tuple(_range(name, some, means) for name, some in ranges.items())
 
 
 def noise_of(after: Floats, redrawn: Floats) -> Noise | None:
@@ -108,7 +108,7 @@ def noise_of(after: Floats, redrawn: Floats) -> Noise | None:
 
     Args:
         after: means of the runs, shape (runs,).
-        redrawn: means on labels drawn anew, shape (draws, runs).
+        redrawn: means on labels drawn again, shape (draws, runs).
 
     Returns:
         `None` where tau is defined in no draw.
@@ -119,7 +119,7 @@ def noise_of(after: Floats, redrawn: Floats) -> Noise | None:
     return Noise(tau=float(np.mean(taus)), draws=len(redrawn))
 
 
-def _tell(name: str, places: Sequence[int], means: Both) -> TauRange:
+def _range(name: str, places: Sequence[int], means: Both) -> TauRange:
     before, after = means.before[list(places)], means.after[list(places)]
     first, second = np.triu_indices(len(places), k=1)
     against = np.sign(before[first] - before[second]) * np.sign(after[first] - after[second])

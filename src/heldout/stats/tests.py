@@ -6,7 +6,7 @@ never 0 and never NaN. docs/tests.md is held against the table by a test.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -31,7 +31,6 @@ from heldout.stats.results import (
     check_scores,
     choice,
     number,
-    problem_of,
     switch,
 )
 from heldout.stats.student import paired_t_test, unpaired_t_test
@@ -208,18 +207,18 @@ def run_test(
     Raises:
         InputError: codes `test-name`, `test-option`, `test-lengths`, `not-finite`.
     """
-    test = _find(name)
+    if name not in TESTS:
+        raise InputError.of("test-name", "test", quote(name), f"one of {', '.join(TESTS)}")
+    test = TESTS[name]
     values = check_options(options, test.options, test=name)
     ask = check_ask(name, alternative, level=level)
     first, second = check_scores(a, "A"), check_scores(b, "B")
     if test.paired and len(first) != len(second):
-        raise InputError(
-            problem_of(
-                "test-lengths",
-                f"test {name}",
-                f"{len(first)} scores of A and {len(second)} of B",
-                "scores on the same queries",
-            )
+        raise InputError.of(
+            "test-lengths",
+            f"test {name}",
+            f"{len(first)} scores of A and {len(second)} of B",
+            "scores on the same queries",
         )
     if not (len(first) and len(second)):
         found = Found(used=0, difference=None, why="no query")
@@ -255,8 +254,8 @@ def compare_counts(
     """
     ask = check_ask("binomial", alternative, level=level)
     if min(a_wins, b_wins) < 0:
-        raise InputError(
-            problem_of("test-option", "test binomial", f"{a_wins} and {b_wins}", "counts from 0")
+        raise InputError.of(
+            "test-option", "test binomial", f"{a_wins} and {b_wins}", "counts from 0"
         )
     return _result("binomial", a_wins + b_wins, compare_wins(a_wins, b_wins, ask), ask, {})
 
@@ -267,20 +266,8 @@ def _result(
     return TestResult(
         test=name,
         n=size,
-        used=found.used,
-        difference=found.difference,
-        low=found.low,
-        high=found.high,
         level=ask.level,
         alternative=ask.alternative,
-        statistic=found.statistic,
-        p=found.p,
-        why=found.why,
         options=dict(options),
+        **asdict(found),
     )
-
-
-def _find(name: str) -> Test:
-    if name not in TESTS:
-        raise InputError(problem_of("test-name", "test", quote(name), f"one of {', '.join(TESTS)}"))
-    return TESTS[name]

@@ -12,7 +12,7 @@ from heldout.errors import Problem
 from heldout.trec.orders import Order
 from heldout.trec.ranking import JudgedRanking, equal_as_float32, order_by_rank, order_by_score
 from heldout.trec.rows import RowChecks, Rows
-from heldout.trec.scanning.plain import hash_documents
+from heldout.trec.scanning.plain import find_judged, hash_documents
 
 SIGNATURE_DEPTH: Final = 100
 _TOP = 10
@@ -118,7 +118,9 @@ class Examiner:
             if ranks is None or not good:
                 return None
             best = order_by_rank(ranks)
-            by_score = None if scores is None else _by_score(scores, best)
+            by_score = None
+            if scores is not None:  # where they are equal, ranks say who comes first
+                by_score = best[np.argsort(-scores[best], kind="stable")]
             facts = _facts(checks, rows, ranks, by_score, tied=_NO_TIES)
         else:
             if scores is None or not good:
@@ -130,7 +132,11 @@ class Examiner:
             rises = _rises(scores, ranks)
             if swapped or rises:
                 facts = replace(facts, swapped=swapped, rises=rises)
-        hits = _hits(rows.documents, judged or {}) if parsed is None else parsed.hits
+        hits = (
+            np.array(find_judged(rows.documents, judged or {}), np.int64).reshape(-1, 2)
+            if parsed is None
+            else parsed.hits
+        )
         top = best[: self.depth].tolist()
         return Answer(
             ranking=_see(hits, best),
@@ -161,11 +167,6 @@ def _rises(keys: NDArray[np.float64], ranks: NDArray[np.int64] | None) -> bool:
     return bool((ranked[1:] > ranked[:-1]).all())
 
 
-def _by_score(keys: NDArray[np.float64], by_rank: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows by score where ranks decide: equal scores leave the ranks to say who comes first."""
-    return by_rank[np.argsort(-keys[by_rank], kind="stable")]
-
-
 def _facts(
     checks: RowChecks,
     rows: Rows,
@@ -185,7 +186,7 @@ def _facts(
             displaced = int(differ.sum())
             if displaced:
                 row = int(by_rank[int(np.argmax(differ))])
-                checks.tell_displaced(rows, row, place=_place(by_score, row))
+                checks.report_displaced(rows, row, place=int(np.argmax(by_score == row)) + 1)
     return QueryFacts(
         first_rank=None if ranks is None else int(ranks.min()),
         tied=int(tied.sum()),
@@ -193,10 +194,6 @@ def _facts(
         displaced_top=displaced,
         repeated_ranks=repeated,
     )
-
-
-def _place(best: NDArray[np.int64], row: int) -> int:
-    return int(np.argmax(best == row)) + 1
 
 
 def _see(hits: NDArray[np.int64], best: NDArray[np.int64]) -> JudgedRanking:
@@ -216,15 +213,3 @@ def _see(hits: NDArray[np.int64], best: NDArray[np.int64]) -> JudgedRanking:
     return JudgedRanking(
         positions=positions[ascending], grades=hits[:, 1][ascending], retrieved=retrieved
     )
-
-
-def _hits(documents: Sequence[bytes], judged: Mapping[str, int]) -> NDArray[np.int64]:
-    """Row and grade of each judged document; looks up the shorter list in the longer one."""
-    if len(judged) < len(documents):
-        rows = dict(zip(documents, range(len(documents)), strict=True))
-        found = ((rows.get(document.encode()), grade) for document, grade in judged.items())
-        pairs = [(row, grade) for row, grade in found if row is not None]
-    else:
-        seen = ((row, judged.get(d.decode())) for row, d in enumerate(documents))
-        pairs = [(row, grade) for row, grade in seen if grade is not None]
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2)

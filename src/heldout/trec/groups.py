@@ -17,14 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem, plural
-from heldout.trec.problems import ProblemLog, show
-from heldout.trec.reading.streams import Limits, TextReader, read_lines
+from heldout.trec.reading.streams import Limits, open_rows
 from heldout.trec.scanning.plain import hash_documents
-from heldout.trec.text import check_line
+from heldout.trec.text import ProblemLog, show
 
 _TOP1000 = 4
 _DOCUMENT_COLUMN = {2: 1, 3: 1, 6: 2}
 """Columns separated by blanks or tabs -> where the document id stands."""
+_CANDIDATE = (
+    "query and document, a run of 3 or 6 columns, or query, document and two texts separated by "
+    "tabs; the same in every line"
+)
 
 
 def read_candidates(
@@ -47,43 +50,21 @@ def read_candidates(
         InputError: all problems up to `limits.problems`: `wrong-columns`, `bad-utf8`,
             `control-character`, and those of `TextReader`.
     """
-    limits = limits or Limits()
-    log = ProblemLog(limits.problems)
     candidates: dict[str, set[str]] = {}
     width = 0
-    with TextReader(source, path=path, limits=limits) as reader:
-        for number, line in read_lines(reader):
-            problem = check_line(line, path=path, number=number, prose=True)
-            if problem is not None:
-                log.add(problem)
-                continue
-            columns = _split(line)
+    with open_rows(source, path=path, limits=limits, prose=True) as (log, rows):
+        for number, line in rows:
+            columns = line.split(b"\t")
+            if len(columns) != _TOP1000:
+                columns = line.split()
             width = width or len(columns)
             if len(columns) != width or width not in {*_DOCUMENT_COLUMN, _TOP1000}:
-                log.add(_wrong_columns(line, len(columns), path, number))
+                found = f"{len(columns)} columns in {show(line)}"
+                log.add(Problem("wrong-columns", path, found, _CANDIDATE, line=number))
                 continue
             document = columns[_DOCUMENT_COLUMN.get(width, 1)].decode()
             candidates.setdefault(columns[0].decode(), set()).add(document)
-    if not candidates and not log.errors:
-        log.add(Problem(code="empty-file", path=path, found="no rows", expected="at least one row"))
-    log.raise_errors()
     return {query: frozenset(documents) for query, documents in candidates.items()}
-
-
-def _split(line: bytes) -> list[bytes]:
-    by_tab = line.split(b"\t")
-    return by_tab if len(by_tab) == _TOP1000 else line.split()
-
-
-def _wrong_columns(line: bytes, found: int, path: str, number: int) -> Problem:
-    return Problem(
-        code="wrong-columns",
-        path=path,
-        line=number,
-        found=f"{found} columns in {show(line)}",
-        expected="query and document, a run of 3 or 6 columns, or query, document and two texts "
-        "separated by tabs; the same in every line",
-    )
 
 
 UNKNOWN = -1
@@ -142,22 +123,21 @@ def read_document_groups(
             `repeated-group`, `too-many-groups`, `bad-utf8`, `control-character`, and those of
             `TextReader`.
     """
-    limits = limits or Limits()
-    log = ProblemLog(limits.problems)
     members: dict[bytes, Membership] = {}
     same: dict[Membership, Membership] = {}  # few different ones, for very many documents
-    for number, columns in _rows(source, path, limits, log, widths=(2, 3), expected=_DOCUMENT):
-        weight = _weight(columns[2]) if len(columns) > 2 else 1.0  # noqa: PLR2004 - the third
-        group = columns[1].decode()
-        before = members.get(columns[0], ())
-        problem = _row_problem(columns, weight, known=any(group == name for name, _ in before))
-        if problem is not None:
-            code, found, expected = problem
-            log.add(Problem(code=code, path=path, line=number, found=found, expected=expected))
-        elif weight is not None:
-            now = tuple(sorted((*before, (group, weight))))
-            members[columns[0]] = same.setdefault(now, now)
-    log.raise_errors()
+    with open_rows(source, path=path, limits=limits, prose=True) as (log, rows):
+        for number, columns in _columns(rows, path, log, widths=(2, 3), expected=_DOCUMENT):
+            weight = _weight(columns[2]) if len(columns) > 2 else 1.0  # noqa: PLR2004 - the third
+            group = columns[1].decode()
+            before = members.get(columns[0], ())
+            if weight is None:
+                found = f"weight {show(columns[2])}"
+                log.add(Problem("bad-weight", path, found, "a decimal number above 0", line=number))
+            elif any(group == name for name, _ in before):
+                log.add(_repeated(columns, "each document once in a group", path, number))
+            else:
+                now = tuple(sorted((*before, (group, weight))))
+                members[columns[0]] = same.setdefault(now, now)
     return _pack(members, path)
 
 
@@ -178,17 +158,15 @@ def read_facets(
     Raises:
         InputError: as `read_document_groups`, without the codes of weights.
     """
-    limits = limits or Limits()
-    log = ProblemLog(limits.problems)
     found: dict[str, set[str]] = {}
-    told = f"query, one tab, {group}"
-    for number, columns in _rows(source, path, limits, log, widths=(2,), expected=told):
-        query, group = columns[0].decode(), columns[1].decode()
-        queries = found.setdefault(group, set())
-        if query in queries:
-            log.add(_repeated(path, number, f"{show(query)} in {show(group)} again"))
-        queries.add(query)
-    log.raise_errors()
+    layout = f"query, one tab, {group}"
+    with open_rows(source, path=path, limits=limits, prose=True) as (log, rows):
+        for number, columns in _columns(rows, path, log, widths=(2,), expected=layout):
+            queries = found.setdefault(columns[1].decode(), set())
+            query = columns[0].decode()
+            if query in queries:
+                log.add(_repeated(columns, "each query once in a group", path, number))
+            queries.add(query)
     _check_number(found, path)
     return {group: frozenset(found[group]) for group in sorted(found)}
 
@@ -205,57 +183,36 @@ def read_query_list(source: BinaryIO, *, path: str, limits: Limits | None = None
         InputError: `wrong-columns`, `repeated-query`, `bad-utf8`, `control-character`, and those
             of `TextReader`.
     """
-    limits = limits or Limits()
-    log = ProblemLog(limits.problems)
     found: set[str] = set()
-    for number, columns in _rows(source, path, limits, log, widths=(1,), expected=_QUERY):
-        query = columns[0].decode().strip()
-        if query in found:
-            told, expected = f"query {show(query)} again", "each query once"
-            log.add(
-                Problem(
-                    code="repeated-query", path=path, line=number, found=told, expected=expected
-                )
-            )
-        found.add(query)
-    log.raise_errors()
+    with open_rows(source, path=path, limits=limits, prose=True) as (log, rows):
+        for number, columns in _columns(rows, path, log, widths=(1,), expected="one query id"):
+            query = columns[0].decode().strip()
+            if query in found:
+                again = f"query {show(query)} again"
+                log.add(Problem("repeated-query", path, again, "each query once", line=number))
+            found.add(query)
     return frozenset(found)
 
 
 _DOCUMENT = "document, one tab, group, and perhaps one tab and a weight"
-_QUERY = "one query id"
 
 
-def _rows(
-    source: BinaryIO,
+def _columns(
+    rows: Iterator[tuple[int, bytes]],
     path: str,
-    limits: Limits,
     log: ProblemLog,
     *,
     widths: Sequence[int],
     expected: str,
 ) -> Iterator[tuple[int, list[bytes]]]:
-    """Numbered rows with as many columns as they should have; other lines are told."""
-    good = 0
-    with TextReader(source, path=path, limits=limits) as reader:
-        for number, line in read_lines(reader):
-            problem = check_line(line, path=path, number=number, prose=True)
-            if problem is not None:
-                log.add(problem)
-                continue
-            columns = [column.strip() for column in line.split(b"\t")]
-            if len(columns) in widths and all(columns) and len(columns[0].split()) == 1:
-                good += 1
-                yield number, columns
-                continue
+    """Numbered rows with as many columns as they should have; other rows are logged."""
+    for number, line in rows:
+        columns = [column.strip() for column in line.split(b"\t")]
+        if len(columns) in widths and all(columns) and len(columns[0].split()) == 1:
+            yield number, columns
+        else:
             found = f"{_misfit(columns, widths)} in {show(line)}"
-            log.add(
-                Problem(
-                    code="wrong-columns", path=path, line=number, found=found, expected=expected
-                )
-            )
-    if not good and not log.errors:
-        log.add(Problem(code="empty-file", path=path, found="no rows", expected="at least one row"))
+            log.add(Problem("wrong-columns", path, found, expected, line=number))
 
 
 def _misfit(columns: Sequence[bytes], widths: Sequence[int]) -> str:
@@ -273,31 +230,15 @@ def _weight(text: bytes) -> float | None:
     return weight if weight > 0 else None
 
 
-def _row_problem(
-    columns: Sequence[bytes], weight: float | None, *, known: bool
-) -> tuple[str, str, str] | None:
-    if weight is None:
-        return "bad-weight", f"weight {show(columns[2])}", "a decimal number above 0"
-    if known:
-        found = f"{show(columns[0])} in {show(columns[1])} again"
-        return "repeated-group", found, "each document once in a group"
-    return None
-
-
-def _repeated(path: str, number: int, found: str) -> Problem:
-    expected = "each query once in a group"
-    return Problem(code="repeated-group", path=path, line=number, found=found, expected=expected)
+def _repeated(columns: Sequence[bytes], expected: str, path: str, number: int) -> Problem:
+    found = f"{show(columns[0])} in {show(columns[1])} again"
+    return Problem("repeated-group", path, found, expected, line=number)
 
 
 def _check_number(groups: Mapping[str, object], path: str) -> None:
     if len(groups) > _MOST_GROUPS:
-        raise InputError(
-            Problem(
-                code="too-many-groups",
-                path=path,
-                found=f"{len(groups):,} groups",
-                expected=f"at most {_MOST_GROUPS:,}",
-            )
+        raise InputError.of(
+            "too-many-groups", path, f"{len(groups):,} groups", f"at most {_MOST_GROUPS:,}"
         )
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from heldout.errors import Problem
-from heldout.trec.problems import ProblemLog, show
-from heldout.trec.reading.streams import Limits, TextReader, read_lines
-from heldout.trec.text import check_line, parse_integer
+from heldout.trec.reading.streams import Limits, open_rows
+from heldout.trec.text import parse_integer, show
 
 _COLUMNS = 4
 
@@ -54,34 +53,27 @@ def read_preferences(
         InputError: all problems up to `limits.problems`: `wrong-columns`, `bad-preference`,
             `empty-file`, `bad-utf8`, `control-character`, and those of `TextReader`.
     """
-    limits = limits or Limits()
-    log = ProblemLog(limits.problems)
     found = []
-    with TextReader(source, path=path, limits=limits) as reader:
-        for number, line in read_lines(reader):
-            problem = check_line(line, path=path, number=number)
+    with open_rows(source, path=path, limits=limits) as (log, rows):
+        for number, line in rows:
+            columns = line.decode().split()
+            problem = _check(columns, line, path, number)
             if problem is None:
-                problem = _check(line.decode().split(), line, path, number)
-            if problem is None:
-                query, a, b, preferred = line.decode().split()
+                query, a, b, preferred = columns
                 found.append(Preference(query=query, a=a, b=b, preferred=preferred))
-            elif problem.severity == "error":
+            else:
                 log.add(problem)
-    if not found and not log.errors:
-        log.add(Problem(code="empty-file", path=path, found="no row", expected="at least one"))
-    log.raise_errors()
     return tuple(found)
 
 
 def _check(columns: list[str], line: bytes, path: str, number: int) -> Problem | None:
-    code = None
     if len(columns) != _COLUMNS:
         code, expected = "wrong-columns", "query, item A, item B, the preferred one"
     elif columns[1] == columns[2] or columns[3] not in columns[1:3]:
         code, expected = "bad-preference", "two different items, and one of them again"
-    if code is None:
+    else:
         return None
-    return Problem(code=code, path=path, line=number, found=show(line.decode()), expected=expected)
+    return Problem(code, path, show(line.decode()), expected, line=number)
 
 
 Judgments = dict[str, dict[str, dict[str, int]]]
@@ -105,18 +97,11 @@ def read_ratings(
             `conflicting-judgment`, `empty-file`, `bad-utf8`, `control-character`, and those of
             `TextReader`.
     """
-    limits = limits or Limits()
-    log = ProblemLog(limits.problems)
     found: Judgments = {}
-    with TextReader(source, path=path, limits=limits) as reader:
-        for number, line in read_lines(reader):
-            problem = check_line(line, path=path, number=number)
-            problem = problem or _add_line(found, line, path, number)
-            if problem is not None and problem.severity == "error":
+    with open_rows(source, path=path, limits=limits) as (log, rows):
+        for number, line in rows:
+            if problem := _add_line(found, line, path, number):
                 log.add(problem)
-    if not found and not log.errors:
-        log.add(Problem(code="empty-file", path=path, found="no row", expected="at least one"))
-    log.raise_errors()
     return found
 
 
@@ -124,31 +109,31 @@ def _add_line(found: Judgments, line: bytes, path: str, number: int) -> Problem 
     columns = line.decode().split()
     if len(columns) != _COLUMNS:
         return Problem(
-            code="wrong-columns",
-            path=path,
+            "wrong-columns",
+            path,
+            f"{len(columns)} columns in {show(line)}",
+            "4 columns: query, judge, document, grade",
             line=number,
-            found=f"{len(columns)} columns in {show(line)}",
-            expected="4 columns: query, judge, document, grade",
         )
     query, judge, document, text = columns
     grade = parse_integer(text.encode())
     if grade is None:
         return Problem(
-            code="grade-not-a-number",
-            path=path,
+            "grade-not-a-number",
+            path,
+            f"grade {show(text)}",
+            "a whole number",
+            "leave out what a judge did not label",
             line=number,
-            found=f"grade {show(text)}",
-            expected="a whole number",
-            hint="leave out what a judge did not label",
         )
     before = found.setdefault(judge, {}).setdefault(query, {}).setdefault(document, grade)
     if before == grade:
         return None
     return Problem(
-        code="conflicting-judgment",
-        path=path,
+        "conflicting-judgment",
+        path,
+        f"{show(document)} for {show(query)} by {show(judge)} again, {grade} after {before}",
+        "one label of each judge per query and document",
+        "decide which grade holds",
         line=number,
-        found=f"{show(document)} for {show(query)} by {show(judge)} again, {grade} after {before}",
-        expected="one label of each judge per query and document",
-        hint="decide which grade holds",
     )

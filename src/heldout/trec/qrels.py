@@ -20,17 +20,18 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem, Severity, plural
 from heldout.ids import Digest
-from heldout.trec.problems import ProblemLog, show
 from heldout.trec.ranking import Rankings
 from heldout.trec.reading.streams import Block, Limits, TextReader
 from heldout.trec.text import (
     LEFT_OUT,
+    ProblemLog,
     check_line,
     classify_score,
     is_clean,
     is_regular,
     names_query,
     parse_integer,
+    show,
 )
 
 _UNJUDGED = np.iinfo(np.int64).min
@@ -114,7 +115,7 @@ class Qrels:
         judgments: query -> document -> grade, both in the order of the file; every query has
             at least one.
         digest: SHA-256 of the received bytes.
-        notes: what was read in a way worth telling, the first of each code.
+        notes: what was read in a way worth a note, the first of each code.
     """
 
     judgments: Mapping[str, Mapping[str, int]]
@@ -155,11 +156,7 @@ def read_qrels(source: BinaryIO, *, path: str, limits: Limits | None = None) -> 
     log.extend(reader.notes)
     log.extend(columns.check(path))
     if not judgments and not log.errors:
-        log.add(
-            Problem(
-                code="empty-file", path=path, found="no judgments", expected="at least one line"
-            )
-        )
+        log.add(Problem("empty-file", path, "no judgments", "at least one line"))
     log.extend(_check_documents(judgments, path))
     log.raise_errors()
     return Qrels(judgments=judgments, digest=reader.digest(), notes=log.notes())
@@ -187,15 +184,13 @@ def _refuse_run(block: Block, path: str) -> None:
         len(row) == _RUN and parse_integer(row[3]) is not None and classify_score(row[4]) is None
         for row in rows
     ):
-        raise InputError(
-            Problem(
-                code="looks-like-a-run",
-                path=path,
-                line=block.line,
-                found=f"6 columns, among them rank and score, in {show(b' '.join(rows[0]))}",
-                expected="judgments in 4 columns: query, 0, document, grade",
-                hint="this looks like a run; were the run and the judgments swapped?",
-            )
+        raise InputError.of(
+            "looks-like-a-run",
+            path,
+            f"6 columns, among them rank and score, in {show(b' '.join(rows[0]))}",
+            "judgments in 4 columns: query, 0, document, grade",
+            "this looks like a run; were the run and the judgments swapped?",
+            line=block.line,
         )
 
 
@@ -205,11 +200,11 @@ def _check_documents(judgments: Mapping[str, Mapping[str, int]], path: str) -> I
         len(grades) == 1 and _ROUND & grades.keys() for grades in judgments.values()
     ):
         yield Problem(
-            code="documents-swapped",
-            path=path,
-            found="0 or Q0 in the third column of every line",
-            expected="query, iteration, document, grade: the document stands third",
-            hint="swap the second and the third column",
+            "documents-swapped",
+            path,
+            "0 or Q0 in the third column of every line",
+            "query, iteration, document, grade: the document stands third",
+            "swap the second and the third column",
         )
 
 
@@ -236,28 +231,28 @@ class _Columns:
         if self.grades == {0} and any(self.iterations) and self._swapped():
             shown = ", ".join(map(show, sorted(self.iterations)[:_SHOWN]))
             yield Problem(
-                code="grades-swapped",
-                path=path,
-                found=f"grade 0 in every line, and {shown} in the second column",
-                expected="query, iteration, document, grade: the grade stands last",
-                hint="swap the second and the last column",
+                "grades-swapped",
+                path,
+                f"grade 0 in every line, and {shown} in the second column",
+                "query, iteration, document, grade: the grade stands last",
+                "swap the second and the last column",
             )
         elif self.grades and not high:
             yield Problem(
-                code="nothing-relevant",
-                path=path,
-                found=f"no grade above {max(self.grades)}",
-                expected="a grade of 1 or more for each relevant document",
-                hint="every measure of relevance is 0 on these",
+                "nothing-relevant",
+                path,
+                f"no grade above {max(self.grades)}",
+                "a grade of 1 or more for each relevant document",
+                "every measure of relevance is 0 on these",
                 severity="note",
             )
         if below and high > _FAR * below:
             yield Problem(
-                code="grade-far-above",
-                path=path,
-                found=f"grade {high}, and {below} is the next highest",
-                expected="the grades of one scale",
-                hint="a slip? the gain of nDCG is the grade itself; gains={...} gives others",
+                "grade-far-above",
+                path,
+                f"grade {high}, and {below} is the next highest",
+                "the grades of one scale",
+                "a slip? the gain of nDCG is the grade itself; gains={...} gives others",
                 severity="note",
             )
 
@@ -290,7 +285,7 @@ def _read_block(
 
 
 def _usual_rows(block: Block, columns: _Columns) -> Iterator[tuple[str, str, int]] | None:
-    """Query, document and grade of each line; `None` if any line may have to be told about."""
+    """Query, document and grade of each line; `None` if any line may have a problem."""
     text = block.text
     if not is_clean(text) or _PSEUDO in text:
         return None
@@ -320,30 +315,26 @@ def _add_line(
     columns = line.split()
     if len(columns) != _COLUMNS:
         return Problem(
-            code="wrong-columns",
-            path=path,
+            "wrong-columns",
+            path,
+            f"{plural(len(columns), 'column')} in {show(line)}",
+            "4 columns: query, 0, document, grade",
+            _columns_hint(columns),
             line=number,
-            found=f"{plural(len(columns), 'column')} in {show(line)}",
-            expected="4 columns: query, 0, document, grade",
-            hint=_columns_hint(columns),
         )
     grade = parse_integer(columns[3])
     if grade is None:
         return Problem(
-            code="grade-not-a-number",
-            path=path,
-            line=number,
-            found=f"grade {show(columns[3])}",
-            expected="a whole number",
+            "grade-not-a-number", path, f"grade {show(columns[3])}", "a whole number", line=number
         )
     if abs(grade) > _HIGHEST:
         return Problem(
-            code="grade-too-large",
-            path=path,
+            "grade-too-large",
+            path,
+            f"grade {grade}",
+            f"a grade of at most {_HIGHEST:,}",
+            "is it an id, a date or a count? the grade stands in the fourth column",
             line=number,
-            found=f"grade {grade}",
-            expected=f"a grade of at most {_HIGHEST:,}",
-            hint="is it an id, a date or a count? the grade stands in the fourth column",
         )
     known.add((grade,), (columns[1].decode(),))
     query, document = columns[0].decode(), columns[2].decode()
@@ -356,12 +347,12 @@ def _add_line(
 
 def _pseudo(query: str, *, path: str, number: int) -> Problem:
     return Problem(
-        code="pseudo-label",
-        path=path,
+        "pseudo-label",
+        path,
+        f"a label of {show(query)} that a system made",
+        "labels made by people",
+        "systems like the one that made it gain by it: say so beside every figure",
         line=number,
-        found=f"a label of {show(query)} that a system made",
-        expected="labels made by people",
-        hint="systems like the one that made it gain by it: say so beside every figure",
         severity="note",
     )
 
@@ -373,9 +364,9 @@ def _repeated(row: tuple[str, str, int], before: int, *, path: str, number: int)
     return Problem(
         code="repeated-judgment" if same else "conflicting-judgment",
         path=path,
-        line=number,
         found=f"{show(document)} for {show(query)} again, grade {grade} after {before}",
         expected="one judgment per query and document",
         hint="it was skipped" if same else "decide which grade holds",
+        line=number,
         severity=severity,
     )

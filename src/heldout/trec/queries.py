@@ -11,9 +11,8 @@ from typing import BinaryIO
 
 from heldout.errors import Problem
 from heldout.ids import Digest
-from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader
-from heldout.trec.text import check_line, names_query
+from heldout.trec.text import ProblemLog, check_line, names_query, show
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)(?:\s[^<>]*)?>", re.ASCII)
 _LABELS = {
@@ -69,8 +68,10 @@ def _sgml_topic(fields: dict[str, str], line: int) -> list[Topic]:
     if not fields:
         return []
     values = {
-        name: _flat(_unescape(label.sub("", fields.get(name, ""), count=1)))
+        # The ampersand last, so that "&amp;lt;" becomes "&lt;".
+        name: _flat(text.replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&"))
         for name, label in _LABELS.items()
+        for text in [label.sub("", fields.get(name, ""), count=1)]
     }
     return [Topic(line=line, query=values["num"], text=values["title"])]
 
@@ -100,12 +101,12 @@ def find_xml_topics(text: str, *, path: str) -> tuple[list[Topic], Problem | Non
 
 def _bad_topics(path: str, line: int, found: str) -> Problem:
     return Problem(
-        code="bad-topics",
-        path=path,
+        "bad-topics",
+        path,
+        found,
+        "topics in XML, without DOCTYPE or entities",
+        "queries may also be written as query id, tab, text",
         line=line,
-        found=found,
-        expected="topics in XML, without DOCTYPE or entities",
-        hint="queries may also be written as query id, tab, text",
     )
 
 
@@ -153,11 +154,6 @@ class _Handler:
         raise _DoctypeError
 
 
-def _unescape(text: str) -> str:
-    # The ampersand last, so that "&amp;lt;" becomes "&lt;".
-    return text.replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&")
-
-
 def _flat(text: str) -> str:
     return " ".join(text.split())
 
@@ -173,7 +169,7 @@ class Queries:
         texts: query id -> text, in the order of the file; no text is empty, blanks at its ends
             are gone.
         digest: SHA-256 of the received bytes.
-        notes: what was read in a way worth telling, the first of each code.
+        notes: what was read in a way worth a note, the first of each code.
     """
 
     texts: Mapping[str, str]
@@ -216,7 +212,7 @@ def read_queries(source: BinaryIO, *, path: str, limits: Limits | None = None) -
     texts = _collect(found, path, log)
     log.extend(reader.notes)
     if not texts and not log.errors:
-        log.add(Problem(code="empty-file", path=path, found="no queries", expected="at least one"))
+        log.add(Problem("empty-file", path, "no queries", "at least one"))
     log.raise_errors()
     return Queries(texts=texts, digest=reader.digest(), notes=log.notes())
 
@@ -261,7 +257,7 @@ def _find_rows(lines: list[tuple[int, str]], path: str, log: ProblemLog) -> list
             continue
         code, what, expected = problem
         found_text = f"{what} in {show(line)}"
-        log.add(Problem(code=code, path=path, line=number, found=found_text, expected=expected))
+        log.add(Problem(code, path, found_text, expected, line=number))
     return found
 
 
@@ -305,4 +301,4 @@ def _topic_problem(topic: Topic, earlier: int | None, path: str) -> Problem | No
         code, found, expected = "empty-query", f"no text for {show(query)}", "a text"
     else:
         return None
-    return Problem(code=code, path=path, line=topic.line, found=found, expected=expected)
+    return Problem(code, path, found, expected, line=topic.line)

@@ -1,7 +1,6 @@
 """A run's text as rows: its format, its columns, and what may be wrong with one query's rows."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -12,9 +11,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import Problem, Severity, plural
 from heldout.trec.orders import Order
-from heldout.trec.problems import show
 from heldout.trec.ranking import sort_keys
-from heldout.trec.reading.streams import Block
 from heldout.trec.scanning.plain import Columns, Segment
 from heldout.trec.text import (
     LEFT_OUT,
@@ -26,6 +23,7 @@ from heldout.trec.text import (
     parse_integer,
     parse_integers,
     parse_scores,
+    show,
 )
 
 Form = Literal["msmarco", "trec"]
@@ -34,10 +32,6 @@ _LAYOUT: dict[Form, str] = {
     "msmarco": "3 columns: query, document, rank",
     "trec": "6 columns: query, Q0, document, rank, score, tag",
 }
-_LOOKED_AT = 1000
-_QRELS = 4
-_ROUND = 3
-"""Bytes of `0`, `Q0` or `0.5`: a round of judging, and no document."""
 _TOKEN = re.compile(rb"[^ \t\n]+")
 _NEWLINE = ord("\n")
 
@@ -106,26 +100,6 @@ def cut_rows(text: bytes, segment: Segment, columns: Columns, numbers: Sequence[
     )
 
 
-def detect_form(block: Block) -> Form | None:
-    """The form that most of the first lines have; `None` if none of them has 3 or 6 columns."""
-    lines = block.text.split(b"\n", _LOOKED_AT)[:_LOOKED_AT]
-    counts = Counter(map(len, map(bytes.split, lines)))
-    trec, msmarco = counts[COLUMNS["trec"]], counts[COLUMNS["msmarco"]]
-    if not trec and not msmarco:
-        return None
-    return "trec" if trec >= msmarco else "msmarco"
-
-
-def looks_like_qrels(block: Block) -> bool:
-    """Whether the first lines have 4 columns, a short second one and a number at the end."""
-    lines = map(bytes.split, block.text.split(b"\n", _LOOKED_AT)[:_LOOKED_AT])
-    rows = [line for line in lines if line]
-    return bool(rows) and all(
-        len(row) == _QRELS and len(row[1]) <= _ROUND and parse_integer(row[3]) is not None
-        for row in rows
-    )
-
-
 def parse_rows(
     text: bytes,
     numbers: Sequence[int],
@@ -187,12 +161,12 @@ def _line_problem(line: bytes, form: Form, path: str, number: int) -> Problem | 
     if problem is not None or len(tokens) == COLUMNS[form]:
         return problem
     return Problem(
-        code="wrong-columns",
-        path=path,
+        "wrong-columns",
+        path,
+        f"{plural(len(tokens), 'column')} in {show(line)}",
+        _LAYOUT[form],
+        _columns_hint(tokens, form),
         line=number,
-        found=f"{plural(len(tokens), 'column')} in {show(line)}",
-        expected=_LAYOUT[form],
-        hint=_columns_hint(tokens, form),
     )
 
 
@@ -293,7 +267,7 @@ class RowChecks:
             self._score_problem("score-infinite", rows.lines[row], rows.scores[row], rows.query)
         return None if beyond else keys
 
-    def tell_displaced(self, rows: Rows, row: int, *, place: int) -> None:
+    def report_displaced(self, rows: Rows, row: int, *, place: int) -> None:
         """Report a row that the rank column has among the first, and the scores elsewhere.
 
         Args:
@@ -326,17 +300,7 @@ class RowChecks:
         hint: str = "",
         severity: Severity = "error",
     ) -> None:
-        self.report(
-            Problem(
-                code=code,
-                path=self.path,
-                line=line,
-                found=found,
-                expected=expected,
-                hint=hint,
-                severity=severity,
-            )
-        )
+        self.report(Problem(code, self.path, found, expected, hint, line=line, severity=severity))
 
     def _rank_problem(self, code: str, line: int, found: str, expected: str, hint: str) -> None:
         if self._ignored:

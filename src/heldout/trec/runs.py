@@ -9,6 +9,7 @@ when it is closed.
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -16,10 +17,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO
 
 from heldout.errors import InputError, Problem, plural
-from heldout.trec.accelerators import Accelerators
+from heldout.trec.accelerators import Accelerators, make_scanner
 from heldout.trec.answers import SIGNATURE_DEPTH, Examiner, Parsed
 from heldout.trec.orders import Order
-from heldout.trec.problems import ProblemLog
 from heldout.trec.reading.sources import Replay
 from heldout.trec.reading.streams import Block, Limits, TextReader
 from heldout.trec.rows import (
@@ -27,8 +27,6 @@ from heldout.trec.rows import (
     Form,
     Rows,
     cut_rows,
-    detect_form,
-    looks_like_qrels,
     parse_rows,
 )
 from heldout.trec.scanning.plain import (
@@ -39,12 +37,11 @@ from heldout.trec.scanning.plain import (
     UNSORTED,
     Found,
     Grades,
-    Scanner,
     Segment,
+    TextScanner,
 )
-from heldout.trec.scanning.scanners import make_scanner
 from heldout.trec.scans import Coverage, Expected, Facts, Results, Scan
-from heldout.trec.text import is_clean
+from heldout.trec.text import ProblemLog, is_clean, parse_integer
 
 if TYPE_CHECKING:
     import sqlite3
@@ -157,38 +154,28 @@ class Gathered:
 
 @contextmanager
 def _scratch(path: str) -> Iterator[None]:
-    """What the database cannot do is told of the run that needs it: others may need none."""
+    """What the database cannot do is reported for the run that needs it: others may need none."""
     import sqlite3  # noqa: PLC0415 - as above
 
     try:
         yield
     except sqlite3.Error as error:
-        raise InputError(
-            Problem(
-                code="no-scratch",
-                path=path,
-                found=f"no room for a temporary file: {error}",
-                expected="room for the run's rows, whose queries stand apart in the file",
-                hint="make room there, or name another folder with SQLITE_TMPDIR; "
-                "a run sorted by query needs none",
-            )
+        raise InputError.of(
+            "no-scratch",
+            path,
+            f"no room for a temporary file: {error}",
+            "room for the run's rows, whose queries stand apart in the file",
+            hint="make room there, or name another folder with SQLITE_TMPDIR; "
+            "a run sorted by query needs none",
         ) from error
 
 
+_LOOKED_AT = 1000
+_QRELS = 4
+_ROUND = 3
+"""Bytes of `0`, `Q0` or `0.5`: a round of judging, and no document."""
 _HEAD = 1 << 13
 """Bytes of a run that show what its ids look like."""
-
-
-def check_run(
-    source: BinaryIO,
-    *,
-    path: str,
-    order: Order,
-    expected: Expected | None = None,
-    limits: Limits | None = None,
-) -> Scan:
-    """As `scan_run`, without judgments: `scan.rankings` then has only depths."""
-    return scan_run(source, path=path, order=order, expected=expected, limits=limits)
 
 
 def scan_run(
@@ -205,9 +192,10 @@ def scan_run(
     """Read a run once and see it through judgments.
 
     Args:
-        source: bytes of a run in MS MARCO or TREC form, plain or as gzip, bzip2 or zstd, told
-            by content. Read to its end. If it is neither a file nor a `BytesIO`, received
-            bytes are kept in a temporary file until the end, in case they are needed again.
+        source: bytes of a run in MS MARCO or TREC form, plain or as gzip, bzip2 or zstd,
+            recognised by content. Read to its end. If it is neither a file nor a `BytesIO`,
+            received bytes are stored in a temporary file until the end, in case they are needed
+            again.
         path: its name for messages.
         order: how documents are ordered; `None` for `trec` where the form has scores, and
             `msmarco` where it has none. Under `trec` and `trec9` it must have them.
@@ -283,7 +271,7 @@ class _Part:
         return self.text[self.found.consumed :]
 
 
-def _scanned(scanner: Scanner, text: bytes, line: int, *, last: bool) -> Iterator[_Part]:
+def _scanned(scanner: TextScanner, text: bytes, line: int, *, last: bool) -> Iterator[_Part]:
     """The text in one part, or in several where the scanner leaves some of it."""
     more = True
     while more:
@@ -334,29 +322,25 @@ class _Pass:
 
     def _choose_form(self, block: Block) -> Form:
         wanted: Form = "msmarco" if self.rules.order == "msmarco" else "trec"
-        form = detect_form(block)
-        if form is None and looks_like_qrels(block):
-            raise InputError(
-                Problem(
-                    code="looks-like-qrels",
-                    path=self.rules.path,
-                    line=1,
-                    found="4 columns, of which the last is a grade",
-                    expected="a run: 3 columns (query, document, rank) or 6 (TREC)",
-                    hint="these look like judgments; were the run and the judgments swapped?",
-                )
+        form = _detect_form(block)
+        if form is None and _looks_like_qrels(block):
+            raise InputError.of(
+                "looks-like-qrels",
+                self.rules.path,
+                "4 columns, of which the last is a grade",
+                "a run: 3 columns (query, document, rank) or 6 (TREC)",
+                "these look like judgments; were the run and the judgments swapped?",
+                line=1,
             )
         form = form or wanted
         if self.rules.order in ("trec", "trec9") and form == "msmarco":
-            raise InputError(
-                Problem(
-                    code="no-scores",
-                    path=self.rules.path,
-                    line=1,
-                    found=f"{COLUMNS[form]} columns: query, document, rank",
-                    expected=f"scores, which the order {self.rules.order} compares",
-                    hint="order by rank with the order msmarco, or write 6 columns",
-                )
+            raise InputError.of(
+                "no-scores",
+                self.rules.path,
+                f"{COLUMNS[form]} columns: query, document, rank",
+                f"scores, which the order {self.rules.order} compares",
+                "order by rank with the order msmarco, or write 6 columns",
+                line=1,
             )
         return form
 
@@ -364,7 +348,7 @@ class _Pass:
         rules = self.rules
         return Examiner(path=rules.path, order=self.order, depth=rules.depth, report=self.log.add)
 
-    def _scanner(self, form: Form, *, cuts_only: bool = False) -> Scanner:
+    def _scanner(self, form: Form, *, cuts_only: bool = False) -> TextScanner:
         rules = self.rules
         return make_scanner(
             rules.accelerators.scanner,
@@ -374,7 +358,7 @@ class _Pass:
             depth=0 if cuts_only else rules.depth,
         )
 
-    def _parts(self, blocks: Iterable[Block], scanner: Scanner) -> Iterator[_Part]:
+    def _parts(self, blocks: Iterable[Block], scanner: TextScanner) -> Iterator[_Part]:
         """The text in parts that hold whole queries."""
         rest, line = b"", 1
         least = 0
@@ -393,18 +377,18 @@ class _Pass:
     def _check_size(self, size: int, line: int) -> None:
         limits = self.rules.limits
         if size > limits.query_bytes:
-            raise InputError(
-                Problem(
-                    code="query-too-large",
-                    path=self.rules.path,
-                    line=line,
-                    found=f"a query with more than {limits.query_bytes} bytes of rows",
-                    expected=f"at most {limits.query_bytes} bytes for one query",
-                    hint="cut each query to the depth that is scored",
-                )
+            raise InputError.of(
+                "query-too-large",
+                self.rules.path,
+                f"a query with more than {limits.query_bytes} bytes of rows",
+                f"at most {limits.query_bytes} bytes for one query",
+                "cut each query to the depth that is scored",
+                line=line,
             )
 
-    def _gathered(self, parts: Iterable[_Part], form: Form, scanner: Scanner) -> Iterator[_Part]:
+    def _gathered(
+        self, parts: Iterable[_Part], form: Form, scanner: TextScanner
+    ) -> Iterator[_Part]:
         """Each query once, with all its lines."""
         with closing(Gathered(path=self.rules.path)) as gathered:
             for part in parts:
@@ -420,7 +404,7 @@ class _Pass:
                 found = scanner.scan(text, last=True)
                 yield _Part(text=text, numbers=numbers, found=found)
 
-    def _take(self, part: _Part, place: int, form: Form, scanner: Scanner) -> None:
+    def _take(self, part: _Part, place: int, form: Form, scanner: TextScanner) -> None:
         """One query, by the shortest way that its rows allow."""
         segment = part.found.segments[place]
         if segment.query_length:
@@ -454,7 +438,7 @@ class _Pass:
             self._examine(query, rows, parsed)
 
     def _is_broken(self, part: _Part, segment: Segment) -> bool:
-        """Whether only reading line by line can tell what the segment is."""
+        """Whether only reading line by line shows what the segment is."""
         if segment.flags & BROKEN:
             return True
         return bool(segment.flags & UNICODE) and not is_clean(part.lines(segment))
@@ -504,7 +488,7 @@ class _Pass:
         depths = list(self.coverage.depths.values())
         facts = self.results.facts(lines=self.reader.lines, depths=depths)
         if 2 * facts.queries_rising > facts.queries:
-            self.log.add(self._tell_rising(facts))
+            self.log.add(self._report_rising(facts))
         return Scan(
             path=self.rules.path,
             digest=digest,
@@ -517,10 +501,10 @@ class _Pass:
             head=self.head,
         )
 
-    def _tell_rising(self, facts: Facts) -> Problem:
+    def _report_rising(self, facts: Facts) -> Problem:
         return Problem(
-            code="scores-rise",
-            path=self.rules.path,
+            "scores-rise",
+            self.rules.path,
             found=f"scores that rise with lines or ranks in {facts.queries_rising:,} of "
             f"{plural(facts.queries, 'query', 'queries')}: these lists are read from their end",
             expected="the highest score for the best document",
@@ -528,6 +512,26 @@ class _Pass:
             "their sign, or swap the columns",
             severity="note",
         )
+
+
+def _detect_form(block: Block) -> Form | None:
+    """The form that most of the first lines have; `None` if none of them has 3 or 6 columns."""
+    lines = block.text.split(b"\n", _LOOKED_AT)[:_LOOKED_AT]
+    counts = Counter(map(len, map(bytes.split, lines)))
+    trec, msmarco = counts[COLUMNS["trec"]], counts[COLUMNS["msmarco"]]
+    if not trec and not msmarco:
+        return None
+    return "trec" if trec >= msmarco else "msmarco"
+
+
+def _looks_like_qrels(block: Block) -> bool:
+    """Whether the first lines have 4 columns, a short second one and a number at the end."""
+    lines = map(bytes.split, block.text.split(b"\n", _LOOKED_AT)[:_LOOKED_AT])
+    rows = [line for line in lines if line]
+    return bool(rows) and all(
+        len(row) == _QRELS and len(row[1]) <= _ROUND and parse_integer(row[3]) is not None
+        for row in rows
+    )
 
 
 def _read_head(text: bytes, form: Form) -> dict[str, tuple[str, ...]]:

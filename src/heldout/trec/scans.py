@@ -12,10 +12,10 @@ from heldout.errors import InputError, Problem, Severity
 from heldout.ids import Digest, Spellings, find_near, say_near
 from heldout.trec.answers import Answer, QueryFacts
 from heldout.trec.orders import Order
-from heldout.trec.problems import ProblemLog, show
 from heldout.trec.ranking import Rankings
 from heldout.trec.reading.streams import Limits
 from heldout.trec.rows import Form
+from heldout.trec.text import ProblemLog, show
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,15 +223,7 @@ class Coverage:
         hint: str = "",
         severity: Severity = "error",
     ) -> Problem:
-        return Problem(
-            code=code,
-            path=self._path,
-            line=line,
-            found=found,
-            expected=expected,
-            hint=hint,
-            severity=severity,
-        )
+        return Problem(code, self._path, found, expected, hint, line=line, severity=severity)
 
     def _report_unknown(self, query: str, lines: Sequence[int]) -> None:
         self._log.add(
@@ -288,17 +280,17 @@ class Coverage:
         for query in missing:
             self._log.add(
                 Problem(
-                    code="missing-query",
-                    path=self._path,
-                    found=f"no line for query {show(query)}",
-                    expected="every query of the query set",
+                    "missing-query",
+                    self._path,
+                    f"no line for query {show(query)}",
+                    "every query of the query set",
                     hint="" if complete else "it counts 0",
                     severity="error" if complete else "note",
                 )
             )
 
     def _strange(self) -> bool:
-        """Whether the run answers another query set: told once, and not query by query."""
+        """Whether the run answers another query set: reported once, and not query by query."""
         known = self._known or frozenset()
         if (
             len(self.depths) < _MANY

@@ -17,7 +17,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.trec.answers import SIGNATURE_DEPTH
 from heldout.trec.orders import Order
 from heldout.trec.ranking import JudgedRanking, sort_keys
@@ -261,12 +261,10 @@ def _rows(block: Block, path: str) -> Iterator[bytes]:
 
 def _known(ids: Mapping[int, str], document: int, path: str) -> str:
     if document not in ids:
-        raise InputError(
-            Problem(
-                code="changed-file",
-                path=path,
-                found="another run than a moment ago",
-                expected="a file that stays as it is while it is read",
-            )
+        raise InputError.of(
+            "changed-file",
+            path,
+            "another run than a moment ago",
+            "a file that stays as it is while it is read",
         )
     return ids[document]

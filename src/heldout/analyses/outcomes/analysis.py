@@ -14,9 +14,8 @@ from heldout.analyses.outcomes.words import fit_summary
 from heldout.answers.answer import Answer
 from heldout.errors import InputError, Problem
 from heldout.scoring.first_ranks import first_ranks
-from heldout.scoring.scores import Scores
-from heldout.scoring.sources import queries_with_several
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
+from heldout.scoring.sources import Scores, queries_with_several
 
 _DEFAULT = "RR@100"
 _UNCUT = 1000

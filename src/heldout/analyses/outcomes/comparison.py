@@ -17,10 +17,10 @@ from heldout.analyses.outcomes.words import (
 )
 from heldout.answers.answer import Answer, to_document
 from heldout.scoring.first_ranks import first_ranks
-from heldout.scoring.many import Reading
+from heldout.scoring.measures import parse_measure
 from heldout.scoring.run_files import describe_orders
+from heldout.scoring.score import Reading
 from heldout.scoring.sources import ComparedRuns, ComparedScores, find_compared, score_compared
-from heldout.scoring.spec import parse_measure
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from heldout.analyses.outcomes.verdicts import correct
 from heldout.answers.table import Cell, Column, Table, columns, format_p
 from heldout.errors import plural
 from heldout.scoring.first_ranks import Side
-from heldout.scoring.scores import Scores
+from heldout.scoring.sources import Scores
 from heldout.scoring.table import Better, ScoreTable
 from heldout.stats.exact import DECIMALS, differences
 from heldout.stats.results import TestResult

@@ -27,8 +27,7 @@ from heldout.board.rules.policy_rules import RULES
 from heldout.board.rules.release import check_rule
 from heldout.board.rules.spec import BoardSpec, Season, View, check_forge, check_trust
 from heldout.errors import InputError, Problem, quote
-from heldout.scoring.measures import Kind
-from heldout.scoring.spec import Measure, parse_measure
+from heldout.scoring.measures import Kind, Measure, parse_measure
 
 Mistake = tuple[str, str, str, str]
 """Key path as `views[1].set`, what was found there, what is expected, a hint or nothing."""

@@ -24,7 +24,7 @@ from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.errors import StoreError
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.scoring.table import table_of
 from heldout.trec.scans import Signature
 

@@ -32,7 +32,7 @@ from heldout.board.scores.kept import (
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError, printable
 from heldout.ids import query_set_of
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.scans import Signature
 
 T = TypeVar("T")

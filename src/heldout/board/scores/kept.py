@@ -32,7 +32,7 @@ from heldout.board.scores.score import ViewScore
 from heldout.board.store.vault import Vault
 from heldout.errors import Problem, StoreError, quote
 from heldout.ids import digest_bytes
-from heldout.scoring.spec import Measure, parse_measure
+from heldout.scoring.measures import Measure, parse_measure
 from heldout.trec.scans import Scan, Signature
 
 _CLOSE = 1e-9

@@ -66,7 +66,7 @@ from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError, Problem
 from heldout.scoring.first_ranks import Side, first_ranks
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.scoring.table import Better, ScoreTable, cut_table, table_of
 from heldout.stats.resampling import bootstrap_means, rank_rows
 from heldout.trec.scans import Signature

@@ -21,7 +21,7 @@ from heldout.errors import InputError, Problem, TrustError
 from heldout.ids import Digest, SubmissionId, query_set_of
 from heldout.scoring.evaluate import MeasureScores, evaluate
 from heldout.scoring.fairness import Weighting, weigh_facets
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.accelerators import find_accelerators
 from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import scan_run

@@ -36,7 +36,7 @@ from heldout.files.durable import File
 from heldout.ids import Digest, digest_bytes, find_near, query_set_of, run_name, say_near, seed_of
 from heldout.scoring.evaluate import prepare
 from heldout.scoring.fairness import Exposures, read_target
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.groups import DocumentGroups, read_document_groups, read_facets, read_query_list
 from heldout.trec.qrels import GradeBook, Qrels, combine, regrade
 from heldout.trec.queries import Queries

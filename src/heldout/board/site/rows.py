@@ -18,7 +18,7 @@ from heldout.board.site.words import Part, count, file_stem, name, safe_link
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words
 from heldout.charts.svg import cut
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 
 ANONYMOUS = "Anonymous"
 """What an entry is called while an embargo hides who sent it."""

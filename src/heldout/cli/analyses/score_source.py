@@ -13,15 +13,18 @@ from heldout.cli.context import read_clock
 from heldout.cli.printing import TERMINAL, messages, print_notes
 from heldout.errors import InputError, Problem, StoreError
 from heldout.options import Jobs, Now, Opt
-from heldout.scoring.cache import code_version, find_cache
-from heldout.scoring.many import Reading
 from heldout.scoring.options import FacetSource, RunOrder, RunPatterns
-from heldout.scoring.scores import Scores
-from heldout.scoring.sources import check_complete, read_scores, score_runs, transform_scores
-from heldout.scoring.sources import read_judgments as read_qrels
+from heldout.scoring.score import find_reading
+from heldout.scoring.sources import (
+    Scores,
+    check_complete,
+    read_scores,
+    score_runs,
+    transform_scores,
+)
 from heldout.scoring.transforms import Transform
-from heldout.trec.accelerators import find_accelerators
-from heldout.trec.qrels import Qrels
+from heldout.trec.qrels import Qrels, read_qrels
+from heldout.trec.reading.sources import read_file
 
 if TYPE_CHECKING:
     from heldout.analyses.analysis import Analysis
@@ -146,17 +149,6 @@ class Source:
         return load_scores(self, measure=None if named else analysis.measure or None)
 
 
-def find_reading(jobs: int | None = None, *, cached: bool = True) -> Reading:
-    """How this machine reads run files, by the environment; progress goes to standard error."""
-    return Reading(
-        accelerators=find_accelerators(os.environ),
-        cache=find_cache(os.environ) if cached else None,
-        code=code_version() if cached else "",
-        jobs=jobs,
-        progress=TERMINAL,
-    )
-
-
 def load_scores(source: Source, *, measure: str | None = None) -> Scores:
     """The scores that a command was told of.
 
@@ -219,7 +211,7 @@ def read_judgments(source: Source) -> Qrels:
         raise click.UsageError(_WHICH)
     if source.qrels is None:
         raise click.UsageError("which judgments? --qrels Q")
-    return read_qrels(source.qrels)
+    return read_file(read_qrels, source.qrels)
 
 
 def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str, Scores]:
@@ -227,7 +219,7 @@ def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str,
         source.runs,
         qrels,
         measures,
-        find_reading(source.jobs),
+        find_reading(os.environ, jobs=source.jobs, progress=TERMINAL),
         judgments=source.qrels or "",
         order=source.order,
     )

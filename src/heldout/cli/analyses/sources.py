@@ -32,7 +32,7 @@ from heldout.options import Jobs, Opt
 from heldout.scoring.options import FacetSource, RunOrder, RunPatterns
 from heldout.scoring.query_facets import load_facet
 from heldout.scoring.run_files import describe_orders, find_runs, read_table_text
-from heldout.scoring.scores import Scores
+from heldout.scoring.sources import Scores
 from heldout.scoring.table import ScoreTable, parse_scores
 from heldout.trec.orders import Order
 from heldout.trec.reading.sources import open_input

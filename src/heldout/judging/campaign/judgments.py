@@ -18,7 +18,7 @@ from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.rows import Why, format_rows, hidden_name, parse_rows, read_text
 from heldout.judging.campaign.settings import Exclusion
 from heldout.trec.judgments import read_preferences
-from heldout.trec.problems import show
+from heldout.trec.text import show
 from heldout.trec.tops import Tops
 
 Reason = Literal["same", "neither", "unreadable", "language", "other"]

@@ -15,7 +15,7 @@ import numpy as np
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import find_near, say_near
 from heldout.judging.campaign.rows import Check, Item, hidden_name, raise_problems
-from heldout.trec.problems import show
+from heldout.trec.text import show
 from heldout.trec.tops import Tops
 
 

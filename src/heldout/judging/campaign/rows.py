@@ -10,8 +10,8 @@ import numpy as np
 
 from heldout.errors import Problem
 from heldout.judging.campaign.settings import Money
-from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
+from heldout.trec.text import ProblemLog, show
 
 _LONGEST = 64 << 20
 _SHOWN = 20

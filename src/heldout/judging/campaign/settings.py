@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from heldout.errors import InputError, Problem
-from heldout.trec.problems import show
+from heldout.trec.text import show
 
 Money = Annotated[int, msgspec.Meta(ge=0, le=100_000_000)]
 """Hundredths of the currency."""

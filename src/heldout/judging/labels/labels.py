@@ -34,8 +34,8 @@ from heldout.judging.campaign.pools import Pool, stand_for
 from heldout.judging.campaign.rows import format_rows
 from heldout.judging.campaign.settings import Exclusion
 from heldout.judging.labels.strengths import PASSAGE_PRIOR, rank_passages
-from heldout.trec.problems import show
 from heldout.trec.qrels import format_qrels
+from heldout.trec.text import show
 
 CLOSE = 1e-6
 """Strengths that differ by no more are the same, but for rounding."""

@@ -23,7 +23,7 @@ from heldout.judging.campaign.pools import Pool
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import Find, label_pool, make_labels, play
 from heldout.scoring.evaluate import prepare, score
-from heldout.scoring.spec import Measure
+from heldout.scoring.measures import Measure
 from heldout.stats.rank_correlation import kendall
 from heldout.stats.resampling import DIGITS, bca_interval
 from heldout.stats.results import Ask

@@ -34,7 +34,7 @@ from heldout.judging.platforms.mturk import (
     take_results,
 )
 from heldout.judging.services.databases import opened_database
-from heldout.trec.problems import show
+from heldout.trec.text import show
 
 Facts = list[tuple[str, str]]
 

@@ -46,7 +46,7 @@ from heldout.judging.studies.page import Top, render_judging_report
 from heldout.judging.studies.report import Given, Section, first_tops, write_sections
 from heldout.options import Opt, OptionError
 from heldout.progress import SILENT, Progress
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.tops import Tops
 
 _PRIVATE = 0o600

@@ -28,7 +28,7 @@ from heldout.judging.studies.labels import Relabelled
 from heldout.judging.studies.sample import fold_places, order_agreement
 from heldout.options import Level, Opt, Seed
 from heldout.progress import SILENT, Progress
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import Places, read_places

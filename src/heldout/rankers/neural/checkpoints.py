@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import HeldoutError, InputError, Problem, printable
+from heldout.errors import HeldoutError, InputError, printable
 from heldout.ids import Digest
 from heldout.rankers.neural.devices import import_neural
 
@@ -282,13 +282,13 @@ def load_config(place: str) -> Any:
     """
     transformers = import_neural("transformers")
     found = read_settings(place, "config.json")
-    if found and "model_type" not in found and _is_bert(place):
+    if (
+        found
+        and "model_type" not in found
+        and ("bert.embeddings.token_type_embeddings.weight" in weight_shapes(place))
+    ):
         return transformers.BertConfig.from_pretrained(place)
     return transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
-
-
-def _is_bert(place: str) -> bool:
-    return "bert.embeddings.token_type_embeddings.weight" in weight_shapes(place)
 
 
 def count_labels(place: str, config: Any) -> int:
@@ -365,14 +365,12 @@ def check_scores(scores: NDArray[Number], model: str) -> NDArray[Number]:
     wrong = int((~np.isfinite(scores)).sum())
     if not wrong:
         return scores
-    raise InputError(
-        Problem(
-            code="model-scores",
-            path=printable(model),
-            found=f"{wrong} of {scores.size} numbers NaN or infinite",
-            expected="finite numbers",
-            hint="try precision=float32; if that does not help, the weights are damaged",
-        )
+    raise InputError.of(
+        "model-scores",
+        printable(model),
+        f"{wrong} of {scores.size} numbers NaN or infinite",
+        "finite numbers",
+        "try precision=float32; if that does not help, the weights are damaged",
     )
 
 
@@ -409,14 +407,12 @@ def _be_quiet() -> None:
 def _refusal(model: str, error: Exception) -> InputError:
     first = next(iter(str(error).splitlines()), "")
     folder = Path(model).is_dir()
-    return InputError(
-        Problem(
-            code="model-checkpoint",
-            path=printable(model),
-            found=printable(f"{type(error).__name__}: {first}"[:200]),
-            expected="a model with its tokenizer that transformers can load",
-            hint="is the folder complete, and of this kind of model?"
-            if folder
-            else "is the name right? Offline, give a folder, or set HF_HOME to a cache that has it",
-        )
+    return InputError.of(
+        "model-checkpoint",
+        printable(model),
+        printable(f"{type(error).__name__}: {first}"[:200]),
+        "a model with its tokenizer that transformers can load",
+        hint="is the folder complete, and of this kind of model?"
+        if folder
+        else "is the name right? Offline, give a folder, or set HF_HOME to a cache that has it",
     )

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem, printable
+from heldout.errors import InputError, printable
 from heldout.ids import Digest
 from heldout.rankers.neural.checkpoints import (
     check_scores,
@@ -114,14 +114,12 @@ def find_answers(
     for name, (wrong, right) in pairs:
         if wrong in known and right in known:
             return AnswerTokens(name=name, wrong=known[wrong], right=known[right])
-    raise InputError(
-        Problem(
-            code="model-checkpoint",
-            path=printable(model),
-            found="a vocabulary without the tokens of an answer",
-            expected=f"one token for each of {' or '.join(map(_words, names))}",
-            hint="is this a monoT5 or duoT5? answers=true, yes or sim says what it answers",
-        )
+    raise InputError.of(
+        "model-checkpoint",
+        printable(model),
+        "a vocabulary without the tokens of an answer",
+        f"one token for each of {' or '.join(map(_words, names))}",
+        "is this a monoT5 or duoT5? answers=true, yes or sim says what it answers",
     )
 
 
@@ -442,9 +440,7 @@ def _no_words(model: str) -> InputError:
 
 
 def _refusal(model: str, *, found: str, expected: str) -> InputError:
-    return InputError(
-        Problem(code="model-checkpoint", path=printable(model), found=found, expected=expected)
-    )
+    return InputError.of("model-checkpoint", printable(model), found, expected)
 
 
 def _load_model(

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem, printable
+from heldout.errors import InputError, printable
 from heldout.ids import Digest
 from heldout.rankers.neural.checkpoints import (
     CHECKPOINTS,
@@ -124,15 +124,13 @@ def _check_whole(left_out: list[str], drawn: list[str], model: str) -> None:
     what = (
         f"would leave out {_some(left_out)}" if left_out else f"has no weights for {_some(drawn)}"
     )
-    raise InputError(
-        Problem(
-            code="model-layers",
-            path=printable(model),
-            found=f"no {_MODULES}, and an average of its tokens {what}",
-            expected="a sentence encoder whose vectors are those that were trained",
-            hint="is there a copy made for sentence-transformers? A classifier re-ranks: "
-            "--method cross-encoder; token vectors: --method colbert",
-        )
+    raise InputError.of(
+        "model-layers",
+        printable(model),
+        f"no {_MODULES}, and an average of its tokens {what}",
+        "a sentence encoder whose vectors are those that were trained",
+        hint="is there a copy made for sentence-transformers? A classifier re-ranks: "
+        "--method cross-encoder; token vectors: --method colbert",
     )
 
 
@@ -193,7 +191,7 @@ class DenseSettings:
     precision: PrecisionChoice = "auto"
 
     def __post_init__(self) -> None:
-        """Refuse an empty batch, and likeness to what is no sentence encoder of the table."""
+        """Refuse an empty batch, and `like` naming what is no sentence encoder of the table."""
         known = [short for short, row in CHECKPOINTS.items() if row.method == "dense"]
         row = find_checkpoint(self.like) if self.like else None
         if self.batch < 1 or (self.like and (row is None or row.method != "dense")):
@@ -292,7 +290,7 @@ def rank_dense(task: Task, encoder: Encoder, encoding: Encoding = _NOT_KEPT) -> 
     Args:
         task: what to rank.
         encoder: gives both sides their vectors.
-        encoding: where the vectors of documents are kept, and who is told of progress.
+        encoding: where the vectors of documents are kept, and who hears of progress.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -354,14 +352,12 @@ def _similarity(model: Any, settings: DenseSettings) -> Similarity:
     name = name if settings.similarity == "auto" else settings.similarity
     if name in {"cosine", "dot"}:
         return "dot" if name == "dot" else "cosine"
-    raise InputError(
-        Problem(
-            code="model-checkpoint",
-            path=printable(settings.model),
-            found=f"vectors compared by {printable(str(name))}",
-            expected="cosine or dot",
-            hint="give similarity=cosine or similarity=dot to compare them so all the same",
-        )
+    raise InputError.of(
+        "model-checkpoint",
+        printable(settings.model),
+        f"vectors compared by {printable(str(name))}",
+        "cosine or dot",
+        "give similarity=cosine or similarity=dot to compare them so all the same",
     )
 
 

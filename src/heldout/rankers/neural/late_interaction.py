@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem, printable
+from heldout.errors import InputError, printable
 from heldout.ids import Digest
 from heldout.rankers.neural.checkpoints import (
     check_scores,
@@ -109,13 +109,11 @@ def read_layout(place: str, tokenizer: Any, model: str) -> ColbertLayout:
 
 def refuse_colbert(model: str, found: str) -> InputError:
     """An error: what is there is no ColBERT that can be read."""
-    return InputError(
-        Problem(
-            code="model-checkpoint",
-            path=printable(model),
-            found=found,
-            expected="a ColBERT: an encoder with a linear layer over its token vectors",
-        )
+    return InputError.of(
+        "model-checkpoint",
+        printable(model),
+        found,
+        "a ColBERT: an encoder with a linear layer over its token vectors",
     )
 
 
@@ -159,7 +157,7 @@ def _read_pylate(
 
 
 def _refuse_unread(place: str, settings: Mapping[str, Any], model: str) -> None:
-    """Refuse what PyLate can be told and we do not follow."""
+    """Refuse settings of PyLate that we do not follow."""
     prompts = {str(text) for text in (settings.get("prompts") or {}).values() if text}
     if prompts - {settings["query_prefix"], settings["document_prefix"]}:
         raise refuse_colbert(model, "prompts before texts, beside the markers")
@@ -390,7 +388,7 @@ def rank_colbert(task: Task, colbert: Colbert, encoding: Encoding = _NOT_KEPT) -
     Args:
         task: what to rank.
         colbert: the model. A document takes some 500 bytes of memory per token.
-        encoding: where the vectors of documents are kept, and who is told of progress.
+        encoding: where the vectors of documents are kept, and who hears of progress.
 
     Raises:
         InputError: code `model-scores`.

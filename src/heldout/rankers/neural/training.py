@@ -25,7 +25,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
-from heldout.errors import InputError, Problem, StoreError
+from heldout.errors import InputError, StoreError
 from heldout.ids import Digest
 from heldout.rankers.neural.cross_encoder import CrossEncoder
 from heldout.rankers.neural.devices import import_neural
@@ -67,7 +67,8 @@ def _write(path: Path, save: Callable[[BinaryIO], None]) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
-    _sweep(path)
+    for left in path.parent.glob(f".{path.name}.*"):
+        left.unlink(missing_ok=True)
 
 
 def read_state(path: Path, digest: Digest) -> dict[str, Any] | None:
@@ -91,12 +92,12 @@ def read_state(path: Path, digest: Digest) -> dict[str, Any] | None:
     # What torch raises on a file that is none of its own is nowhere listed.
     except Exception as error:
         raise StoreError(
-            f"{path} cannot be read; remove it, and the training begins anew"
+            f"{path} cannot be read; remove it, and the training begins again"
         ) from error
     if theirs != digest:
         raise StoreError(
             f"{path} belongs to another training: its model, triples, settings or version of torch "
-            "are others; remove it to begin anew"
+            "are others; remove it to begin again"
         )
     return dict(found)
 
@@ -105,12 +106,6 @@ def _reason(error: OSError | RuntimeError) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return next(iter(str(error).splitlines()), type(error).__name__)
-
-
-def _sweep(path: Path) -> None:
-    """Remove what a killed writer left beside the state."""
-    for left in path.parent.glob(f".{path.name}.*"):
-        left.unlink(missing_ok=True)
 
 
 DEFAULT_RATES = {"bert": 2e-5, "monot5": 5e-5}
@@ -172,7 +167,7 @@ class Trained:
 
     Attributes:
         losses: of each step, in order.
-        resumed_at: how many steps had been done before this call; 0 where it began anew.
+        resumed_at: how many steps had been done before this call; 0 where it began from the start.
         digest: of what was trained on and how.
     """
 
@@ -220,7 +215,9 @@ def train(
         encoder.model.train()
         try:
             for step in range(resumed_at, settings.steps):
-                losses.append(loop.step(step, _batch_at(triples, step, settings.batch)))
+                first = step * settings.batch
+                batch = [triples[(first + i) % len(triples)] for i in range(settings.batch)]
+                losses.append(loop.step(step, batch))
                 last = step + 1 == settings.steps
                 if state is not None and (last or (step + 1) % every == 0):
                     write_state(state, loop.state(digest, losses))
@@ -261,10 +258,6 @@ def rate_at(step: int, settings: TrainingSettings) -> float:
     if settings.schedule == "constant":
         return 1.0
     return (settings.steps - step) / (settings.steps - rising)
-
-
-def _batch_at(triples: Sequence[TextTriple], step: int, size: int) -> list[TextTriple]:
-    return [triples[(step * size + index) % len(triples)] for index in range(size)]
 
 
 class _Loop:
@@ -354,12 +347,10 @@ def _parameter_groups(model: Any, weight_decay: float) -> list[dict[str, Any]]:
 
 
 def _diverged(loss: float, step: int) -> InputError:
-    return InputError(
-        Problem(
-            code="training-diverged",
-            path="training",
-            found=f"a loss of {loss} at step {step}",
-            expected="a finite loss",
-            hint="a lower learning rate, or precision float32",
-        )
+    return InputError.of(
+        "training-diverged",
+        "training",
+        f"a loss of {loss} at step {step}",
+        "a finite loss",
+        "a lower learning rate, or precision float32",
     )

@@ -30,7 +30,7 @@ class Encoding:
     Attributes:
         folder: where shards of vectors are kept, below the digest of encoder and texts, so that
             other encoders and texts never meet them; None keeps nothing.
-        progress: told after each shard how many texts it had.
+        progress: called after each shard with how many texts it had.
         batch: texts that the encoder takes at once; no shard is smaller.
     """
 
@@ -67,7 +67,7 @@ def encode_all(
         texts: at least one.
         encode: gives every text at least one vector.
         digest: of the encoder: weights and settings.
-        encoding: where vectors are kept, and who is told.
+        encoding: where vectors are kept, and who hears of progress.
 
     Returns:
         The vectors in the order of the texts.

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.stats.tests import run_test
 
 CURVE_FILE = "learning-curve.json"
@@ -305,12 +305,10 @@ def _last_step(points: Sequence[CurvePoint], level: float) -> Ends | None:
 
 
 def _refusal(path: Path, found: str) -> InputError:
-    return InputError(
-        Problem(
-            code="curve-file",
-            path=str(path),
-            found=found,
-            expected=f"{CURVE_FILE}: a measure, a baseline and points of pairs and trials",
-            hint="heldout survive train --learning-curve writes it",
-        )
+    return InputError.of(
+        "curve-file",
+        str(path),
+        found,
+        f"{CURVE_FILE}: a measure, a baseline and points of pairs and trials",
+        "heldout survive train --learning-curve writes it",
     )

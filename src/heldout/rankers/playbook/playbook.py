@@ -19,11 +19,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.ids import DocId, QueryId, find_near, say_near
 from heldout.rankers.run import Hit, Run, Task
 from heldout.scoring.evaluate import evaluate
-from heldout.scoring.spec import Measure
+from heldout.scoring.measures import Measure
 from heldout.stats import exact
 from heldout.stats.power import detectable_difference, queries_needed
 from heldout.stats.resampling import mean_interval
@@ -142,17 +142,14 @@ def _mismatch(
     many: str,
 ) -> InputError:
     first, other = next(iter(labelled), ""), next(iter(known), "")
-    return InputError(
-        Problem(
-            code="labels-match-nothing",
-            path="labels",
-            found=f"{len(labelled):,} {many} in the labels, such as {first[:40]!r}, and none of "
-            "them in the collection",
-            expected=f"ids of the collection, such as {other[:40]!r}",
-            hint=_say_near(labelled, known)
-            or f"labels and collection number their {many} differently, or belong to another "
-            f"{one} set",
-        )
+    return InputError.of(
+        "labels-match-nothing",
+        "labels",
+        found=f"{len(labelled):,} {many} in the labels, such as {first[:40]!r}, and none of "
+        "them in the collection",
+        expected=f"ids of the collection, such as {other[:40]!r}",
+        hint=_say_near(labelled, known)
+        or f"labels and collection number their {many} differently, or belong to another {one} set",
     )
 
 
@@ -193,7 +190,7 @@ class Comparison:
     Attributes:
         measure: what was measured.
         queries: labelled and asked.
-        without_relevant: how many of them have no relevant document, and so tell nothing.
+        without_relevant: how many of them have no relevant document, and so say nothing.
         ranker, baseline: mean scores.
         difference: ranker less baseline.
         t: ends of the paired t interval, `None` where undefined.
@@ -347,14 +344,12 @@ def _score(run: Run, labels: Labels, measure: Measure) -> tuple[NDArray[np.float
     }
     found = evaluate(rankings, labels, [measure]).scores[measure]
     if not found.defined.all():
-        raise InputError(
-            Problem(
-                code="measure-undefined",
-                path="--measure",
-                found=f"{measure} has no value where nothing is found",
-                expected="a measure that is defined for every query",
-                hint="for example nDCG@10 or RR@10",
-            )
+        raise InputError.of(
+            "measure-undefined",
+            "--measure",
+            f"{measure} has no value where nothing is found",
+            "a measure that is defined for every query",
+            "for example nDCG@10 or RR@10",
         )
     return found.values, found.without_relevant
 

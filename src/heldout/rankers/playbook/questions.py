@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.options import Opt
 from heldout.progress import SILENT, Progress
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from heldout.rankers.playbook.fine_tuning import LearningCurve
     from heldout.rankers.playbook.playbook import FittedLabels
     from heldout.rankers.run import Run, Task
-    from heldout.scoring.spec import Measure
+    from heldout.scoring.measures import Measure
 
 _MEASURE = "nDCG@10"
 
@@ -122,7 +122,7 @@ def prepare_questions(
 
 def _choose_measure(options: Playbook, curve: "LearningCurve | None") -> "Measure":
     """What is measured: as asked, else as the curve was; `--gain` is a gain in one measure."""
-    from heldout.scoring.spec import parse_measure  # noqa: PLC0415 - heavy
+    from heldout.scoring.measures import parse_measure  # noqa: PLC0415 - heavy
 
     asked = None if options.measure is None else parse_measure(options.measure, path="--measure")
     if curve is None:
@@ -130,14 +130,12 @@ def _choose_measure(options: Playbook, curve: "LearningCurve | None") -> "Measur
     drawn = parse_measure(curve.measure_name, path=str(options.curve))
     if asked in {None, drawn}:
         return drawn
-    raise InputError(
-        Problem(
-            code="curve-measure",
-            path="--measure",
-            found=f"{asked}, and a curve of {drawn}",
-            expected="the measure of the curve, since --gain is a gain in one measure",
-            hint=f"leave --measure out, or give --measure {drawn}; without --curve any will do",
-        )
+    raise InputError.of(
+        "curve-measure",
+        "--measure",
+        f"{asked}, and a curve of {drawn}",
+        "the measure of the curve, since --gain is a gain in one measure",
+        f"leave --measure out, or give --measure {drawn}; without --curve any will do",
     )
 
 
@@ -158,7 +156,7 @@ def answer_questions(
         task: what it was made for.
         name: of the ranker.
         seed: of the bootstrap.
-        progress: is told what is compared.
+        progress: hears what is compared.
     """
     from heldout.answers.answer import Answer  # noqa: PLC0415 - heavy
     from heldout.rankers.playbook.fine_tuning import advise  # noqa: PLC0415 - heavy

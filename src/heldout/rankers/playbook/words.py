@@ -32,9 +32,9 @@ def comparison_facts(found: Comparison, fitted: FittedLabels) -> Facts:
     return (
         ("verdict", f"{_SAID[found.verdict]}{_because(found)}"),
         ("", _scores(found)),
-        ("", _tell_queries(found)),
+        ("", _describe_queries(found)),
         ("use", _use(found)),
-        *_tell_labels(found, fitted),
+        *_label_facts(found, fitted),
     )
 
 
@@ -175,7 +175,7 @@ def _scores(found: Comparison) -> str:
     return text
 
 
-def _tell_queries(found: Comparison) -> str:
+def _describe_queries(found: Comparison) -> str:
     text = f"on {plural(found.queries, 'labelled query', 'labelled queries')}"
     if found.detectable is not None and found.queries >= FEWEST:
         text += f"; so many find a true gain of {found.detectable:.3f} (power 0.8)"
@@ -201,7 +201,7 @@ def _ask_for_more(found: Comparison) -> str:
     return f"the labels are enough for a gain of {found.gain:g}: there may be a smaller one"
 
 
-def _tell_labels(found: Comparison, fitted: FittedLabels) -> Facts:
+def _label_facts(found: Comparison, fitted: FittedLabels) -> Facts:
     """What speaks against trusting the labels."""
     places = found.places
     lines = []

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import DocId, QueryId
 from heldout.judging.labels.rescoring import score_each
-from heldout.scoring.spec import Measure
+from heldout.scoring.measures import Measure
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.trec.tops import Places
 

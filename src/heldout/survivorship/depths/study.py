@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.random import Generator
 
-from heldout.scoring.spec import Measure
+from heldout.scoring.measures import Measure
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.depths.extrapolation import Outlook, extrapolate
 from heldout.survivorship.depths.scores import (

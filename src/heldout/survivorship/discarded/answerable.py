@@ -35,9 +35,8 @@ from heldout.survivorship.discarded.judging import (
     tabulate_shares,
 )
 from heldout.survivorship.discarded.questions import Question, ShownPassage
-from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
-from heldout.trec.text import check_line, parse_integer
+from heldout.trec.text import ProblemLog, check_line, parse_integer, show
 from heldout.trec.tops import Tops
 
 _Fault = tuple[str, str, str]

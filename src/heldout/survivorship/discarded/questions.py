@@ -16,7 +16,7 @@ import msgspec
 
 from heldout.errors import Problem, plural
 from heldout.judging.campaign.rows import Check, format_rows, hidden_name, parse_rows
-from heldout.trec.problems import show
+from heldout.trec.text import show
 
 LONGEST_NAME = 60
 """Characters of an annotator's name."""

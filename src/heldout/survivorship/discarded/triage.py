@@ -31,7 +31,7 @@ from heldout.survivorship.discarded.judging import (
     tabulate_shares,
 )
 from heldout.survivorship.discarded.questions import CANNOT, Answer, Question, ShownPassage, latest
-from heldout.trec.problems import show
+from heldout.trec.text import show
 
 TriageLabel = Literal["no_ans", "partial_ans", "wrong_lab", "ill_form"]
 """Nothing shown answers it; something does in part; something does fully; the query is unsound."""

@@ -12,7 +12,7 @@ import msgspec
 from heldout.errors import InputError, Problem
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.reading.records import Fault, id_fault, read_record_lines, shown_fault
-from heldout.trec.problems import show
+from heldout.trec.text import show
 
 _FORM: Literal[1] = 1
 _HEAD = '{"annotations":1,"source":…,"depth":…,"open_ended":…,"counts_discarded":…}'

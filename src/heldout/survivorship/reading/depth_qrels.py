@@ -24,10 +24,10 @@ from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.reading.records import no_common_query, show_some
 from heldout.trec.groups import read_query_list
-from heldout.trec.problems import ProblemLog, show
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
+from heldout.trec.text import ProblemLog, show
 from heldout.trec.tops import Tops
 
 _NAME = re.compile(r"(?P<set>.*?)(?P<depth>[0-9]{1,4}|all)\.qrels(?:\.(?:gz|bz2|zst))?")

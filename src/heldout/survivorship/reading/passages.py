@@ -17,8 +17,8 @@ from heldout.errors import InputError, Problem, plural
 from heldout.ids import DocId
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.reading.records import LIMITS, id_fault
-from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import TextReader, read_lines
+from heldout.trec.text import ProblemLog, show
 
 _DIGITS = 16
 _ROUNDS = 3

@@ -16,10 +16,10 @@ from heldout.survivorship.reading.depth_qrels import has_depth_qrels, read_depth
 from heldout.survivorship.reading.judged import annotate_campaign, annotate_questions
 from heldout.survivorship.reading.qna import read_qna_columns, read_qna_lines
 from heldout.survivorship.reading.records import LIMITS, read_shown_passages
-from heldout.trec.problems import show
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import TextReader
+from heldout.trec.text import show
 
 _FORMS: Mapping[str, Callable[..., Annotations]] = {
     "own": read_annotation_file,

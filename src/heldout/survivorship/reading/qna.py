@@ -31,9 +31,8 @@ from heldout.survivorship.reading.records import (
     RecordLog,
     read_record_lines,
 )
-from heldout.trec.problems import show
-from heldout.trec.reading.sources import refusal
 from heldout.trec.reading.streams import TextReader
+from heldout.trec.text import show
 
 CARRIED = 64
 """Bytes of the text before a piece that are looked at again with it."""
@@ -141,7 +140,7 @@ class ColumnReader:
 
     def _not_columns(self, found: str, at: str, expected: str) -> InputError:
         path = f"{self.path}:{at}" if at else self.path
-        return refusal("not-columns", path, found=found, expected=expected)
+        return InputError.of("not-columns", path, found=found, expected=expected)
 
     def _build(self, events: Iterator[Event], kind: str, value: Any, *, depth: int) -> Any:
         """The value that begins with this event."""
@@ -186,7 +185,7 @@ class ColumnReader:
                 self._text = self._text[-CARRIED:] + piece
                 self._check_pairs(ended=not piece)
                 if self._end - self._value > LIMITS.line_bytes:
-                    raise refusal(
+                    raise InputError.of(
                         "line-too-long",
                         f"{self.path}:{self._last}",
                         found=f"a value of more than {LIMITS.line_bytes:,} bytes",
@@ -230,7 +229,7 @@ class ColumnReader:
         )
 
     def _refusal(self, found: str) -> InputError:
-        return refusal(
+        return InputError.of(
             "broken-json",
             f"{self.path}:{self._last}" if self._last else self.path,
             found=found,

@@ -16,8 +16,8 @@ import msgspec
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
+from heldout.trec.text import ProblemLog, show
 
 
 def kinds_by_query(groups: Mapping[str, frozenset[str]], *, path: str) -> dict[str, str]:

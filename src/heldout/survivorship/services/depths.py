@@ -13,9 +13,9 @@ from heldout.ids import QueryId
 from heldout.options import Level, Opt, OptionError, Seed
 from heldout.progress import SILENT, Progress
 from heldout.rankers.run import Hit, write_run
+from heldout.scoring.measures import parse_measure
 from heldout.scoring.options import RunOrder
 from heldout.scoring.run_files import name_runs
-from heldout.scoring.spec import parse_measure
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.depths.chart import spec, title
 from heldout.survivorship.depths.extrapolation import FARTHEST

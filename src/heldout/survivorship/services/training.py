@@ -40,7 +40,7 @@ from heldout.rankers.rerank import rerank, score_best_passage
 from heldout.rankers.run import PairScorer, Run, Task, write_run
 from heldout.scoring.cache import digest_file
 from heldout.scoring.evaluate import Judged, prepare, score
-from heldout.scoring.spec import Measure
+from heldout.scoring.measures import Measure
 from heldout.survivorship.training.experiment import (
     Cell,
     CellRecord,

@@ -20,7 +20,7 @@ from heldout.rankers.bm25 import Bm25Settings, rank_bm25
 from heldout.rankers.rerank import check_known
 from heldout.rankers.run import Run, Task, read_run
 from heldout.scoring.cache import digest_file
-from heldout.scoring.spec import parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.reading.depth_qrels import simulate_annotations
 from heldout.survivorship.reading.passages import (

@@ -15,7 +15,7 @@ from heldout.ids import Digest, DocId, QueryId
 from heldout.rankers.neural.cross_encoder import CrossEncoderSettings
 from heldout.rankers.neural.training import TextTriple, TrainingSettings
 from heldout.rankers.run import Run
-from heldout.scoring.spec import Measure
+from heldout.scoring.measures import Measure
 from heldout.survivorship.training.triple_files import (
     ReadTriples,
     Selection,

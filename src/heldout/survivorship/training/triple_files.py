@@ -39,10 +39,9 @@ from heldout.survivorship.training.triples import (
     count_triples,
     shown_within,
 )
-from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import Block, Limits, TextReader
-from heldout.trec.text import check_line, is_clean, is_regular
+from heldout.trec.text import ProblemLog, check_line, is_clean, is_regular, show
 
 ReadTriples = Callable[[], Iterable[Triple]]
 """Gives the same sequence from its beginning at each call; the annotations know each positive."""

@@ -1,18 +1,50 @@
-"""Received bytes: where they come from, counted, limited, hashed, and read again if need be."""
+"""Received bytes: counted, limited, hashed, read again if need be, and unpacked.
 
+An archive is recognised by its content, never by its name. It is one or more members of one kind
+and nothing else: cut short, damaged or followed by anything, it is refused. Archives of other kinds
+are refused by name, also where they stand in one of these. zstd is read one frame at a time, in
+pieces of bounded size; frames without text are skipped.
+
+Accelerators decide nothing. Whatever one of them finds odd, the archive is read again with the
+standard library, which skips what was given out already and says what is wrong, if anything is.
+
+bzip2 is read by lbzip2, which uses all cores, in a child process that is fed by a thread. lbzip2
+silently leaves out whatever follows the last member (2.5, measured), which we refuse. So one more
+member is fed after the last byte of the file, with a secret in it: the secret ends the output if
+and only if all before it was members, each whole. rapidgzip (0.16.1), the other fast decoder, stays
+out: it leaves out trailing bytes as well, but reads the file by itself, so nothing can be fed after
+them; it does not compare the checksum of a whole member, so that blocks may be missing; it writes
+its warnings to our stderr; and with two threads it takes 27 MB of this process, which has 64 MB for
+everything.
+"""
+
+import bz2
+import contextlib
 import hashlib
 import io
 import os
+import secrets
+import shutil
 import stat
+import subprocess
 import sys
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from importlib import import_module
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from threading import Thread
+from typing import IO, BinaryIO, Final, Protocol, TypeVar
 
-from heldout.errors import InputError, Problem
+import zstandard
+
+from heldout.errors import InputError, SetupError
 from heldout.ids import Digest
+from heldout.trec.accelerators import Accelerators
+from heldout.trec.text import show
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8  # malloc.h
 _KEPT = 1 << 24
@@ -38,6 +70,8 @@ def keep_freed_memory() -> bool:
     return all(mallopt(name, value) for name, value in limits.items())
 
 
+Read = TypeVar("Read")
+
 CHUNK = 1 << 19
 _IN_MEMORY = 1 << 21
 
@@ -48,24 +82,6 @@ class Readable(Protocol):
     def read(self, size: int, /) -> bytes:
         """At most `size` bytes, `b""` at the end."""
         ...
-
-
-def refusal(
-    code: str, path: str, *, found: str, expected: str, hint: str = "", line: int | None = None
-) -> InputError:
-    """An error that ends the reading of a file.
-
-    Args:
-        code: listed in docs/errors.md.
-        path: the file, for messages.
-        found: what stands there.
-        expected: what should.
-        hint: what to do about it.
-        line: 1-based.
-    """
-    return InputError(
-        Problem(code=code, path=path, found=found, expected=expected, hint=hint, line=line)
-    )
 
 
 _HINTS = {
@@ -85,13 +101,23 @@ def open_input(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
-        raise refusal(
+        raise InputError.of(
             "unreadable-file",
             str(path),
             found=error.strerror or type(error).__name__,
             expected="a file that can be read",
             hint=_HINTS.get(str(path).partition(":")[0], ""),
         ) from error
+
+
+def read_file(read: Callable[..., Read], path: Path | str) -> Read:
+    """What a reader of `trec` makes of a file, as in `read_file(read_qrels, path)`.
+
+    Raises:
+        InputError: code `unreadable-file`, and what the reader raises.
+    """
+    with open_input(Path(path)) as file:
+        return read(file, path=str(path))
 
 
 class Replay:
@@ -102,7 +128,7 @@ class Replay:
     seekable and are not.
 
     Attributes:
-        size: bytes from where it stood to its end, `None` where only reading tells.
+        size: bytes from where it stood to its end, `None` where only reading shows.
     """
 
     def __init__(self, source: BinaryIO, *, path: str) -> None:
@@ -183,12 +209,12 @@ class _Kept:
         try:
             yield
         except OSError as error:
-            self._full = refusal(
+            self._full = InputError.of(
                 "no-scratch",
                 self._path,
-                found=f"no room for a temporary file: {error.strerror or type(error).__name__}",
-                expected="room for the bytes of a pipe, which are read a second time",
-                hint="make room there, name another folder with TMPDIR, or give a file",
+                f"no room for a temporary file: {error.strerror or type(error).__name__}",
+                "room for the bytes of a pipe, which are read a second time",
+                "make room there, name another folder with TMPDIR, or give a file",
             )
             raise self._full from error
 
@@ -203,7 +229,7 @@ def _can_seek(source: Readable) -> bool:
 
 
 def _size_left(source: Readable) -> int | None:
-    """Bytes that are still to come, `None` where only reading tells."""
+    """Bytes that are still to come, `None` where only reading shows."""
     if isinstance(source, Replay):
         return source.size
     if not _can_seek(source):
@@ -227,7 +253,7 @@ class Received:
     Attributes:
         path: the file, for messages.
         count: bytes so far.
-        size: bytes there are, `None` where only reading them all tells.
+        size: bytes there are, `None` where only reading them all shows.
         whole: whether the end has been seen.
     """
 
@@ -272,12 +298,12 @@ class Received:
             self.count += len(chunk)
             self.whole = len(chunk) < CHUNK
         if self.count > self._limit:
-            raise refusal(
+            raise InputError.of(
                 "too-large",
                 self.path,
-                found=f"more than {self._limit} bytes",
-                expected=f"at most {self._limit} bytes as received",
-                hint="remove documents below the depth that is scored, or compress the file",
+                f"more than {self._limit} bytes",
+                f"at most {self._limit} bytes as received",
+                "remove documents below the depth that is scored, or compress the file",
             )
         return chunk
 
@@ -294,3 +320,599 @@ class Received:
     def digest(self) -> Digest:
         """SHA-256 of the bytes so far."""
         return Digest(self._hash.hexdigest())
+
+
+_SECRET = 32
+_READ = 1 << 20
+_F_SETPIPE_SZ = 1031
+
+
+class IrregularError(Exception):
+    """This is not the output of an archive that is whole; why, the standard library decides."""
+
+
+def run_lbzip2(
+    program: str, head: bytes, received: Received, *, threads: int
+) -> Generator[bytes, None, None]:
+    """What lbzip2 makes of an archive, in pieces of about 1 MiB.
+
+    Args:
+        program: its path.
+        head: what has been read of the archive.
+        received: the rest of it.
+        threads: how many it may use.
+
+    Raises:
+        IrregularError: it was not whole. What came out before may or may not belong to it.
+    """
+    secret = secrets.token_bytes(_SECRET)
+    # No environment: LBZIP2 and BZIP2 in it would be read as options.
+    command = [program, "--decompress", "--stdout", f"-n{threads}"]
+    with subprocess.Popen(  # noqa: S603 - our own arguments; the file comes through a pipe
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={},
+    ) as child:
+        feeder = _Feeder(_pipe(child.stdin), head, received, bz2.compress(secret))
+        try:
+            yield from _before(secret, _pipe(child.stdout))
+            feeder.join()
+            if child.wait() or not feeder.done:
+                raise IrregularError
+        finally:
+            child.kill()
+            feeder.join()
+
+
+def _before(secret: bytes, output: IO[bytes]) -> Generator[bytes, None, None]:
+    """The output without the secret at its end; pieces are passed on as they came."""
+    held = b""
+    while chunk := output.read(_READ):
+        if len(chunk) < _SECRET:
+            held += chunk
+            continue
+        yield held
+        held = chunk
+    if not held.endswith(secret):
+        raise IrregularError
+    yield held[:-_SECRET]
+
+
+class _Feeder(Thread):
+    """Writes the archive and the member with the secret, then closes the pipe."""
+
+    def __init__(self, pipe: IO[bytes], head: bytes, received: Received, last: bytes) -> None:
+        super().__init__(name="heldout-lbzip2", daemon=True)
+        self._pipe = pipe
+        self._head = head
+        self._received = received
+        self._last = last
+        self.done = False
+        self.start()
+
+    def run(self) -> None:
+        # Whatever fails here, the program or the source, fails again where it is decided.
+        with contextlib.suppress(Exception):
+            chunk = self._head
+            while chunk:
+                self._pipe.write(chunk)
+                chunk = self._received.read()
+            self._pipe.write(self._last)
+            self._pipe.flush()
+            self.done = True
+        with contextlib.suppress(OSError):
+            self._pipe.close()
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    """The pipe, as large as the system lets us make it, which spares changes of threads."""
+    if pipe is None:
+        raise IrregularError
+    with contextlib.suppress(ImportError, OSError):
+        import fcntl  # noqa: PLC0415 - only on POSIX
+
+        fcntl.fcntl(pipe, _F_SETPIPE_SZ, _READ)
+    return pipe
+
+
+MAGIC_BYTES: Final = 10
+"""So many bytes show which kind it is."""
+
+_BZIP2_SIZES = b"123456789"
+_BZIP2_BLOCKS = (b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90")
+"""How the first block begins, and the end of an archive without one."""
+_ZSTD_SKIPPED_FIRST = range(0x50, 0x60)
+_OTHERS = {
+    "xz": b"\xfd7zXZ\x00",
+    "zip": b"PK\x03\x04",
+    "7-Zip": b"7z\xbc\xaf\x27\x1c",
+}
+_TAR_MAGIC = slice(257, 262)
+_TAR_HEADER = 512
+
+
+def is_gzip(begin: bytes) -> bool:
+    """Whether a gzip member begins like this (RFC 1952, 2.3.1)."""
+    return begin.startswith(b"\x1f\x8b")
+
+
+def is_bzip2(begin: bytes) -> bool:
+    """Whether a bzip2 stream begins like this; where it is cut short, whether one may.
+
+    A text may begin with `BZh` as well, so its first block is looked at.
+    """
+    block = begin[4:MAGIC_BYTES]
+    return (
+        begin.startswith(b"BZh")
+        and begin[3:4] in _BZIP2_SIZES
+        and any(magic.startswith(block) for magic in _BZIP2_BLOCKS)
+    )
+
+
+def is_zstd(begin: bytes) -> bool:
+    """Whether a zstd frame begins like this, with text or without (RFC 8878, 3.1)."""
+    return begin.startswith(b"\x28\xb5\x2f\xfd") or is_zstd_skipped(begin)
+
+
+def is_zstd_skipped(begin: bytes) -> bool:
+    """Whether a frame without text begins like this, of which there are 16 kinds (3.1.2)."""
+    return begin[1:4] == b"\x2a\x4d\x18" and begin[0] in _ZSTD_SKIPPED_FIRST
+
+
+def name_other(begin: bytes) -> str | None:
+    """The name of an archive that is not read; none of them can begin a text.
+
+    Args:
+        begin: 512 bytes, if there are as many.
+    """
+    if begin[_TAR_MAGIC] == b"ustar" and b"\0" in begin[:_TAR_HEADER]:
+        return "tar"
+    return next((name for name, magic in _OTHERS.items() if begin.startswith(magic)), None)
+
+
+PIECE = 1 << 20
+"""Bytes of text at a time: large, since a thread may wait 5 ms for its turn after each."""
+_SHOWN = 8
+_FIRST_STEP = 1 << 12
+"""A member that is over at once gives back the rest, which for thousands of them has a price."""
+_GZIP_NAME = b"\x08"
+_WORTH_A_PROCESS = 1 << 18
+"""Received bytes from which on a child process saves more time than it takes."""
+_DAMAGE = (zlib.error, OSError, ValueError)
+
+
+class Decoder(Protocol):
+    """One archive member on its way; what comes out of one step is at most `PIECE` long."""
+
+    def ended(self) -> bool:
+        """Whether the member is complete."""
+        ...
+
+    @property
+    def unused_data(self) -> bytes:
+        """What was fed beyond its end."""
+        ...
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The text of more bytes, all there is so far; pieces of it may be empty."""
+        ...
+
+
+class _Inflate(Protocol):
+    """What zlib and isal have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    @property
+    def unconsumed_tail(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes: ...
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._inner = self._inflate()
+
+    def _inflate(self) -> _Inflate:
+        return zlib.decompressobj(wbits=31)
+
+    def ended(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while data and not self._inner.eof:
+            yield self._inner.decompress(data, PIECE)
+            data = self._inner.unconsumed_tail
+
+
+class _IsalGzip(_Gzip):
+    """By isal, for members with a plain header, where nobody can be of two minds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._begun = False
+
+    def _inflate(self) -> _Inflate:
+        made: _Inflate = import_module("isal.isal_zlib").decompressobj(wbits=31)
+        return made
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        if not self._begun and data[3:4] not in {b"\0", _GZIP_NAME}:
+            raise ValueError("extra fields, a comment, a header checksum, or reserved bits")
+        self._begun = True
+        return super().feed(data)
+
+
+class _Bzip2:
+    def __init__(self) -> None:
+        self._inner = bz2.BZ2Decompressor()
+
+    def ended(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        text = self._inner.decompress(data, PIECE)
+        yield text
+        # Of a block whose last byte it has, it may still give out nearly all.
+        while not self._inner.eof and (text or not self._inner.needs_input):
+            text = self._inner.decompress(b"", PIECE)
+            yield text
+
+
+def _zstd(begin: bytes) -> Decoder:
+
+    return Skipped() if is_zstd_skipped(begin) else Frame()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of archive.
+
+    Attributes:
+        name: as in messages.
+        begins: whether a member begins with these bytes, 10 if there are as many.
+        decoder: makes the decoder of the member that begins with these.
+    """
+
+    name: str
+    begins: Callable[[bytes], bool]
+    decoder: Callable[[bytes], Decoder]
+
+
+_KINDS = (
+    Kind(name="gzip", begins=is_gzip, decoder=lambda _: _Gzip()),
+    Kind(name="bzip2", begins=is_bzip2, decoder=lambda _: _Bzip2()),
+    Kind(name="zstd", begins=is_zstd, decoder=_zstd),
+)
+
+
+def find_kind(head: bytes, path: str) -> Kind | None:
+    """What kind of archive begins like this, `None` for plain text.
+
+    Args:
+        head: at least the first 512 bytes if there are as many.
+        path: the file, for messages.
+
+    Raises:
+        InputError: code `unsupported-archive`.
+    """
+    kind = _kind(head)
+    if kind is None and (name := name_other(head)):
+        raise _unsupported(f"an archive of the kind {name}", path)
+    return kind
+
+
+def _kind(head: bytes) -> Kind | None:
+    return next((kind for kind in _KINDS if kind.begins(head[:MAGIC_BYTES])), None)
+
+
+def _unsupported(found: str, path: str) -> InputError:
+    return InputError.of(
+        "unsupported-archive",
+        path,
+        found,
+        "a text, plain or compressed with gzip, bzip2 or zstd",
+        "unpack it; the file in it may be compressed with gzip, bzip2 or zstd (gz, bz2, zst)",
+    )
+
+
+def unpack(
+    head: bytes, kind: Kind, received: Received, accelerators: Accelerators
+) -> Generator[bytes]:
+    """The text of an archive in pieces of 1 MiB; the last may be shorter.
+
+    Args:
+        head: what has been read of it.
+        kind: what it is.
+        received: the rest of it. If it can't be read again, accelerators are not asked.
+        accelerators: who unpacks it.
+
+    Raises:
+        InputError: codes `truncated-archive`, `damaged-archive`, `trailing-bytes`, `too-large`,
+            `unsupported-archive`.
+        SetupError: an accelerator has given out another text than the standard library.
+    """
+    with closing(_unpacked(head, kind, received, accelerators)) as pieces:
+        first = next(pieces, b"")
+        inner = _kind(first)
+        if name := inner.name if inner else name_other(first):
+            raise _unsupported(
+                f"an archive of the kind {name}, in one of {kind.name}", received.path
+            )
+        yield first
+        yield from pieces
+
+
+def _unpacked(
+    head: bytes, kind: Kind, received: Received, accelerators: Accelerators
+) -> Generator[bytes]:
+    fast = _accelerated(head, kind, received, accelerators)
+    if fast is None:
+        yield from even(_members(head, kind, received))
+        return
+    given: list[int] = []
+    if not (yield from _held_back(fast, given)):
+        received.restart()
+        pieces = even(_members(received.read(), kind, received))
+        _skip(given, pieces, kind)
+        yield from pieces
+
+
+def _accelerated(
+    head: bytes, kind: Kind, received: Received, accelerators: Accelerators
+) -> Generator[bytes] | None:
+    """Text by an accelerator, `None` where there is none for this or it is not worth it."""
+    if not received.can_restart:
+        return None
+    if kind.name == "gzip" and accelerators.gzip == "isal":
+        return _members(head, replace(kind, decoder=lambda _: _IsalGzip()), received)
+    if kind.name == "bzip2" and accelerators.bzip2 == "lbzip2" and len(head) >= _WORTH_A_PROCESS:
+        program = shutil.which("lbzip2")
+        if program is not None:
+            return run_lbzip2(program, head, received, threads=accelerators.threads)
+    return None
+
+
+def _held_back(fast: Generator[bytes], given: list[int]) -> Generator[bytes, None, bool]:
+    """Text by an accelerator, one piece behind; whether it came to a regular end.
+
+    An error costs the standard decoders at most the piece that they were at. So what is given
+    out here is never more than what they would have given out.
+    """
+    with closing(fast):
+        pieces = even(fast)
+        try:
+            held = next(pieces)
+            for piece in pieces:
+                given.append(hash(held))
+                yield held
+                held = piece
+        except Exception:  # noqa: BLE001 - of any kind: the standard decoder says what it means
+            return False
+    yield held
+    return True
+
+
+def _skip(given: list[int], pieces: Iterator[bytes], kind: Kind) -> None:
+    again = [hash(piece) for piece in islice(pieces, len(given))]
+    if again != given:
+        raise SetupError(
+            f"the {kind.name} accelerator of this machine unpacks to another text than the "
+            "standard library; leave it out with HELDOUT_WITHOUT=lbzip2,isal"
+        )
+
+
+def even(chunks: Iterator[bytes]) -> Generator[bytes]:
+    """The same bytes in pieces of 1 MiB, whatever size the chunks have; the last may be shorter."""
+    kept: list[bytes | memoryview] = []
+    size = 0
+    for chunk in chunks:
+        left: bytes | memoryview = chunk
+        while size + len(left) >= PIECE:
+            view = memoryview(left)
+            room = PIECE - size
+            yield b"".join([*kept, view[:room] if room < len(view) else left])
+            kept, size, left = [], 0, view[room:]
+        if left:
+            kept.append(left)
+            size += len(left)
+    yield b"".join(kept)
+
+
+class _Stream:
+    """Received bytes in pieces of the size that is asked for, some of which may come back."""
+
+    def __init__(self, head: bytes, received: Received) -> None:
+        self._data = head
+        self._place = 0
+        self._received = received
+
+    def peek(self) -> bytes:
+        """The next 10 bytes, fewer only at the end."""
+        while len(self._data) - self._place < MAGIC_BYTES and (chunk := self._received.read()):
+            self._data = self._data[self._place :] + chunk
+            self._place = 0
+        return self._data[self._place : self._place + MAGIC_BYTES]
+
+    def take(self, size: int) -> bytes:
+        """At most `size` bytes, `b""` at the end."""
+        if self._place == len(self._data):
+            self._data, self._place = self._received.read(), 0
+        piece = self._data[self._place : self._place + size]
+        self._place += len(piece)
+        return piece
+
+    def put_back(self, data: bytes) -> None:
+        """Give back the last bytes that were taken."""
+        if len(data) > self._place:
+            self._data, self._place = data + self._data[self._place :], 0
+        else:
+            self._place -= len(data)
+
+
+def _members(head: bytes, kind: Kind, received: Received) -> Generator[bytes]:
+    stream = _Stream(head, received)
+    while begin := stream.peek():
+        if not kind.begins(begin):
+            raise InputError.of(
+                "trailing-bytes",
+                received.path,
+                f"{show(begin[:_SHOWN])} after the end of the {kind.name} archive",
+                "nothing, or another member",
+                "compress the file again",
+            )
+        yield from _member(stream, kind.decoder(begin), kind, received.path)
+
+
+def _member(stream: _Stream, member: Decoder, kind: Kind, path: str) -> Iterator[bytes]:
+    size = _FIRST_STEP
+    while not member.ended():
+        data = stream.take(size)
+        if not data:
+            raise InputError.of(
+                "truncated-archive",
+                path,
+                f"a {kind.name} archive that stops before its end",
+                "the whole archive",
+                "copy or compress the file again",
+            )
+        yield from _fed(member, data, kind, path)
+        size *= 8
+    stream.put_back(member.unused_data)
+
+
+def _fed(member: Decoder, data: bytes, kind: Kind, path: str) -> Iterator[bytes]:
+    try:
+        yield from member.feed(data)
+    except _DAMAGE as error:
+        raise InputError.of(
+            "damaged-archive",
+            path,
+            f"a {kind.name} archive that does not unpack",
+            "an undamaged archive",
+            "copy or compress the file again",
+        ) from error
+
+
+_WINDOW = 1 << 27
+_BLOCK = 1 << 17
+_ROOM = 1 << 20
+_HEADER = 3
+_SKIPPED_HEADER = 8
+_RLE = 1
+_COMPRESSED = 2
+
+
+class Frame:
+    """One frame, fed in whole blocks: the library gives out all that a piece of input stands for.
+
+    A block of four bytes can stand for 128 KiB, so the blocks of a frame are told apart (RFC
+    8878, 3.1.1) and only as many are fed at a time as stand for 1 MiB.
+    """
+
+    def __init__(self) -> None:
+        """Begin a frame."""
+        self._inner = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
+        self._waiting = b""
+        self._begun = False
+        self._counted = True
+
+    def ended(self) -> bool:
+        """Whether the frame is complete."""
+        return self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        """What was fed beyond its end."""
+        return self._inner.unused_data + self._waiting
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The text of more bytes, all there is so far.
+
+        Raises:
+            ValueError: the frame is damaged.
+        """
+        self._waiting += data
+        place = 0
+        while not self._inner.eof and (end := self._ready(place)) > place:
+            try:
+                text = self._inner.decompress(self._waiting[place:end])
+            except zstandard.ZstdError as error:
+                raise ValueError(str(error)) from error
+            yield text
+            place = end
+        self._waiting = self._waiting[place:]
+
+    def _ready(self, place: int) -> int:
+        """Up to where what waits from `place` on may be fed; `place` if there is not yet enough."""
+        if not self._begun:
+            size = _header_size(self._waiting)
+            self._begun = size > 0
+            return size
+        return self._whole_blocks(place) if self._counted else len(self._waiting)
+
+    def _whole_blocks(self, place: int) -> int:
+        data, room = self._waiting, _ROOM
+        while room > 0:
+            header = data[place : place + _HEADER]
+            if len(header) < _HEADER:
+                break
+            bits = int.from_bytes(header, "little")
+            last, kind, size = bits & 1, bits >> 1 & 3, bits >> 3
+            if last or size > _BLOCK:
+                # The last block, or none at all, which the library refuses: no more can come out.
+                self._counted = False
+                return len(data)
+            end = place + _HEADER + (1 if kind == _RLE else size)
+            if end > len(data):
+                break
+            room -= _BLOCK if kind == _COMPRESSED else size
+            place = end
+        return place
+
+
+class Skipped:
+    """A frame without text: a number of bytes that its header states (RFC 8878, 3.1.2).
+
+    `pzstd` begins each of its pieces with one.
+    """
+
+    def __init__(self) -> None:
+        """Begin a frame."""
+        self._header = b""
+        self._left = 0
+        self.unused_data = b""
+
+    def ended(self) -> bool:
+        """Whether the frame is complete."""
+        return len(self._header) == _SKIPPED_HEADER and not self._left
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """No text; counts what belongs to the frame."""
+        if len(self._header) < _SKIPPED_HEADER:
+            missing = _SKIPPED_HEADER - len(self._header)
+            self._header, data = self._header + data[:missing], data[missing:]
+            self._left = int.from_bytes(self._header[4:], "little")
+        self.unused_data = data[self._left :]
+        self._left -= len(data) - len(self.unused_data)
+        return iter(())
+
+
+def _header_size(data: bytes) -> int:
+    """Length of a frame's header, 0 if it is not yet there."""
+    try:
+        size = zstandard.frame_header_size(data)
+        return size if size <= len(data) else 0
+    except zstandard.ZstdError:
+        return 0

@@ -6,11 +6,12 @@ on how the bytes arrived or on who unpacked them.
 """
 
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Semaphore, Thread
 from types import TracebackType
-from typing import Final, Generic, Self, TypeVar
+from typing import BinaryIO, Final, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,8 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem
 from heldout.ids import Digest
 from heldout.trec.accelerators import Accelerators
-from heldout.trec.reading.archives import Kind, even, find_kind, unpack
-from heldout.trec.reading.sources import Readable, Received, refusal
+from heldout.trec.reading.sources import Kind, Readable, Received, even, find_kind, unpack
+from heldout.trec.text import ProblemLog, check_line
 
 T = TypeVar("T")
 
@@ -159,7 +160,7 @@ class Block:
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        r"""Offsets of the `\n` in text, one per line; found anew at each call."""
+        r"""Offsets of the `\n` in text, one per line; computed at each call."""
         return np.flatnonzero(np.frombuffer(self.text, dtype=np.uint8) == _END)
 
 
@@ -173,7 +174,7 @@ class TextReader:
         path: the file's name for messages.
         limits: as given.
         lines: lines read so far.
-        notes: what was read in a way worth telling: code `byte-order-mark`.
+        notes: what was read in a way worth a note: code `byte-order-mark`.
     """
 
     def __init__(
@@ -238,7 +239,7 @@ class TextReader:
         finally:
             self.close()
         if not self.lines:
-            raise refusal("empty-file", self.path, found="no text", expected="at least one line")
+            raise InputError.of("empty-file", self.path, "no text", "at least one line")
 
     def pieces(self) -> Iterator[bytes]:
         """The text in order, in pieces of some 1 MiB; its lines are not looked at.
@@ -326,7 +327,7 @@ class TextReader:
         return min(self.limits.bytes, max(_RATIO_FREE, self.limits.ratio * received))
 
     def _bomb(self, most: int, kind: Kind | None) -> InputError:
-        return refusal(
+        return InputError.of(
             "archive-bomb" if kind else "too-large",
             self.path,
             found=f"a {kind.name} archive that unpacks to more than {most} bytes"
@@ -342,12 +343,12 @@ class TextReader:
             head = head[len(_BOM) :]
             self.notes.append(
                 Problem(
-                    code="byte-order-mark",
-                    path=self.path,
+                    "byte-order-mark",
+                    self.path,
+                    "a UTF-8 byte order mark",
+                    "text from the first byte on",
+                    "it was skipped; most tools would make it part of the first id",
                     line=1,
-                    found="a UTF-8 byte order mark",
-                    expected="text from the first byte on",
-                    hint="it was skipped; most tools would make it part of the first id",
                     severity="note",
                 )
             )
@@ -367,22 +368,22 @@ class TextReader:
         count = int(np.count_nonzero(new == _END))
         self.lines += count
         if self.lines > self.limits.lines:
-            raise refusal(
+            raise InputError.of(
                 "too-many-lines",
                 self.path,
+                f"more than {self.limits.lines} lines",
+                f"at most {self.limits.lines} lines",
+                "cut each query of a run to the depth that is scored",
                 line=self.limits.lines + 1,
-                found=f"more than {self.limits.lines} lines",
-                expected=f"at most {self.limits.lines} lines",
-                hint="cut each query of a run to the depth that is scored",
             )
         if b"\0" in text:
-            raise refusal(
+            raise InputError.of(
                 "nul-byte",
                 self.path,
+                "a NUL byte",
+                "text in UTF-8",
+                "this may be a binary file or UTF-16",
                 line=first + text.count(b"\n", begin, text.index(b"\0")),
-                found="a NUL byte",
-                expected="text in UTF-8",
-                hint="this may be a binary file or UTF-16",
             )
         return Block(text=text, line=first - known, count=known + count)
 
@@ -396,13 +397,13 @@ class TextReader:
             start = end + 1
 
     def _too_long(self, line: int) -> InputError:
-        return refusal(
+        return InputError.of(
             "line-too-long",
             self.path,
+            f"a line of more than {self.limits.line_bytes} bytes",
+            f"at most {self.limits.line_bytes} bytes in a line",
+            "this may be a binary file or another format",
             line=line,
-            found=f"a line of more than {self.limits.line_bytes} bytes",
-            expected=f"at most {self.limits.line_bytes} bytes in a line",
-            hint="this may be a binary file or another format",
         )
 
 
@@ -410,3 +411,43 @@ def read_lines(reader: TextReader) -> Iterator[tuple[int, bytes]]:
     r"""The lines with their 1-based numbers, without `\n`; raises as `TextReader.blocks`."""
     for block in reader.blocks():
         yield from enumerate(block.text[:-1].split(b"\n"), start=block.line)
+
+
+@contextmanager
+def open_rows(
+    source: BinaryIO, *, path: str, limits: Limits | None, prose: bool = False
+) -> Iterator[tuple[ProblemLog, Iterator[tuple[int, bytes]]]]:
+    """The rows of a small file that is read to its end, and the log of what is wrong with it.
+
+    Blank lines and comments are no rows. Whoever takes the rows logs what is wrong with them.
+
+    Args:
+        source: its bytes: plain, gzip, bzip2 or zstd.
+        path: its name for messages.
+        limits: how much is read; `None` for the usual ones.
+        prose: whether people wrote it, as in `check_line`.
+
+    Yields:
+        The log, and the rows with their 1-based numbers.
+
+    Raises:
+        InputError: at the end, all that was logged; code `empty-file` where there is no row.
+    """
+    limits = limits or Limits()
+    log = ProblemLog(limits.problems)
+    with TextReader(source, path=path, limits=limits) as reader:
+        yield log, _rows(reader, log, prose=prose)
+    log.raise_errors()
+
+
+def _rows(reader: TextReader, log: ProblemLog, *, prose: bool) -> Iterator[tuple[int, bytes]]:
+    empty = True
+    for number, line in read_lines(reader):
+        problem = check_line(line, path=reader.path, number=number, prose=prose)
+        if problem is None:
+            empty = False
+            yield number, line
+        elif problem.severity == "error":
+            log.add(problem)
+    if empty and not log.errors:
+        log.add(Problem("empty-file", reader.path, "no row", "at least one"))

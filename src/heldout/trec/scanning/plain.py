@@ -65,7 +65,7 @@ def _hash_filled(documents: Sequence[bytes], lengths: NDArray[np.uint64]) -> NDA
 
 
 BROKEN: Final = 1
-"""Something that only reading line by line can tell: the segment's other integers mean nothing."""
+"""Something that only reading line by line shows: the segment's other integers mean nothing."""
 UNICODE: Final = 2
 """Bytes beyond ASCII: they may be no UTF-8, or invisible."""
 UNSORTED: Final = 4
@@ -105,10 +105,10 @@ class Segment(NamedTuple):
     query_length: int
     row: int
     rows: int
-    flags: int
-    hit: int
-    hits: int
-    top: int
+    flags: int = BROKEN
+    hit: int = 0
+    hits: int = 0
+    top: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +149,7 @@ class Columns:
     lengths: NDArray[np.uint32]
 
 
-class Scanner(Protocol):
+class TextScanner(Protocol):
     """Finds segments."""
 
     def scan(self, text: bytes, *, last: bool) -> Found:
@@ -166,7 +166,7 @@ class Scanner(Protocol):
 
 
 _BYTES = bytes({*range(0x20, 0x7F), *range(0x80, 0x100)} | {0x09})
-"""What a row may hold, as far as one byte tells."""
+"""What a row may hold, as far as one byte shows."""
 
 
 class PlainScanner:
@@ -176,7 +176,7 @@ class PlainScanner:
         self._columns = columns
 
     def scan(self, text: bytes, *, last: bool) -> Found:
-        """As `Scanner.scan`; every segment is `BROKEN`."""
+        """As `TextScanner.scan`; every segment is `BROKEN`."""
         segments: list[Segment] = []
         query: bytes | None = None
         start = 0
@@ -195,7 +195,18 @@ class PlainScanner:
                 )
             else:
                 query = tokens[0] if is_row else b""
-                segments.append(_segment(content, query, start=start, end=end, line=line))
+                segments.append(
+                    Segment(
+                        start=start,
+                        end=end,
+                        line=line,
+                        lines=1,
+                        query=start + content.find(query),
+                        query_length=len(query),
+                        row=0,
+                        rows=int(is_row),
+                    )
+                )
             start = end
         if segments and not last and segments[-1].query_length:
             start = segments.pop().start
@@ -213,18 +224,11 @@ class PlainScanner:
         return None
 
 
-def _segment(content: bytes, query: bytes, *, start: int, end: int, line: int) -> Segment:
-    return Segment(
-        start=start,
-        end=end,
-        line=line,
-        lines=1,
-        query=start + content.find(query),
-        query_length=len(query),
-        row=0,
-        rows=int(bool(query)),
-        flags=BROKEN,
-        hit=0,
-        hits=0,
-        top=0,
-    )
+def find_judged(documents: Sequence[bytes], grades: Mapping[str, int]) -> list[tuple[int, int]]:
+    """Row and grade of each judged document, rows ascending; looks up the shorter list."""
+    if len(grades) < len(documents):
+        rows = dict(zip(documents, range(len(documents)), strict=True))
+        judged = ((rows.get(document.encode()), grade) for document, grade in grades.items())
+        return sorted((row, grade) for row, grade in judged if row is not None)
+    pairs = ((row, grades.get(document.decode())) for row, document in enumerate(documents))
+    return [(row, grade) for row, grade in pairs if grade is not None]
