@@ -361,7 +361,7 @@ class _Laid:
         if isinstance(one, _Filled):
             (x0, x1), (y0, y1) = zip(*map(self.at, one.across, one.up), strict=True)
             gap = min(1.0, (x1 - x0) / 8) if self.plot.square else 0.0
-            high = max(abs(y1 - y0) - gap, 0.5)
+            high = max(abs(y1 - y0) - gap, 0.2 if self.low else 0.5)
             return draw_box((x0, min(y0, y1), max(x1 - x0 - gap, 0.5), high), one.colour, one.tip)
         spots = [(*self.at(x, y), tip) for x, y, tip in one.spots]
         return draw_marks(spots, one.style, high=self.cell - 6)
