@@ -1,7 +1,5 @@
 """What the two private reports are written with: CSV of a table, plain Markdown, a page alone."""
 
-import csv
-import io
 from collections.abc import Sequence
 from importlib import resources
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 from heldout.answers.table import Table, format_cells
 from heldout.answers.text import clean
 from heldout.charts.svg import inline
-from heldout.files.csv import defuse
+from heldout.files.csv import defuse, format_csv
 from heldout.web.jinja import load_templates
 
 _MARKS = r"\`*_|<>[]"
@@ -17,12 +15,10 @@ _MARKS = r"\`*_|<>[]"
 
 def table_csv(table: Table) -> bytes:
     """Numbers with all their digits, what is undefined empty; no text starts a formula."""
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\r\n")
-    writer.writerow([defuse(column.name) for column in table.columns])
-    for row in table.rows:
-        writer.writerow([defuse(clean(c)) if isinstance(c, str) else c for c in row])
-    return buffer.getvalue().encode()
+    names = [defuse(column.name) for column in table.columns]
+    return format_csv(
+        names, ([defuse(clean(c)) if isinstance(c, str) else c for c in row] for row in table.rows)
+    )
 
 
 def plain_markdown(text: str) -> str:

@@ -50,7 +50,7 @@ def read_source(
         seed: divides them, as in `take_subset`.
         qrels: labels that go before the collection's own.
         labelled: whether labels are wanted at all.
-        progress: is told what is left out, and that files may be fetched.
+        progress: gets what is left out, and that files may be fetched.
 
     Raises:
         InputError: code `collection-name`, those of `collections.tables`.
@@ -79,7 +79,10 @@ def read_whole(
         InputError, SetupError: as `read_source`.
     """
     if place == EMBEDDED:
-        return _embedded(progress), EMBEDDED
+        source = read_docstrings()
+        for skipped in source.skipped:
+            progress.note("note", f"{skipped.module} left out: {printable(skipped.reason)}")
+        return build_collection(source.docstrings), EMBEDDED
     if place.startswith(PREFIX):
         progress.note("reading", f"{printable(place)} with ir_datasets, which may fetch it")
         return read_catalogued(place.removeprefix(PREFIX)), place
@@ -104,10 +107,3 @@ def take_subset(collection: Collection, subset: QuerySubset, seed: int) -> Colle
 
     split = split_queries(collection, dev=_DEV_SHARE, rng=np.random.default_rng(seed))
     return split.dev if subset == "dev" else split.eval
-
-
-def _embedded(progress: Progress) -> Collection:
-    source = read_docstrings()
-    for skipped in source.skipped:
-        progress.note("note", f"{skipped.module} left out: {printable(skipped.reason)}")
-    return build_collection(source.docstrings)

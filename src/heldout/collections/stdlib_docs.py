@@ -153,7 +153,7 @@ def read_docstrings() -> DocstringSource:
     docstrings: list[Docstring] = []
     skipped: list[Skipped] = []
     for path in files:
-        module = _module_name(path.relative_to(root))
+        module = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         try:
             docstrings.extend(parse_docstrings(path.read_bytes(), module=module))
         except (OSError, SyntaxError, ValueError) as error:
@@ -237,10 +237,6 @@ def _identity(prefix: str, text: str) -> str:
 
 def _belongs(path: Path) -> bool:
     return not (_LEFT_OUT & set(path.parts) or path.parts[0].startswith("config-"))
-
-
-def _module_name(path: Path) -> str:
-    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
 def _extension_modules(root: Path) -> list[str]:

@@ -44,7 +44,7 @@ def defuse(text: str) -> str:
     return _FORMULA.sub("'", text)
 
 
-def format_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
+def format_csv(header: Iterable[object], rows: Iterable[Iterable[object]]) -> bytes:
     """A header and rows by RFC 4180, UTF-8, with CRLF; the cells as they are."""
     buffer = StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\r\n")

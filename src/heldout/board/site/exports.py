@@ -4,10 +4,8 @@ All of it follows from the rows of the page, so it says nothing that the page do
 an embargoed entry no more than the table does.
 """
 
-import csv
-import io
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -33,6 +31,7 @@ from heldout.board.site.rules import BoardFacts
 from heldout.board.site.words import count, safe_link
 from heldout.board.standings.standings import Row, Standings, best_so_far
 from heldout.files.csv import defuse
+from heldout.files.csv import format_csv as format_csv_rows
 
 _SCHEMA = 1
 """Of leaderboard.json, and of the files of seasons and views, which have the same shape."""
@@ -64,9 +63,8 @@ def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
     of a final its scores are the last column.
     """
     views = make_columns(spec)
-    final = _final_cells(standings)
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\r\n")
+    opened = None if standings.final is None else standings.final.opened
+    final = {} if opened is None else opened.scores
     head = [
         *(column.key for column in ENTRY),
         *(
@@ -77,17 +75,17 @@ def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
         *(f"{view.key}_spread" for view in views),
         *([standings.final.view] if standings.final is not None and final else []),
     ]
-    writer.writerow(map(defuse, head))
-    for row in public_rows(standings):
-        cells = [
+    rows = (
+        [
             *(_text(column.of(row)) for column in ENTRY),
             *(released(row.scores, view.key) for view in views),
             *(_text(column.of(row)) for column in (*RESULT, *STATED)),
             *(released(row.spreads, view.key) for view in views),
             *([final.get(row.id, "")] if final else []),
         ]
-        writer.writerow(map(defuse, cells))
-    return buffer.getvalue().encode()
+        for row in public_rows(standings)
+    )
+    return format_csv_rows(map(defuse, head), (map(defuse, row) for row in rows))
 
 
 def format_json(standings: Standings, spec: BoardSpec) -> bytes:
@@ -103,18 +101,13 @@ def format_json(standings: Standings, spec: BoardSpec) -> bytes:
         "as_of": standings.as_of.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         **({"for_information": informing} if informing else {}),
         "rows": [
-            _json_row(row, views, over=_is_over(row, spec, standings.as_of))
+            _json_row(row, views, over=last is not None and standings.as_of.date() > last)
             for row in public_rows(standings)
+            for last in (spec.last_day(row.received.date()),)
         ],
         **_final_json(standings, spec),
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
-
-
-def _is_over(row: Row, spec: BoardSpec, now: datetime) -> bool:
-    """Whether the last day of the board, or of an entry's season, has passed."""
-    last = spec.last_day(row.received.date())
-    return last is not None and now.date() > last
 
 
 def _text(value: object) -> str:
@@ -124,6 +117,7 @@ def _text(value: object) -> str:
 
 
 def _json_row(row: Row, views: tuple[ViewColumn, ...], *, over: bool) -> dict[str, Any]:
+    """A row; `over` is whether the last day of the board, or of its season, has passed."""
     scored = [view for view in views if view.key in row.spreads]
     return {
         **{column.key: column.of(row) for column in ENTRY},
@@ -159,25 +153,19 @@ def _why_no_score(row: Row, view: ViewColumn, *, over: bool) -> str:
     return withheld or ("the old board gave none" if row.imported else "not scored on this view")
 
 
-def _final_cells(standings: Standings) -> Mapping[str, str]:
-    """Finalist -> score on the final view; empty before the opening."""
-    opened = None if standings.final is None else standings.final.opened
-    return {} if opened is None else opened.scores
-
-
 def _final_json(standings: Standings, spec: BoardSpec) -> dict[str, Any]:
     """The key `final` of leaderboard.json, where finalists are named; else nothing."""
     final, view = standings.final, spec.finalists_view
     if final is None or view is None:
         return {}
     opened = final.opened
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "view": view.name,
         "measure": view.measure,
         "finalists": list(final.finalists),
     }
     if opened is not None:
-        told |= {
+        document |= {
             "opened": format_time(opened.at),
             "scores": {n: msgspec.Raw(text.encode()) for n, text in opened.scores.items()},
             "queries": opened.queries,
@@ -186,7 +174,7 @@ def _final_json(standings: Standings, spec: BoardSpec) -> dict[str, Any]:
             "winner": opened.winner,
             "luck": msgspec.Raw(opened.luck.encode()) if opened.luck else None,
         }
-    return {"final": told}
+    return {"final": document}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,10 +204,10 @@ class _Item:
         """One line: what happened, to what, at which score."""
         named = name_entry(self.row).text
         score = self.final or self.row.primary.text
-        told = f"{named}, {score}" if score else named
+        scored = f"{named}, {score}" if score else named
         if self.kind == "scores":
-            return f"{_WORDS[self.kind]}: {count(self.entries, 'entry', 'entries')}, best {told}"
-        return f"{_WORDS[self.kind]}: {told}"
+            return f"{_WORDS[self.kind]}: {count(self.entries, 'entry', 'entries')}, best {scored}"
+        return f"{_WORDS[self.kind]}: {scored}"
 
     @property
     def summary(self) -> str:
@@ -272,14 +260,15 @@ def _items(standings: Standings, spec: BoardSpec) -> Iterator[_Item]:
         line = make_row(row, columns)
         kind = "baseline" if row.baseline else "best" if row.id in best else "entry"
         yield _Item(when=row.published, about=f"published {row.id}", kind=kind, row=line)
-        if _was_revealed(row):
-            moment = _midnight(row.embargo_until or row.published.date())
+        until = row.embargo_until
+        if not row.embargoed and until is not None and until > row.published.date():
+            moment = _midnight(until)
             yield _Item(when=moment, about=f"revealed {row.id}", kind="reveal", row=line)
         for number, (when, why) in enumerate(row.errata, 1):
             about = f"corrected {row.id} {number}"
             kind = "view" if when in row.added else "correction"
             yield _Item(when=when, about=about, kind=kind, row=line, why=clean(why))
-    yield from _scores_told(ranked, columns, standings.as_of.date(), spec)
+    yield from _scores_published(ranked, columns, standings.as_of.date(), spec)
     yield from _finals(standings, columns)
 
 
@@ -298,7 +287,7 @@ def _finals(standings: Standings, columns: tuple[ViewColumn, ...]) -> Iterator[_
         )
 
 
-def _scores_told(
+def _scores_published(
     ranked: Sequence[Row], columns: tuple[ViewColumn, ...], today: date, spec: BoardSpec
 ) -> Iterator[_Item]:
     """On a one-shot board, the moment from which all scores are shown."""
@@ -313,12 +302,6 @@ def _scores_told(
             row=make_row(waited[0], columns),
             entries=len(waited),
         )
-
-
-def _was_revealed(row: Row) -> bool:
-    """Whether an embargo was still on when the entry was published, and is over."""
-    until = row.embargo_until
-    return not row.embargoed and until is not None and until > row.published.date()
 
 
 def _midnight(day: date) -> datetime:

@@ -335,6 +335,8 @@ def _cost_figure(
     ]
     chart = cost_chart(points, head=official.title, foot=cost.axis)
     drawn = len([point for point in points if point.other and not point.record])
+    some = sum(not cost.of(row) for row in stated)
+    free = f" {some} that state{'s' * (some == 1)} 0 cannot be drawn on an axis of logarithms."
     return Figure(
         key=f"cost-{cost.key}",
         title=f"{official.title} against {cost.title.lower()}",
@@ -342,7 +344,7 @@ def _cost_figure(
             f"{len(stated)} of {count(entries, 'entry', 'entries')} state their "
             f"{cost.title.lower()}. ",
             _say_front([make_row(row, columns) for row in front]),
-            _say_free(sum(not cost.of(row) for row in stated)),
+            free * bool(some),
             f" The numbers are the teams' own{cost.caveat}.",
         ),
         marks=(
@@ -360,10 +362,3 @@ def _say_front(front: Sequence[TableRow]) -> Phrase:
         return phrase(f"{len(front)} of them are on the Pareto front: {beaten}.")
     who = join_names([name_entry(row) for row in front])
     return phrase("On the Pareto front, where " + beaten, ": ", who, ".")
-
-
-def _say_free(free: int) -> str:
-    if not free:
-        return ""
-    some = "1 that states" if free == 1 else f"{free} that state"
-    return f" {some} 0 cannot be drawn on an axis of logarithms."

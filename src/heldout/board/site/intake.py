@@ -98,13 +98,7 @@ class UploadForm:
             InputError: code `upload-cut`.
         """
         if not self.ended:
-            raise InputError.of(
-                code="upload-cut",
-                path="upload",
-                found="a form without its end",
-                expected="all of it",
-                hint="the connection broke; nothing was stored: send it again",
-            )
+            raise _cut_off("a form without its end")
 
     def _begin_part(self) -> None:
         self._parts += 1
@@ -115,9 +109,9 @@ class UploadForm:
     def _begin_header(self) -> None:
         self._names = [b"", b""]
 
-    def _collect(self, place: int) -> Callable[[bytes, int, int], None]:
+    def _collect(self, part: int) -> Callable[[bytes, int, int], None]:
         def collect(data: bytes, start: int, end: int) -> None:
-            self._names[place] += data[start:end]
+            self._names[part] += data[start:end]
 
         return collect
 
@@ -140,6 +134,16 @@ class UploadForm:
 
     def _end(self) -> None:
         self.ended = True
+
+
+def _cut_off(found: str) -> InputError:
+    return InputError.of(
+        code="upload-cut",
+        path="upload",
+        found=found,
+        expected="all of the files",
+        hint="nothing was stored: send it again",
+    )
 
 
 def _no_form(found: str) -> InputError:
@@ -287,13 +291,7 @@ async def _take(intake: Intake, request: Request) -> UploadReceipt:
             await _read(delivery, request, intake)
         return await run_in_threadpool(delivery.finish, now=intake.clock())
     except (ClientDisconnect, TimeoutError):
-        raise InputError.of(
-            code="upload-cut",
-            path="upload",
-            found="the connection broke or took too long",
-            expected="all of the files",
-            hint="nothing was stored: send it again",
-        ) from None
+        raise _cut_off("the connection broke or took too long") from None
     finally:
         with anyio.CancelScope(shield=True):
             await run_in_threadpool(manager.__exit__, None, None, None)
@@ -400,7 +398,8 @@ def _form(intake: Intake, problem: Problem | None = None) -> UploadPage:
 def _refuse(intake: Intake, problem: Problem, *, as_json: bool) -> Response:
     status = _STATUSES.get(problem.code, 422)
     if as_json:
-        answer: Response = JSONResponse(_problem_value(problem), status_code=status)
+        shown = {name: getattr(problem, name) for name in ("code", "found", "expected", "hint")}
+        answer: Response = JSONResponse({"problems": [shown]}, status_code=status)
     else:
         answer = _answer_page(_form(intake, problem), status=status)
     if problem.code == "upload-busy":
@@ -423,11 +422,6 @@ def _receipt_value(receipt: UploadReceipt) -> dict[str, Any]:
         ],
         "digest": receipt.digest,
     }
-
-
-def _problem_value(problem: Problem) -> dict[str, Any]:
-    told = {name: getattr(problem, name) for name in ("code", "found", "expected", "hint")}
-    return {"problems": [told]}
 
 
 def _in_words(size: int) -> str:

@@ -170,7 +170,12 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
             title, plain(standing), root="", standings=standings, spec=spec, facts=facts
         ),
         task=clean(spec.task),
-        facts=_facts(standings, shown, spec, facts),
+        facts=(
+            *([f"Season {clean(standings.season)}"] if standings.season else []),
+            _say_open(spec, standings.as_of.date(), facts.closed),
+            _say_entries(shown),
+            *_say_queries(spec, facts),
+        ),
         decision_times=_say_decision_times(standings),
         example=_example(facts.example),
         standing=standing,
@@ -225,17 +230,6 @@ def make_frame(
         moment=moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
         events=count(facts.events, "event"),
         head=facts.head,
-    )
-
-
-def _facts(
-    standings: Standings, rows: tuple[Row, ...], spec: BoardSpec, facts: BoardFacts
-) -> tuple[str, ...]:
-    return (
-        *([f"Season {clean(standings.season)}"] if standings.season else []),
-        _say_open(spec, standings.as_of.date(), facts.closed),
-        _say_entries(rows),
-        *_say_queries(spec, facts),
     )
 
 
