@@ -20,7 +20,7 @@ from heldout.board.log.history import History
 from heldout.board.organiser.decide import check_published
 from heldout.board.rules.days import may_open_runs, rule_for_runs
 from heldout.board.scores.session import Session
-from heldout.errors import InputError, Problem, StoreError
+from heldout.errors import StoreError, wrong_input
 from heldout.files.zipped import write_zip
 
 
@@ -99,12 +99,10 @@ def _check_agreed(history: History, name: str) -> None:
     if may_open_runs(history, submission, agreed=(name,)):
         return
     never = rule_for_runs(history, submission) == "never"
-    raise InputError(
-        Problem(
-            code="no-consent",
-            path=name,
-            found='archive.runs = "never"' if never else "open_runs: false, the team's own word",
-            expected="a board that opens runs, and a team that has not said no",
-            hint="" if never else "the team can change it until the closing: heldout amend",
-        )
+    raise wrong_input(
+        code="no-consent",
+        path=name,
+        found='archive.runs = "never"' if never else "open_runs: false, the team's own word",
+        expected="a board that opens runs, and a team that has not said no",
+        hint="" if never else "the team can change it until the closing: heldout amend",
     )

@@ -23,7 +23,7 @@ from cryptography.x509 import Certificate, load_pem_x509_certificates
 
 from heldout.board.log.events import Entry, format_time
 from heldout.board.store.repository import TIMESTAMPS, Repository
-from heldout.errors import InputError, Problem, SetupError, StoreError, quote
+from heldout.errors import SetupError, StoreError, quote, wrong_input
 
 _PURPOSE = b"heldout time stamp\n"
 _MOST_BYTES = 1 << 17
@@ -127,14 +127,12 @@ def keep_response(
         if roots:
             _verify(response, entry, roots)
     except ValueError as error:
-        raise InputError(
-            Problem(
-                code="not-a-timestamp",
-                path=path,
-                found=str(error),
-                expected="a granted response (RFC 3161, DER) to a request for this log",
-                hint="heldout board timestamp --request FILE makes a request",
-            )
+        raise wrong_input(
+            code="not-a-timestamp",
+            path=path,
+            found=str(error),
+            expected="a granted response (RFC 3161, DER) to a request for this log",
+            hint="heldout board timestamp --request FILE makes a request",
         ) from None
     file = f"{TIMESTAMPS}/{entry.event.seq}.tsr"
     repository.write_file(file, data)
@@ -150,13 +148,11 @@ def read_roots(path: Path) -> tuple[Certificate, ...]:
     try:
         return tuple(load_pem_x509_certificates(path.read_bytes()))
     except ValueError as error:
-        raise InputError(
-            Problem(
-                code="not-a-certificate",
-                path=path.name,
-                found=quote(str(error)),
-                expected="certificates as PEM, -----BEGIN CERTIFICATE-----",
-            )
+        raise wrong_input(
+            code="not-a-certificate",
+            path=path.name,
+            found=quote(str(error)),
+            expected="certificates as PEM, -----BEGIN CERTIFICATE-----",
         ) from None
 
 

@@ -25,7 +25,7 @@ from heldout.board.scores.kept import (
 )
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session, commit_held_out
-from heldout.errors import InputError, Problem, StoreError, quote
+from heldout.errors import InputError, Problem, StoreError, quote, wrong_input
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +62,11 @@ def name_finalists(session: Session, ids: Sequence[str], *, why: str = "") -> Fi
     if before is not None and before.finalists == tuple(chosen):
         return FinalStep(final=before)
     if before is not None and before.opened is not None:
-        raise InputError(
-            Problem(
-                code="final-opened",
-                path=f"view {view.name}",
-                found=f"other finalists, after the final was opened on {before.opened.at:%d %b %Y}",
-                expected="finalists that are named before anybody knows their scores",
-            )
+        raise wrong_input(
+            code="final-opened",
+            path=f"view {view.name}",
+            found=f"other finalists, after the final was opened on {before.opened.at:%d %b %Y}",
+            expected="finalists that are named before anybody knows their scores",
         )
     if before is not None and not why:
         raise InputError(_need_reason(view, f"other finalists than {', '.join(before.finalists)}"))
@@ -95,24 +93,20 @@ def open_final(session: Session, *, why: str = "") -> FinalStep:
     view, before = find_final_view(session), session.history().final
     last = session.spec().closes
     if last is None or session.now.date() <= last:
-        raise InputError(
-            Problem(
-                code="final-too-early",
-                path=f"view {view.name}",
-                found=f"{session.now:%d %b %Y}",
-                expected=f"a day after the last one of the board, {last}",
-                hint="submissions are still taken, and the scores would tell about the queries",
-            )
+        raise wrong_input(
+            code="final-too-early",
+            path=f"view {view.name}",
+            found=f"{session.now:%d %b %Y}",
+            expected=f"a day after the last one of the board, {last}",
+            hint="submissions are still taken, and the scores would tell about the queries",
         )
     if before is None:
-        raise InputError(
-            Problem(
-                code="no-finalists",
-                path=f"view {view.name}",
-                found="no finalists",
-                expected="finalists that are named before the scores are opened",
-                hint="heldout board finalists ID…",
-            )
+        raise wrong_input(
+            code="no-finalists",
+            path=f"view {view.name}",
+            found="no finalists",
+            expected="finalists that are named before the scores are opened",
+            hint="heldout board finalists ID…",
         )
     commit_held_out(session)
     kept = {name: _read_scores(session, view, name) for name in before.finalists}
@@ -191,14 +185,12 @@ def find_final_view(session: Session) -> View:
     view = session.spec().finalists_view
     if view is not None:
         return view
-    raise InputError(
-        Problem(
-            code="no-final-view",
-            path="board.toml",
-            found="no view with finalists",
-            expected="a view with public = false, final = true and finalists = 1 to 10",
-            hint="docs/organisers.md, A final",
-        )
+    raise wrong_input(
+        code="no-final-view",
+        path="board.toml",
+        found="no view with finalists",
+        expected="a view with public = false, final = true and finalists = 1 to 10",
+        hint="docs/organisers.md, A final",
     )
 
 
@@ -212,13 +204,11 @@ def _choose(session: Session, view: View, ids: Sequence[str]) -> list[str]:
     most = view.finalists or 0
     twice = [name for i, name in enumerate(ids) if name in ids[:i]]
     if twice or not 1 <= len(ids) <= most:
-        raise InputError(
-            Problem(
-                code="bad-finalists",
-                path=f"view {view.name}",
-                found=f"{quote(twice[0])} twice" if twice else f"{len(ids)} finalists",
-                expected=f"1 to {most} entries, each once",
-            )
+        raise wrong_input(
+            code="bad-finalists",
+            path=f"view {view.name}",
+            found=f"{quote(twice[0])} twice" if twice else f"{len(ids)} finalists",
+            expected=f"1 to {most} entries, each once",
         )
     chosen = {_check_finalist(session, view, name).id for name in ids}
     return list(order_by_receipt(chosen, session.history().submissions))
@@ -237,7 +227,7 @@ def _check_finalist(session: Session, view: View, name: str) -> Submission:
         expected = "an entry with a run on the queries of the final"
     else:
         return submission
-    raise InputError(Problem(code="not-a-finalist", path=name, found=found, expected=expected))
+    raise wrong_input(code="not-a-finalist", path=name, found=found, expected=expected)
 
 
 def _read(session: Session, name: str) -> ScoreFile:

@@ -53,7 +53,7 @@ from heldout.board.scores.session import Session
 from heldout.board.store.arrivals import Arrival, Taken, find_merged
 from heldout.envelope.bundle import SealedMessage, file_names, open_message, open_metadata
 from heldout.envelope.keys import Form
-from heldout.errors import InputError, Problem, StoreError, TrustError, quote
+from heldout.errors import InputError, Problem, StoreError, TrustError, quote, wrong_input
 from heldout.ids import SubmissionId, digest_bytes
 
 
@@ -132,13 +132,11 @@ def _contested(arrival: Arrival, rivals: Iterable[Arrival]) -> Problem:
 def _check_accepted(accepted: Collection[str], contested: Iterable[list[Arrival]]) -> None:
     sources = sorted({arrival.source for rivals in contested for arrival in rivals})
     for source in sorted(set(accepted) - set(sources)):
-        raise InputError(
-            Problem(
-                code="id-conflict",
-                path="--accept",
-                found=f"{quote(source)}, from where nothing came that is contested",
-                expected="one of " + ", ".join(sources) if sources else "nothing, for none is",
-            )
+        raise wrong_input(
+            code="id-conflict",
+            path="--accept",
+            found=f"{quote(source)}, from where nothing came that is contested",
+            expected="one of " + ", ".join(sources) if sources else "nothing, for none is",
         )
 
 
@@ -309,14 +307,12 @@ def _check_sealed(form: Form, files: Mapping[str, bytes]) -> None:
         looked = [data[start : start + _LOOKED_AT] for start in starts]
         dense = all(len(zlib.compress(part, 1)) > _DENSE * _LOOKED_AT for part in looked)
         if not data.startswith(magic) or not dense:
-            raise InputError(
-                Problem(
-                    code="not-sealed",
-                    path=name,
-                    found="bytes that can be compressed" if not dense else "another beginning",
-                    expected=f"a file that was sealed in the form {form}",
-                    hint="heldout submit seals it",
-                )
+            raise wrong_input(
+                code="not-sealed",
+                path=name,
+                found="bytes that can be compressed" if not dense else "another beginning",
+                expected=f"a file that was sealed in the form {form}",
+                hint="heldout submit seals it",
             )
 
 
@@ -419,14 +415,12 @@ def _check_signer(
     updated = replace(before, revision=new.revision, signature=signature)
     same = signature is not None and signature.team == before.signature.team
     if not same or not is_signed(history, updated):
-        raise InputError(
-            Problem(
-                code="bad-signature",
-                path="metadata.json",
-                found="new metadata without the signature of the team that sent the submission",
-                expected=f"one by {before.signature.team}",
-                hint="amend in the clone that submitted it",
-            )
+        raise wrong_input(
+            code="bad-signature",
+            path="metadata.json",
+            found="new metadata without the signature of the team that sent the submission",
+            expected=f"one by {before.signature.team}",
+            hint="amend in the clone that submitted it",
         )
 
 
@@ -469,14 +463,12 @@ def _check_revision(spec: BoardSpec, old: Manifest, new: Manifest, before: Submi
     if before.status != "published":
         return
     if new.withdrawn:
-        raise InputError(
-            Problem(
-                code="published-stays",
-                path="metadata.json:withdrawn",
-                found="a withdrawal of a published entry",
-                expected="a submission without a released score",
-                hint="a released score cannot be taken back; ask the organisers for an erratum",
-            )
+        raise wrong_input(
+            code="published-stays",
+            path="metadata.json:withdrawn",
+            found="a withdrawal of a published entry",
+            expected="a submission without a released score",
+            hint="a released score cannot be taken back; ask the organisers for an erratum",
         )
     refuse_changed_terms((old.type, old.embargo_until), new)
 
@@ -527,14 +519,12 @@ def revoke(session: Session, team: str, *, why: str) -> int | None:
     """
     known = session.history().teams.get(team)
     if known is None:
-        raise InputError(
-            Problem(
-                code="unknown-team",
-                path="TEAM",
-                found=quote(team),
-                expected="a registered team, as team-0123456789abcdef",
-                hint="heldout board teams",
-            )
+        raise wrong_input(
+            code="unknown-team",
+            path="TEAM",
+            found=quote(team),
+            expected="a registered team, as team-0123456789abcdef",
+            hint="heldout board teams",
         )
     if known.revoked is not None:
         return None
@@ -598,14 +588,12 @@ def _check_current(
         text = "none, for this board has no agreement"
         if agreement is not None:
             text = f"{agreement.path} as it stands since {agreement.since:%d %b %Y}"
-        raise InputError(
-            Problem(
-                code="other-agreement",
-                path="registration:agreement",
-                found="another text that was agreed to",
-                expected=text,
-                hint="git pull, then heldout register shows the text and asks again",
-            )
+        raise wrong_input(
+            code="other-agreement",
+            path="registration:agreement",
+            found="another text that was agreed to",
+            expected=text,
+            hint="git pull, then heldout register shows the text and asks again",
         )
 
 
@@ -618,7 +606,7 @@ def _check_newer(known: Team, statement: Statement) -> None:
         expected = f"one signed after {known.signed:%d %b %Y %H:%M:%S} UTC, as the one in force"
     else:
         return
-    raise InputError(Problem(code=code, path=known.handle, found=found, expected=expected))
+    raise wrong_input(code=code, path=known.handle, found=found, expected=expected)
 
 
 def _open(
@@ -633,14 +621,12 @@ def _open(
             return registrant
     except (TrustError, msgspec.MsgspecError, UnicodeError, RecursionError):
         pass
-    raise InputError(
-        Problem(
-            code="untrusted",
-            path=quote(path),
-            found="sealed names that do not open, or are not those that were signed for",
-            expected="the file that heldout register writes, unchanged",
-            hint="if the organisers' keys changed since: git pull, then heldout register once more",
-        )
+    raise wrong_input(
+        code="untrusted",
+        path=quote(path),
+        found="sealed names that do not open, or are not those that were signed for",
+        expected="the file that heldout register writes, unchanged",
+        hint="if the organisers' keys changed since: git pull, then heldout register once more",
     )
 
 

@@ -38,7 +38,15 @@ from heldout.envelope.bundle import (
     short_recipient,
 )
 from heldout.envelope.keys import Form, new_signing_key, public_key
-from heldout.errors import InputError, Problem, SetupError, StoreError, TrustError, quote
+from heldout.errors import (
+    InputError,
+    Problem,
+    SetupError,
+    StoreError,
+    TrustError,
+    quote,
+    wrong_input,
+)
 from heldout.files.durable import File
 from heldout.ids import SubmissionId, digest_bytes
 
@@ -269,14 +277,12 @@ def set_recipients(rules: str, recipients: Sequence[str]) -> str:
         text = "".join([*lines[:start], told, *lines[end:]])
         if _parses_as(text, wanted):
             return text
-    raise InputError(
-        Problem(
-            code="board-spec",
-            path=SPEC,
-            found="no line that begins with recipients =",
-            expected="the organisers' public keys at the top of the file",
-            hint='recipients = ["age1..."]',
-        )
+    raise wrong_input(
+        code="board-spec",
+        path=SPEC,
+        found="no line that begins with recipients =",
+        expected="the organisers' public keys at the top of the file",
+        hint='recipients = ["age1..."]',
     )
 
 

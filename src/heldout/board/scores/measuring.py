@@ -64,7 +64,7 @@ from heldout.board.standings.standings import (
 )
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, wrong_input
 from heldout.scoring.first_ranks import Side, first_ranks
 from heldout.scoring.measures import parse_measure
 from heldout.scoring.table import Better, ScoreTable, cut_table, table_of
@@ -221,13 +221,11 @@ def measure_facets(
         InputError: code `no-facet`.
     """
     if not facets:
-        raise InputError(
-            Problem(
-                code="no-facet",
-                path="board.toml",
-                found="no public view with facets of these queries",
-                expected="one that names a file of groups of queries",
-            )
+        raise wrong_input(
+            code="no-facet",
+            path="board.toml",
+            found="no public view with facets of these queries",
+            expected="one that names a file of groups of queries",
         )
     cuts = [(facet, cut_table(table, facet.queries)) for facet in facets]
     large = [(facet, cut) for facet, cut in cuts if len(cut.queries) >= facet.least]

@@ -16,7 +16,7 @@ from heldout.board.scores.session import Session
 from heldout.board.scores.sets import list_runs
 from heldout.envelope.bundle import OpenedRun, file_names, open_runs
 from heldout.envelope.keys import Binding
-from heldout.errors import InputError, Problem
+from heldout.errors import wrong_input
 from heldout.ids import Digest, SubmissionId, query_set_of
 from heldout.trec.orders import Order
 from heldout.trec.tops import Tops, read_tops
@@ -147,13 +147,11 @@ def check_set(spec: BoardSpec, name: str) -> None:
         InputError: code `unknown-set`.
     """
     if name not in spec.sets:
-        raise InputError(
-            Problem(
-                code="unknown-set",
-                path="--set",
-                found=name,
-                expected="one of " + ", ".join(spec.sets),
-            )
+        raise wrong_input(
+            code="unknown-set",
+            path="--set",
+            found=name,
+            expected="one of " + ", ".join(spec.sets),
         )
 
 

@@ -56,7 +56,7 @@ from heldout.board.store.repository import LEADERBOARD, LOG, SPEC, Repository
 from heldout.board.store.sharing import newer_agreement, newer_rules
 from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import short_recipient
-from heldout.errors import InputError, Problem, StoreError, plural, quote
+from heldout.errors import StoreError, plural, quote, wrong_input
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,14 +98,12 @@ class Session:
         found = self.history().submissions.get(submission)
         if found is not None and not found.baseline:
             return found
-        raise InputError(
-            Problem(
-                code="unknown-submission",
-                path="submission id",
-                found=quote(submission) if found is None else f"{submission}, a baseline",
-                expected="the id of a submission that has been received",
-                hint="heldout inbox",
-            )
+        raise wrong_input(
+            code="unknown-submission",
+            path="submission id",
+            found=quote(submission) if found is None else f"{submission}, a baseline",
+            expected="the id of a submission that has been received",
+            hint="heldout inbox",
         )
 
     def log(
@@ -135,13 +133,11 @@ class Session:
         """
         closed = self.history().closed
         if closed is not None and kind not in AFTER_CLOSING:
-            raise InputError(
-                Problem(
-                    code="board-closed",
-                    path=self.spec().name,
-                    found=f"'{kind}' on a board that was closed on {closed:%d %b %Y}",
-                    expected="an erratum, or nothing: its labels are opened",
-                )
+            raise wrong_input(
+                code="board-closed",
+                path=self.spec().name,
+                found=f"'{kind}' on a board that was closed on {closed:%d %b %Y}",
+                expected="an erratum, or nothing: its labels are opened",
             )
 
     def spec_at(self, moment: datetime) -> BoardSpec:

@@ -48,7 +48,7 @@ from heldout.board.scores.kept import (
 )
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session
-from heldout.errors import InputError, Problem, StoreError, printable
+from heldout.errors import InputError, Problem, StoreError, printable, wrong_input
 
 _ANSWERS = ("baseline", "published")
 _AGAIN = ("corrected", "reviewed")
@@ -463,14 +463,12 @@ def _first_score(session: Session, view: View) -> ViewScore | None:
 def _own_score(view: View, views: Mapping[str, ViewScore], *, baseline: bool) -> ViewScore:
     if baseline:
         return views[view.name]
-    raise InputError(
-        Problem(
-            code="no-baseline",
-            path=f"view {view.name}",
-            found="no baseline with a score in this view",
-            expected="one, for its noise is in standard errors of the first baseline's score",
-            hint="heldout board baseline",
-        )
+    raise wrong_input(
+        code="no-baseline",
+        path=f"view {view.name}",
+        found="no baseline with a score in this view",
+        expected="one, for its noise is in standard errors of the first baseline's score",
+        hint="heldout board baseline",
     )
 
 

@@ -22,7 +22,7 @@ from heldout.board.store.git import Change, Git
 from heldout.board.store.uploads import DELIVERY
 from heldout.envelope.bundle import file_names
 from heldout.envelope.keys import METADATA_LIMIT, Form
-from heldout.errors import InputError, Problem, StoreError, quote
+from heldout.errors import InputError, Problem, StoreError, quote, wrong_input
 from heldout.files.durable import File, Folder
 from heldout.ids import SubmissionId, digest_bytes, parse_submission_id
 
@@ -356,14 +356,12 @@ class Seen:
         except (OSError, StoreError):
             data = None
         if data is None or digest_bytes(data) != self.digest:
-            raise InputError(
-                Problem(
-                    code="changed-file",
-                    path=self.file.name,
-                    found="another file than a moment before",
-                    expected="a file that stays as it is while heldout reads it",
-                    hint="call again when nobody writes to the folder",
-                )
+            raise wrong_input(
+                code="changed-file",
+                path=self.file.name,
+                found="another file than a moment before",
+                expected="a file that stays as it is while heldout reads it",
+                hint="call again when nobody writes to the folder",
             )
         return data
 

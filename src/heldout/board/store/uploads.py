@@ -21,7 +21,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from heldout.errors import InputError, Problem, StoreError, quote
+from heldout.errors import InputError, StoreError, quote, wrong_input
 from heldout.files.durable import Folder
 from heldout.ids import Digest, digest_bytes, parse_submission_id
 
@@ -451,4 +451,4 @@ def _full() -> InputError:
 
 
 def _problem(code: str, found: str, expected: str, *, hint: str = "") -> InputError:
-    return InputError(Problem(code=code, path="upload", found=found, expected=expected, hint=hint))
+    return wrong_input(code=code, path="upload", found=found, expected=expected, hint=hint)

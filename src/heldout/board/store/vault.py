@@ -64,7 +64,7 @@ from heldout.board.store.sharing import (
     unneeded_runs,
 )
 from heldout.envelope.keys import new_signing_key, public_key, sign
-from heldout.errors import InputError, Problem, StoreError, printable
+from heldout.errors import StoreError, printable, wrong_input
 from heldout.files.durable import ASIDE, File, Folder
 from heldout.ids import Digest, digest_bytes
 from heldout.trec.groups import read_query_list
@@ -375,14 +375,12 @@ class Vault:
         free = self.files.free_bytes()
         if used + size <= _MOST_SEALED and free - size >= _FREE:
             return
-        raise InputError(
-            Problem(
-                code="vault-full",
-                path="vault",
-                found=f"{used:,} bytes of sealed files, {free:,} free, {size:,} to store",
-                expected=f"at most {_MOST_SEALED:,} of sealed files, and {_FREE:,} left free",
-                hint="nothing was stored; move the vault to a larger disk",
-            )
+        raise wrong_input(
+            code="vault-full",
+            path="vault",
+            found=f"{used:,} bytes of sealed files, {free:,} free, {size:,} to store",
+            expected=f"at most {_MOST_SEALED:,} of sealed files, and {_FREE:,} left free",
+            hint="nothing was stored; move the vault to a larger disk",
         )
 
     def keep_sealed(self, data: bytes) -> Digest:
