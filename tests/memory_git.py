@@ -126,11 +126,6 @@ class MemoryGit(Git):
     def contains(self, tip: str, commit: str) -> bool:
         return commit in self._ancestors(tip)
 
-    def author(self, commit: str) -> Author:
-        found = re.search(rb"^author (.*) <(.*)> ", self._data(commit), re.MULTILINE)
-        assert found is not None
-        return Author(name=found[1].decode(), email=found[2].decode())
-
     def versions(self, path: str, *, most: int) -> tuple[str, ...]:
         found: list[str] = []
         commit = self.head()

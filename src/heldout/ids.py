@@ -82,6 +82,11 @@ def _salt_bytes(salt: str) -> bytes:
     return bytes.fromhex(salt)
 
 
+def is_submission_id(text: str) -> bool:
+    """Whether a text is a submission id, as `parse_submission_id` takes it."""
+    return bool(_SUBMISSION_ID.fullmatch(text)) and ".." not in text and _day(text) is not None
+
+
 def parse_submission_id(text: str, *, path: str = "submission id") -> SubmissionId:
     r"""Check a submission id: `\d{8}-[A-Za-z0-9._-]{1,64}`, a real date first, no `..`.
 
@@ -94,7 +99,7 @@ def parse_submission_id(text: str, *, path: str = "submission id") -> Submission
 
     Source: Lin et al. 2022, §3.1 (1); the alphabet is that of the real boards.
     """
-    if _SUBMISSION_ID.fullmatch(text) and ".." not in text and _day(text) is not None:
+    if is_submission_id(text):
         return SubmissionId(text)
     raise InputError.of(
         code="submission-id",

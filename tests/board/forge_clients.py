@@ -12,8 +12,8 @@ import pytest
 from forge_server import KINDS, PROJECTS, TOKEN, Forge, Kind, serve
 
 from heldout.board.rules.spec import ForgeSpec
+from heldout.board.store.forges.hosted import HostedForge
 from heldout.board.store.forges.local import Surroundings, open_forge
-from heldout.board.store.forges.protocol import Forge as ForgeProtocol
 from heldout.board.store.forges.protocol import Handle
 from heldout.board.store.git import Git
 from heldout.ids import digest_bytes
@@ -51,7 +51,7 @@ class Clock:
 class Client:
     """A forge as heldout sees it, and the server behind it."""
 
-    forge: ForgeProtocol
+    forge: HostedForge
     server: Forge
     clock: Clock
 
@@ -100,4 +100,5 @@ def connect(
             token_host=server.url,
         ),
     )
+    assert isinstance(forge, HostedForge)
     return Client(forge=forge, server=server, clock=clock)

@@ -299,27 +299,6 @@ def _add_comment(_: Forge, seen: Seen, request: Request | None) -> Answer:
     return 201, {"id": len(request.comments), "body": seen.body["body"]}, {}
 
 
-def _merge_github(_: Forge, seen: Seen, request: Request | None) -> Answer:
-    assert request is not None
-    if request.state != "open":
-        return 405, {"message": "Pull Request is not mergeable"}, {}
-    if seen.body.get("sha", request.sha) != request.sha:
-        return 409, {"message": "Head branch was modified. Review and try the merge again."}, {}
-    request.state = "merged"
-    return 200, {"sha": "f" * 40, "merged": True, "message": "Pull Request merged"}, {}
-
-
-def _merge_forgejo(_: Forge, seen: Seen, request: Request | None) -> Answer:
-    assert request is not None
-    assert seen.body["Do"] == "merge"
-    if request.state != "open":
-        return 405, {"message": "Please try again later"}, {}
-    if seen.body["head_commit_id"] != request.sha:
-        return 409, {"message": "head out of date"}, {}
-    request.state = "merged"
-    return 200, None, {}
-
-
 def _label_github(_: Forge, seen: Seen, request: Request | None) -> Answer:
     assert request is not None
     request.labels += [name for name in seen.body["labels"] if name not in request.labels]
@@ -384,16 +363,6 @@ def _edit_merge_request(forge: Forge, seen: Seen, request: Request | None) -> An
     return 200, _merge_request_json(forge, request), {}
 
 
-def _merge_gitlab(forge: Forge, seen: Seen, request: Request | None) -> Answer:
-    assert request is not None
-    if request.state != "open":
-        return 405, {"message": "405 Method Not Allowed"}, {}
-    if seen.body.get("sha", request.sha) != request.sha:
-        return 409, {"message": "SHA does not match HEAD of source branch"}, {}
-    request.state = "merged"
-    return 200, _merge_request_json(forge, request), {}
-
-
 Handle = Callable[[Forge, Seen, Request | None], Answer]
 
 _BOTH: tuple[tuple[str, str, Handle], ...] = (
@@ -406,12 +375,10 @@ _BOTH: tuple[tuple[str, str, Handle], ...] = (
 _ROUTES: Mapping[Kind, tuple[tuple[str, str, Handle], ...]] = {
     "github": (
         *_BOTH,
-        ("PUT", r"pulls/(\d+)/merge", _merge_github),
         ("POST", r"issues/(\d+)/labels", _label_github),
     ),
     "forgejo": (
         *_BOTH,
-        ("POST", r"pulls/(\d+)/merge", _merge_forgejo),
         ("GET", "labels", _list_labels),
         ("POST", "labels", _new_label),
         ("POST", r"issues/(\d+)/labels", _label_forgejo),
@@ -422,7 +389,6 @@ _ROUTES: Mapping[Kind, tuple[tuple[str, str, Handle], ...]] = {
         ("PUT", r"merge_requests/(\d+)", _edit_merge_request),
         ("GET", r"merge_requests/(\d+)/notes", _list_comments),
         ("POST", r"merge_requests/(\d+)/notes", _add_comment),
-        ("PUT", r"merge_requests/(\d+)/merge", _merge_gitlab),
     ),
 }
 

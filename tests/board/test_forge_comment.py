@@ -14,7 +14,6 @@ from markdown_it.token import Token
 from heldout.board.policy.checks import Finding
 from heldout.board.rules.release import NOT_CLEAR, UNTOLD
 from heldout.board.store.forges.comments import Comment, ScoreLine, format_comment
-from heldout.errors import Problem
 from heldout.ids import SubmissionId
 
 ID = SubmissionId("20261120-lighthouse-monot5")
@@ -33,10 +32,6 @@ Scores:
 Findings:
 
 - note, `variants`: `20261001-lighthouse-monot5 has the same top 10 in 97.123…% of the queries`
-
-Problems:
-
-- note, `rank-column`: `eval.txt.gz:812`; found `rank 3 after rank 1`; expected `rank 2`; `sort it`
 
 Runs:
 
@@ -65,17 +60,6 @@ def test_a_whole_comment_reads_like_this() -> None:
                 severity="note",
                 evidence="20261001-lighthouse-monot5 has the same top 10 in 97.12345% "
                 "of the queries",
-            )
-        ],
-        problems=[
-            Problem(
-                code="rank-column",
-                path="eval.txt.gz",
-                line=812,
-                found="rank 3 after rank 1",
-                expected="rank 2",
-                hint="sort it",
-                severity="note",
             )
         ],
         facts={"eval": {"queries answered": 5793, "documents": 579_300}},
@@ -151,13 +135,9 @@ texts = st.one_of(
 findings = st.builds(
     Finding, rule=texts, severity=st.sampled_from(["reject", "review", "note"]), evidence=texts
 )
-problems = st.builds(
-    Problem, code=texts, path=texts, found=texts, expected=texts, hint=texts,
-    severity=st.sampled_from(["error", "note"]),
-)  # fmt: skip
 comments = st.builds(
     Comment,
-    kind=st.sampled_from(["received", "refused", "asked", "rejected", "published", "corrected"]),
+    kind=st.sampled_from(["received", "asked", "rejected", "published", "corrected"]),
     submission=st.just(ID),
     at=st.just(AT),
     decimals=st.integers(3, 6),
@@ -173,7 +153,6 @@ comments = st.builds(
         max_size=3,
     ),
     findings=st.lists(findings, max_size=30),
-    problems=st.lists(problems, max_size=3),
     facts=st.dictionaries(texts, st.dictionaries(texts, st.integers(0, 10**9), max_size=2)),
     steps=st.lists(texts, max_size=3),
     page=st.one_of(texts, st.just("https://board.example/")),
@@ -228,15 +207,13 @@ def test_the_longest_comment_fits_into_the_smallest_forge() -> None:
     """GitHub takes 65,536 characters."""
     long = "\U000e0001" * 10_000
     finding = Finding(rule=long, severity="reject", evidence=long)
-    problem = Problem(code=long, path=long, found=long, expected=long, hint=long)
     comment = Comment(
-        kind="refused",
+        kind="rejected",
         submission=ID,
         at=AT,
         decimals=3,
         said=long,
         findings=[finding] * 500,
-        problems=[problem] * 500,
         scores=[ScoreLine(view=long, measure=long, released="0.412", queries=1)] * 500,
     )
     text = format_comment(comment)

@@ -214,11 +214,8 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_is_listed_fetched_and_answered(
-    board: Git, folder: Path, client: httpx.Client
-) -> None:
+def test_a_folder_is_fetched_and_answered(board: Git, folder: Path, client: httpx.Client) -> None:
     forge = connect(board, "folder", "../uploads", client)
-    assert [str(request.handle) for request in forge.list_open()] == [ONE, TWO]
     arrivals = forge.fetch()
     assert [(a.id, a.problems) for a in arrivals] == [(ONE, ()), (TWO, ())]
     handle = forge.locate(arrivals[0].source, ONE)
@@ -234,13 +231,10 @@ def test_a_folder_is_listed_fetched_and_answered(
     assert len(forge.fetch()) == 2
 
 
-def test_a_folder_merges_closes_and_labels_nothing(
-    board: Git, folder: Path, client: httpx.Client
-) -> None:
+def test_a_folder_closes_and_labels_nothing(board: Git, folder: Path, client: httpx.Client) -> None:
     before = sorted(path.name for path in folder.iterdir())
     forge = connect(board, "folder", str(folder), client)
     outcomes = {
-        forge.merge(Handle(ONE), sha="x"),
         forge.close(Handle(ONE)),
         forge.label(Handle(ONE), "published"),
     }
@@ -272,30 +266,25 @@ def test_a_reply_never_leaves_its_folder(
 
 def test_a_folder_that_is_not_there_is_told(board: Git, client: httpx.Client) -> None:
     with pytest.raises(StoreError, match="is not a folder"):
-        connect(board, "folder", "../nothing", client).list_open()
+        connect(board, "folder", "../nothing", client).fetch()
 
 
 # a bare repository
 
 
-def test_a_bare_repository_is_listed_and_fetched(
-    board: Git, bare: Path, client: httpx.Client
-) -> None:
-    tip = send(board, bare, f"refs/heads/submission/{ONE}", sealed(ONE))
+def test_a_bare_repository_is_fetched(board: Git, bare: Path, client: httpx.Client) -> None:
+    send(board, bare, f"refs/heads/submission/{ONE}", sealed(ONE))
     send(board, bare, "refs/heads/submission/no-id", {"x": b"x"})
     send(board, bare, "refs/heads/other", sealed(TWO))
     forge = connect(board, "git", "../bare", client)
-    (listed,) = forge.list_open()
-    assert (str(listed.handle), listed.sha) == (ONE, tip)
     honest = next(arrival for arrival in forge.fetch() if arrival.id == ONE)
     assert honest.problems == ()
     assert forge.locate(honest.source, ONE) == Handle(ONE)
     assert forge.locate("a folder", ONE) is None
     outcomes = {
-        forge.comment(listed.handle, "x", event=EVENT),
-        forge.merge(listed.handle, sha=tip),
-        forge.close(listed.handle),
-        forge.label(listed.handle, "published"),
+        forge.comment(Handle(ONE), "x", event=EVENT),
+        forge.close(Handle(ONE)),
+        forge.label(Handle(ONE), "published"),
     }
     assert outcomes == {"nowhere"}
 

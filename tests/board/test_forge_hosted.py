@@ -34,18 +34,17 @@ def test_open_requests_are_listed_over_all_pages_oldest_first(client: Client) ->
     assert len(client.server.calls("GET")) == (5 if client.server.kind == "forgejo" else 3)
 
 
-def test_a_request_has_its_ref_commit_title_author_and_labels(client: Client) -> None:
-    client.server.add(31, "a" * 40, title="My run", author="kim", labels=["received", "x y"])
+def test_a_request_has_its_ref_and_commit(client: Client) -> None:
+    client.server.add(31, "a" * 40)
     (found,) = client.forge.list_open()
     folder = "merge-requests" if client.server.kind == "gitlab" else "pull"
     assert found.ref == f"refs/{folder}/31/head"
     assert (found.handle, found.sha) == ("31", "a" * 40)
-    assert (found.title, found.author, found.labels) == ("My run", "kim", ("received", "x y"))
 
 
 def test_a_request_whose_author_is_gone_is_listed(client: Client) -> None:
     client.server.add(1, author=None)
-    assert [r.author for r in client.forge.list_open()] == [""]
+    assert len(client.forge.list_open()) == 1
 
 
 def test_a_board_without_requests_has_none(client: Client) -> None:
@@ -73,22 +72,6 @@ def test_a_mark_inside_a_line_is_not_taken_for_one(client: Client) -> None:
     request = client.server.add(1, comments=[f"they wrote `<!-- heldout {EVENT} -->` there"])
     assert client.forge.comment(ONE, "Hello", event=EVENT) == "done"
     assert len(request.comments) == 2
-
-
-def test_a_request_is_merged_once_at_the_commit_that_was_read(client: Client) -> None:
-    request = client.server.add(1, "b" * 40)
-    with pytest.raises(ForgeError, match="409"):
-        client.forge.merge(ONE, sha="c" * 40)
-    assert client.server.calls("PUT") or client.server.calls("POST")
-    assert client.forge.merge(ONE, sha="b" * 40) == "done"
-    assert request.state == "merged"
-    assert client.forge.merge(ONE, sha="b" * 40) == "known"
-
-
-def test_a_closed_request_is_not_merged(client: Client) -> None:
-    client.server.add(1, "b" * 40, state="closed")
-    with pytest.raises(ForgeError, match="was closed"):
-        client.forge.merge(ONE, sha="b" * 40)
 
 
 def test_a_request_is_closed_once(client: Client) -> None:
@@ -121,7 +104,6 @@ def test_a_handle_that_is_no_number_never_becomes_an_address(client: Client, han
     forge = client.forge
     calls: tuple[Callable[[], object], ...] = (
         lambda: forge.comment(Handle(handle), "x", event=EVENT),
-        lambda: forge.merge(Handle(handle), sha="a" * 40),
         lambda: forge.close(Handle(handle)),
         lambda: forge.label(Handle(handle), "x"),
     )

@@ -16,7 +16,7 @@ from heldout.board.policy.checks import Finding
 from heldout.board.scores.session import Session
 from heldout.board.store.arrivals import Arrival
 from heldout.board.store.forges.local import FolderForge
-from heldout.board.store.forges.protocol import Handle, Outcome, PullRequest
+from heldout.board.store.forges.protocol import Handle, Outcome
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.ids import Digest
@@ -37,9 +37,6 @@ class Memory:
     labels: set[str] = field(default_factory=set)
     closed: set[str] = field(default_factory=set)
 
-    def list_open(self) -> tuple[PullRequest, ...]:
-        return ()
-
     def fetch(self) -> tuple[Arrival, ...]:
         return ()
 
@@ -54,9 +51,6 @@ class Memory:
         known = event in self.comments
         self.comments.setdefault(event, text)
         return "known" if known else "done"
-
-    def merge(self, handle: Handle, *, sha: str) -> Outcome:
-        raise AssertionError((handle, sha))
 
     def close(self, handle: Handle) -> Outcome:
         self.closed.add(handle)

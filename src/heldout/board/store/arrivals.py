@@ -15,16 +15,16 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 from heldout.board.store.git import Change, Git
 from heldout.board.store.uploads import DELIVERY
 from heldout.envelope.bundle import file_names
 from heldout.envelope.keys import METADATA_LIMIT, Form
-from heldout.errors import InputError, Problem, StoreError, quote, wrong_input
+from heldout.errors import Problem, StoreError, quote, wrong_input
 from heldout.files.durable import File, Folder
-from heldout.ids import SubmissionId, digest_bytes, parse_submission_id
+from heldout.ids import SubmissionId, digest_bytes, is_submission_id
 
 ARRIVALS = ("registrations", "submissions")
 """The folders of the board that strangers may add files to."""
@@ -53,7 +53,6 @@ _REQUEST = re.compile(r"refs/(pull|merge-requests)/(\d{1,18})/head", re.ASCII)
 _PLAIN = "100644"
 _DELIVERY = re.compile(rf"{DELIVERY}[0-9a-f]{{16}}", re.ASCII)
 _KINDS = {"D": "a deletion", "T": "a change of type"}
-_MODES = {"040000": "a folder"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +107,10 @@ def find_in_git(
     """
     refused = {ref: source for ref in unread or {} if (source := _source(ref)) is not None}
     yield from (_unread(source, (unread or {})[ref]) for ref, source in refused.items())
-    tips = arrival_tips(git, _source, only=only)
+    tips = _arrival_tips(git, only=only)
     brought = {} if taken is None else recall(git, _MEMORY)
-    new = [(ref, source, tip) for ref, source, tip in tips if not _is_in(brought.get(tip), taken)]
+    known = {tip for tip, one in brought.items() if tuple(one.split(" ", 1)) in (taken or ())}
+    new = [(ref, source, tip) for ref, source, tip in tips if tip not in known]
     seen: set[tuple[str, bool]] = set()
     clean = {tip: brought[tip] for _, _, tip in tips if tip in brought}
     for (_, _, tip), arrival in _read_tips(git, form, new, main=main):
@@ -124,13 +124,6 @@ def find_in_git(
             yield arrival
     if taken is not None and clean != brought:
         git.remember(_MEMORY, json.dumps(clean, indent=0).encode())
-
-
-def _is_in(brought: str | None, taken: Container[Taken] | None) -> bool:
-    if brought is None or taken is None:
-        return False
-    submission, _, fingerprint = brought.partition(" ")
-    return (submission, fingerprint) in taken
 
 
 def recall(git: Git, name: str) -> dict[str, str]:
@@ -163,7 +156,7 @@ def find_request(git: Git, form: Form, *, base: str, head: str) -> Arrival | Non
 
 def fingerprints(git: Git, form: Form, *, base: str, heads: Container[str]) -> Mapping[str, str]:
     """Ref -> fingerprint of what it brings, of those refs that are here and bring something."""
-    tips = arrival_tips(git, _source, only=heads)
+    tips = _arrival_tips(git, only=heads)
     return {ref: found.fingerprint for (ref, _, _), found in _read_tips(git, form, tips, main=base)}
 
 
@@ -179,15 +172,18 @@ def request_number(git: Git, head: str) -> str:
     return known[1]
 
 
-def arrival_tips(
-    git: Git, source_of: Callable[[str], str | None], *, only: Container[str] | None
-) -> list[_Tip]:
-    """The refs that something may arrive on, in the order in which they are gone through."""
-    refs = sorted(git.refs(*_REFS).items(), key=lambda item: arrival_order(item[0]))
+def _arrival_tips(git: Git, *, only: Container[str] | None, kind: str = "submission") -> list[_Tip]:
+    """The refs that something may arrive on: branches first, then requests by their numbers."""
+
+    def order(ref: str) -> tuple[bool, str, int]:
+        request = _REQUEST.fullmatch(ref)
+        return (False, ref, 0) if request is None else (True, request[1], int(request[2]))
+
+    refs = git.refs(*_REFS)
     return [
-        (ref, source, commit)
-        for ref, commit in refs
-        if (only is None or ref in only) and (source := source_of(ref)) is not None
+        (ref, source, refs[ref])
+        for ref in sorted(refs, key=order)
+        if (only is None or ref in only) and (source := _source(ref, kind=kind)) is not None
     ]
 
 
@@ -212,16 +208,9 @@ def _sizes(
     git: Git, form: Form, every: Iterable[tuple[Change, ...] | StoreError | None]
 ) -> Mapping[str, int]:
     """Bytes of the sealed files among all changes, by blob; those that git lacks are left out."""
-    return sizes_of(
-        git,
-        (
-            change.blob
-            for changes in every
-            if isinstance(changes, tuple)
-            for change in changes
-            if change.mode == _PLAIN and _owner_of_path(change.path, form) is not None
-        ),
-    )
+    changes = (change for one in every if isinstance(one, tuple) for change in one)
+    ours = (c for c in changes if c.mode == _PLAIN and _owner_of_path(c.path, form) is not None)
+    return sizes_of(git, (change.blob for change in ours))
 
 
 def sizes_of(git: Git, blobs: Iterable[str]) -> Mapping[str, int]:
@@ -249,7 +238,12 @@ def find_merged(
         published: ids whose files the board itself put there: of those only the metadata may be
             new.
     """
-    known = {_blob_id(data, like=main) for data in logged}
+    # The id that git gives to a file's bytes, in a repository that has the id `main`.
+    algorithm = hashlib.sha1 if len(main) == _SHA1_DIGITS else hashlib.sha256
+    known = {
+        algorithm(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+        for data in logged
+    }
     owned: defaultdict[SubmissionId, list[Change]] = defaultdict(list)
     for file in git.files(main, "submissions"):
         owner = _owner_of_path(file.path, form)
@@ -260,12 +254,6 @@ def find_merged(
         if not any(file.blob in known for file in metadata):
             new = metadata if submission in published else files
             yield _from_changes(git, form, new, MAIN_BRANCH, _sizes(git, form, [tuple(new)]))
-
-
-def _blob_id(data: bytes, *, like: str) -> str:
-    """The id that git gives to a file's bytes, in a repository that has the id `like`."""
-    algorithm = hashlib.sha1 if len(like) == _SHA1_DIGITS else hashlib.sha256
-    return algorithm(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def find_in_folder(folder: Path, form: Form) -> Iterator[Arrival]:
@@ -339,8 +327,12 @@ class Seen:
         """Look at a file; `None` where it is no plain file any more. One handle says it all."""
         try:
             with file.open() as source:
-                size = os.fstat(source.fileno()).st_size
-                digest = _digest_of(source, size) if size <= most else ""
+                left = size = os.fstat(source.fileno()).st_size
+                sums = hashlib.sha256()  # of a file that grows meanwhile no more is read
+                while size <= most and left and (data := source.read(min(left, _CHUNK))):
+                    sums.update(data)
+                    left -= len(data)
+                digest = sums.hexdigest() if size <= most else ""
         except (OSError, StoreError):
             return None
         return Seen(file=file, size=size, digest=digest)
@@ -366,32 +358,16 @@ class Seen:
         return data
 
 
-def _digest_of(source: BinaryIO, size: int) -> str:
-    """SHA-256 of the first bytes; of a file that grows meanwhile no more is read."""
-    sums, left = hashlib.sha256(), size
-    while left and (data := source.read(min(left, _CHUNK))):
-        sums.update(data)
-        left -= len(data)
-    return sums.hexdigest()
-
-
-def arrival_order(ref: str) -> tuple[bool, str, int]:
-    """By which refs are gone through: branches first, then requests by their numbers."""
-    request = _REQUEST.fullmatch(ref)
-    return (False, ref, 0) if request is None else (True, request[1], int(request[2]))
-
-
-def _source(ref: str) -> str | None:
+def _source(ref: str, *, kind: str = "submission") -> str | None:
+    """Where what a ref brings comes from; `None` for a ref that nothing of this kind arrives on."""
     if request := _REQUEST.fullmatch(ref):
         return f"pull request {request[2]}"
-    branch = re.fullmatch(r"refs/(?:heads|remotes/[^/]+)/submission/(.+)", ref)
+    branch = re.fullmatch(rf"refs/(?:heads|remotes/[^/]+)/{kind}/(.+)", ref)
     if branch is None:
         return None
     # The log is public and for good: of a name that is no id it says only that it was a branch.
-    try:
-        return f"branch {branch_name(parse_submission_id(branch[1]))}"
-    except InputError:
-        return "branch submission/…"
+    known = is_team(branch[1]) if kind == "registration" else is_submission_id(branch[1])
+    return f"branch {kind}/{branch[1] if known else '…'}"
 
 
 def _unrelated(source: str, commit: str) -> Arrival:
@@ -444,7 +420,7 @@ def _from_changes(
     submission = next(iter(owners)) if len(owners) == 1 else None
     if not problems and submission is not None:
         lacking = [name for name, blob in blobs.items() if blob not in known]
-        problems += [lacking_file(name) for name in lacking]
+        problems += [_lacking_file(name) for name in lacking]
         if not lacking:
             sizes = {name: known[blob] for name, blob in blobs.items()}
             problems += _check_files(submission, form, sizes)
@@ -460,8 +436,7 @@ def _from_changes(
     )
 
 
-def lacking_file(name: str) -> Problem:
-    """What is wrong with a branch that names a file which git does not have."""
+def _lacking_file(name: str) -> Problem:
     return Problem(
         code="missing-file",
         path=name,
@@ -497,7 +472,8 @@ def _check_changes(changes: Sequence[Change], owners: int, form: Form) -> Iterat
             yield Problem(
                 code="foreign-change",
                 path=quote(change.path),
-                found=_KINDS.get(change.status) or _MODES.get(change.mode) or _other(change.mode),
+                found=_KINDS.get(change.status)
+                or ("a folder" if change.mode == "040000" else f"a file of mode {change.mode}"),
                 expected="nothing but the sealed files of its own submission, plain files",
                 hint="branch off the board's main branch and add those files only",
             )
@@ -520,16 +496,7 @@ def _check_files(
     for name, size in sizes.items():
         most = min(limits.get(name, _MOST_BYTES), _MOST_BYTES)
         if size > most:
-            yield Problem(
-                code="too-large",
-                path=name,
-                found=f"{size:,} bytes",
-                expected=f"at most {most:,} bytes",
-            )
-
-
-def _other(mode: str) -> str:
-    return f"a file of mode {mode}"
+            yield _too_large(name, size, most)
 
 
 def _owner_of_path(path: str, form: Form) -> SubmissionId | None:
@@ -540,11 +507,9 @@ def _owner_of_path(path: str, form: Form) -> SubmissionId | None:
 def sealed_owner(name: str, form: Form) -> SubmissionId | None:
     """The submission that a sealed file's name belongs to; `None` for another file's name."""
     for ending in file_names(form, SubmissionId("")).all:
-        if name.endswith(ending):
-            try:
-                return parse_submission_id(name.removesuffix(ending))
-            except InputError:
-                continue
+        head = name.removesuffix(ending)
+        if head != name and is_submission_id(head):
+            return SubmissionId(head)
     return None
 
 
@@ -588,7 +553,7 @@ def find_registrations_in_git(
     seen: set[tuple[str, bool]] = set()
     wanted = [
         (source, commit)
-        for _, source, commit in arrival_tips(git, _registration_source, only=only)
+        for _, source, commit in _arrival_tips(git, kind="registration", only=only)
         if not source.startswith("pull request ") or source in requests
     ]
     every = git.changes(main, *(commit for _, commit in wanted), within=ARRIVALS)
@@ -652,24 +617,23 @@ def find_registrations_in_folder(folder: Path) -> Iterator[Arrival]:
         StoreError: there is no such folder.
     """
     for source, file in plain_files(folder):
-        seen = (
-            Seen.look(file, most=_MOST_REGISTRATION_BYTES)
-            if _REGISTRATION_NAME.fullmatch(file.name)
-            else None
-        )
+        if not _REGISTRATION_NAME.fullmatch(file.name):
+            continue
+        seen = Seen.look(file, most=_MOST_REGISTRATION_BYTES)
         if seen is not None:
-            yield _registration_from_file(seen, source)
+            problems = _check_registration_size(file.name, seen.size)
+            mark = digest_bytes(str(seen.size).encode()) if problems else seen.digest
+            yield Arrival(
+                source=source,
+                id=None,
+                fingerprint=mark,
+                problems=problems,
+                read=partial(_read_seen, seen),
+            )
 
 
-def _registration_source(ref: str) -> str | None:
-    if number := re.fullmatch(r"refs/(?:pull|merge-requests)/(\d{1,18})/head", ref, re.ASCII):
-        return f"pull request {number[1]}"
-    branch = re.fullmatch(r"refs/(?:heads|remotes/[^/]+)/registration/(.+)", ref)
-    if branch is None:
-        return None
-    # The log is public and for good: of a name that is no team's it says only that it was a branch.
-    team = branch[1] if is_team(branch[1]) else "…"
-    return f"branch {registration_branch(team)}"
+def _read_seen(seen: Seen) -> Mapping[str, bytes]:
+    return {seen.file.name: seen.read()}
 
 
 def _read_registrations(
@@ -712,16 +676,14 @@ def _registration_from_changes(
     first = changes[0]
     size = files.sizes.get(first.blob)
     if not problems and size is None:
-        problems = (lacking_file(quote(first.path)),)
-    elif not problems and size is not None and size > _MOST_REGISTRATION_BYTES:
-        problems = (_registration_too_large(quote(first.path), size),)
-    marks = "\n".join(sorted(f"{change.path} {change.blob}" for change in changes))
+        problems = (_lacking_file(quote(first.path)),)
+    marks = {change.path: change.blob for change in changes}
     # By its name too: a copy under another name is refused, and may not stand for the team's own.
     return Arrival(
         source=source,
         id=None,
-        fingerprint=digest_bytes(marks.encode()),
-        problems=problems,
+        fingerprint=_fingerprint(marks),
+        problems=problems or _check_registration_size(quote(first.path), size or 0),
         read=lambda: {first.path: files.read(first.blob)},
     )
 
@@ -741,25 +703,12 @@ def _check_registration(changes: Sequence[Change]) -> Iterator[Problem]:
             return
 
 
-def _registration_from_file(seen: Seen, source: str) -> Arrival:
-    size = seen.size
-    problems = (
-        (_registration_too_large(seen.file.name, size),) if size > _MOST_REGISTRATION_BYTES else ()
-    )
-    mark = digest_bytes(str(size).encode()) if problems else seen.digest
-    return Arrival(
-        source=source,
-        id=None,
-        fingerprint=mark,
-        problems=problems,
-        read=lambda: {seen.file.name: seen.read()},
-    )
+def _check_registration_size(path: str, size: int) -> tuple[Problem, ...]:
+    if size <= _MOST_REGISTRATION_BYTES:
+        return ()
+    return (_too_large(path, size, _MOST_REGISTRATION_BYTES),)
 
 
-def _registration_too_large(path: str, size: int) -> Problem:
-    return Problem(
-        code="too-large",
-        path=path,
-        found=f"{size:,} bytes",
-        expected=f"at most {_MOST_REGISTRATION_BYTES:,} bytes",
-    )
+def _too_large(path: str, size: int, most: int) -> Problem:
+    found, expected = f"{size:,} bytes", f"at most {most:,} bytes"
+    return Problem(code="too-large", path=path, found=found, expected=expected)

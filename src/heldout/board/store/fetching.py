@@ -149,18 +149,13 @@ def _take(
             ref = next(iter(waiting))
             for failed, why in _take(git, remote, {ref: waiting.pop(ref)}, partial=partial):
                 yield failed, why
-                if not isinstance(why, TooMuchError) and (gone := _silence(git, remote)):
+                if isinstance(why, TooMuchError):
+                    continue
+                try:
+                    git.list_remote(remote, "HEAD")
+                except StoreError as gone:  # it answered before
                     yield waiting, gone
                     return
-
-
-def _silence(git: Git, remote: str) -> StoreError | None:
-    """What a remote that answered before fails with now."""
-    try:
-        git.list_remote(remote, "HEAD")
-    except StoreError as error:
-        return error
-    return None
 
 
 def _fetch(git: Git, remote: str, refs: Mapping[str, _Tip], *, partial: bool) -> None:
@@ -197,10 +192,9 @@ def _check_sizes(git: Git, objects: Sequence[str]) -> None:
 
 def _remove(git: Git, refs: Sequence[str]) -> None:
     """Remove refs; one that git cannot remove stays, and the others go."""
-    if not refs:
-        return
     try:
-        git.set_refs(dict.fromkeys(refs))
+        if refs:
+            git.set_refs(dict.fromkeys(refs))
     except StoreError:
         for ref in refs:
             with suppress(StoreError):

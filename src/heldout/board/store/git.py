@@ -413,15 +413,13 @@ class Git:
         try:
             return {**self._changes(base, tips, within)}
         except StoreError:
-            return {tip: self._changes_of(base, tip, within) for tip in dict.fromkeys(tips)}
-
-    def _changes_of(
-        self, base: str, tip: str, within: Sequence[str]
-    ) -> tuple[Change, ...] | StoreError | None:
-        try:
-            return self._changes(base, [tip], within)[tip]
-        except StoreError as error:
-            return error
+            each: dict[str, tuple[Change, ...] | StoreError | None] = {}
+            for tip in dict.fromkeys(tips):
+                try:
+                    each |= self._changes(base, [tip], within)
+                except StoreError as error:
+                    each[tip] = error
+            return each
 
     def _changes(
         self, base: str, tips: Sequence[str], within: Sequence[str]
@@ -470,13 +468,12 @@ class Git:
                     seen.add(commit)
                     waiting.extend(parents[commit])
             # Where a branch took in the main line again, only git knows which is the last.
-            several = len(ends) > 1
-            left[tip] = self._merge_base(base, tip) if several else next(iter(ends), None)
+            if len(ends) > 1:
+                found = self._start(["merge-base", base, tip], bounds=Bounds())
+                left[tip] = found.stdout.decode().strip() or None
+            else:
+                left[tip] = next(iter(ends), None)
         return left
-
-    def _merge_base(self, base: str, tip: str) -> str | None:
-        found = self._start(["merge-base", base, tip], bounds=Bounds())
-        return found.stdout.decode().strip() or None
 
     def _compare(self, pairs: Iterable[str]) -> Mapping[str, list[tuple[str, Change]]]:
         """The entries that differ, with the old object, by the line git heads them with."""
@@ -497,9 +494,10 @@ class Git:
                 continue
             path = next(fields)
             if len(found[pair]) <= _MOST_CHANGES:
-                mode, old = (part.decode() for part in line.split(b" ", 3)[0:3:2])
-                was_tree = mode == f":{_TREE}"
-                found[pair].append((old if was_tree else "0", _parse_change(line, path)))
+                before, mode, old, blob, status = line.decode("ascii").split(" ")
+                name = path.decode("utf-8", "backslashreplace")
+                change = Change(status=status[0], mode=mode, blob=blob, path=name)
+                found[pair].append((old if before == f":{_TREE}" else "0", change))
         return found
 
     def files(self, commit: str, *folders: str) -> tuple[Change, ...]:
@@ -511,17 +509,17 @@ class Git:
         """
         paths = ["--", *(f"{folder}/" for folder in folders)] if folders else ["-r"]
         lines = self._run(["ls-tree", "-z", "--full-tree", commit, *paths])
-        return tuple(_parse_file(line) for line in lines.split(b"\0")[:-1])
+        found = []
+        for line in lines.split(b"\0")[:-1]:
+            head, _, name = line.partition(b"\t")
+            mode, _, blob = head.decode("ascii").split(" ")
+            path = name.decode("utf-8", "backslashreplace")
+            found.append(Change(status="A", mode=mode, blob=blob, path=path))
+        return tuple(found)
 
     def contains(self, tip: str, commit: str) -> bool:
         """Whether a commit is `tip` or one that `tip` goes back to."""
         return self._start(["merge-base", "--is-ancestor", commit, tip]).returncode == 0
-
-    def author(self, commit: str) -> Author:
-        """Author of a commit."""
-        text = self._run(["show", "-s", "--format=%an%x00%ae", commit]).decode(errors="replace")
-        name, _, email = text.strip("\n").partition("\0")
-        return Author(name=name, email=email)
 
     def configured_author(self) -> Author | None:
         """Who git would name as author here, `None` where it does not know."""
@@ -622,7 +620,8 @@ class Git:
         Returns:
             The commit. A branch that already is `parent` plus these files stays as it is.
         """
-        with self._scratch_index() as index:
+        with TemporaryDirectory(prefix="heldout-index-") as folder:
+            index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
             self._run(["read-tree", parent], env=index)
             self._put(files, env=index)
             tree = self._run(["write-tree"], env=index).decode().strip()
@@ -715,11 +714,6 @@ class Git:
             blob = self._run(["hash-object", "-w", "--stdin"], data=data).decode().strip()
             entry = f"100644,{blob},{path}"
             self._run(["update-index", "--add", "--cacheinfo", entry], env=env)
-
-    @contextmanager
-    def _scratch_index(self) -> Iterator[Mapping[str, str]]:
-        with TemporaryDirectory(prefix="heldout-index-") as folder:
-            yield {"GIT_INDEX_FILE": str(Path(folder) / "index")}
 
     def remembered(self, name: str) -> bytes | None:
         """What is stored under a name beside git's own files; `None` for nothing."""
@@ -979,16 +973,3 @@ def _signature(author: Author, at: datetime) -> Mapping[str, str]:
         "GIT_COMMITTER_NAME": author.name,
         "GIT_COMMITTER_EMAIL": author.email,
     }
-
-
-def _parse_change(head: bytes, path: bytes) -> Change:
-    _, mode, _, blob, status = head.decode("ascii").removeprefix(":").split(" ")
-    return Change(
-        status=status[0], mode=mode, blob=blob, path=path.decode("utf-8", "backslashreplace")
-    )
-
-
-def _parse_file(line: bytes) -> Change:
-    head, _, path = line.partition(b"\t")
-    mode, _, blob = head.decode("ascii").split(" ")
-    return Change(status="A", mode=mode, blob=blob, path=path.decode("utf-8", "backslashreplace"))

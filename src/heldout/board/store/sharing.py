@@ -178,7 +178,10 @@ def newer_agreement(
         public: the log of the same folder.
         entries: the vault's log.
     """
-    older, newer = (_last_agreement(log) for log in (public, entries))
+    older, newer = (
+        next((entry for entry in reversed(log) if entry.event.kind == "changed-agreement"), None)
+        for log in (public, entries)
+    )
     if older is None or newer is None or older.hash == newer.hash:
         return None
     path, text = str(newer.get("path")), str(newer.get("text"))
@@ -187,11 +190,6 @@ def newer_agreement(
         return None
     same = digest_bytes(data) == older.get("sha256")
     return (path, text) if same and older.get("sha256") != newer.get("sha256") else None
-
-
-def _last_agreement(entries: Sequence[Entry]) -> Entry | None:
-    found = (entry for entry in reversed(entries) if entry.event.kind == "changed-agreement")
-    return next(found, None)
 
 
 def _last_rules(entries: Sequence[Entry]) -> tuple[int, str]:

@@ -23,7 +23,7 @@ from typing import BinaryIO, Literal
 
 from heldout.errors import InputError, StoreError, quote, wrong_input
 from heldout.files.durable import Folder
-from heldout.ids import Digest, digest_bytes, parse_submission_id
+from heldout.ids import Digest, digest_bytes, is_submission_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,11 +209,8 @@ class UploadFolder:
             return head
         for ending in self.endings:
             head = name.removesuffix(ending)
-            if head != name and _HEAD.fullmatch(head):
-                try:
-                    return parse_submission_id(head)
-                except InputError:
-                    continue
+            if head != name and _HEAD.fullmatch(head) and is_submission_id(head):
+                return head
         forms = [f"yyyymmdd-NAME{ending}" for ending in self.endings]
         forms += [f"team-HANDLE{_REGISTRATION}"] * (self.is_team is not None)
         raise _problem(

@@ -22,7 +22,7 @@ it is followed (`store.files.Folder`): a pull could bring one.
 import re
 import secrets
 import stat
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -145,7 +145,11 @@ class Vault:
             StoreError: it lies where git would publish it, or holds something.
         """
         check_apart(self.root, board)
-        if not self.is_unfinished(board) and _holds_something(self.root):
+        # What a killed write left aside is nothing.
+        holds = self.root.exists() and any(
+            not path.name.startswith(ASIDE) for path in self.root.iterdir()
+        )
+        if holds and not self.is_unfinished(board):
             raise StoreError(f"{self.root} is not empty; name a folder that does not exist yet")
 
     def is_unfinished(self, board: Path) -> bool:
@@ -449,8 +453,8 @@ class Vault:
             StoreError: it is before the last event.
         """
         entries = self.entries()
-        if entries and self.is_shared():
-            _check_clocks(entries[-1], now)
+        if self.is_shared():
+            _check_clocks(entries, now)
         check_clock(entries[-1] if entries else None, now)
 
     def append(self, draft: Draft, *, now: datetime) -> Entry:
@@ -468,8 +472,8 @@ class Vault:
         log = self.files.read_lines(EVENTS)
         entries = _read_log(log)
         sharing = self._sharing()
-        if sharing is not None and entries:
-            _check_clocks(entries[-1], now)
+        if sharing is not None:
+            _check_clocks(entries, now)
         entry = self.make_entry(draft, now=now)
         line = format_entry(entry)
         if sharing is not None:
@@ -484,18 +488,6 @@ class Vault:
             StoreError: the clock is wrong, or this vault has no key of a signer.
         """
         entries = self.entries()
-        return link(
-            draft,
-            entries[-1] if entries else None,
-            at=now,
-            new_salt=lambda: secrets.token_hex(16),
-            sign=self._signing(entries, draft),
-        )
-
-    def _signing(
-        self, entries: Sequence[Entry], draft: Draft
-    ) -> Callable[[Digest], Signature] | None:
-        """How the next event is signed; `None` where the board's events are not."""
         signers = signers_of(entries) or signers_after({}, draft.kind, draft.public)
         own = self.own_signer(signers)
         if own is None and signers:
@@ -505,7 +497,13 @@ class Vault:
                 "from the backup, or let another organiser name your key: heldout board signer, "
                 "docs/organisers.md"
             )
-        return None if own is None else own.sign
+        return link(
+            draft,
+            entries[-1] if entries else None,
+            at=now,
+            new_salt=lambda: secrets.token_hex(16),
+            sign=None if own is None else own.sign,
+        )
 
 
 def _read_key(file: File) -> str:
@@ -519,9 +517,10 @@ def _read_key(file: File) -> str:
         ) from None
 
 
-def _check_clocks(last: Entry, now: datetime) -> None:
+def _check_clocks(entries: Sequence[Entry], now: datetime) -> None:
     """Say whose clock may be wrong where organisers at several machines log events."""
-    if now < last.time:
+    if entries and now < entries[-1].time:
+        last = entries[-1]
         raise StoreError(
             f"the clock here says {format_time(now)}, but the last event, by {last.event.by}, is "
             f"of {last.event.at}; events are never dated before others: set the clock that is "
@@ -556,11 +555,6 @@ def _check_born(root: Path) -> None:
             f"has the log on another branch, which git -C {root} branch -r names and "
             f"git -C {root} switch NAME takes (docs/organisers.md, Sharing a vault)"
         )
-
-
-def _holds_something(folder: Path) -> bool:
-    """Whether a folder holds anything but what a killed write left aside."""
-    return folder.exists() and any(not path.name.startswith(ASIDE) for path in folder.iterdir())
 
 
 def check_apart(vault: Path, board: Path) -> None:

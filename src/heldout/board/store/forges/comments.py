@@ -14,11 +14,10 @@ from typing import Literal
 from heldout.board.log.manifest import is_link
 from heldout.board.policy.checks import Finding
 from heldout.board.rules.release import NOT_CLEAR, UNTOLD
-from heldout.errors import Problem, printable
+from heldout.errors import printable
 
 CommentKind = Literal[
     "received",
-    "refused",
     "asked",
     "rejected",
     "published",
@@ -28,11 +27,10 @@ CommentKind = Literal[
     "registered",
     "revoked-registration",
 ]
-"""What happened: the kind of an event, or `refused` for what was not taken in."""
+"""What happened: the kind of an event."""
 
 _HEADS: Mapping[CommentKind, str] = {
     "received": "was received",
-    "refused": "was not taken in",
     "asked": "waits for an answer",
     "rejected": "was rejected",
     "published": "is published",
@@ -87,7 +85,6 @@ class Comment:
         scores: in the order of the columns.
         said: the organisers' reason or question.
         findings: of the policy.
-        problems: of files or metadata.
         facts: query set -> what the scan counted in its run, in whole numbers.
         steps: commands that help now.
         page: address of the board's page; may be empty.
@@ -100,7 +97,6 @@ class Comment:
     scores: Sequence[ScoreLine] = ()
     said: str = ""
     findings: Sequence[Finding] = ()
-    problems: Sequence[Problem] = ()
     facts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     steps: Sequence[str] = ()
     page: str = ""
@@ -117,8 +113,13 @@ def format_comment(comment: Comment) -> str:
         _head(comment),
         *_said(comment),
         *_list("Scores", [_score(line, digits) for line in comment.scores]),
-        *_list("Findings", [_finding(finding, digits) for finding in comment.findings]),
-        *_list("Problems", [_problem(problem, digits) for problem in comment.problems]),
+        *_list(
+            "Findings",
+            [
+                f"- {one.severity}, {_code(one.rule, digits)}: {_code(one.evidence, digits)}"
+                for one in comment.findings
+            ],
+        ),
         *_list("Runs", [_fact(name, counts) for name, counts in comment.facts.items()]),
         *_steps(comment),
     ]
@@ -148,20 +149,6 @@ def _score(line: ScoreLine, decimals: int) -> str:
     return told if line.queries is None else f"{told} (n = {line.queries:,})"
 
 
-def _finding(finding: Finding, decimals: int) -> str:
-    text = _code(finding.evidence, decimals)
-    return f"- {finding.severity}, {_code(finding.rule, decimals)}: {text}"
-
-
-def _problem(problem: Problem, decimals: int) -> str:
-    parts = [
-        f"- {problem.severity}, {_code(problem.code, decimals)}: {_code(problem.place, decimals)}",
-        f"found {_code(problem.found, decimals)}",
-        f"expected {_code(problem.expected, decimals)}",
-    ]
-    return "; ".join([*parts, _code(problem.hint, decimals)] if problem.hint else parts)
-
-
 def _fact(name: str, counts: Mapping[str, int]) -> str:
     told = ", ".join(f"{_code(what, 0)} {int(count):,}" for what, count in counts.items())
     return f"- {_code(name, 0)}: {told}"
@@ -187,8 +174,5 @@ def _code(text: str, decimals: int, *, limit: int = _LONGEST) -> str:
     plain = printable(text[: limit + 1])  # which makes it longer
     plain = plain if len(plain) <= limit else plain[: limit - 1] + "…"
     plain = plain.replace("`", "'").strip()
-    return f"`{_cut_digits(plain, decimals)}`" if plain else "(empty)"
-
-
-def _cut_digits(text: str, decimals: int) -> str:
-    return re.sub(rf"(\d+\.\d{{{decimals}}})\d+", r"\1…", text)
+    cut = re.sub(rf"(\d+\.\d{{{decimals}}})\d+", r"\1…", plain)
+    return f"`{cut}`" if plain else "(empty)"

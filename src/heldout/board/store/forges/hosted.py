@@ -15,14 +15,11 @@ from heldout.board.store.forges.protocol import (
     ForgeError,
     Handle,
     LostAnswerError,
-    Name,
     Number,
     Outcome,
     PullRequest,
     Sha,
-    State,
     format_marker,
-    pull_request,
 )
 from heldout.board.store.forges.rest import Rest, Size
 from heldout.board.store.git import Git
@@ -88,21 +85,10 @@ class HostedForge:
             handle, lambda: self._is_said(handle, marker), lambda: self.api.post(handle, body)
         )
 
-    def merge(self, handle: Handle, *, sha: str) -> Outcome:
-        """Merge, if the head still is `sha` and the request is open."""
-
-        def is_merged() -> bool:
-            state = self.api.state(handle)
-            if state == "closed":
-                raise ForgeError(f"request {handle} was closed and cannot be merged")
-            return state == "merged"
-
-        return self._once(handle, is_merged, lambda: self.api.merge(handle, sha))
-
     def close(self, handle: Handle) -> Outcome:
         """Close, unless it is closed or merged."""
         return self._once(
-            handle, lambda: self.api.state(handle) != "open", lambda: self.api.close(handle)
+            handle, lambda: not self.api.is_open(handle), lambda: self.api.close(handle)
         )
 
     def label(self, handle: Handle, *names: str) -> Outcome:
@@ -145,25 +131,17 @@ def _check_handle(handle: Handle) -> None:
         raise ValueError(f"no number of a request: {handle!r}")
 
 
-class _User(msgspec.Struct, frozen=True):
-    login: str
-
-
 class _Head(msgspec.Struct, frozen=True):
     sha: Sha
 
 
 class _Pull(msgspec.Struct, frozen=True):
     number: Number
-    title: str
     head: _Head
-    user: _User | None = None  # gone with its account
-    labels: list[Name] | None = None
 
 
 class _State(msgspec.Struct, frozen=True):
     state: str
-    merged: bool
 
 
 class _Comment(msgspec.Struct, frozen=True):
@@ -198,14 +176,8 @@ class _Pulls:
         """`GET /repos/{owner}/{repo}/pulls`."""
         params = {"state": "open", **self.oldest_first}
         for pull in self.rest.pages(self._repo("pulls"), list[_Pull], params, size=self.page):
-            yield pull_request(
-                pull.number,
-                self.ref(Handle(str(pull.number))),
-                pull.head.sha,
-                title=pull.title,
-                author=pull.user.login if pull.user else None,
-                labels=[label.name for label in pull.labels or ()],
-            )
+            handle = Handle(str(pull.number))
+            yield PullRequest(handle=handle, ref=self.ref(handle), sha=pull.head.sha)
 
     def comments(self, handle: Handle) -> Iterator[str]:
         """`GET /repos/{owner}/{repo}/issues/{number}/comments`; Forgejo has no pages there."""
@@ -217,12 +189,9 @@ class _Pulls:
         """`POST /repos/{owner}/{repo}/issues/{number}/comments`."""
         self.rest.send("POST", self._repo(f"issues/{handle}/comments"), {"body": text})
 
-    def state(self, handle: Handle) -> State:
+    def is_open(self, handle: Handle) -> bool:
         """`GET /repos/{owner}/{repo}/pulls/{number}`."""
-        found = self.rest.get(self._repo(f"pulls/{handle}"), _State)
-        if found.merged:
-            return "merged"
-        return "open" if found.state == "open" else "closed"
+        return self.rest.get(self._repo(f"pulls/{handle}"), _State).state == "open"
 
     def close(self, handle: Handle) -> None:
         """`PATCH /repos/{owner}/{repo}/pulls/{number}`."""
@@ -242,11 +211,6 @@ class GitHub(_Pulls):
     page = Size("per_page", 100)
     oldest_first: ClassVar = {"sort": "created", "direction": "asc"}
 
-    def merge(self, handle: Handle, sha: str) -> None:
-        """`PUT /repos/{owner}/{repo}/pulls/{number}/merge`."""
-        body = {"sha": sha, "merge_method": "merge"}
-        self.rest.send("PUT", self._repo(f"pulls/{handle}/merge"), body)
-
     def add_labels(self, handle: Handle, names: Sequence[str]) -> None:
         """`POST /repos/{owner}/{repo}/issues/{number}/labels`; new names make new labels."""
         self.rest.send("POST", self._repo(f"issues/{handle}/labels"), {"labels": list(names)})
@@ -261,11 +225,6 @@ class Forgejo(_Pulls):
 
     page = Size("limit", 50)  # the most that an instance gives, unless it is set up otherwise
     oldest_first: ClassVar = {"sort": "oldest"}
-
-    def merge(self, handle: Handle, sha: str) -> None:
-        """`POST /repos/{owner}/{repo}/pulls/{index}/merge`."""
-        body = {"Do": "merge", "head_commit_id": sha}
-        self.rest.send("POST", self._repo(f"pulls/{handle}/merge"), body)
 
     def add_labels(self, handle: Handle, names: Sequence[str]) -> None:
         """`POST /repos/{owner}/{repo}/issues/{index}/labels`, by their ids; missing ones are made.
@@ -289,40 +248,9 @@ class Forgejo(_Pulls):
         return {label.name: label.id for label in found}
 
 
-def github_headers(token: str) -> Mapping[str, str]:
-    """What goes with every call; without a token only public boards can be read."""
-    headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
-    return {**headers, "Authorization": f"Bearer {token}"} if token else headers
-
-
-def forgejo_headers(token: str) -> Mapping[str, str]:
-    """What goes with every call; without a token only public boards can be read."""
-    return {"Authorization": f"token {token}"} if token else {}
-
-
-class _GitLabUser(msgspec.Struct, frozen=True):
-    username: str
-
-
 class _MergeRequest(msgspec.Struct, frozen=True):
     iid: Number
-    title: str
-    author: _GitLabUser | None
-    labels: list[str]
     sha: Sha | None  # null for a moment after it was opened
-
-
-class _GitLabState(msgspec.Struct, frozen=True):
-    state: str
-
-
-class _Note(msgspec.Struct, frozen=True):
-    body: str
-
-
-def gitlab_headers(token: str) -> Mapping[str, str]:
-    """What goes with every call; without a token only public boards can be read."""
-    return {"PRIVATE-TOKEN": token} if token else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,46 +273,28 @@ class GitLab:
 
     def pulls(self) -> Iterator[PullRequest]:
         """`GET /projects/:id/merge_requests`."""
-        params = {
-            "state": "opened",
-            "scope": "all",
-            "order_by": "created_at",
-            "sort": "asc",
-        }
+        params = {"state": "opened", "scope": "all", "order_by": "created_at", "sort": "asc"}
         path = self._project("merge_requests")
         for request in self.rest.pages(path, list[_MergeRequest], params, size=_GITLAB_PAGE):
-            if request.sha is None:
-                continue
-            yield pull_request(
-                request.iid,
-                self.ref(Handle(str(request.iid))),
-                request.sha,
-                title=request.title,
-                author=request.author.username if request.author else None,
-                labels=request.labels,
-            )
+            handle = Handle(str(request.iid))
+            if request.sha is not None:
+                yield PullRequest(handle=handle, ref=self.ref(handle), sha=request.sha)
 
     def comments(self, handle: Handle) -> Iterator[str]:
         """`GET /projects/:id/merge_requests/:merge_request_iid/notes`."""
         params = {"order_by": "created_at", "sort": "asc"}
         path = self._project(f"merge_requests/{handle}/notes")
-        for note in self.rest.pages(path, list[_Note], params, size=_GITLAB_PAGE):
-            yield note.body
+        for note in self.rest.pages(path, list[_Comment], params, size=_GITLAB_PAGE):
+            yield note.body or ""
 
     def post(self, handle: Handle, text: str) -> None:
         """`POST /projects/:id/merge_requests/:merge_request_iid/notes`."""
         self.rest.send("POST", self._project(f"merge_requests/{handle}/notes"), {"body": text})
 
-    def state(self, handle: Handle) -> State:
-        """`GET /projects/:id/merge_requests/:merge_request_iid`."""
-        standing = self.rest.get(self._project(f"merge_requests/{handle}"), _GitLabState)
-        if standing.state == "merged":
-            return "merged"
-        return "closed" if standing.state == "closed" else "open"  # `locked`: about to be merged
-
-    def merge(self, handle: Handle, sha: str) -> None:
-        """`PUT /projects/:id/merge_requests/:merge_request_iid/merge`."""
-        self.rest.send("PUT", self._project(f"merge_requests/{handle}/merge"), {"sha": sha})
+    def is_open(self, handle: Handle) -> bool:
+        """`GET /projects/:id/merge_requests/:merge_request_iid`; `locked`: about to be merged."""
+        found = self.rest.get(self._project(f"merge_requests/{handle}"), _State)
+        return found.state not in ("merged", "closed")
 
     def close(self, handle: Handle) -> None:
         """`PUT /projects/:id/merge_requests/:merge_request_iid`, `state_event`."""

@@ -27,34 +27,44 @@ from heldout.board.store.forges.hosted import (
     GitHub,
     GitLab,
     HostedForge,
-    forgejo_headers,
-    github_headers,
-    gitlab_headers,
 )
 from heldout.board.store.forges.protocol import (
     Api,
     Forge,
     Handle,
     Outcome,
-    PullRequest,
     format_marker,
 )
 from heldout.board.store.forges.rest import TOKEN, Rest, git_environment, read_token
 from heldout.board.store.git import Git
 from heldout.envelope.keys import Form
-from heldout.errors import InputError, StoreError
+from heldout.errors import StoreError
 from heldout.files.durable import write_whole
-from heldout.ids import Digest, SubmissionId, parse_submission_id
+from heldout.ids import Digest, parse_submission_id
 
 _REMOTE = "forge"
 _REPLY_LIMIT = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FolderForge:
-    """A folder: files arrive in it, and answers are laid beside them as `ID.reply.txt`.
+class _WithoutRequests:
+    """A forge on which nothing is opened or closed: a submission is known by its id."""
 
-    Nothing is merged, closed or labelled, and nobody's file is changed or removed.
+    def copies(self, handle: Handle) -> tuple[Handle, ...]:
+        """Itself alone."""
+        return (handle,)
+
+    def close(self, handle: Handle) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: files and branches are the team's, and known from now on."""
+        return "nowhere"
+
+    def label(self, handle: Handle, *names: str) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: files and branches have no labels."""
+        return "nowhere"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderForge(_WithoutRequests):
+    """A folder: files arrive in it, and answers are laid beside them as `ID.reply.txt`.
 
     Attributes:
         root: the folder.
@@ -64,14 +74,6 @@ class FolderForge:
     root: Path
     form: Form
 
-    def list_open(self) -> tuple[PullRequest, ...]:
-        """Every submission that has a file there, in the order of ids."""
-        return tuple(
-            PullRequest(handle=Handle(arrival.id), ref="", sha=arrival.fingerprint)
-            for arrival in find_in_folder(self.root, self.form)
-            if arrival.id is not None
-        )
-
     def fetch(self) -> tuple[Arrival, ...]:
         """The files, as they lie."""
         return tuple(find_in_folder(self.root, self.form))
@@ -79,10 +81,6 @@ class FolderForge:
     def locate(self, source: str, name: str) -> Handle | None:
         """The name itself, if it came from a folder."""
         return Handle(name) if source == IN_FOLDER else None
-
-    def copies(self, handle: Handle) -> tuple[Handle, ...]:
-        """Itself: here a submission is known by its id."""
-        return (handle,)
 
     def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
         """Add to `ID.reply.txt`, which is replaced whole; what is no plain file is replaced too.
@@ -102,21 +100,9 @@ class FolderForge:
         write_whole(path, (f"{before}\n{block}" if before else block).encode())
         return "done"
 
-    def merge(self, handle: Handle, *, sha: str) -> Outcome:  # noqa: ARG002 - the protocol's
-        """Nothing: `publish` puts the sealed files into the board."""
-        return "nowhere"
-
-    def close(self, handle: Handle) -> Outcome:  # noqa: ARG002 - the protocol's
-        """Nothing: the files stay, and are known from now on."""
-        return "nowhere"
-
-    def label(self, handle: Handle, *names: str) -> Outcome:  # noqa: ARG002 - the protocol's
-        """Nothing: files have no labels."""
-        return "nowhere"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GitForge:
+class GitForge(_WithoutRequests):
     """A bare repository that participants push branches `submission/ID` to.
 
     Answers are in the board's own log and page; there is no other place for them.
@@ -133,16 +119,6 @@ class GitForge:
     form: Form
     main: str
 
-    def list_open(self) -> tuple[PullRequest, ...]:
-        """Every branch of a submission."""
-        fetch_arrivals(self.git, {_REMOTE: self.url}, requests=False)
-        below = f"refs/remotes/{_REMOTE}/submission/"
-        return tuple(
-            PullRequest(handle=Handle(name), ref=ref, sha=commit)
-            for ref, commit in sorted(self.git.refs(below).items())
-            if (name := _submission(ref.removeprefix(below))) is not None
-        )
-
     def fetch(self) -> tuple[Arrival, ...]:
         """What lies on those branches, and on those of other remotes."""
         done = fetch_arrivals(self.git, {_REMOTE: self.url}, requests=False)[_REMOTE]
@@ -155,32 +131,9 @@ class GitForge:
         """The name itself, if it came on its own branch."""
         return Handle(name) if source == f"branch {arrival_branch(name)}" else None
 
-    def copies(self, handle: Handle) -> tuple[Handle, ...]:
-        """Itself: here a submission is known by its id."""
-        return (handle,)
-
     def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:  # noqa: ARG002 - the protocol's
         """Nothing: the public log says it."""
         return "nowhere"
-
-    def merge(self, handle: Handle, *, sha: str) -> Outcome:  # noqa: ARG002 - the protocol's
-        """Nothing: `publish` puts the sealed files into the board."""
-        return "nowhere"
-
-    def close(self, handle: Handle) -> Outcome:  # noqa: ARG002 - the protocol's
-        """Nothing: a team's branch is the team's."""
-        return "nowhere"
-
-    def label(self, handle: Handle, *names: str) -> Outcome:  # noqa: ARG002 - the protocol's
-        """Nothing: branches have no labels."""
-        return "nowhere"
-
-
-def _submission(name: str) -> SubmissionId | None:
-    try:
-        return parse_submission_id(name)
-    except InputError:
-        return None
 
 
 def _read_plain(path: Path) -> str:
@@ -197,11 +150,15 @@ def _read_plain(path: Path) -> str:
 
 _SECONDS = 30.0
 
-_HEADERS: Mapping[str, Callable[[str], Mapping[str, str]]] = {
-    "github": github_headers,
-    "gitlab": gitlab_headers,
-    "forgejo": forgejo_headers,
+_GITHUB = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+_HEADERS: Mapping[str, Mapping[str, str]] = {"github": _GITHUB}
+_TOKENS: Mapping[str, tuple[str, str]] = {
+    "github": ("Authorization", "Bearer "),
+    "gitlab": ("PRIVATE-TOKEN", ""),
+    "forgejo": ("Authorization", "token "),
 }
+"""Header in which a token goes with every call, and what stands before it."""
+
 _APIS: Mapping[str, Callable[[Rest, str], Api]] = {
     "github": GitHub,
     "gitlab": GitLab,
@@ -260,10 +217,12 @@ def open_forge(spec: ForgeSpec, git: Git, form: Form, *, main: str, world: Surro
             f"{TOKEN} is for {known} and was not sent to {spec.host}, which [forge] of board.toml "
             f"names; if that is right: heldout inbox --token-host {spec.host}"
         )
+    header, scheme = _TOKENS[spec.kind]
+    own = {header: f"{scheme}{token}"} if token else {}  # without one public boards can be read
     rest = Rest(
         client=world.client,
         root=api_root(spec),
-        headers=_HEADERS[spec.kind](token),
+        headers={**_HEADERS.get(spec.kind, {}), **own},
         token=token,
         clock=world.clock,
         sleep=world.sleep,

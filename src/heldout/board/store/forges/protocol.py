@@ -12,7 +12,7 @@ from typing import Annotated, Literal, NewType, Protocol
 import msgspec
 
 from heldout.board.store.arrivals import Arrival
-from heldout.errors import StoreError, printable
+from heldout.errors import StoreError
 from heldout.ids import Digest
 
 Handle = NewType("Handle", str)
@@ -21,8 +21,6 @@ team's handle in a folder."""
 
 Outcome = Literal["done", "known", "nowhere"]
 """`done`: by this call. `known`: it stood so before. `nowhere`: this forge has no such thing."""
-
-State = Literal["open", "merged", "closed"]
 
 
 class ForgeError(StoreError):
@@ -35,23 +33,17 @@ class LostAnswerError(ForgeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """An open submission as the forge lists it. Everything but `handle` is somebody else's text.
+    """An open submission as the forge lists it.
 
     Attributes:
         handle: what later calls name it by.
-        ref: where git finds its commit; empty in a folder.
-        sha: that commit; in a folder the fingerprint of its files.
-        title: without control characters, cut.
-        author: account that opened it, as the forge spells it; empty where there is none.
-        labels: names of its labels.
+        ref: where git finds its commit.
+        sha: that commit.
     """
 
     handle: Handle
     ref: str
     sha: str
-    title: str = ""
-    author: str = ""
-    labels: tuple[str, ...] = ()
 
 
 class Forge(Protocol):
@@ -60,10 +52,6 @@ class Forge(Protocol):
     Every method may be called again after a crash: what stands already is found and left.
     All raise ForgeError where the forge refuses or fails.
     """
-
-    def list_open(self) -> tuple[PullRequest, ...]:
-        """Every open submission, the oldest first."""
-        ...
 
     def fetch(self) -> tuple[Arrival, ...]:
         """What waits there as sealed files; read as data, nothing is checked out."""
@@ -99,12 +87,8 @@ class Forge(Protocol):
         """
         ...
 
-    def merge(self, handle: Handle, *, sha: str) -> Outcome:
-        """Merge a request, if its head still is the commit that was read."""
-        ...
-
     def close(self, handle: Handle) -> Outcome:
-        """Close a request without merging it."""
+        """Close a request."""
         ...
 
     def label(self, handle: Handle, *names: str) -> Outcome:
@@ -126,16 +110,6 @@ Sha = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})\Z")]
 """A commit, as git names it."""
 
 
-class Name(msgspec.Struct, frozen=True):
-    """A label, of which only the name matters."""
-
-    name: str
-
-
-_LONGEST_TEXT = 200
-_MOST_LABELS = 50
-
-
 class Api(Protocol):
     """One kind of forge. All methods raise ForgeError."""
 
@@ -155,12 +129,8 @@ class Api(Protocol):
         """Post a comment, whatever is there already."""
         ...
 
-    def state(self, handle: Handle) -> State:
-        """How a request stands."""
-        ...
-
-    def merge(self, handle: Handle, sha: str) -> None:
-        """Merge a request whose head is this commit."""
+    def is_open(self, handle: Handle) -> bool:
+        """Whether a request is open: neither closed nor merged."""
         ...
 
     def close(self, handle: Handle) -> None:
@@ -170,21 +140,3 @@ class Api(Protocol):
     def add_labels(self, handle: Handle, names: Sequence[str]) -> None:
         """Add labels; those that it has stay."""
         ...
-
-
-def pull_request(
-    number: int, ref: str, sha: str, *, title: str, author: str | None, labels: Sequence[str]
-) -> PullRequest:
-    """A request with everybody's texts cut and made safe for a terminal."""
-    return PullRequest(
-        handle=Handle(str(number)),
-        ref=ref,
-        sha=sha,
-        title=_tidy(title),
-        author=_tidy(author or ""),
-        labels=tuple(_tidy(name) for name in labels[:_MOST_LABELS]),
-    )
-
-
-def _tidy(text: str) -> str:
-    return printable(text[:_LONGEST_TEXT])
