@@ -21,7 +21,7 @@ from heldout.board.rules.template import NewBoard
 from heldout.board.scores.kept import ScoreFile, keep_scores
 from heldout.board.scores.rescoring import ScoredBaseline
 from heldout.board.scores.score import ViewScore
-from heldout.board.scores.session import Session, accept_rules, note_labels
+from heldout.board.scores.session import Session, accept_rules, commit_held_out
 from heldout.board.scores.sets import load_sets
 from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault
@@ -182,7 +182,7 @@ class ScoredBoard:
         file = session.vault.labels_file("eval")
         more = f"{query} 0 more{self.now:%d%H} 1\n".encode()
         file.write_whole(file.read_bytes() + more, mode=0o600)
-        assert note_labels(session, why="a label was wrong")
+        assert commit_held_out(session, why="a label was wrong")
 
     def correct(self, name: str, values: Values, *, anyway: bool = True) -> Decision:
         """Score an entry again, by the labels of today."""

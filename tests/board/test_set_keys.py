@@ -15,7 +15,7 @@ from heldout.board.rules.template import NewBoard, new_board_files
 from heldout.board.scores.commitments import compare_held_out, list_broken_keys
 from heldout.board.scores.kept import RunReport
 from heldout.board.scores.rescoring import is_earlier, lacks_key
-from heldout.board.scores.session import Session, accept_rules, note_labels
+from heldout.board.scores.session import Session, accept_rules, commit_held_out
 from heldout.board.scores.sets import load_sets
 from heldout.board.store.repository import SPEC
 from heldout.errors import StoreError
@@ -160,7 +160,7 @@ def test_another_key_is_refused_also_with_a_reason(
     session = board.tick()
     refused = r"labels/eval\.key in the vault is missing, or is not the key .* no reason allows it"
     for step in (
-        lambda: note_labels(session, why="a better key"),
+        lambda: commit_held_out(session, why="a better key"),
         lambda: bring_up_to_date(session),
         lambda: accept_rules(replace_rules(session)),
         lambda: board.enter("20261103-two", LOW) if told else board.baseline("20261103-b", LOW),
@@ -192,7 +192,7 @@ def test_a_log_that_changed_a_key_is_found(
     session = board.tick()
     with monkeypatch.context() as patched:
         patched.setattr("heldout.board.scores.session.check_keys", lambda _held: None)
-        note_labels(session, why="a better key")
+        commit_held_out(session, why="a better key")
     (fault,) = list_broken_keys(board.session.history())
     assert "labels/eval.key" in fault
     assert fault in audit_board(session.repository, session.vault.root).faults

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from heldout.board.log.events import Entry
 from heldout.board.organiser.review import Review
 from heldout.board.policy.checks import Finding
 from heldout.board.rules.parts import say_part
@@ -26,15 +25,11 @@ from heldout.errors import HeldoutError
 from heldout.ids import Digest
 from heldout.progress import SILENT, Progress
 
-_TOLD: Mapping[str, CommentKind] = {
-    "received": "received",
-    "asked": "asked",
-    "rejected": "rejected",
-    "published": "published",
-    "corrected": "corrected",
-    "amended": "amended",
-    "declined": "declined",
-}
+_ANSWERED: tuple[CommentKind, ...] = (
+    *("received", "asked", "rejected", "published", "corrected", "amended", "declined"),
+)
+"""Events of a submission that its team gets an answer about."""
+
 _ABOUT_A_NAME = ("amended", "declined")
 _DECIDED = ("rejected", "published", *_ABOUT_A_NAME)
 _REASONED = ("asked", "rejected", "corrected", "declined")
@@ -124,7 +119,12 @@ def answer_all(
             forge,
             name,
             findings=() if found is None else found.findings,
-            facts={} if found is None else _count_runs(found),
+            facts={}
+            if found is None
+            else {
+                name: {"queries answered": run.queries, "documents": run.documents}
+                for name, run in found.scores.runs.items()
+            },
         )
 
     _answer_each(session, access, ids, answer_one)
@@ -166,13 +166,6 @@ def _answer_each(
         note("note", f"nothing was answered on the forge: {error}")
 
 
-def _count_runs(found: Review) -> dict[str, dict[str, int]]:
-    return {
-        name: {"queries answered": run.queries, "documents": run.documents}
-        for name, run in found.scores.runs.items()
-    }
-
-
 def answer(
     session: Session,
     forge: Forge,
@@ -200,17 +193,22 @@ def answer(
         ForgeError: the forge failed. The event stands; calling again answers what is missing.
     """
     submission = session.find(submission_id)
-    told = [event for event in submission.events if event[1] in _TOLD]
-    if not told:
+    answered = [
+        (moment, kind, digest)
+        for moment, event, digest in submission.events
+        for kind in _ANSWERED
+        if kind == event
+    ]
+    if not answered:
         return "nowhere"
-    moment, event, digest = told[-1]
+    moment, event, digest = answered[-1]
     source, why = _source_and_reason(session, digest)
     handle = forge.locate(source, submission.id)
     if handle is None:
         return "nowhere"
     row, spec = _public_row(session, submission.id)
     comment = Comment(
-        kind=_TOLD[event],
+        kind=event,
         submission=submission.id,
         at=moment,
         decimals=spec.decimals,
@@ -228,7 +226,7 @@ def answer(
             facts=facts or {},
         )
     state = event if event in _ABOUT_A_NAME else submission.status
-    return _tell(forge, handle, comment, Digest(digest), state=state)
+    return _post(forge, handle, comment, Digest(digest), label=state if state in _DECIDED else "")
 
 
 def answer_registration(session: Session, forge: Forge, team: str, *, source: str) -> Outcome:
@@ -249,41 +247,31 @@ def answer_registration(session: Session, forge: Forge, team: str, *, source: st
     handle = forge.locate(source, team)
     if handle is None:
         return "nowhere"
-    last = next(e for e in reversed(session.vault.entries()) if _is_about(e, team))
-    spec = session.spec()
-    told: CommentKind = "registered" if last.event.kind == "registered" else "revoked-registration"
-    text = format_comment(
-        Comment(
-            kind=told,
-            submission=team,
-            at=last.time,
-            decimals=spec.decimals,
-            said=last.get("why") or "",
-            steps=["git pull", "heldout draft NAME"] if told == "registered" else (),
-            page=spec.home,
-        )
-    )
-    outcomes = []
-    for copy in forge.copies(handle):
-        outcomes.append(forge.comment(copy, text, event=last.hash))
-        forge.label(copy, "heldout: registered" if told == "registered" else "heldout: revoked")
-        forge.close(copy)
-    return outcomes[0]
-
-
-def _is_about(entry: Entry, team: str) -> bool:
     kinds = ("registered", "revoked-registration")
-    return entry.event.kind in kinds and entry.get("team") == team
+    about = [e for e in session.vault.entries() if e.event.kind in kinds and e.get("team") == team]
+    last, stands = about[-1], about[-1].event.kind == "registered"
+    spec = session.spec()
+    comment = Comment(
+        kind="registered" if stands else "revoked-registration",
+        submission=team,
+        at=last.time,
+        decimals=spec.decimals,
+        said=last.get("why") or "",
+        steps=["git pull", "heldout draft NAME"] if stands else (),
+        page=spec.home,
+    )
+    label = "registered" if stands else "revoked"
+    return _post(forge, handle, comment, last.hash, label=label)
 
 
-def _tell(forge: Forge, handle: Handle, comment: Comment, event: Digest, *, state: str) -> Outcome:
-    """Comment on a request and its copies; label and close them where all is decided."""
+def _post(forge: Forge, handle: Handle, comment: Comment, event: Digest, *, label: str) -> Outcome:
+    """Comment on a request and its copies; with a label all is decided, and they are closed."""
     text = format_comment(comment)
     outcomes = []
     for copy in forge.copies(handle):
         outcomes.append(forge.comment(copy, text, event=event))
-        if state in _DECIDED:
-            forge.label(copy, f"heldout: {state}")
+        if label:
+            forge.label(copy, f"heldout: {label}")
             forge.close(copy)
     return outcomes[0]
 

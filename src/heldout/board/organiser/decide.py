@@ -24,7 +24,6 @@ from heldout.board.organiser.review import Review
 from heldout.board.policy.checks import add_months
 from heldout.board.policy.identity import mentions
 from heldout.board.rules.changes import add_label_views
-from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.kept import (
     ScoreFile,
     follows_on,
@@ -378,9 +377,6 @@ def _refusal(code: str, name: str, submission: Submission, expected: str) -> Pro
     return Problem(code=code, path=name, found=found, expected=expected)
 
 
-_NAME = "organisers"
-
-
 def add_baseline(
     session: Session, name: str, runs: Mapping[str, Path], *, description: str
 ) -> Decision:
@@ -399,35 +395,35 @@ def add_baseline(
     note_held_out(session)
     spec = session.spec().on(session.now.date())
     firsts = {name for name in runs if "~" not in name}
-    problems = [_wrong_set(n, runs, spec) for n in sorted(firsts ^ set(spec.sets))]
+    problems = [
+        Problem(
+            code="missing-run",
+            path="baseline",
+            found=f"a run for '{name}'" if name in runs else f"no run for '{name}'",
+            expected="one run for each of: " + ", ".join(spec.sets),
+        )
+        for name in sorted(firsts ^ set(spec.sets))
+    ]
     problems += check_seeds(runs, sets=spec.sets, most=spec.runs.seeds, path="baseline")
-    problems += [_no_file(path) for path in runs.values() if not path.is_file()]
+    found, expected = "no such file", "a run file that can be read"
+    problems += [
+        Problem(code="unreadable-file", path=str(path), found=found, expected=expected)
+        for path in runs.values()
+        if not path.is_file()
+    ]
     if problems:
         raise InputError(problems)
     sets = load_sets(session.repository, spec, vault=session.vault)
     scored = score_baseline(spec, sets, runs)
     identity = Identity(
-        team=_NAME, institution="", description=description, paper="", code="", training_data=""
+        team="organisers",
+        institution="",
+        description=description,
+        paper="",
+        code="",
+        training_data="",
     )
     return publish_baseline(session, name, scored, identity)
-
-
-def _wrong_set(name: str, runs: Mapping[str, Path], spec: BoardSpec) -> Problem:
-    return Problem(
-        code="missing-run",
-        path="baseline",
-        found=f"a run for '{name}'" if name in runs else f"no run for '{name}'",
-        expected="one run for each of: " + ", ".join(spec.sets),
-    )
-
-
-def _no_file(path: Path) -> Problem:
-    return Problem(
-        code="unreadable-file",
-        path=str(path),
-        found="no such file",
-        expected="a run file that can be read",
-    )
 
 
 def check_text(session: Session, text: str, *submissions: str, anyway: bool = False) -> None:

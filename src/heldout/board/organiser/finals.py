@@ -12,7 +12,7 @@ from heldout.board.log.final import Final, order_by_receipt
 from heldout.board.log.submission import Submission
 from heldout.board.organiser.decide import check_published
 from heldout.board.rules.changes import names_of_view
-from heldout.board.rules.final_view import FinalOutcome, decide_final
+from heldout.board.rules.final_view import decide_final
 from heldout.board.rules.release import release_score, score_vector
 from heldout.board.rules.spec import View
 from heldout.board.scores.kept import (
@@ -23,7 +23,6 @@ from heldout.board.scores.kept import (
     make_evidence,
     read_kept,
 )
-from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session, commit_held_out
 from heldout.errors import InputError, Problem, StoreError, quote, wrong_input
 
@@ -137,7 +136,10 @@ def final_fields(view: View, evidence: Mapping[str, Evidence], *, decimals: int)
         ValueError: they are not scores for the same queries, or for fewer than two.
     """
     names, scores = [*evidence], [one.score for one in evidence.values()]
-    outcome = _decide(scores)
+    known = [{q for q, value in one.per_query.items() if value is not None} for one in scores]
+    if any(queries != known[0] for queries in known):
+        raise ValueError("the finalists were scored on different queries")
+    outcome = decide_final([score_vector(one.per_query, n=one.n) for one in scores])
     luck = outcome.luck
     return {
         "view": view.name,
@@ -151,13 +153,6 @@ def final_fields(view: View, evidence: Mapping[str, Evidence], *, decimals: int)
         "winner": names[outcome.winner],
         "luck": "" if luck is None else release_score(luck, decimals=decimals + 1),
     }
-
-
-def _decide(scores: Sequence[ViewScore]) -> FinalOutcome:
-    known = [{q for q, value in one.per_query.items() if value is not None} for one in scores]
-    if any(queries != known[0] for queries in known):
-        raise ValueError("the finalists were scored on different queries")
-    return decide_final([score_vector(one.per_query, n=one.n) for one in scores])
 
 
 def has_other_scores(session: Session) -> bool:

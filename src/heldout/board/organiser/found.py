@@ -89,13 +89,30 @@ def found_board(
         raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
     Vault(vault_root).check_new(board=root)
     spec = parse_spec(new_board_files(replace(plan, recipients=["made later"]))[SPEC])
-    check_sets(spec, {name: _as_data(given) for name, given in sets.items()})
+    check_sets(
+        spec,
+        {
+            name: SetData(
+                queries=given.queries,
+                qrels=given.qrels,
+                digest=None,
+                excluded=frozenset(),
+                candidates=None,
+            )
+            for name, given in sets.items()
+        },
+    )
     root.mkdir(parents=True, exist_ok=True)
     vault = Vault.create(vault_root, board=root)
     with vault.locked(), repository.locked():
         files = new_board_files(replace(plan, recipients=[_recipient(vault, plan)]))
         for name, given in sets.items():
-            _write_set(repository, vault, name, given)
+            repository.write_file(f"queries/{name}.tsv", format_queries(given.queries.texts))
+            labels = format_qrels(given.qrels.judgments)
+            if given.public:
+                repository.write_file(f"qrels/{name}.qrels", labels)
+            else:
+                vault.labels_file(name).write_whole(labels, mode=0o600)
         for path, data in files.items():
             repository.write_file(path, data)
         if plan.forge is not None and plan.forge.hosted:
@@ -125,16 +142,6 @@ def is_founded(root: Path, vault_root: Path, plan: NewBoard, sets: Mapping[str, 
     return same and public.startswith(format_entry(redact(entries[0], ())))
 
 
-def _as_data(given: GivenSet) -> SetData:
-    return SetData(
-        queries=given.queries,
-        qrels=given.qrels,
-        digest=None,
-        excluded=frozenset(),
-        candidates=None,
-    )
-
-
 def _recipient(vault: Vault, plan: NewBoard) -> str:
     """The public half of the vault's first key, which is made where there is none yet."""
     if not vault.identities():
@@ -148,15 +155,6 @@ def first_signers(session: Session) -> dict[str, str]:
     The vault's signing key is made where there is none yet.
     """
     return {session.by: public_key(session.vault.own_signing_key())}
-
-
-def _write_set(repository: Repository, vault: Vault, name: str, given: GivenSet) -> None:
-    repository.write_file(f"queries/{name}.tsv", format_queries(given.queries.texts))
-    labels = format_qrels(given.qrels.judgments)
-    if given.public:
-        repository.write_file(f"qrels/{name}.qrels", labels)
-    else:
-        vault.labels_file(name).write_whole(labels, mode=0o600)
 
 
 def _open(session: Session, rules: str) -> None:

@@ -114,7 +114,11 @@ def rebuild(session: Session, *, rules: NotedRules | None = None) -> Rebuilt:
     standings, pages = _write_pages(session.repository, session.spec(), public, session.now)
     # The log comes last: that it is whole and committed says that all the rest is (is_behind).
     changed += session.repository.write_file(LOG, b"".join(format_entry(e) for e in public))
-    revealed = () if before is None else _find_revealed(before, public)
+    revealed = tuple(  # their identity was sealed in the log before, and is open now
+        str(new.event.submission)
+        for old, new in zip(before or (), public, strict=False)
+        if new.event.kind == "published" and "identity" in new.opened.keys() - old.opened.keys()
+    )
     commit = _commit(session, _message(session, before, public, revealed), without=pages.unknown)
     return Rebuilt(
         standings=standings,
@@ -124,13 +128,8 @@ def rebuild(session: Session, *, rules: NotedRules | None = None) -> Rebuilt:
         rules=rules,
         unlogged=list_unlogged(session),
         unknown=pages.unknown,
-        no_baseline=_without_baseline(session),
+        no_baseline=list_without_baseline(session),
     )
-
-
-def _without_baseline(session: Session) -> tuple[str, ...]:
-    """The views of today that wait for a baseline."""
-    return list_without_baseline(session.history(), session.spec().on(session.now.date()))
 
 
 def catch_up(session: Session, *, news: bool) -> Rebuilt:
@@ -144,7 +143,7 @@ def catch_up(session: Session, *, news: bool) -> Rebuilt:
         changed=0,
         commit=None,
         unlogged=list_unlogged(session),
-        no_baseline=_without_baseline(session),
+        no_baseline=list_without_baseline(session),
     )
 
 
@@ -284,15 +283,6 @@ def _example(repository: Repository, spec: BoardSpec) -> Example | None:
             if relevant:
                 return Example(query=text, document=relevant[0])
     return None
-
-
-def _find_revealed(before: tuple[Entry, ...], after: tuple[Entry, ...]) -> tuple[str, ...]:
-    """Entries whose identity was sealed in the log before and is open now."""
-    return tuple(
-        str(new.event.submission)
-        for old, new in zip(before, after, strict=False)
-        if new.event.kind == "published" and "identity" in new.opened.keys() - old.opened.keys()
-    )
 
 
 def _public_paths(spec: BoardSpec) -> tuple[str, ...]:

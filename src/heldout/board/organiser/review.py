@@ -65,13 +65,6 @@ class Review:
         return tuple(finding for finding in self.findings if finding.severity == "review")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Judged:
-    findings: tuple[Finding, ...]
-    quota: QuotaState | None = None
-    lost: tuple[str, ...] = ()
-
-
 def review(session: Session, sets: Mapping[str, SetData], submission_id: str) -> Review:
     """Open, score and judge one submission; what was done before is not done again.
 
@@ -84,27 +77,30 @@ def review(session: Session, sets: Mapping[str, SetData], submission_id: str) ->
     submission = session.find(submission_id)
     scores = read_kept(session.vault, submission)
     known = scores is not None and _is_known(session, submission, scores, sets)
-    if scores is None and _is_removed(session, submission):
+    unneeded = session.vault.unneeded_runs() & set(submission.files.values())
+    removed = any(not session.vault.has_sealed(digest) for digest in unneeded)
+    if scores is None and removed:  # rejected or withdrawn
         why = f"its sealed run was removed when it was {submission.status}"
         scores = ScoreFile(files=dict(submission.files), code_version=code_version(), refusal=why)
     elif scores is None or not known:
         scores = open_and_score(session, sets, submission)
         if not _may_be_ours(session, scores):
             keep_outcome(session, submission, scores)
-    manifest = (
-        None if scores.refusal or scores.metadata_problems else _manifest(session, submission)
-    )
+    manifest = None
+    if not scores.refusal and not scores.metadata_problems:
+        spec = session.spec_at(submission.received)
+        manifest = open_manifest(session.vault, spec, submission.as_proposed)[1]
     if not _may_be_ours(session, scores) and _is_news(session, submission):
         _log(session, submission, manifest)
         submission = session.find(submission_id)
-    judged = _judge(session, sets, submission, manifest, scores)
+    findings, quota, lost = _judge(session, sets, submission, manifest, scores)
     return Review(
         submission=submission,
         manifest=manifest,
         scores=scores,
-        findings=judged.findings,
-        quota=judged.quota,
-        lost=judged.lost,
+        findings=findings,
+        quota=quota,
+        lost=lost,
         done_before=known,
         amendments=list_amendments(session.vault.entries(), submission_id),
         proposed=list_proposed(submission),
@@ -149,12 +145,6 @@ def _is_known(
     return as_logged and not session.vault.is_shared() and _holds(scores, submission, sets)
 
 
-def _is_removed(session: Session, submission: Submission) -> bool:
-    """Whether it was rejected or withdrawn, so that its run is gone."""
-    unneeded = session.vault.unneeded_runs() & set(submission.files.values())
-    return any(not session.vault.has_sealed(digest) for digest in unneeded)
-
-
 def _holds(scores: ScoreFile, submission: Submission, sets: Mapping[str, SetData]) -> bool:
     """Whether scoring again could only give the same."""
     return (
@@ -175,12 +165,6 @@ def show_score(session: Session, result: Review) -> Mapping[str, ViewScore]:
     view = session.spec().finalists_view
     final = "" if view is None else view.name
     return {name: score for name, score in result.scores.views.items() if name != final}
-
-
-def _manifest(session: Session, submission: Submission) -> Manifest:
-    spec = session.spec_at(submission.received)
-    _, manifest = open_manifest(session.vault, spec, submission.as_proposed)
-    return manifest
 
 
 def _log(session: Session, submission: Submission, manifest: Manifest | None) -> None:
@@ -215,12 +199,13 @@ def _judge(
     submission: Submission,
     manifest: Manifest | None,
     scores: ScoreFile,
-) -> _Judged:
+) -> tuple[tuple[Finding, ...], QuotaState | None, tuple[str, ...]]:
+    """The findings, the team's quota, and what it could not be compared with."""
     if manifest is None:
         reasons = [scores.refusal] if scores.refusal else [str(p) for p in scores.metadata_problems]
         rule = "sealed" if scores.refusal else "metadata"
         found = tuple(Finding(rule=rule, severity="reject", evidence=r) for r in reasons)
-        return _Judged(findings=found)
+        return found, None, ()
     spec = session.spec_at(submission.received)
     history = session.history()
     mended: dict[str, bool] = {}
@@ -250,4 +235,4 @@ def _judge(
     waiting = {n for n, other in history.submissions.items() if other.status == "received"}
     lost = tuple(name for name, done in mended.items() if not done and name not in waiting)
     only = None if submission.proposal is None else NAME_RULES
-    return _Judged(findings=judge(case, only=only), quota=quota, lost=lost)
+    return judge(case, only=only), quota, lost

@@ -28,7 +28,7 @@ from heldout.board.organiser.receive import (
 )
 from heldout.board.organiser.review import Review, review
 from heldout.board.scores.rescoring import list_earlier, rescore
-from heldout.board.scores.session import NotedRules, Session, note_held_out, note_labels
+from heldout.board.scores.session import NotedRules, Session, commit_held_out, note_held_out
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.board.store.arrivals import (
     Arrival,
@@ -156,7 +156,7 @@ def correct_all(
     for entry in entries:
         decide.check_scored(entry, scores[entry.id])
     # Only now is it sure that the labels can be read and give scores: an event is for good.
-    noted = note_labels(session, why=why)
+    noted = commit_held_out(session, why=why)
     decisions = [
         decide.correct(session, name, found, why=why, anyway=unchanged)
         for name, found in scores.items()
@@ -234,7 +234,14 @@ def take_in(
     receipts = (*registered, *receive(session, submissions, accepted=accepted))
     rebuilt = catch_up(session, news=False)
     answer_all(session, forge, [str(r.id) for r in receipts if r.kind == "received"], {})
-    answer_registrations(session, forge, _list_registered(receipts))
+    # Where registered teams wait for an answer: a request may have had none.
+    registered_at = {
+        receipt.team: receipt.source
+        for receipt in receipts
+        if receipt.team
+        and (receipt.kind == "registered" or receipt.source.startswith("pull request "))
+    }
+    answer_registrations(session, forge, registered_at)
     return TakenIn(rules=rules, receipts=receipts, silent=silent, rebuilt=rebuilt)
 
 
@@ -336,13 +343,3 @@ def _fetch(
         unread |= {**done.refused, **done.failed}
         silent += [f"remote {remote}, of {plural(len(done.failed), 'ref')}"] * bool(done.failed)
     return unread, tuple(silent)
-
-
-def _list_registered(receipts: Sequence[Receipt]) -> dict[str, str]:
-    """Teams that are in the log, and where they wait for an answer: a request may have had none."""
-    return {
-        receipt.team: receipt.source
-        for receipt in receipts
-        if receipt.team
-        and (receipt.kind == "registered" or receipt.source.startswith("pull request "))
-    }

@@ -8,12 +8,10 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.log.final import Final, OpenedFinal
-from heldout.board.log.manifest import Manifest
+from heldout.board.log.final import Final
 from heldout.board.organiser.decide import Decision
 from heldout.board.organiser.rebuild import Rebuilt
 from heldout.board.organiser.review import Review
-from heldout.board.policy.checks import Finding
 from heldout.board.rules.changes import difference_facts, held_out_file
 from heldout.board.rules.release import release_score
 from heldout.board.rules.spec import BoardSpec
@@ -47,7 +45,11 @@ def review_facts(result: Review, *, now: datetime) -> Facts:
         ("arrived", f"{submission.received:%d %b %Y %H:%M} UTC{waits}"),
         ("status", submission.status),
         *_who(result),
-        *_amended(result),
+        *[
+            (word, f"{a.at:%d %b %Y}, {a.field}: {quote(a.before)} -> {quote(a.after)}")
+            for word, amendments in (("changed", result.amendments), ("asks for", result.proposed))
+            for a in amendments
+        ],
         *[("runs", _run_line(name, run)) for name, run in result.scores.runs.items()],
         ("", ""),
     ]
@@ -55,7 +57,8 @@ def review_facts(result: Review, *, now: datetime) -> Facts:
 
 def verdict_facts(result: Review, scores: Mapping[str, ViewScore] | None, spec: BoardSpec) -> Facts:
     """The findings, the scores where they were asked for (else `None`), and what to call next."""
-    facts = [_finding_line(finding) for finding in result.findings] or [("findings", "none")]
+    facts: Facts = [(f.severity, f"{f.rule}: {f.evidence}") for f in result.findings]
+    facts = facts or [("findings", "none")]
     if result.lost:
         names = ", ".join(result.lost)
         facts.append(("note", f"not compared with {names}: its files in the vault are damaged"))
@@ -64,10 +67,8 @@ def verdict_facts(result: Review, scores: Mapping[str, ViewScore] | None, spec: 
 
 def waited(span: timedelta) -> str:
     """How long something waits: `3 hours`, or `just now`."""
-    return "just now" if span < timedelta(minutes=1) else _ago(span)
-
-
-def _ago(span: timedelta) -> str:
+    if span < timedelta(minutes=1):
+        return "just now"
     hours = int(span.total_seconds() // 3600)
     day = 24
     if hours >= 2 * day:
@@ -89,10 +90,7 @@ def review_document(
         "id": result.submission.id,
         "status": result.submission.status,
         "received": result.submission.received.isoformat(),
-        "findings": [
-            {"rule": f.rule, "severity": f.severity, "evidence": f.evidence}
-            for f in result.findings
-        ],
+        "findings": msgspec.to_builtins(result.findings),
         "problems": {
             name: [asdict(problem) for problem in run.problems]
             for name, run in result.scores.runs.items()
@@ -127,29 +125,15 @@ def _who(result: Review) -> list[tuple[str, str]]:
     team = ", ".join(name for name in (manifest.institution, manifest.team) if name)
     used = f"{len(quota.used)} of {quota.limit} in its window"
     links = [link for link in (manifest.paper, manifest.code) if link]
+    stated = msgspec.to_builtins(manifest.efficiency) or {}
+    costs = [f"{name} {value}" for name, value in stated.items() if value not in (None, "")]
     return [
         ("team", f"{team}; {used}"),
         ("system", f"{manifest.description}; {manifest.type}; {embargo}"),
         *[("link", link) for link in links],
         ("trained", manifest.training_data or "not said"),
         ("open runs", _OPEN_RUNS[manifest.open_runs]),
-        *_costs(manifest),
-    ]
-
-
-def _costs(manifest: Manifest) -> list[tuple[str, str]]:
-    """What the team says that its system costs."""
-    stated = msgspec.to_builtins(manifest.efficiency) if manifest.efficiency is not None else {}
-    words = [f"{name} {value}" for name, value in stated.items() if value not in (None, "")]
-    return [("cost", ", ".join(words))] if words else []
-
-
-def _amended(result: Review) -> list[tuple[str, str]]:
-    """What the team changed, a line for each field."""
-    return [
-        (word, f"{a.at:%d %b %Y}, {a.field}: {quote(a.before)} -> {quote(a.after)}")
-        for word, amendments in (("changed", result.amendments), ("asks for", result.proposed))
-        for a in amendments
+        *([("cost", ", ".join(costs))] if costs else []),
     ]
 
 
@@ -165,10 +149,6 @@ def _run_line(name: str, run: RunReport) -> str:
     )
 
 
-def _finding_line(finding: Finding) -> tuple[str, str]:
-    return (finding.severity, f"{finding.rule}: {finding.evidence}")
-
-
 def _score_lines(
     result: Review, scores: Mapping[str, ViewScore] | None, spec: BoardSpec
 ) -> list[tuple[str, str]]:
@@ -178,26 +158,17 @@ def _score_lines(
         return [("score", "published with the entry; what is proposed changes none")]
     if scores is None:
         return [("score", "computed, hidden while you judge by the rules (--score shows it)")]
-    return [
-        (
-            "score",
-            _score_line(name, score, spec),
-        )
-        for name, score in scores.items()
-    ]
+    return [("score", _score_line(name, score, spec)) for name, score in scores.items()]
 
 
 def _score_line(name: str, score: ViewScore, spec: BoardSpec) -> str:
+    # Which groups of queries a summary is of: the worst, or the best and the worst.
+    groups = f"; {' over '.join(map(quote, score.groups))}" if score.groups else ""
     return (
         f"{name} {score.measure} {describe_true(score, decimals=spec.decimals)}, "
         f"n = {score.n:,}, {score.unanswered:,} unanswered, "
-        f"{score.without_relevant:,} without a relevant document{_say_groups(score)}"
+        f"{score.without_relevant:,} without a relevant document{groups}"
     )
-
-
-def _say_groups(score: ViewScore) -> str:
-    """Which groups of queries a summary is of: the worst, or the best and the worst."""
-    return f"; {' over '.join(map(quote, score.groups))}" if score.groups else ""
 
 
 def _next(result: Review) -> list[tuple[str, str]]:
@@ -371,18 +342,16 @@ def final_facts(known: Final) -> Facts:
         return [("", name) for name in known.finalists]
     luck = opened.luck or "none, for there is one finalist"
     return [
-        *[("", _say_finalist(name, opened)) for name in _by_score(known, opened)],
+        *[
+            (
+                "",
+                f"{opened.scores[name]}  {name}{'  clearly below' if name in opened.below else ''}",
+            )
+            for name in sorted(known.finalists, key=lambda name: -float(opened.scores[name]))
+        ],
         ("winner", f"{opened.winner}, the earliest that is not clearly below the best"),
         ("luck", f"{luck}: how far the best of so many lies above its worth on average"),
     ]
-
-
-def _by_score(known: Final, opened: OpenedFinal) -> list[str]:
-    return sorted(known.finalists, key=lambda name: -float(opened.scores[name]))
-
-
-def _say_finalist(name: str, opened: OpenedFinal) -> str:
-    return f"{opened.scores[name]}  {name}{'  clearly below' if name in opened.below else ''}"
 
 
 def final_document(known: Final) -> dict[str, Any]:

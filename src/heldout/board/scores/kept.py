@@ -15,7 +15,7 @@ import io
 import math
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -88,7 +88,8 @@ def are_equal_scores(one: ViewScore, other: ViewScore) -> bool:
     return (
         one.n == other.n
         and one.per_query.keys() == other.per_query.keys()
-        and _are_close([one.mean, *one.seeds], [other.mean, *other.seeds])
+        and len(one.seeds) == len(other.seeds)
+        and all(map(_is_equal, [one.mean, *one.seeds], [other.mean, *other.seeds]))
         and all(_is_equal(v, other.per_query[query]) for query, v in one.per_query.items())
     )
 
@@ -97,10 +98,6 @@ def _is_equal(one: float | None, other: float | None) -> bool:
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, abs_tol=_CLOSE)
-
-
-def _are_close(one: Sequence[float], other: Sequence[float]) -> bool:
-    return len(one) == len(other) and all(map(_is_equal, one, other))
 
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -221,8 +218,8 @@ def digest_scores(scores: ScoreFile) -> str:
     return digest_bytes(_encode(scores))
 
 
-def _encode(scores: ScoreFile) -> bytes:
-    return msgspec.json.encode(scores, order="deterministic")
+def _encode(struct: msgspec.Struct) -> bytes:
+    return msgspec.json.encode(struct, order="deterministic")
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -272,16 +269,12 @@ def follows_on(told: Evidence, now: Evidence, committed: Mapping[str, str]) -> b
 
 def keep_evidence(vault: Vault, evidence: Evidence) -> str:
     """Store it by its digest, which is given back."""
-    return vault.keep_sealed(_evidence_encode(evidence))
+    return vault.keep_sealed(_encode(evidence))
 
 
 def digest_evidence(evidence: Evidence) -> str:
     """The digest under which `keep_evidence` stores it."""
-    return digest_bytes(_evidence_encode(evidence))
-
-
-def _evidence_encode(evidence: Evidence) -> bytes:
-    return msgspec.json.encode(evidence, order="deterministic")
+    return digest_bytes(_encode(evidence))
 
 
 def keep_told(

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -24,7 +25,7 @@ from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.drift import find_drift
-from heldout.analyses.entries import BoardScores, ViewScores
+from heldout.analyses.entries import BoardScores
 from heldout.analyses.outcomes.options import Rules
 from heldout.analyses.outcomes.outcomes import analyse_outcomes
 from heldout.analyses.outcomes.verdicts import Judged
@@ -361,6 +362,10 @@ def read_released(submissions: Iterable[Submission], view: str) -> Mapping[str, 
     return {one.id: float(one.scores[view]) for one in submissions if view in one.scores}
 
 
+Added = Mapping[str, Any]
+"""Fields of `Figures`."""
+
+
 def measure_ranking(compared: Compared, show: Sequence[TrustPart], *, seed: int) -> Figures:
     """Compute what is told of a ranking.
 
@@ -374,10 +379,10 @@ def measure_ranking(compared: Compared, show: Sequence[TrustPart], *, seed: int)
     for part in PARTS:
         if part in show:
             try:
-                figures = _ADD[part](figures, compared, streams[part])
+                added = _ADD[part](compared, streams[part])
             except InputError as error:
-                told = figures.why | {part: _say(error)}
-                figures = msgspec.structs.replace(figures, why=told)
+                added = {"why": figures.why | {part: _say(error)}}
+            figures = msgspec.structs.replace(figures, **added)
     return figures
 
 
@@ -393,35 +398,24 @@ def _say(error: InputError) -> str:
     return known.get(code, f"undefined ({code})")
 
 
-def _better(compared: Compared) -> Better:
-    return compared.board.view().better
+def _add_ranges(compared: Compared, rng: Generator) -> Added:
+    better = compared.board.view().better
+    return {"ranges": measure_ranges(compared.table, compared.apart, rng, better=better)}
 
 
-def _add_ranges(figures: Figures, compared: Compared, rng: Generator) -> Figures:
-    found = measure_ranges(compared.table, compared.apart, rng, better=_better(compared))
-    return msgspec.structs.replace(figures, ranges=found)
+def _add_stability(compared: Compared, rng: Generator) -> Added:
+    better, ranked = compared.board.view().better, compared.ranked
+    shares = measure_shares(compared.table, compared.apart, ranked, rng, better=better)
+    return {"stability": shares}
 
 
-def _add_stability(figures: Figures, compared: Compared, rng: Generator) -> Figures:
-    found = measure_shares(
-        compared.table, compared.apart, compared.ranked, rng, better=_better(compared)
-    )
-    return msgspec.structs.replace(figures, stability=found)
+def _add_facets(compared: Compared, rng: Generator) -> Added:
+    better, apart, ranked = compared.board.view().better, compared.apart, compared.ranked
+    facets = measure_facets(compared.table, compared.facets, apart, ranked, rng, better=better)
+    return {"facets": facets}
 
 
-def _add_facets(figures: Figures, compared: Compared, rng: Generator) -> Figures:
-    found = measure_facets(
-        compared.table,
-        compared.facets,
-        compared.apart,
-        compared.ranked,
-        rng,
-        better=_better(compared),
-    )
-    return msgspec.structs.replace(figures, facets=found)
-
-
-def _add_progress(figures: Figures, compared: Compared, _: Generator) -> Figures:
+def _add_progress(compared: Compared, _: Generator) -> Added:
     board, view, apart = compared.board, compared.board.view(), compared.apart
     if compared.released is not None:
         told = {name: compared.released[name] for name in view.means if name in compared.released}
@@ -437,10 +431,10 @@ def _add_progress(figures: Figures, compared: Compared, _: Generator) -> Figures
         )
         for step in found.line
     )
-    return msgspec.structs.replace(figures, progress=steps)
+    return {"progress": steps}
 
 
-def _add_drift(figures: Figures, compared: Compared, rng: Generator) -> Figures:
+def _add_drift(compared: Compared, rng: Generator) -> Added:
     board = compared.board
     official = board.view()
     dev = board.dev_view(official)
@@ -461,7 +455,7 @@ def _add_drift(figures: Figures, compared: Compared, rng: Generator) -> Figures:
         verdict=found.verdict,
         why=found.why,
     )
-    return msgspec.structs.replace(figures, drift=drift)
+    return {"drift": drift}
 
 
 def _round(number: float | None) -> float | None:
@@ -473,7 +467,7 @@ def _round_limit(number: float | None) -> float | None:
     return None if number is None else float(f"{number:.1e}")
 
 
-def _add_outcomes(figures: Figures, compared: Compared, _: Generator) -> Figures:
+def _add_outcomes(compared: Compared, _: Generator) -> Added:
     cutoff = parse_measure(compared.board.view().measure).cutoff
     ranks = first_ranks(compared.table, k=cutoff or 1 << 20)
     pairs = [
@@ -482,12 +476,12 @@ def _add_outcomes(figures: Figures, compared: Compared, _: Generator) -> Figures
         if other not in compared.apart[one]
     ]
     if not pairs:
-        return msgspec.structs.replace(figures, outcomes=(), k=cutoff or 0)
+        return {"outcomes": (), "k": cutoff or 0}
     if compared.step:
         ranks = replace(ranks, ranks=join_near_found(ranks.ranks))
     found = analyse_outcomes(ranks, pairs, Rules()).pairs
     outcomes = tuple(_tell_outcome(one, len(ranks.queries), compared.step) for one in found)
-    return msgspec.structs.replace(figures, outcomes=outcomes, k=cutoff or 0)
+    return {"outcomes": outcomes, "k": cutoff or 0}
 
 
 def _tell_outcome(one: Judged, queries: int, step: int) -> Outcome:
@@ -540,7 +534,7 @@ def join_near_found(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
     return joined
 
 
-_ADD: Mapping[TrustPart, Callable[[Figures, Compared, Generator], Figures]] = {
+_ADD: Mapping[TrustPart, Callable[[Compared, Generator], Added]] = {
     "ranges": _add_ranges,
     "stability": _add_stability,
     "progress": _add_progress,
@@ -591,7 +585,8 @@ def log_figures(session: Session, every_due: Sequence[Due]) -> None:
 
 def _log(session: Session, board: BoardScores, due: Due) -> None:
     view = board.view()
-    complete = [name for name in _list_complete(view) if name in set(due.ranked)]
+    rows = () if view.table is None else zip(view.table.systems, view.table.known, strict=True)
+    complete = [name for name, known in rows if known.all() and name in set(due.ranked)]
     alike = {
         name: set(others) for name, others in _find_alike(session, complete, view.queries).items()
     }
@@ -600,7 +595,8 @@ def _log(session: Session, board: BoardScores, due: Due) -> None:
         return
     for name, others in find_near_scores(every.table).items():
         alike[name] |= others
-    hidden = {name for name in due.ranked if _is_hidden(session, name)}
+    submissions, today = session.history().submissions, session.now.date()
+    hidden = {name for name in due.ranked if submissions[name].is_hidden(today)}
     chosen = choose_comparable(complete, alike, hidden)
     compared = choose_compared(
         board, [name for name in due.ranked if name in chosen.entries], bar=due.spec.baselines.bar
@@ -633,18 +629,6 @@ def _log(session: Session, board: BoardScores, due: Due) -> None:
         "figures": msgspec.to_builtins(figures),
     }
     session.log("measured", None, public=public, sealed={"table": str(compared.table.digest)})
-
-
-def _list_complete(view: ViewScores) -> list[str]:
-    """The ids with a score for each query, in the order they came."""
-    if view.table is None:
-        return []
-    table = view.table
-    return [name for row, name in enumerate(table.systems) if table.known[row].all()]
-
-
-def _is_hidden(session: Session, entry: str) -> bool:
-    return session.history().submissions[entry].is_hidden(session.now.date())
 
 
 def _find_alike(

@@ -211,8 +211,8 @@ def accept_rules(session: Session, *, why: str = "") -> NotedRules | None:
 def note_held_out(session: Session) -> NotedRules | None:
     """Commit to held-out files that are new, under the rules in force.
 
-    What was committed to and is another file now waits for a reason (`note_labels`), once a score
-    was released.
+    What was committed to and is another file now waits for a reason (`commit_held_out`), once a
+    score was released.
 
     Args:
         session: its lock is held.
@@ -263,30 +263,41 @@ def _note_held_out(
         return None
     entry = _log_rules(session, text, held, files, why=why or _say_why(held), public=public)
     names = () if files == held.before else (*held.new, *held.changed)
+    old, new = tomllib.loads(before), tomllib.loads(text)
     now, then = public or {}, known or {}
     paths = sorted(p for p in now.keys() | then.keys() if edited and now.get(p) != then.get(p))
     return NotedRules(
         event=entry.event.seq,
-        keys=_changed_keys(before, text),
+        keys=tuple(key for key in {**old, **new} if old.get(key) != new.get(key)),
         files=names,
         public=tuple(paths),
     )
 
 
-def commit_held_out(session: Session) -> None:
-    """Commit to every held-out file that a score is about to be told by.
+def commit_held_out(session: Session, *, why: str = "") -> bool:
+    """Commit to every held-out file, so that scores can be published by it and an audit knows it.
+
+    Args:
+        session: its lock is held.
+        why: the reason, where a file was changed after scores had been published; it is public.
+
+    Returns:
+        Whether an event was logged.
 
     Raises:
-        StoreError: one was changed after scores had been told by it.
+        StoreError: such a file was changed without a reason, labels are missing, or a key is not
+            the one that was committed to.
     """
     history = session.history()
     held = compare_held_out(session.vault, history, session.spec())
     check_keys(held)
-    if _has_told(history):
+    if not why and _has_told(history):
         check_unchanged(held)
     keep_versions(session.vault, held.files)
-    if held.files != held.before:
-        _log_rules(session, history.rules[-1][1], held, held.files, why=_say_why(held))
+    if held.files == held.before:
+        return False
+    _log_rules(session, history.rules[-1][1], held, held.files, why=why or _say_why(held))
+    return True
 
 
 def list_unlogged(session: Session) -> tuple[str, ...]:
@@ -329,27 +340,6 @@ def _log_rules(
         return session.log("changed-rules", None, public=told)
     told["why"] = why
     return session.log("changed-rules", None, public=told, sealed={"labels": dict(files)})
-
-
-def _changed_keys(before: str, after: str) -> tuple[str, ...]:
-    old, new = tomllib.loads(before), tomllib.loads(after)
-    return tuple(key for key in {**old, **new} if old.get(key) != new.get(key))
-
-
-def note_labels(session: Session, *, why: str) -> bool:
-    """Log held-out files that were changed, so that an audit knows them; their digests are sealed.
-
-    Raises:
-        StoreError: labels are missing, or a key is not the one that was committed to.
-    """
-    history = session.history()
-    held = compare_held_out(session.vault, history, session.spec())
-    check_keys(held)
-    keep_versions(session.vault, held.files)
-    if held.files == held.before:
-        return False
-    _log_rules(session, history.rules[-1][1], held, held.files, why=why)
-    return True
 
 
 def is_behind(session: Session) -> bool:
@@ -429,8 +419,10 @@ def _check_ahead(session: Session, shown: Sequence[Entry]) -> None:
         raise StoreError(
             f"{_say_ahead(session.now, max(known, *ends))}, and would reveal {names}{_YES}"
         )
-    expected = map(_midnight, _list_days(session, history))
-    horizon = max([known, *expected])
+    spec = session.spec()
+    days = [spec.closes, *(season.closes for season in spec.seasons)]
+    days += [submission.embargo_until for submission in history.submissions.values()]
+    horizon = max([known, *(_midnight(day) for day in days if day is not None)])
     if session.now - horizon > _LONGEST_PAUSE:
         raise StoreError(f"{_say_ahead(session.now, horizon)}{_YES}")
 
@@ -460,14 +452,6 @@ def _list_due(history: History, shown: Sequence[Entry], today: date) -> Iterator
             until = submission.embargo_until
             if until is not None and until <= today:
                 yield submission.id, until
-
-
-def _list_days(session: Session, history: History) -> Iterator[date]:
-    """The days that the board itself waits for."""
-    spec = session.spec()
-    days = (spec.closes, *(season.closes for season in spec.seasons))
-    embargoes = (submission.embargo_until for submission in history.submissions.values())
-    yield from (day for day in (*days, *embargoes) if day is not None)
 
 
 def _midnight(day: date) -> datetime:

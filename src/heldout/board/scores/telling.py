@@ -48,7 +48,7 @@ from heldout.board.scores.kept import (
 )
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session
-from heldout.errors import InputError, Problem, StoreError, printable, wrong_input
+from heldout.errors import InputError, StoreError, printable, wrong_input
 
 _ANSWERS = ("baseline", "published")
 _AGAIN = ("corrected", "reviewed")
@@ -84,15 +84,12 @@ def best_baseline(history: History, view: str) -> Submission | None:
     return max(known, key=lambda one: Decimal(one.scores[view]), default=None)
 
 
-def list_without_baseline(history: History, spec: BoardSpec) -> tuple[str, ...]:
-    """The views in which no score can be published yet: by the ratchet, or with noise.
+def list_without_baseline(session: Session) -> tuple[str, ...]:
+    """The views of today in which no score can be published yet: by the ratchet, or with noise.
 
     By the ratchet there is nothing to compare it with; noise is in a baseline's standard errors.
-
-    Args:
-        history: the organisers'.
-        spec: the rules of a day.
     """
+    history, spec = session.history(), session.spec().on(session.now.date())
     ratchet = spec.release.rule == "ratchet"
     views = (
         view
@@ -157,7 +154,11 @@ def find_best(entries: Sequence[Entry], history: History, view: View, read: Read
     """
     baseline = best_baseline(history, view.name)
     if baseline is None:
-        raise InputError(_no_baseline(view.name))
+        raise _no_baseline(
+            view.name,
+            "no baseline",
+            "a baseline with which the first score is compared: release.rule is ratchet",
+        )
     last = _list_last(entries, history, view.name)
     names = _list_all(entries, history, view.name) if last is None else last
     asked = list(dict.fromkeys((*names, baseline.id)))
@@ -219,12 +220,12 @@ def _say_mixed(view: str, names: Sequence[str]) -> str:
     )
 
 
-def _no_baseline(view: str) -> Problem:
-    return Problem(
+def _no_baseline(view: str, found: str, expected: str) -> InputError:
+    return wrong_input(
         code="no-baseline",
         path=f"view {view}",
-        found="no baseline",
-        expected="a baseline with which the first score is compared: release.rule is ratchet",
+        found=found,
+        expected=expected,
         hint="add a run of the organisers' own first: heldout board baseline NAME --run SET=FILE",
     )
 
@@ -463,12 +464,10 @@ def _first_score(session: Session, view: View) -> ViewScore | None:
 def _own_score(view: View, views: Mapping[str, ViewScore], *, baseline: bool) -> ViewScore:
     if baseline:
         return views[view.name]
-    raise wrong_input(
-        code="no-baseline",
-        path=f"view {view.name}",
-        found="no baseline with a score in this view",
-        expected="one, for its noise is in standard errors of the first baseline's score",
-        hint="heldout board baseline",
+    raise _no_baseline(
+        view.name,
+        "no baseline with a score in this view",
+        "one, for its noise is in standard errors of the first baseline's score",
     )
 
 
