@@ -90,15 +90,6 @@ class InputError(HeldoutError):
         return cls(Problem(code, path, found, expected, hint, line))
 
 
-def wrong_input(
-    *, code: str, path: str, found: str, expected: str, line: int | None = None, hint: str = ""
-) -> InputError:
-    """The error of one problem; arguments as the fields of `Problem`."""
-    return InputError(
-        Problem(code=code, path=path, found=found, expected=expected, line=line, hint=hint)
-    )
-
-
 class TrustError(HeldoutError):
     """A sealed file cannot be trusted. One terse text for every cause, so it is no oracle."""
 

@@ -20,7 +20,7 @@ from heldout.board.log.history import History
 from heldout.board.organiser.decide import check_published
 from heldout.board.rules.days import may_open_runs, rule_for_runs
 from heldout.board.scores.session import Session
-from heldout.errors import StoreError, wrong_input
+from heldout.errors import InputError, StoreError
 from heldout.files.zipped import write_zip
 
 
@@ -99,7 +99,7 @@ def _check_agreed(history: History, name: str) -> None:
     if may_open_runs(history, submission, agreed=(name,)):
         return
     never = rule_for_runs(history, submission) == "never"
-    raise wrong_input(
+    raise InputError.of(
         code="no-consent",
         path=name,
         found='archive.runs = "never"' if never else "open_runs: false, the team's own word",

@@ -23,7 +23,7 @@ from cryptography.x509 import Certificate, load_pem_x509_certificates
 
 from heldout.board.log.events import Entry, format_time
 from heldout.board.store.repository import TIMESTAMPS, Repository
-from heldout.errors import SetupError, StoreError, quote, wrong_input
+from heldout.errors import InputError, SetupError, StoreError, quote
 
 _PURPOSE = b"heldout time stamp\n"
 _MOST_BYTES = 1 << 17
@@ -127,7 +127,7 @@ def keep_response(
         if roots:
             _verify(response, entry, roots)
     except ValueError as error:
-        raise wrong_input(
+        raise InputError.of(
             code="not-a-timestamp",
             path=path,
             found=str(error),
@@ -148,7 +148,7 @@ def read_roots(path: Path) -> tuple[Certificate, ...]:
     try:
         return tuple(load_pem_x509_certificates(path.read_bytes()))
     except ValueError as error:
-        raise wrong_input(
+        raise InputError.of(
             code="not-a-certificate",
             path=path.name,
             found=quote(str(error)),

@@ -37,7 +37,7 @@ from heldout.board.scores.score import open_manifest, signature_field
 from heldout.board.scores.session import Session, commit_held_out, note_held_out
 from heldout.board.scores.sets import check_seeds, load_sets
 from heldout.board.scores.telling import Telling, noisy_scores, released, tell, tell_again
-from heldout.errors import InputError, Problem, StoreError, TrustError, quote, wrong_input
+from heldout.errors import InputError, Problem, StoreError, TrustError, quote
 from heldout.ids import parse_submission_id
 
 
@@ -324,7 +324,7 @@ def extend(session: Session, submission_id: str, *, until: date, why: str) -> De
     if not end < until <= latest:
         expected = f"a day after {end}, up to {latest}, {months} months from today"
         hint = "the team was promised that day: an embargo does not become shorter"
-        raise wrong_input(
+        raise InputError.of(
             code="embargo-day",
             path=submission_id,
             found=str(until),

@@ -24,7 +24,7 @@ from heldout.board.scores.kept import (
     read_kept,
 )
 from heldout.board.scores.session import Session, commit_held_out
-from heldout.errors import InputError, Problem, StoreError, quote, wrong_input
+from heldout.errors import InputError, Problem, StoreError, quote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ def name_finalists(session: Session, ids: Sequence[str], *, why: str = "") -> Fi
     if before is not None and before.finalists == tuple(chosen):
         return FinalStep(final=before)
     if before is not None and before.opened is not None:
-        raise wrong_input(
+        raise InputError.of(
             code="final-opened",
             path=f"view {view.name}",
             found=f"other finalists, after the final was opened on {before.opened.at:%d %b %Y}",
@@ -92,7 +92,7 @@ def open_final(session: Session, *, why: str = "") -> FinalStep:
     view, before = find_final_view(session), session.history().final
     last = session.spec().closes
     if last is None or session.now.date() <= last:
-        raise wrong_input(
+        raise InputError.of(
             code="final-too-early",
             path=f"view {view.name}",
             found=f"{session.now:%d %b %Y}",
@@ -100,7 +100,7 @@ def open_final(session: Session, *, why: str = "") -> FinalStep:
             hint="submissions are still taken, and the scores would tell about the queries",
         )
     if before is None:
-        raise wrong_input(
+        raise InputError.of(
             code="no-finalists",
             path=f"view {view.name}",
             found="no finalists",
@@ -180,7 +180,7 @@ def find_final_view(session: Session) -> View:
     view = session.spec().finalists_view
     if view is not None:
         return view
-    raise wrong_input(
+    raise InputError.of(
         code="no-final-view",
         path="board.toml",
         found="no view with finalists",
@@ -199,7 +199,7 @@ def _choose(session: Session, view: View, ids: Sequence[str]) -> list[str]:
     most = view.finalists or 0
     twice = [name for i, name in enumerate(ids) if name in ids[:i]]
     if twice or not 1 <= len(ids) <= most:
-        raise wrong_input(
+        raise InputError.of(
             code="bad-finalists",
             path=f"view {view.name}",
             found=f"{quote(twice[0])} twice" if twice else f"{len(ids)} finalists",
@@ -222,7 +222,7 @@ def _check_finalist(session: Session, view: View, name: str) -> Submission:
         expected = "an entry with a run on the queries of the final"
     else:
         return submission
-    raise wrong_input(code="not-a-finalist", path=name, found=found, expected=expected)
+    raise InputError.of(code="not-a-finalist", path=name, found=found, expected=expected)
 
 
 def _read(session: Session, name: str) -> ScoreFile:

@@ -53,7 +53,7 @@ from heldout.board.scores.session import Session
 from heldout.board.store.arrivals import Arrival, Taken, find_merged
 from heldout.envelope.bundle import SealedMessage, file_names, open_message, open_metadata
 from heldout.envelope.keys import Form
-from heldout.errors import InputError, Problem, StoreError, TrustError, quote, wrong_input
+from heldout.errors import InputError, Problem, StoreError, TrustError, quote
 from heldout.ids import SubmissionId, digest_bytes
 
 
@@ -132,7 +132,7 @@ def _contested(arrival: Arrival, rivals: Iterable[Arrival]) -> Problem:
 def _check_accepted(accepted: Collection[str], contested: Iterable[list[Arrival]]) -> None:
     sources = sorted({arrival.source for rivals in contested for arrival in rivals})
     for source in sorted(set(accepted) - set(sources)):
-        raise wrong_input(
+        raise InputError.of(
             code="id-conflict",
             path="--accept",
             found=f"{quote(source)}, from where nothing came that is contested",
@@ -307,7 +307,7 @@ def _check_sealed(form: Form, files: Mapping[str, bytes]) -> None:
         looked = [data[start : start + _LOOKED_AT] for start in starts]
         dense = all(len(zlib.compress(part, 1)) > _DENSE * _LOOKED_AT for part in looked)
         if not data.startswith(magic) or not dense:
-            raise wrong_input(
+            raise InputError.of(
                 code="not-sealed",
                 path=name,
                 found="bytes that can be compressed" if not dense else "another beginning",
@@ -415,7 +415,7 @@ def _check_signer(
     updated = replace(before, revision=new.revision, signature=signature)
     same = signature is not None and signature.team == before.signature.team
     if not same or not is_signed(history, updated):
-        raise wrong_input(
+        raise InputError.of(
             code="bad-signature",
             path="metadata.json",
             found="new metadata without the signature of the team that sent the submission",
@@ -463,7 +463,7 @@ def _check_revision(spec: BoardSpec, old: Manifest, new: Manifest, before: Submi
     if before.status != "published":
         return
     if new.withdrawn:
-        raise wrong_input(
+        raise InputError.of(
             code="published-stays",
             path="metadata.json:withdrawn",
             found="a withdrawal of a published entry",
@@ -519,7 +519,7 @@ def revoke(session: Session, team: str, *, why: str) -> int | None:
     """
     known = session.history().teams.get(team)
     if known is None:
-        raise wrong_input(
+        raise InputError.of(
             code="unknown-team",
             path="TEAM",
             found=quote(team),
@@ -588,7 +588,7 @@ def _check_current(
         text = "none, for this board has no agreement"
         if agreement is not None:
             text = f"{agreement.path} as it stands since {agreement.since:%d %b %Y}"
-        raise wrong_input(
+        raise InputError.of(
             code="other-agreement",
             path="registration:agreement",
             found="another text that was agreed to",
@@ -606,7 +606,7 @@ def _check_newer(known: Team, statement: Statement) -> None:
         expected = f"one signed after {known.signed:%d %b %Y %H:%M:%S} UTC, as the one in force"
     else:
         return
-    raise wrong_input(code=code, path=known.handle, found=found, expected=expected)
+    raise InputError.of(code=code, path=known.handle, found=found, expected=expected)
 
 
 def _open(
@@ -621,7 +621,7 @@ def _open(
             return registrant
     except (TrustError, msgspec.MsgspecError, UnicodeError, RecursionError):
         pass
-    raise wrong_input(
+    raise InputError.of(
         code="untrusted",
         path=quote(path),
         found="sealed names that do not open, or are not those that were signed for",

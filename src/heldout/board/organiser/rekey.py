@@ -45,7 +45,6 @@ from heldout.errors import (
     StoreError,
     TrustError,
     quote,
-    wrong_input,
 )
 from heldout.files.durable import File
 from heldout.ids import SubmissionId, digest_bytes
@@ -277,7 +276,7 @@ def set_recipients(rules: str, recipients: Sequence[str]) -> str:
         text = "".join([*lines[:start], told, *lines[end:]])
         if _parses_as(text, wanted):
             return text
-    raise wrong_input(
+    raise InputError.of(
         code="board-spec",
         path=SPEC,
         found="no line that begins with recipients =",

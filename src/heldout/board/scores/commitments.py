@@ -38,7 +38,7 @@ from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import recipient_of, seal_key
 from heldout.envelope.keys import Form
-from heldout.errors import HeldoutError, InputError, Problem, SetupError, StoreError, wrong_input
+from heldout.errors import HeldoutError, InputError, Problem, SetupError, StoreError
 from heldout.ids import digest_bytes
 
 FIRST_TIME = "files of the vault are committed to for the first time"
@@ -235,11 +235,11 @@ def read_agreement_text(repository: Repository, path: str) -> tuple[str, str]:
     if len(data) > _LONGEST_AGREEMENT:
         found = f"{len(data):,} bytes"
         expected = f"at most {_LONGEST_AGREEMENT:,} bytes"
-        raise wrong_input(code="too-large", path=path, found=found, expected=expected)
+        raise InputError.of(code="too-large", path=path, found=found, expected=expected)
     try:
         return str(digest_bytes(data)), data.decode("utf-8")
     except UnicodeDecodeError:
-        raise wrong_input(
+        raise InputError.of(
             code="bad-utf8", path=path, found="bytes that are not UTF-8", expected="UTF-8"
         ) from None
 

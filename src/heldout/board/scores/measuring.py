@@ -65,7 +65,7 @@ from heldout.board.standings.standings import (
 )
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
-from heldout.errors import InputError, wrong_input
+from heldout.errors import InputError
 from heldout.scoring.first_ranks import Side, first_ranks
 from heldout.scoring.measures import parse_measure
 from heldout.scoring.table import Better, ScoreTable, cut_table, table_of
@@ -222,7 +222,7 @@ def measure_facets(
         InputError: code `no-facet`.
     """
     if not facets:
-        raise wrong_input(
+        raise InputError.of(
             code="no-facet",
             path="board.toml",
             found="no public view with facets of these queries",

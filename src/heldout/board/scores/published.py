@@ -16,7 +16,7 @@ from heldout.board.scores.session import Session
 from heldout.board.scores.sets import list_runs
 from heldout.envelope.bundle import OpenedRun, file_names, open_runs
 from heldout.envelope.keys import Binding
-from heldout.errors import wrong_input
+from heldout.errors import InputError
 from heldout.ids import Digest, SubmissionId, query_set_of
 from heldout.trec.orders import Order
 from heldout.trec.tops import Tops, read_tops
@@ -147,7 +147,7 @@ def check_set(spec: BoardSpec, name: str) -> None:
         InputError: code `unknown-set`.
     """
     if name not in spec.sets:
-        raise wrong_input(
+        raise InputError.of(
             code="unknown-set",
             path="--set",
             found=name,

@@ -56,7 +56,7 @@ from heldout.board.store.repository import LEADERBOARD, LOG, SPEC, Repository
 from heldout.board.store.sharing import newer_agreement, newer_rules
 from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import short_recipient
-from heldout.errors import StoreError, plural, quote, wrong_input
+from heldout.errors import InputError, StoreError, plural, quote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class Session:
         found = self.history().submissions.get(submission)
         if found is not None and not found.baseline:
             return found
-        raise wrong_input(
+        raise InputError.of(
             code="unknown-submission",
             path="submission id",
             found=quote(submission) if found is None else f"{submission}, a baseline",
@@ -133,7 +133,7 @@ class Session:
         """
         closed = self.history().closed
         if closed is not None and kind not in AFTER_CLOSING:
-            raise wrong_input(
+            raise InputError.of(
                 code="board-closed",
                 path=self.spec().name,
                 found=f"'{kind}' on a board that was closed on {closed:%d %b %Y}",

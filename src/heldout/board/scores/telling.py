@@ -48,7 +48,7 @@ from heldout.board.scores.kept import (
 )
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session
-from heldout.errors import InputError, StoreError, printable, wrong_input
+from heldout.errors import InputError, StoreError, printable
 
 _ANSWERS = ("baseline", "published")
 _AGAIN = ("corrected", "reviewed")
@@ -221,7 +221,7 @@ def _say_mixed(view: str, names: Sequence[str]) -> str:
 
 
 def _no_baseline(view: str, found: str, expected: str) -> InputError:
-    return wrong_input(
+    return InputError.of(
         code="no-baseline",
         path=f"view {view}",
         found=found,

@@ -22,7 +22,7 @@ from heldout.board.store.git import Change, Git
 from heldout.board.store.uploads import DELIVERY
 from heldout.envelope.bundle import file_names
 from heldout.envelope.keys import METADATA_LIMIT, Form
-from heldout.errors import Problem, StoreError, quote, wrong_input
+from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.files.durable import File, Folder
 from heldout.ids import SubmissionId, digest_bytes, is_submission_id
 
@@ -348,7 +348,7 @@ class Seen:
         except (OSError, StoreError):
             data = None
         if data is None or digest_bytes(data) != self.digest:
-            raise wrong_input(
+            raise InputError.of(
                 code="changed-file",
                 path=self.file.name,
                 found="another file than a moment before",

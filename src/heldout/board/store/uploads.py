@@ -21,7 +21,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from heldout.errors import InputError, StoreError, quote, wrong_input
+from heldout.errors import InputError, StoreError, quote
 from heldout.files.durable import Folder
 from heldout.ids import Digest, digest_bytes, is_submission_id
 
@@ -448,4 +448,4 @@ def _full() -> InputError:
 
 
 def _problem(code: str, found: str, expected: str, *, hint: str = "") -> InputError:
-    return wrong_input(code=code, path="upload", found=found, expected=expected, hint=hint)
+    return InputError.of(code=code, path="upload", found=found, expected=expected, hint=hint)

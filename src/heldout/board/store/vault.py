@@ -64,7 +64,7 @@ from heldout.board.store.sharing import (
     unneeded_runs,
 )
 from heldout.envelope.keys import new_signing_key, public_key, sign
-from heldout.errors import StoreError, printable, wrong_input
+from heldout.errors import InputError, StoreError, printable
 from heldout.files.durable import ASIDE, File, Folder
 from heldout.ids import Digest, digest_bytes
 from heldout.trec.groups import read_query_list
@@ -379,7 +379,7 @@ class Vault:
         free = self.files.free_bytes()
         if used + size <= _MOST_SEALED and free - size >= _FREE:
             return
-        raise wrong_input(
+        raise InputError.of(
             code="vault-full",
             path="vault",
             found=f"{used:,} bytes of sealed files, {free:,} free, {size:,} to store",
