@@ -155,7 +155,7 @@ def test_the_table_of_categories_comes_out(data: Callable[[str], Path]) -> None:
     assert found.exit_code == 0, found.output
     value = json.loads(found.stdout)
 
-    told = {one["type"]: (one["total"], one["discarded"]) for one in value["types"]}
+    told = {one["kind"]: (one["total"], one["discarded"]) for one in value["types"]}
     assert told == CATEGORIES
     assert (value["total"], value["discarded"]) == (101_093, 45_515)
 

@@ -252,7 +252,7 @@ def test_types_are_told_with_their_shares(folder: Path) -> None:
     assert found.exit_code == 0, found.output
     value = json.loads(found.stdout)
 
-    assert [(one["type"], one["total"], one["discarded"]) for one in value["types"]] == [
+    assert [(one["kind"], one["total"], one["discarded"]) for one in value["types"]] == [
         ("WHAT", 120, 0),
         ("HOW", 80, 80),
     ]

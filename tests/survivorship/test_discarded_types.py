@@ -12,11 +12,9 @@ from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.discarded.query_types import (
     TypeCount,
+    answer_types,
     compare_types,
     count_types,
-    facts,
-    tables,
-    value,
 )
 
 TABLE_3 = {
@@ -98,9 +96,9 @@ def test_where_nothing_can_differ_there_is_a_reason(
     found = compare_types(types)
 
     assert words in found.why
-    assert words in dict(facts(found))["test"]
-    assert value(found)["p"] is None
-    assert tables(found)[0].notes[-1].endswith(found.why)
+    assert words in dict(answer_types(found).summary)["test"]
+    assert answer_types(found).document["p"] is None
+    assert answer_types(found).tables[0].notes[-1].endswith(found.why)
 
 
 def test_few_expected_queries_make_the_test_doubtful_and_it_says_so() -> None:
@@ -109,7 +107,7 @@ def test_few_expected_queries_make_the_test_doubtful_and_it_says_so() -> None:
     )
 
     assert found.doubtful
-    assert "doubtful" in dict(facts(found))["test"]
+    assert "doubtful" in dict(answer_types(found).summary)["test"]
 
 
 def annotated(*kinds: tuple[str | None, bool], counts_discarded: bool = True) -> Annotations:

@@ -7,12 +7,10 @@ from typing import Annotated
 
 import click
 
-from heldout.answers.answer import Answer
 from heldout.cli.options import refuse_other_options, with_options
 from heldout.cli.printing import TERMINAL, Output, TableOutput, print_answer
 from heldout.options import Level, Opt
-from heldout.survivorship.discarded import query_types as type_report
-from heldout.survivorship.discarded.query_types import compare_types, count_types
+from heldout.survivorship.discarded.query_types import answer_types, compare_types, count_types
 from heldout.survivorship.reading.source import AnnotationSource, TypedSource, read_source
 from heldout.survivorship.services.depths import DepthOptions, score_depths
 from heldout.survivorship.services.training_study import TrainingStudy, run_study
@@ -49,15 +47,8 @@ def types(*, source: TypedSource, level: Level = 0.95, output: Output) -> None:
       heldout survive types --annotations dev_v2.1.json.gz
       heldout survive types --annotations depth-qrels/ --types categories.tsv
     """
-    found = compare_types(count_types(read_source(source, progress=TERMINAL)), level=level)
-    answer = Answer(
-        summary=type_report.facts(found),
-        tables=type_report.tables(found),
-        document=type_report.value(found),
-        chart=lambda: type_report.spec(found),
-        title=type_report.title(found),
-    )
-    print_answer(answer, output)
+    counts = count_types(read_source(source, progress=TERMINAL))
+    print_answer(answer_types(compare_types(counts, level=level)), output)
 
 
 @click.command

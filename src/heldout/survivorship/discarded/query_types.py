@@ -9,15 +9,15 @@ Source: Gupta and MacAvaney 2022, table 3.
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from scipy.special import ndtr
 from scipy.stats import chi2_contingency
 
-from heldout.answers.table import UNDEFINED, Column, Table, format_p
+from heldout.answers.answer import Answer
+from heldout.answers.table import UNDEFINED, Column, Table, columns, format_p
 from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import SOFT
@@ -121,7 +121,7 @@ def count_types(annotations: Annotations) -> Mapping[str, TypeCount]:
                 path=annotations.source,
                 found="queries with a label alone",
                 expected="discarded queries too",
-                hint="this source does not tell which queries annotators could not answer",
+                hint="this source does not say which queries annotators could not answer",
             )
         )
     total = Counter(record.kind or "" for record in annotations.records)
@@ -159,17 +159,26 @@ def compare_types(counts: Mapping[str, TypeCount], *, level: float = 0.95) -> Qu
     discarded = sum(count.discarded for count in counts.values())
     residuals = [_residual(count, total, discarded) for _, count in ordered]
     ps = [None if one is None else max(float(2 * ndtr(-abs(one))), SMALLEST) for one in residuals]
-    types = tuple(
-        _share(kind, count, residual, (p, corrected), level)
-        for (kind, count), residual, p, corrected in zip(
-            ordered, residuals, ps, holm(ps), strict=True
+    types = []
+    for (kind, count), residual, p, corrected in zip(ordered, residuals, ps, holm(ps), strict=True):
+        low, high = wilson(count.discarded, count.total, level=level)
+        share = TypeShare(
+            kind=kind,
+            total=count.total,
+            discarded=count.discarded,
+            share=count.discarded / count.total,
+            low=low,
+            high=high,
+            residual=residual,
+            p=p,
+            p_corrected=corrected,
         )
-    )
+        types.append(share)
     why = _why(len(types), total, discarded)
     table = [[one.discarded, one.total - one.discarded] for _, one in ordered]
     test = None if why else chi2_contingency(table, correction=False)
     return QueryTypes(
-        types=types,
+        types=tuple(types),
         total=total,
         discarded=discarded,
         level=level,
@@ -197,44 +206,80 @@ def _residual(count: TypeCount, total: int, discarded: int) -> float | None:
     return (count.discarded - count.total * overall) / math.sqrt(variance) if variance else None
 
 
-def _share(
-    kind: str,
-    count: TypeCount,
-    residual: float | None,
-    ps: Sequence[float | None],
-    level: float,
-) -> TypeShare:
-    low, high = wilson(count.discarded, count.total, level=level)
-    return TypeShare(
-        kind=kind,
-        total=count.total,
-        discarded=count.discarded,
-        share=count.discarded / count.total,
-        low=low,
-        high=high,
-        residual=residual,
-        p=ps[0],
-        p_corrected=ps[1],
+_NO_TYPE = "(none)"
+_SMALL_P, _LEAST_P = 1e-4, 1e-300
+
+
+def answer_types(found: QueryTypes) -> Answer:
+    """How many queries were discarded, which types most and least, and a row for each type."""
+    share = found.discarded / found.total
+    test = _say_test(found)
+    summary = [("discarded", f"{found.discarded:,} of {found.total:,} queries, {share:.1%}")]
+    if len(found.types) > 1:
+        by_share = sorted(found.types, key=lambda one: -one.share)
+        for name, one in (("most", by_share[0]), ("least", by_share[-1])):
+            summary.append((name, f"{_name(one)}: {_say_share(one)}"))
+    table = Table(
+        title="Discarded queries by type",
+        columns=(
+            Column(name="type"),
+            *columns("count", "queries", "discarded"),
+            *columns("share", "share", "low", "high", decimals=3),
+            *columns("difference", "residual", decimals=1),
+            *columns("p", "corrected"),
+        ),
+        rows=tuple(
+            (
+                _name(one),
+                one.total,
+                one.discarded,
+                one.share,
+                one.low,
+                one.high,
+                one.residual,
+                one.p_corrected,
+            )
+            for one in found.types
+        ),
+        notes=(
+            f"low, high: {found.level:.0%} by Wilson, each by itself",
+            (
+                "residual: standard errors above (or below) the share of all other queries, "
+                "with its p, two-sided, by Holm over the types"
+            ),
+            test,
+            *([f"{UNDEFINED}: {found.why}"] if any(one.p is None for one in found.types) else []),
+        ),
+    )
+    types = plural(len(found.types), "type")
+    document = asdict(found) | {
+        "interval": "Wilson",
+        "correction": "Holm",
+        "types": [
+            asdict(one) | {"kind": one.kind or None, "why": found.why if one.p is None else ""}
+            for one in found.types
+        ],
+    }
+    return Answer(
+        summary=(*summary, ("test", test)),
+        tables=(table,),
+        document=document,
+        chart=lambda: _draw(found),
+        title=f"Share of discarded queries of each of {types}, with {found.level:.0%} intervals",
     )
 
 
-def title(found: QueryTypes) -> str:
-    """What the picture shows."""
-    types = plural(len(found.types), "type")
-    return f"Share of discarded queries of each of {types}, with {found.level:.0%} intervals"
-
-
-def spec(found: QueryTypes) -> Plot:
+def _draw(found: QueryTypes) -> Plot:
     """A dot in its interval for each type, the highest share first; dashed: all queries."""
     types = sorted(found.types, key=lambda one: (-one.share, one.kind))
     share = found.discarded / found.total
     plot = Plot(
         x=share_axis(),
-        rows=[Row(name=one.kind or "(none)") for one in types],
+        rows=[Row(name=_name(one)) for one in types],
         foot="share of queries without a label",
     )
     for row, one in enumerate(types):
-        tip = f"{one.kind or '(none)'}: {one.discarded:,} of {one.total:,}, {one.share:.1%}"
+        tip = f"{_name(one)}: {_say_share(one)}"
         plot.bar((one.low, one.high), row, SOFT, f"{tip}; {one.low:.1%} to {one.high:.1%}")
         plot.dots([(one.share, row, tip)], "disc")
     plot.upright(share)
@@ -243,116 +288,24 @@ def spec(found: QueryTypes) -> Plot:
     return plot
 
 
-_NO_TYPE = "(none)"
-_SMALL_P, _LEAST_P = 1e-4, 1e-300
-
-
-def facts(found: QueryTypes) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines: how many were discarded, and which types most and least."""
-    share = found.discarded / found.total
-    lines = [("discarded", f"{found.discarded:,} of {found.total:,} queries, {share:.1%}")]
-    if len(found.types) > 1:
-        by_share = sorted(found.types, key=lambda one: -one.share)
-        most, least = by_share[0], by_share[-1]
-        lines.append(("most", f"{_name(most)}: {most.discarded:,} of {most.total:,}, {_pc(most)}"))
-        lines.append(
-            ("least", f"{_name(least)}: {least.discarded:,} of {least.total:,}, {_pc(least)}")
-        )
-    return (*lines, ("test", _say_test(found)))
-
-
-def tables(found: QueryTypes) -> tuple[Table, ...]:
-    """A row for each type."""
-    none = [one for one in found.types if one.p is None]
-    return (
-        Table(
-            title="Discarded queries by type",
-            columns=(
-                Column(name="type"),
-                Column(name="queries", form="count"),
-                Column(name="discarded", form="count"),
-                Column(name="share", form="share", decimals=3),
-                Column(name="low", form="share", decimals=3),
-                Column(name="high", form="share", decimals=3),
-                Column(name="residual", form="difference", decimals=1),
-                Column(name="corrected", form="p"),
-            ),
-            rows=tuple(
-                (
-                    _name(one),
-                    one.total,
-                    one.discarded,
-                    one.share,
-                    one.low,
-                    one.high,
-                    one.residual,
-                    one.p_corrected,
-                )
-                for one in found.types
-            ),
-            notes=(
-                f"low, high: {found.level:.0%} by Wilson, each by itself",
-                (
-                    "residual: standard errors above (or below) the share of all other queries, "
-                    "with its p, two-sided, by Holm over the types"
-                ),
-                _say_test(found),
-                *([f"{UNDEFINED}: {found.why}"] if none else []),
-            ),
-        ),
-    )
-
-
-def value(found: QueryTypes) -> dict[str, Any]:
-    """The whole result for JSON."""
-    return {
-        "total": found.total,
-        "discarded": found.discarded,
-        "level": found.level,
-        "interval": "Wilson",
-        "correction": "Holm",
-        "chi2": found.chi2,
-        "df": found.freedom,
-        "p": found.p,
-        "cramers_v": found.cramers_v,
-        "smallest_expected": found.smallest_expected,
-        "why": found.why,
-        "types": [
-            {
-                "type": one.kind or None,
-                "total": one.total,
-                "discarded": one.discarded,
-                "share": one.share,
-                "low": one.low,
-                "high": one.high,
-                "residual": one.residual,
-                "p": one.p,
-                "p_corrected": one.p_corrected,
-                "why": found.why if one.p is None else "",
-            }
-            for one in found.types
-        ],
-    }
-
-
 def _name(one: TypeShare) -> str:
     return one.kind or _NO_TYPE
 
 
-def _pc(one: TypeShare) -> str:
-    return f"{one.share:.1%}"
+def _say_share(one: TypeShare) -> str:
+    return f"{one.discarded:,} of {one.total:,}, {one.share:.1%}"
 
 
 def _say_test(found: QueryTypes) -> str:
     if found.chi2 is None:
         return f"no test: {found.why}"
-    told = (
+    text = (
         f"chi-squared {found.chi2:,.1f} with {found.freedom} degrees of freedom, "
         f"p {_say_p(found.p)}; Cramer's V {found.cramers_v:.3f} (0 none, 1 full)"
     )
     if found.doubtful:
-        told += f"; doubtful: a count is expected to be {found.smallest_expected:.1f}, below 5"
-    return told
+        text += f"; doubtful: a count is expected to be {found.smallest_expected:.1f}, below 5"
+    return text
 
 
 def _say_p(p: float | None) -> str:

@@ -52,6 +52,7 @@ def last_value(fields: Fields, name: str) -> str:
 
 
 _LOG = logging.getLogger("heldout.web")
+_STUDY = Study(name="heldout")
 _TOKEN_DAYS = 30
 _WRONG = "That is not the token."
 _STALE = (
@@ -127,12 +128,13 @@ class Annotating:
             self.folder.form, choice=answer.choice, passages=answer.passages, note=answer.note
         )
         if fault:
-            return self._again(token, position, answer, problem=fault, status=422)
+            return _page(self._question_page(token, position, shown, answer, fault), status=422)
         try:
             outcome = self.folder.append(answer)
         except StoreError as error:
             _LOG.error("an answer could not be saved: %s", error)
-            refused = self._again(token, position, answer, problem=_UNSAVED, status=503)
+            page = self._question_page(token, position, shown, answer, _UNSAVED)
+            refused = _page(page, status=503)
             refused.headers["Retry-After"] = RETRY_SECONDS
             return refused
         if outcome == "stale":
@@ -179,26 +181,13 @@ class Annotating:
         page = self._question_page(token, position, shown, stands, problem)
         return _page(page, status=status)
 
-    def _again(
-        self, token: str, position: int, sent: Answer, *, problem: str, status: int
-    ) -> Response:
-        """A question with what was sent, which is not saved."""
-        shown = Stamp(
-            owner=sent.annotator,
-            item=sent.query,
-            shown_ms=int(datetime.fromisoformat(sent.shown_at).timestamp() * 1000),
-            replaces=sent.replaces,
-        )
-        page = self._question_page(token, position, shown, sent, problem)
-        return _page(page, status=status)
-
     def _question_page(
         self, token: str, position: int, shown: Stamp, chosen: Answer | None, problem: str
     ) -> QuestionPage:
         question = self._question(position)
         ticked = chosen.passages if chosen else ()
         return QuestionPage(
-            study=self._study,
+            study=_STUDY,
             form=self.folder.form,
             position=position,
             total=len(self.folder.questions()),
@@ -222,11 +211,12 @@ class Annotating:
 
     def _overview(self, token: str, annotator: str, given: Mapping[str, Answer]) -> OverviewPage:
         form, total = self.folder.form, len(self.folder.questions())
+        names = {one.value: one.name for one in form.choices}
         lines = tuple(
             Line(
                 href=_address(token, position),
                 text=one.text,
-                answer=_name(form.choice(given[one.query].choice)) if one.query in given else "",
+                answer=names[given[one.query].choice] if one.query in given else "",
             )
             for position, one in enumerate(self.folder.questions(), 1)
         )
@@ -234,7 +224,7 @@ class Annotating:
         done = sum(bool(line.answer) for line in lines)
         ended = "All are answered; thank you. Any answer can still be changed."
         return OverviewPage(
-            study=self._study,
+            study=_STUDY,
             title=form.title,
             annotator=annotator,
             told=(
@@ -273,12 +263,8 @@ class Annotating:
     def _ask(self, name: str = "", problem: str = "", *, status: int = 200) -> Response:
         title = self.folder.form.title
         return _page(
-            AnnotatorPage(study=self._study, title=title, name=name, problem=problem), status=status
+            AnnotatorPage(study=_STUDY, title=title, name=name, problem=problem), status=status
         )
-
-    @property
-    def _study(self) -> Study:
-        return Study(name="heldout")
 
     @property
     def _signer(self) -> PageSigner:
@@ -293,18 +279,17 @@ def make_annotating_app(annotating: Annotating) -> FastAPI:
     router.get("/t/{token}")(annotating.overview)
     router.get("/t/{token}/question/{position}")(annotating.question)
     router.post("/t/{token}/question/{position}")(annotating.answer)
-    study = Study(name="heldout")
-    app = make_application(study, [router])
-    app.add_exception_handler(StoreError, lambda _, error: _damaged(study, error))
-    app.add_exception_handler(InputError, lambda _, error: _damaged(study, error))
-    app.add_exception_handler(BadTokenError, lambda *_: _unknown(study))
-    app.add_exception_handler(OldTokenError, lambda *_: _unknown(study))
+    app = make_application(_STUDY, [router])
+    app.add_exception_handler(StoreError, _damaged)
+    app.add_exception_handler(InputError, _damaged)
+    app.add_exception_handler(BadTokenError, _unknown)
+    app.add_exception_handler(OldTokenError, _unknown)
     return app
 
 
-def _unknown(study: Study) -> Response:
+def _unknown(_request: Request, _error: Exception) -> Response:
     page = EndPage(
-        study=study,
+        study=_STUDY,
         title="This address is not valid",
         paragraphs=("It is too old, or a part of it is missing. Your answers are kept.",),
         link=Link(href="/", text="Sign in again"),
@@ -312,14 +297,14 @@ def _unknown(study: Study) -> Response:
     return respond(page, status=403)
 
 
-def _damaged(study: Study, error: Exception) -> Response:
+def _damaged(_request: Request, error: Exception) -> Response:
     """The folder's files cannot be read: 503, so that the browser keeps what is not saved."""
     _LOG.error("the folder cannot be read: %s", error)
     page = EndPage(
-        study=study,
+        study=_STUDY,
         title="The answers can't be read just now",
         paragraphs=(
-            "The files in which they are kept are broken. Nothing is saved until that is mended.",
+            "The files that hold them are broken. Nothing is saved until that is repaired.",
             "Please tell whoever gave you the token; what is wrong is in their log.",
         ),
     )
@@ -330,10 +315,6 @@ def _damaged(study: Study, error: Exception) -> Response:
 
 def _page(page: AnnotatorPage | OverviewPage | QuestionPage, *, status: int = 200) -> Response:
     return HTMLResponse(render_annotating(page), status_code=status)
-
-
-def _name(choice: object) -> str:
-    return str(getattr(choice, "name", ""))
 
 
 def _address(token: str, position: int) -> str:
