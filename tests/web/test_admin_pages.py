@@ -317,7 +317,7 @@ def told_of(passed: int, tests: int) -> str:
     )
     bias = measure_bias([], lengths={})
     return " ".join(
-        words for section in quality_sections(found, AGREED, bias) for words in section.told
+        words for section in quality_sections(found, AGREED, bias) for words in section.paragraphs
     )
 
 

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
 
+from heldout.errors import plural
 from heldout.judging.campaign.judgments import format_time
 from heldout.judging.campaign.payments import format_payments
 from heldout.judging.campaign.settings import format_money
@@ -24,7 +25,7 @@ from heldout.judging.database.organiser import list_payments, payments_due, reco
 from heldout.judging.database.overviews import progress, uncounted_pay
 from heldout.judging.pages import admin_quality, admin_views
 from heldout.judging.pages import admin_views as admin_payments
-from heldout.judging.pages.admin_pages import AdminPage, Section, SignInPage, plural, render_admin
+from heldout.judging.pages.admin_pages import AdminPage, Section, SignInPage, render_admin
 from heldout.judging.pages.admin_quality import LastResult, measure_quality, more_section
 from heldout.judging.platforms.links import read_code, study_link
 from heldout.web.forms import Form, address_of, go_to
@@ -117,7 +118,7 @@ class Admin:
         entered = self._enter(request)
         campaign, now = entered.campaign, self.clock()
         batches = progress(self.database)
-        sittings = overviews.assignments(self.database)
+        every = overviews.assignments(self.database)
         link = _link(str(request.base_url), campaign)
         price = admin_views.batch_price(batches, campaign.batches)
         state = organiser.read_launch_state(self.database)
@@ -127,10 +128,10 @@ class Admin:
             admin_views.progress_section(batches),
             admin_views.lease_section(
                 organiser.leases(self.database),
-                {one.assignment: one.items for one in sittings},
+                {one.assignment: one.items for one in every},
                 now=now,
             ),
-            admin_views.price_section(batches, campaign.batches, sittings, uncounted),
+            admin_views.price_section(batches, campaign.batches, every, uncounted),
         )
         return _page(entered, "Overview", "/admin", sections)
 
@@ -195,8 +196,8 @@ class Admin:
         entered = self._enter(request)
         campaign, asked = entered.campaign, request.query_params.get("code", "")
         number = read_code(campaign.key, asked)
-        sittings = overviews.assignments(self.database) if number is not None else ()
-        found = next((one for one in sittings if one.assignment == number), None)
+        every = overviews.assignments(self.database) if number is not None else ()
+        found = next((one for one in every if one.assignment == number), None)
         payments = list_payments(self.database)
         sections = (
             *admin_payments.payment_sections(payments, campaign.settings),

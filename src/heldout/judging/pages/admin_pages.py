@@ -1,9 +1,10 @@
 """The organiser's pages as values: sections of facts, tables and forms; and their HTML."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from heldout.errors import plural
 from heldout.web.pages import render_template
 
 _PLACES: Mapping[str, str] = {
@@ -17,30 +18,19 @@ _PLACES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table.
-
-    Attributes:
-        name: its heading.
-        number: whether it stands to the right.
-    """
-
-    name: str
-    number: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Cell:
     """A cell of a table.
 
     Attributes:
         text: what it says.
+        number: whether it stands to the right.
         href: where a link leads; empty where it is none.
         press: value that a button sends with the table's form; empty where it is none.
         hint: what the button says besides, for those who only hear it.
     """
 
     text: str
+    number: bool = False
     href: str = ""
     press: str = ""
     hint: str = ""
@@ -53,18 +43,29 @@ class Table:
     Attributes:
         caption: what it is of.
         columns: their headings.
-        rows: cells in the order of the columns.
+        rows: in the order of the columns; a number is written with separators, to the right.
         empty: what is said where there is no row.
         form: where its buttons send; empty where it has none.
         field: name under which they send.
     """
 
     caption: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell | str | int]]
     empty: str
     form: str = ""
     field: str = ""
+
+    @property
+    def cells(self) -> list[list[Cell]]:
+        """The rows as they are shown."""
+        return [[_as_cell(one) for one in row] for row in self.rows]
+
+
+def _as_cell(value: Cell | str | int) -> Cell:
+    if isinstance(value, int):
+        return Cell(f"{value:,}", number=True)
+    return Cell(value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +110,7 @@ class Section:
 
     Attributes:
         title: its heading; empty where the page's own heading is enough.
-        told: paragraphs.
+        paragraphs: what there is to say.
         facts: names and what there is to say.
         texts: names and texts of the collection, shown whole.
         table: a table.
@@ -119,11 +120,11 @@ class Section:
     """
 
     title: str = ""
-    told: tuple[str, ...] = ()
-    facts: tuple[tuple[str, str], ...] = ()
-    texts: tuple[tuple[str, str], ...] = ()
+    paragraphs: Sequence[str] = ()
+    facts: Sequence[tuple[str, str]] = ()
+    texts: Sequence[tuple[str, str]] = ()
     table: Table | None = None
-    press: tuple[Press, ...] = ()
+    press: Sequence[Press] = ()
     ask: Ask | None = None
     link: tuple[str, str] | None = None
 
@@ -184,19 +185,14 @@ _HOUR = 3_600
 _DAY = 86_400
 
 
-def plural(count: int, one: str, many: str = "") -> str:
-    """`1 task`, `1,050 tasks`."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
 def percent(share: float | None) -> str:
     """A share as `34.3%`; a dash where there is none."""
     return "–" if share is None else f"{share:.1%}"
 
 
-def amount(hundredths: int) -> str:
+def amount(hundredths: int) -> Cell:
     """An amount without its currency: `0.77`."""
-    return f"{hundredths // 100:,}.{hundredths % 100:02}"
+    return Cell(f"{hundredths // 100:,}.{hundredths % 100:02}", number=True)
 
 
 def moment(at: datetime | None) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
+from heldout.errors import plural
 from heldout.judging.campaign.judgments import Judgment, Reason, counted
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database import organiser
@@ -18,11 +19,9 @@ from heldout.judging.database.overviews import PairJudgment
 from heldout.judging.pages.admin_pages import (
     Ask,
     Cell,
-    Column,
     Section,
     Table,
     percent,
-    plural,
     seconds,
 )
 from heldout.judging.pages.admin_views import PAGE, pages_section
@@ -50,20 +49,24 @@ def quality_sections(
     found: JudgingQuality, agreement: JudgeAgreement, bias: SideBias
 ) -> tuple[Section, ...]:
     """Tests, agreement, bias and time."""
+    times = [
+        ("From page to answer", _spread(found.shown)),
+        ("Page looked at", _spread(found.looked)),
+    ]
     return (
         Section(title="Tests", facts=_tests(found)),
         _agreement(agreement, found.accuracy),
         Section(
             title="Side and length",
-            told=(
+            paragraphs=[
                 (
                     "Sides are drawn by chance: without a bias each is preferred as often. Lengths "
                     "are not: long passages may be preferred because they say more."
-                ),
-            ),
+                )
+            ],
             facts=_bias(bias),
         ),
-        Section(title="Time for a pair", facts=_times(found)),
+        Section(title="Time for a pair", facts=times),
         Section(title="Could not be judged", facts=_cannot(found)),
     )
 
@@ -82,22 +85,20 @@ def pairs_sections(judgments: Sequence[Judgment], *, query: str, start: int) -> 
             answers.setdefault(one.pair, Counter())[one.preferred] += 1
     pairs = sorted(answers)
     shown = pairs[start : start + PAGE]
-    names = ("First preferred", "Second preferred", "Can't judge")
     table = Table(
         caption=f"{plural(len(pairs), 'pair')} with an answer; changed answers are counted too.",
         columns=(
-            *(Column(name) for name in ("Query", "First", "Second")),
-            *(Column(name, number=True) for name in names),
-            Column("History"),
+            *("Query", "First", "Second"),
+            *("First preferred", "Second preferred", "Can't judge", "History"),
         ),
-        rows=tuple(
+        rows=[
             (
-                *(Cell(name) for name in pair),
-                *(Cell(f"{answers[pair][chosen]:,}") for chosen in (pair[1], pair[2], None)),
+                *pair,
+                *(answers[pair][chosen] for chosen in (pair[1], pair[2], None)),
                 Cell("History", href=_address(*pair)),
             )
             for pair in shown
-        ),
+        ],
         empty="No pair has an answer yet." if not query else "No pair of this query has an answer.",
     )
     ask = Ask(action="/admin/pairs", name="query", label="Id of a query", value=query)
@@ -116,20 +117,18 @@ def pair_sections(
             title="Answers",
             table=Table(
                 caption="In the order recorded; of one task the last answer stands.",
-                columns=tuple(
-                    map(Column, ("Answered", "Worker", "Task", "Passage A", "Answer", "Counts"))
-                ),
-                rows=tuple(
+                columns=("Answered", "Worker", "Task", "Passage A", "Answer", "Counts"),
+                rows=[
                     (
-                        Cell(one.judgment.answered_at.replace("T", " ")[:19]),
-                        Cell(one.judgment.worker),
-                        Cell(f"{one.judgment.task}, question {one.judgment.position}"),
-                        Cell(one.judgment.left),
-                        Cell(_answer(one.judgment)),
-                        Cell(_counts(one)),
+                        one.judgment.answered_at.replace("T", " ")[:19],
+                        one.judgment.worker,
+                        f"{one.judgment.task}, question {one.judgment.position}",
+                        one.judgment.left,
+                        _answer(one.judgment),
+                        _counts(one),
                     )
                     for one in history
-                ),
+                ],
                 empty="Nobody has answered it yet.",
             ),
         ),
@@ -166,8 +165,8 @@ def _tests(found: JudgingQuality) -> tuple[tuple[str, str], ...]:
 
 def _agreement(found: JudgeAgreement, accuracy: float | None) -> Section:
     if found.alpha is None:
-        told = f"Not defined: {found.why}. It needs pairs that two workers judged."
-        return Section(title="Agreement", told=(told,))
+        why = f"Not defined: {found.why}. It needs pairs that two workers judged."
+        return Section(title="Agreement", paragraphs=[why])
     interval = ""
     if found.interval is not None:
         low, high = found.interval
@@ -178,60 +177,43 @@ def _agreement(found: JudgeAgreement, accuracy: float | None) -> Section:
         ("Pairs", f"{plural(found.votes, 'vote')} on {plural(found.pairs, 'pair')}"),
     ]
     if accuracy is not None:
+        easy = "if pairs were as easy as tests, of which"
+        alpha = expected_alpha(max(accuracy, 0.5))
         facts.append(
-            (
-                "Expected of the tests",
-                (
-                    f"{expected_alpha(max(accuracy, 0.5)):.3f}, if pairs were as easy as tests, of "
-                    f"which {percent(accuracy)} were passed"
-                ),
-            )
+            ("Expected of the tests", f"{alpha:.3f}, {easy} {percent(accuracy)} were passed")
         )
-    facts.append(
-        (
-            "Expected of the study",
-            (
-                f"{expected_alpha(STUDY_ACCURACY):.3f}, if votes are right as often as there "
-                f"({percent(STUDY_ACCURACY)})"
-            ),
-        )
-    )
-    return Section(title="Agreement", told=_why_low(accuracy), facts=tuple(facts))
+    right = f"if votes are right as often as there ({percent(STUDY_ACCURACY)})"
+    facts.append(("Expected of the study", f"{expected_alpha(STUDY_ACCURACY):.3f}, {right}"))
+    return Section(title="Agreement", paragraphs=_why_low(accuracy), facts=facts)
 
 
-def _why_low(accuracy: float | None) -> tuple[str, ...]:
+def _why_low(accuracy: float | None) -> list[str]:
     """What a low alpha can mean; failed tests tell careless work from passages that are alike."""
-    told = (
-        "A low α can mean that passages are about as good as each other. It can also mean that "
-        "workers are careless: α follows from how often a vote is right, whatever the reason."
-    )
-    if accuracy is None:
-        return (told, "No test was answered, so that nothing here tells the two apart.")
-    failed = 1 - accuracy
-    if accuracy >= STUDY_ACCURACY:
-        return (told,)
-    return (
-        told,
+    meanings = [
         (
-            f"Here workers failed {percent(failed)} of tests, of which the right answer is plain, "
-            f"more often than votes on real pairs were wrong in the study "
+            "A low α can mean that passages are about as good as each other. It can also mean that "
+            "workers are careless: α follows from how often a vote is right, whatever the reason."
+        )
+    ]
+    if accuracy is None:
+        meanings.append("No test was answered, so that nothing here tells the two apart.")
+    elif accuracy < STUDY_ACCURACY:
+        meanings.append(
+            f"Here workers failed {percent(1 - accuracy)} of tests, of which the right answer is "
+            "plain, more often than votes on real pairs were wrong in the study "
             f"({percent(1 - STUDY_ACCURACY)}); who guesses fails half. Careless work is the first "
             "thing to look for: see Workers, and mistrust the votes until then."
-        ),
-    )
+        )
+    return meanings
 
 
 def _bias(found: SideBias) -> tuple[tuple[str, str], ...]:
     if found.low is None or found.high is None or found.p is None:
         return (("Passage A preferred", "no vote counts yet"),)
+    interval = f"{found.level:.0%} interval {percent(found.low)} to {percent(found.high)}"
+    votes = f"{percent(found.share)} of {plural(found.judgments, 'vote')}"
     return (
-        (
-            "Passage A preferred",
-            (
-                f"{percent(found.share)} of {plural(found.judgments, 'vote')}, "
-                f"{found.level:.0%} interval {percent(found.low)} to {percent(found.high)}"
-            ),
-        ),
+        ("Passage A preferred", f"{votes}, {interval}"),
         ("Against one half", f"p = {found.p:.3g}, exact binomial"),
         ("Effect of side A", _effect(found.position, found.level)),
         ("Effect of length", _effect(found.length, found.level)),
@@ -244,11 +226,6 @@ def _effect(found: Effect, level: float) -> str:
     if found.low is None or found.high is None:
         return f"{found.value:+.3f} logits"
     return f"{found.value:+.3f} logits, {level:.0%} interval {found.low:+.3f} to {found.high:+.3f}"
-
-
-def _times(found: JudgingQuality) -> tuple[tuple[str, str], ...]:
-    names = (("From page to answer", found.shown), ("Page looked at", found.looked))
-    return tuple((name, _spread(spread)) for name, spread in names)
 
 
 def _spread(spread: Spread | None) -> str:
@@ -333,8 +310,8 @@ def more_section(judgments: int) -> Section:
     Args:
         judgments: how many were recorded.
     """
-    told = (
+    rest = (
         f"There are {judgments:,} answers: the interval of agreement and the effects of side and "
         "length take some seconds, and are shown once they are asked for."
     )
-    return Section(told=(told,), link=("/admin/quality?effects=yes", "Work them out"))
+    return Section(paragraphs=[rest], link=("/admin/quality?effects=yes", "Work them out"))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
+from heldout.errors import plural
 from heldout.judging.campaign.payments import Payment, totals
 from heldout.judging.campaign.settings import Settings, format_money, tell_hourly
 from heldout.judging.database.organiser import Launch, Lease
@@ -16,7 +17,6 @@ from heldout.judging.database.overviews import (
 from heldout.judging.pages.admin_pages import (
     Ask,
     Cell,
-    Column,
     Press,
     Section,
     Table,
@@ -24,7 +24,6 @@ from heldout.judging.pages.admin_pages import (
     amount,
     moment,
     percent,
-    plural,
 )
 from heldout.judging.platforms.links import completion_address
 
@@ -63,13 +62,11 @@ def launch_section(
     state: Launch, price: int, settings: Settings, link: str, *, uncounted: UncountedPay
 ) -> Section:
     """The switch, and what it costs to turn it on."""
-    told, action, button = _SWITCHES[state]
-    if uncounted.is_spent:
-        told = f"{told} {_SPENT}"
+    switch, action, button = _SWITCHES[state]
     cost = format_money(price, settings.currency)
     words = f"{button}: up to {cost}" if state == "paused" else button
     return Section(
-        told=(told,),
+        paragraphs=[f"{switch} {_SPENT}" if uncounted.is_spent else switch],
         facts=(
             ("Link for judges", link),
             *_completion(settings),
@@ -88,67 +85,61 @@ def price_section(
 ) -> Section:
     """What all costs, what of it is owed and what was paid."""
     currency = terms[max(terms)].currency
-    rows = tuple(
-        (
-            Cell(str(one.batch)),
-            Cell(f"{one.tasks:,}"),
-            Cell(amount(terms[one.batch].reward)),
-            Cell(amount(terms[one.batch].fee)),
-            Cell(amount(one.tasks * (terms[one.batch].reward + terms[one.batch].fee))),
-        )
-        for one in progress
-    )
     owed, paid = (sum(getattr(one, name) for one in assignments) for name in ("owed", "paid"))
+    earned, limit = (format_money(one, currency) for one in (uncounted.earned, uncounted.limit))
     return Section(
         title="Price",
         facts=(
             ("All planned tasks", format_money(batch_price(progress, terms), currency)),
             ("Earned so far", f"{format_money(owed, currency)} of rewards"),
             ("Paid so far", format_money(paid, currency)),
-            (
-                "Earned by tasks that do not count",
-                " of at most ".join(
-                    format_money(one, currency) for one in (uncounted.earned, uncounted.limit)
-                ),
-            ),
+            ("Earned by tasks that do not count", f"{earned} of at most {limit}"),
         ),
         table=Table(
             caption=f"Reward and fee of a task, in {currency}. Tasks that are given to another "
             "worker after a failed test or an early end come on top.",
-            columns=(
-                Column("Batch"),
-                *(Column(name, number=True) for name in ("Tasks", "Reward", "Fee", "Price")),
-            ),
-            rows=rows,
+            columns=("Batch", "Tasks", "Reward", "Fee", "Price"),
+            rows=[
+                (
+                    *(str(one.batch), one.tasks, amount(term.reward), amount(term.fee)),
+                    amount(one.tasks * (term.reward + term.fee)),
+                )
+                for one in progress
+                for term in [terms[one.batch]]
+            ],
             empty="There is no task yet.",
         ),
     )
 
 
+_COUNTS = {
+    "Pairs": "pairs",
+    "Tasks": "tasks",
+    "Done": "done",
+    "With workers": "held",
+    "Waiting": "waiting",
+    "Given again": "copies",
+    "Votes": "votes",
+    "Planned": "planned",
+}
+"""Heading -> field of `Progress`."""
+
+
 def progress_section(progress: Sequence[Progress]) -> Section:
     """How far each batch is."""
     done, tasks = sum(one.done for one in progress), sum(one.tasks for one in progress)
-    names = ("Pairs", "Tasks", "Done", "With workers", "Waiting", "Given again", "Votes", "Planned")
+    share = f"{done:,} of {plural(tasks, 'task')} done ({percent(done / tasks)})." if tasks else ""
     return Section(
         title="Progress",
-        told=(f"{done:,} of {plural(tasks, 'task')} done ({percent(done / tasks)}).",)
-        if tasks
-        else (),
+        paragraphs=[share] if share else [],
         table=Table(
             caption="By batch. A vote is a preference that counts: no test, of a finished task "
             "whose tests were passed.",
-            columns=(Column("Batch"), *(Column(name, number=True) for name in names)),
-            rows=tuple(
-                (
-                    Cell(str(one.batch)),
-                    *(
-                        Cell(f"{count:,}")
-                        for count in (one.pairs, one.tasks, one.done, one.held, one.waiting)
-                    ),
-                    *(Cell(f"{count:,}") for count in (one.copies, one.votes, one.planned)),
-                )
+            columns=("Batch", *_COUNTS),
+            rows=[
+                (str(one.batch), *(getattr(one, name) for name in _COUNTS.values()))
                 for one in progress
-            ),
+            ],
             empty="There is no task yet.",
         ),
     )
@@ -163,28 +154,24 @@ def lease_section(leases: Sequence[Lease], items: Mapping[int, int], *, now: dat
         now: the time.
     """
     late = sum(one.until < now for one in leases)
-    told = f"{plural(len(leases), 'task')} with workers, {late:,} late." if leases else ""
+    held = f"{plural(len(leases), 'task')} with workers, {late:,} late."
     return Section(
         title="With workers",
-        told=(told,) if told else (),
+        paragraphs=[held] if leases else [],
         table=Table(
             caption="Those that end soonest first. A late task goes to the next worker who comes.",
-            columns=(
-                *(Column(name) for name in ("Worker", "Task")),
-                Column("Answered", number=True),
-                *(Column(name) for name in ("Begun", "Last answer", "Kept")),
-            ),
-            rows=tuple(
+            columns=("Worker", "Task", "Answered", "Begun", "Last answer", "Held"),
+            rows=[
                 (
-                    Cell(one.worker),
-                    Cell(one.task),
-                    Cell(f"{one.answered} of {items.get(one.assignment, 0)}"),
-                    Cell(moment(one.since)),
-                    Cell("none yet" if one.last is None else f"{ago(now - one.last)} ago"),
-                    Cell(_kept(one.until - now)),
+                    one.worker,
+                    one.task,
+                    Cell(f"{one.answered} of {items.get(one.assignment, 0)}", number=True),
+                    moment(one.since),
+                    "none yet" if one.last is None else f"{ago(now - one.last)} ago",
+                    _time_left(one.until - now),
                 )
                 for one in leases[:PAGE]
-            ),
+            ],
             empty="Nobody has a task.",
         ),
     )
@@ -193,36 +180,33 @@ def lease_section(leases: Sequence[Lease], items: Mapping[int, int], *, now: dat
 def worker_sections(workers: Sequence[WorkerOverview], settings: Settings) -> tuple[Section, ...]:
     """Every worker by pseudonym; who is barred, and why."""
     barred = sum(one.barred for one in workers)
-    names = ("Finished", "Stopped", "Expired", "Answers", "Can't judge", "Failed tests", "Owed")
     return (
         Section(
-            told=(
+            paragraphs=[
                 (
                     f"{plural(len(workers), 'worker')}, {barred:,} barred. A worker is barred from "
                     f"later tasks by {plural(settings.failures, 'failed test')} in one task."
-                ),
-            ),
+                )
+            ],
             table=Table(
                 caption="In the order of their first tasks. Names are random; the platform's ids "
                 "stand on the page of payments alone.",
                 columns=(
-                    Column("Worker"),
-                    *(Column(name, number=True) for name in names),
-                    Column("Status"),
+                    *("Worker", "Finished", "Stopped", "Expired", "Answers", "Can't judge"),
+                    *("Failed tests", "Owed", "Status"),
                 ),
-                rows=tuple(
+                rows=[
                     (
-                        Cell(one.worker),
-                        *(
-                            Cell(f"{one.states.get(state, 0):,}")
-                            for state in ("submitted", "exited", "expired")
-                        ),
-                        *(Cell(f"{count:,}") for count in (one.answered, one.cannot, one.failed)),
-                        Cell(amount(one.owed)),
-                        Cell(_standing(one)),
+                        one.worker,
+                        *(one.states.get(state, 0) for state in ("submitted", "exited", "expired")),
+                        *(one.answered, one.cannot, one.failed),
+                        amount(one.owed),
+                        f"barred: {plural(one.failed, 'failed test')}"
+                        if one.barred
+                        else "may go on",
                     )
                     for one in workers
-                ),
+                ],
                 empty="Nobody has come yet.",
             ),
         ),
@@ -242,16 +226,16 @@ def log_sections(events: Sequence[Event], start: int, shown: int) -> tuple[Secti
         Section(
             table=Table(
                 caption=f"{first:,} to {last:,} of {shown:,}, the newest first. Times are UTC.",
-                columns=(Column("Time"), Column("What"), Column("Assignment"), Column("Note")),
-                rows=tuple(
+                columns=("Time", "What", "Assignment", "Note"),
+                rows=[
                     (
-                        Cell(f"{one.at:%d %b %H:%M:%S}"),
-                        Cell(one.kind),
-                        Cell("–" if one.assignment is None else str(one.assignment)),
-                        Cell(one.note or "–"),
+                        f"{one.at:%d %b %H:%M:%S}",
+                        one.kind,
+                        "–" if one.assignment is None else str(one.assignment),
+                        one.note or "–",
                     )
                     for one in events
-                ),
+                ],
                 empty="Nothing has happened yet.",
             ),
         ),
@@ -281,16 +265,10 @@ def _completion(settings: Settings) -> tuple[tuple[str, str], ...]:
     return (("Link at the end", completion_address(settings.completion_code)),)
 
 
-def _kept(left: timedelta) -> str:
+def _time_left(left: timedelta) -> str:
     if left < timedelta(0):
         return f"late by {ago(-left)}"
     return f"{ago(left)}, ends soon" if left < _SOON else f"{ago(left)} more"
-
-
-def _standing(one: WorkerOverview) -> str:
-    if not one.barred:
-        return "may go on"
-    return f"barred: {plural(one.failed, 'failed test')}"
 
 
 # What the organiser reads of payments: due, made, and whose completion code that is. Pure.
@@ -301,7 +279,6 @@ def payment_sections(payments: Sequence[Payment], settings: Settings) -> tuple[S
     found, due = totals(payments), [one for one in payments if not one.paid_at]
     made = len(payments) - len(due)
     shown = due[:PAGE]
-    columns = ("Worker", "Platform's id", "For", "Task ended")
     money = settings.currency
     return (
         Section(
@@ -314,12 +291,12 @@ def payment_sections(payments: Sequence[Payment], settings: Settings) -> tuple[S
                 ),
                 ("Paid", f"{format_money(found.paid, money)} in {plural(made, 'payment')}"),
             ),
-            told=(
+            paragraphs=[
                 (
                     "Base is paid by approving the work on the platform; pro-rata and bonus are "
                     "sent as a bonus. Each payment has a key: pay each key once."
-                ),
-            ),
+                )
+            ],
             link=("/admin/payments.csv", "All payments as CSV"),
         ),
         Section(
@@ -328,22 +305,14 @@ def payment_sections(payments: Sequence[Payment], settings: Settings) -> tuple[S
                 caption=f"The oldest {len(shown):,} of {len(due):,}, in {money}."
                 if len(shown) < len(due)
                 else f"In {money}.",
-                columns=(
-                    *(Column(name) for name in columns[:3]),
-                    Column("Amount", number=True),
-                    *(Column(name) for name in ("Key", "When paid")),
-                ),
-                rows=tuple(
+                columns=("Worker", "Platform's id", "For", "Amount", "Key", "When paid"),
+                rows=[
                     (
-                        Cell(one.worker),
-                        Cell(one.platform_id),
-                        Cell(one.kind),
-                        Cell(amount(one.amount)),
-                        Cell(one.key),
+                        *(one.worker, one.platform_id, one.kind, amount(one.amount), one.key),
                         Cell("Mark as paid", press=one.key, hint=f"key {one.key}"),
                     )
                     for one in shown
-                ),
+                ],
                 empty="Nothing is due.",
                 form="/admin/payments",
                 field="keys",
@@ -363,19 +332,15 @@ def payment_sections(payments: Sequence[Payment], settings: Settings) -> tuple[S
 
 def code_section(asked: str, found: AssignmentOverview | None) -> Section:
     """Whose completion code is this?"""
-    told: tuple[str, ...] = ()
-    if asked and found is None:
-        told = ("That is nobody's code.",)
-    elif asked and found is not None:
-        told = (
-            (
-                f"The code of {found.worker}: task {found.task}, {found.state}, "
-                f"{found.answered} of {found.items} answered."
-            ),
+    whose = "That is nobody's code."
+    if found is not None:
+        whose = (
+            f"The code of {found.worker}: task {found.task}, {found.state}, "
+            f"{found.answered} of {found.items} answered."
         )
     return Section(
         title="A completion code",
-        told=told,
+        paragraphs=[whose] if asked else [],
         ask=Ask(
             action="/admin/payments", name="code", label="Code that a worker gave", value=asked
         ),

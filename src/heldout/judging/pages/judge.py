@@ -43,12 +43,11 @@ from heldout.judging.pages.questions import (
     late_page,
     no_item_page,
     no_task_page,
+    refused_page,
     start_page,
-    stranger_page,
     study_of,
     too_many_page,
     unsaved_page,
-    unsigned_page,
 )
 from heldout.web.forms import Form, PageSigner, Stamp, address_of, go_to
 from heldout.web.guard import RETRY_SECONDS, Attempts, BadTokenError, respond
@@ -166,13 +165,13 @@ class Judging:
         addresses, assignment = Addresses(token), self._open(token)
         shown = assignments.item(self.database, assignment, position)
         if shown is None:
-            sitting = assignments.get_assignment(self.database, assignment)
-            return self._respond(no_item_page(sitting, addresses), status=404)
-        sitting = shown.assignment
-        if not sitting.open:
+            held = assignments.get_assignment(self.database, assignment)
+            return self._respond(no_item_page(held, addresses), status=404)
+        held = shown.assignment
+        if not held.open:
             return go_to(addresses.done)
-        if sitting.first_open is not None and position > sitting.first_open:
-            return self._respond(ahead_page(sitting, addresses, position=position), status=409)
+        if held.first_open is not None and position > held.first_open:
+            return self._respond(ahead_page(held, addresses, position=position), status=409)
         return self._show(shown, addresses)
 
     def answer(self, token: str, position: Position, fields: Form) -> Response:
@@ -201,10 +200,10 @@ class Judging:
     def stop(self, token: str) -> Response:
         """What is the worker's, before stopping."""
         addresses = Addresses(token)
-        sitting = assignments.get_assignment(self.database, self._open(token))
-        if not sitting.open:
+        held = assignments.get_assignment(self.database, self._open(token))
+        if not held.open:
             return go_to(addresses.done)
-        return self._respond(exit_page(sitting, addresses))
+        return self._respond(exit_page(held, addresses))
 
     def stopped(self, token: str, request: Request, fields: Form) -> Response:
         """Stop."""
@@ -216,10 +215,10 @@ class Judging:
 
     def done(self, token: str) -> Response:
         """The end, whichever it was."""
-        sitting = assignments.get_assignment(self.database, self._open(token))
-        if sitting.open:
-            return go_to(Addresses(token).item(sitting.first_open or sitting.items))
-        return self._respond(end_page(sitting, key=self.campaign.key))
+        held = assignments.get_assignment(self.database, self._open(token))
+        if held.open:
+            return go_to(Addresses(token).item(held.first_open or held.items))
+        return self._respond(end_page(held, key=self.campaign.key))
 
     def _save(self, addresses: Addresses, assignment: int, stamp: Stamp, fields: Form) -> Response:
         now, position = self.clock(), int(stamp.item)
@@ -246,17 +245,17 @@ class Judging:
 
     def _after(self, found: Answered, addresses: Addresses, now: datetime) -> Response:
         """Where an answer leads."""
-        shown, sitting = found.shown, found.shown.assignment
+        shown, held = found.shown, found.shown.assignment
         if found.outcome == "stale":
             return self._show(shown, addresses, problem=_STALE, status=409)
         if found.outcome == "ahead":
-            page = ahead_page(sitting, addresses, position=shown.position)
+            page = ahead_page(held, addresses, position=shown.position)
             return self._respond(page, status=409)
         if found.outcome == "ended":
-            return self._respond(late_page(sitting, addresses), status=409)
-        if shown.position < sitting.items:
+            return self._respond(late_page(held, addresses), status=409)
+        if shown.position < held.items:
             return go_to(addresses.item(shown.position + 1))
-        assignments.submit(self.database, sitting.id, now=now)
+        assignments.submit(self.database, held.id, now=now)
         return go_to(addresses.done)
 
     def _show(
@@ -324,10 +323,10 @@ class Judging:
     def _offer(self, arrival: Arrival, *, problem: str = "") -> Response:
         """The landing page, for who comes."""
         if arrival.unsigned:
-            return self._respond(unsigned_page(self.campaign.settings), status=403)
+            return self._respond(refused_page(self.campaign.settings, "unsigned"), status=403)
         asks = arrival.worker is None and self._platform == "link"
         if arrival.worker is None and not arrival.preview and not asks:
-            return self._respond(stranger_page(self.campaign.settings), status=400)
+            return self._respond(refused_page(self.campaign.settings, "unknown"), status=400)
         found = claims.offer(self.database, arrival.worker, now=self.clock())
         if isinstance(found, NoTask):
             return self._no_task(found, arrival)

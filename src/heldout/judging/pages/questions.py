@@ -3,7 +3,9 @@
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Literal
 
+from heldout.errors import plural
 from heldout.judging.campaign.judgments import Reason
 from heldout.judging.campaign.rows import amount_owed
 from heldout.judging.campaign.settings import Settings, format_money
@@ -24,7 +26,7 @@ from heldout.web.pages import (
     Study,
 )
 
-# What a judge is told before the first question, on stopping, at the end, and where there is none.
+# What a judge reads before the first question, on stopping, at the end, and where there is none.
 #
 # Pure: from the terms and the state of an assignment to a page.
 
@@ -52,7 +54,7 @@ def consent_page(
         fields: who comes, sent back with the consent.
         asks_worker: whether the worker's id has to be typed.
         preview: nothing can be begun.
-        problem: what has to be mended.
+        problem: what has to be corrected.
         last: the task that this worker ended before.
     """
     settings, again = found.settings, found.assignment is not None
@@ -98,24 +100,28 @@ def end_page(assignment: Assignment, *, key: bytes) -> EndPage:
         assignment: as it stands.
         key: the campaign's secret, which the worker's own completion code is made with.
     """
+    code = _code(assignment, key)
     if assignment.state == "submitted":
-        return _submitted(assignment, _code(assignment, key))
-    if assignment.state == "exited":
-        return _ended(
-            assignment, "You have stopped", "Your answers are kept.", _code(assignment, key)
+        return _submitted(assignment, code)
+    title, what = "You have stopped", "Your answers are kept."
+    if assignment.state != "exited":
+        lease = plural(assignment.settings.lease_minutes, "minute")
+        title = "Your place went to somebody else"
+        what = (
+            f"There was no answer for {lease}, so another person was given this task. "
+            "The answers that you gave are kept."
         )
-    lease = _count(assignment.settings.lease_minutes, "minute")
-    return _ended(
-        assignment,
-        "Your place went to somebody else",
-        f"There was no answer for {lease}, so another person was given this task. "
-        "The answers that you gave are kept.",
-        _code(assignment, key),
+    return EndPage(
+        study=study_of(assignment.settings),
+        title=title,
+        paragraphs=(_owed(assignment), what),
+        code=code,
+        hand_in=_hand_in(assignment) if assignment.owed else None,
     )
 
 
 def last_end(assignment: Assignment, key: bytes) -> Ended:
-    """What somebody who comes back is told of the task before.
+    """What somebody who comes back reads of the task before.
 
     Args:
         assignment: the task.
@@ -132,71 +138,67 @@ def no_task_page(found: NoTask, *, again: str, last: Ended | None = None) -> End
         again: the address to try again.
         last: the task that this worker ended before.
     """
-    title, told = _NO_TASK[found.why]
-    told = told.replace("{lease}", _count(found.settings.lease_minutes, "minute"))
-    paid = _TASK_PAID if found.settings.pay_failed else _TASK_UNPAID
+    title, reason = _NO_TASK[found.why]
+    paragraphs = [reason.replace("{lease}", plural(found.settings.lease_minutes, "minute"))]
+    if found.why == "barred" and found.settings.reward:
+        paragraphs.append(_TASK_PAID if found.settings.pay_failed else _TASK_UNPAID)
+    if last:
+        paragraphs.append(last.told)
     return EndPage(
         study=study_of(found.settings),
         title=title,
-        paragraphs=(
-            *((told, paid) if found.why == "barred" and found.settings.reward else (told,)),
-            *((last.told,) if last else ()),
-        ),
+        paragraphs=tuple(paragraphs),
         code=last.code if last else "",
         link=Link(href=again, text="Try again") if found.why in _LATER else None,
     )
 
 
-def stranger_page(settings: Settings) -> EndPage:
-    """The platform did not say who comes."""
-    return EndPage(
-        study=study_of(settings),
-        title="Please come through the platform",
-        paragraphs=(
-            "We could not see who you are, so we could not pay you.",
-            "Please open the study again from the platform where you found it.",
-        ),
-    )
+Refusal = Literal["unknown", "unsigned"]
+
+
+def refused_page(settings: Settings, why: Refusal) -> EndPage:
+    """Nobody can be let in: the platform did not say who comes, or the link is not signed."""
+    return _notice(study_of(settings), *_REFUSALS[why])
 
 
 def start_page(study: Study) -> EndPage:
     """The first page: what this server is, and where judges and the organiser go."""
-    return EndPage(
-        study=study,
-        title=study.name or "A study",
-        paragraphs=(
-            "Passages are compared here.",
-            "To take part, open the link that you were given: this page does not lead there.",
-        ),
+    return _notice(
+        study,
+        study.name or "A study",
+        "Passages are compared here.",
+        "To take part, open the link that you were given: this page does not lead there.",
         link=Link(href="/admin", text="Organiser's pages"),
     )
 
 
 def too_many_page(study: Study, wait: timedelta) -> EndPage:
     """Several tasks were stopped early from one address."""
-    minutes = _count(int(wait.total_seconds()) // 60 + 1, "minute")
-    return EndPage(
-        study=study,
-        title="Please try again later",
-        paragraphs=(
-            "Several tasks were stopped early from your network just before.",
-            f"A new task can be begun from there in {minutes}. Tasks under way are not affected.",
-        ),
+    minutes = plural(int(wait.total_seconds()) // 60 + 1, "minute")
+    return _notice(
+        study,
+        "Please try again later",
+        "Several tasks were stopped early from your network just before.",
+        f"A new task can be begun from there in {minutes}. Tasks under way are not affected.",
     )
 
 
-def unsigned_page(settings: Settings) -> EndPage:
-    """Only personal links are let in, and this is none, or not whole."""
-    return EndPage(
-        study=study_of(settings),
-        title="Please use the link that was sent to you",
-        paragraphs=(
-            "Each person has a link of their own in this study; this one is not whole.",
-            "Please open the link from your message again, or copy all of it.",
-        ),
-    )
+def _notice(study: Study, title: str, *paragraphs: str, link: Link | None = None) -> EndPage:
+    return EndPage(study=study, title=title, paragraphs=paragraphs, link=link)
 
 
+_REFUSALS: Mapping[Refusal, tuple[str, str, str]] = {
+    "unknown": (
+        "Please come through the platform",
+        "We could not see who you are, so we could not pay you.",
+        "Please open the study again from the platform where you found it.",
+    ),
+    "unsigned": (
+        "Please use the link that was sent to you",
+        "Each person has a link of their own in this study; this one is not whole.",
+        "Please open the link from your message again, or copy all of it.",
+    ),
+}
 _FINISHED_PAID = "What you have finished is paid as agreed."
 _TASK_PAID = f"That task is paid all the same. {_FINISHED_PAID}"
 _TASK_UNPAID = "As agreed at the beginning, that task is not paid; every other one is."
@@ -244,32 +246,19 @@ _NO_TASK: Mapping[str, tuple[str, str]] = {
 
 def _submitted(assignment: Assignment, code: str) -> EndPage:
     amount = format_money(assignment.owed, assignment.settings.currency)
-    if not assignment.settings.reward:
-        told: tuple[str, ...] = (_BARRED_NOW if assignment.barred else "Your answers were sent.",)
-    elif not assignment.barred:
-        told = (f"Your answers were sent. {amount} is yours.",)
-    else:
-        paid = f"This task is paid all the same: {amount} is yours."
-        told = (
-            _BARRED_NOW,
-            paid if assignment.owed else "As agreed at the beginning, this task is not paid.",
-        )
+    paragraphs = [_BARRED_NOW if assignment.barred else "Your answers were sent."]
+    if assignment.settings.reward and not assignment.barred:
+        paragraphs = [f"Your answers were sent. {amount} is yours."]
+    elif assignment.settings.reward and assignment.owed:
+        paragraphs.append(f"This task is paid all the same: {amount} is yours.")
+    elif assignment.settings.reward:
+        paragraphs.append("As agreed at the beginning, this task is not paid.")
     return EndPage(
         study=study_of(assignment.settings),
-        title=f"Done: all {_count(assignment.items, 'question')}",
-        paragraphs=told,
+        title=f"Done: all {plural(assignment.items, 'question')}",
+        paragraphs=tuple(paragraphs),
         code=code,
         hand_in=_hand_in(assignment),
-    )
-
-
-def _ended(assignment: Assignment, title: str, told: str, code: str) -> EndPage:
-    return EndPage(
-        study=study_of(assignment.settings),
-        title=title,
-        paragraphs=(_owed(assignment), told),
-        code=code,
-        hand_in=_hand_in(assignment) if assignment.owed else None,
     )
 
 
@@ -301,7 +290,7 @@ def _hand_in(assignment: Assignment) -> HandIn | None:
 
 
 def _owed_so_far(assignment: Assignment) -> str:
-    """What is told before the end, which must not depend on how tests were answered.
+    """What is said before the end, which must not depend on how tests were answered.
 
     Whoever could look at it after each answer would learn which pairs are tests, and their answers.
     """
@@ -312,8 +301,8 @@ def _owed_so_far(assignment: Assignment) -> str:
         reward=settings.reward, answered=assignment.answered, items=assignment.items
     )
     amount = format_money(share, settings.currency)
-    told = f"{assignment.answered} of {assignment.items} answered: {amount} is yours"
-    return f"{told}, unless some of your answers plainly don't fit the passages."
+    yours = f"{assignment.answered} of {assignment.items} answered: {amount} is yours"
+    return f"{yours}, unless some of your answers plainly don't fit the passages."
 
 
 def _owed(assignment: Assignment) -> str:
@@ -328,7 +317,7 @@ def _owed(assignment: Assignment) -> str:
 
 
 def _length(items: int) -> str:
-    return f"{_count(items, 'question')}, one on each page. You can go back and change an answer."
+    return f"{plural(items, 'question')}, one on each page. You can go back and change an answer."
 
 
 def _pay(settings: Settings) -> str:
@@ -343,10 +332,10 @@ def _pay(settings: Settings) -> str:
 def _stopping(settings: Settings) -> str:
     if not settings.reward:
         return "You may stop at any point."
-    told = "You may stop at any point, and are paid for what you have answered"
+    paid = "You may stop at any point, and are paid for what you have answered"
     if settings.pay_failed:
-        return f"{told}."
-    return f"{told}, unless some of it plainly doesn't fit the passages."
+        return f"{paid}."
+    return f"{paid}, unless some of it plainly doesn't fit the passages."
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:
@@ -356,13 +345,9 @@ def _paragraphs(text: str) -> tuple[str, ...]:
 
 
 def _time(settings: Settings) -> str:
-    lease = _count(settings.lease_minutes, "minute")
-    about = f"About {_count(settings.minutes, 'minute')}. " if settings.minutes else ""
+    lease = plural(settings.lease_minutes, "minute")
+    about = f"About {plural(settings.minutes, 'minute')}. " if settings.minutes else ""
     return f"{about}Take as long as you like: your place is kept for {lease} after each answer."
-
-
-def _count(number: int, one: str) -> str:
-    return f"{number} {one}" if number == 1 else f"{number} {one}s"
 
 
 _REASONS: Mapping[Reason, str] = {
@@ -395,17 +380,17 @@ def item_page(
     """An item.
 
     Args:
-        shown: the query and the passages, and the answer that stands.
+        shown: the query and the passages, and the answer in force.
         addresses: of the assignment's pages.
         campaign: its link code; browsers keep choices apart by it.
         stamp: signed stamp of this showing.
         now: the time.
-        sent: fields of a form that has to be mended: shown instead of the answer that stands.
-        problem: what has to be mended, or what was found.
+        sent: fields of a form that has to be corrected: shown instead of the answer in force.
+        problem: what has to be corrected, or what was found.
     """
     assignment, position = shown.assignment, shown.position
     settings, last = assignment.settings, shown.position == assignment.items
-    choice, reason = _answer(shown.given) if sent is None else _sent(sent)
+    choice, reason = _chosen(shown.given, sent)
     return ItemPage(
         study=study_of(settings),
         position=position,
@@ -439,38 +424,36 @@ def item_page(
 def ahead_page(assignment: Assignment, addresses: Addresses, *, position: int) -> EndPage:
     """The item comes later: an earlier one has no answer yet."""
     first = assignment.first_open or position
-    return EndPage(
-        study=study_of(assignment.settings),
-        title=f"Question {position} comes later",
-        paragraphs=(f"You have answered {assignment.answered} of {assignment.items}.",),
-        link=Link(href=addresses.item(first), text=f"Go on with question {first}"),
+    return _notice(
+        study_of(assignment.settings),
+        f"Question {position} comes later",
+        f"You have answered {assignment.answered} of {assignment.items}.",
+        link=_go_on(addresses, first),
     )
 
 
 def no_item_page(assignment: Assignment, addresses: Addresses) -> EndPage:
     """The task has no such item."""
-    position = assignment.first_open or assignment.items
-    return EndPage(
-        study=study_of(assignment.settings),
-        title="There is no such question",
-        paragraphs=(f"This task has {assignment.items}.",),
-        link=Link(href=addresses.item(position), text=f"Go on with question {position}"),
+    return _notice(
+        study_of(assignment.settings),
+        "There is no such question",
+        f"This task has {assignment.items}.",
+        link=_go_on(addresses, assignment.first_open or assignment.items),
     )
+
+
+def _go_on(addresses: Addresses, position: int) -> Link:
+    return Link(href=addresses.item(position), text=f"Go on with question {position}")
 
 
 def late_page(assignment: Assignment, addresses: Addresses) -> EndPage:
     """An answer came after the assignment had ended."""
     amount = format_money(assignment.owed, assignment.settings.currency)
-    return EndPage(
-        study=study_of(assignment.settings),
-        title="This answer came too late",
-        paragraphs=(
-            "The task had ended before, so this last answer was not taken.",
-            (
-                f"What you answered before is kept, {assignment.answered} of "
-                f"{assignment.items}: {amount}."
-            ),
-        ),
+    return _notice(
+        study_of(assignment.settings),
+        "This answer came too late",
+        "The task had ended before, so this last answer was not taken.",
+        f"What you answered before is kept, {assignment.answered} of {assignment.items}: {amount}.",
         link=Link(href=addresses.done, text="How the task ended"),
     )
 
@@ -502,20 +485,18 @@ def unsaved_page(
     )
 
 
-def _answer(given: Given | None) -> tuple[Choice | None, str]:
+def _chosen(given: Given | None, sent: Mapping[str, str] | None) -> tuple[Choice | None, str]:
+    """What is chosen, and the reason: as sent, or else as it was answered."""
+    if sent is not None:
+        choices: Mapping[str, Choice] = {"a": "a", "b": "b", "none": "none"}
+        return choices.get(sent.get("choice", "")), sent.get("reason", "")
     if given is None:
         return None, ""
     sides: Mapping[str | None, Choice] = {"left": "a", "right": "b", None: "none"}
     return sides[given.side], given.reason or ""
 
 
-def _sent(sent: Mapping[str, str]) -> tuple[Choice | None, str]:
-    chosen: Mapping[str, Choice] = {"a": "a", "b": "b", "none": "none"}
-    return chosen.get(sent.get("choice", "")), sent.get("reason", "")
-
-
 def _note(assignment: Assignment, *, last: bool) -> str:
-    minutes = assignment.settings.lease_minutes
-    unit = "minute" if minutes == 1 else "minutes"
-    kept = f"Your place is kept for {minutes} {unit} after each answer."
+    lease = plural(assignment.settings.lease_minutes, "minute")
+    kept = f"Your place is kept for {lease} after each answer."
     return f"Finish sends all answers; after that they can't be changed. {kept}" if last else kept
