@@ -124,7 +124,7 @@ def quote(value: object, *, limit: int = 100) -> str:
 
     Args:
         value: text, or anything else that came out of somebody's file.
-        limit: most characters kept.
+        limit: most characters shown.
     """
     text = value if isinstance(value, str) else repr(value)
     cut = text if len(text) <= limit else text[: limit - 1] + "…"

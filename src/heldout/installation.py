@@ -404,7 +404,7 @@ def _is_writable(path: Path) -> bool:
 
 # How fast this machine reads a run, with and without each part that makes it faster.
 #
-# The run is a sample, drawn from a seed and kept in memory: no disk is measured.
+# The run is a sample, drawn from a seed and held in memory: no disk is measured.
 
 Form = Literal["plain", "gz", "bz2"]
 
@@ -536,7 +536,7 @@ def measure(
                 names = ",".join(parts)
                 raise SetupError(
                     f"with {names or 'nothing optional'} the sample reads differently than "
-                    f"without; leave it out with HELDOUT_WITHOUT={names}, and tell us"
+                    f"without; leave it out with HELDOUT_WITHOUT={names}, and report it"
                 )
         done()
     medians = {trial: median(times) for trial, times in seconds.items()}

@@ -98,15 +98,6 @@ class _Marks:
     style: Style
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    x: float
-    y: float
-    text: str
-    colour: str
-    anchor: Literal["start", "middle", "end"] = "start"
-
-
 @dataclass(slots=True, kw_only=True)
 class Plot:
     """A chart that is put together mark by mark, in values of its axes.
@@ -271,9 +262,8 @@ class _Laid:
         else:
             self._lay_rows()
         self.x_ticks = self._x_ticks()
-        ticked = 26 if self.x_ticks else 6
         self.bottom = self.top + self.inside
-        self.height = self.bottom + ticked + LINE * len(self.feet)
+        self.height = self.bottom + (26 if self.x_ticks else 6) + LINE * len(self.feet)
 
     def across(self, x: float) -> float:
         """Where a value of the horizontal axis lies."""
@@ -291,8 +281,7 @@ class _Laid:
         texts = [*self._frame_texts(), *self._row_texts(), *self._end_texts(), *self._name_texts()]
         halo = f'<g stroke="{PAPER}" stroke-width="3" stroke-linejoin="round" paint-order="stroke">'
         shapes = "".join(map(self._shape, self.plot.drawn))
-        written = "".join(draw_text(t.x, t.y, t.text, t.colour, t.anchor) for t in texts)
-        return f"{self._grid()}{shapes}{halo}{written}</g>"
+        return f"{self._grid()}{shapes}{halo}{''.join(texts)}</g>"
 
     def _right(self) -> float:
         """Room for what stands at the right end of rows and lines."""
@@ -366,39 +355,41 @@ class _Laid:
         spots = [(*self.at(x, y), tip) for x, y, tip in one.spots]
         return draw_marks(spots, one.style, high=self.cell - 6)
 
-    def _frame_texts(self) -> Iterator[_Text]:
+    def _frame_texts(self) -> Iterator[str]:
         """What stands around the plot, and in its cells."""
         for line, text in enumerate(self.heads):
-            yield _Text(0.0, LINE * (line + 0.5), text, MUTED)
+            yield draw_text(0.0, LINE * (line + 0.5), text, MUTED)
         for tick in self.x_ticks:
-            yield _Text(self.across(tick.at), self.bottom + 15, tick.label, MUTED, "middle")
+            yield draw_text(self.across(tick.at), self.bottom + 15, tick.label, MUTED, "middle")
         for tick in self.y_ticks if self.plot.y else ():
             y = self.at(self.plot.x.low, tick.at)[1]
-            yield _Text(self.left - 8, y, tick.label, MUTED, "end")
+            yield draw_text(self.left - 8, y, tick.label, MUTED, "end")
         for line, text in enumerate(self.feet):
             y = self.bottom + 26 + LINE * (line + 0.5)
-            yield _Text(self.width, y, text, MUTED, "end")
+            yield draw_text(self.width, y, text, MUTED, "end")
         for x, y, text, colour, up in self.plot.texts:
             left, top = self.at(x, y)
             if not self.plot.square or text_width(text) < self.cell:
-                yield _Text(left, top - up, text, colour, "middle")
+                yield draw_text(left, top - up, text, colour, "middle")
 
-    def _row_texts(self) -> Iterator[_Text]:
+    def _row_texts(self) -> Iterator[str]:
         if self.low:
             for _, y, text in self._leads():
                 room = self.left - _SLOPE - 4
-                yield _Text(room, y, fit(text, room), INK, "end")
+                yield draw_text(room, y, fit(text, room), INK, "end")
             return
         for row, y in zip(self.plot.rows, self.middles, strict=True) if self.plot.rows else ():
             top = y - self.cell / 2 - (LINE if self.above and row.name else 0)
-            yield _Text(0.0, top - _HEAD / 2 + 2, fit(row.head, self.width), INK)
+            yield draw_text(0.0, top - _HEAD / 2 + 2, fit(row.head, self.width), INK)
             if self.above:
                 room = self.width - text_width(row.note) - 12
-                yield _Text(2.0, y - self.cell / 2 - 6, fit(row.name, room), INK)
-                yield _Text(self.width, y - self.cell / 2 - 6, row.note, MUTED, "end")
+                yield draw_text(2.0, y - self.cell / 2 - 6, fit(row.name, room), INK)
+                yield draw_text(self.width, y - self.cell / 2 - 6, row.note, MUTED, "end")
             else:
-                yield _Text(self.left - 8, y, fit(row.name, self.left - 8), INK, "end")
-                yield _Text(self.width - self.right + 10, y, fit(row.note, self.right - 8), MUTED)
+                yield draw_text(self.left - 8, y, fit(row.name, self.left - 8), INK, "end")
+                yield draw_text(
+                    self.width - self.right + 10, y, fit(row.note, self.right - 8), MUTED
+                )
 
     def _leads(self) -> Iterator[tuple[float, float, str]]:
         """Names of a matrix too low for all, one below the other: middle of the row, own middle."""
@@ -409,36 +400,36 @@ class _Laid:
                 yield middle, y, row.name
                 last = y + LINE - 2
 
-    def _end_texts(self) -> Iterator[_Text]:
+    def _end_texts(self) -> Iterator[str]:
         ends = sorted((self.at(self.plot.x.high, y)[1], text) for y, text in self.plot.ends)
         placed = _spread([y for y, _ in ends], LINE - 1)
         for y, (_, text) in zip(placed, ends, strict=True):
-            yield _Text(self.width - self.right + 6, y, fit(text, self.right - 6), INK)
+            yield draw_text(self.width - self.right + 6, y, fit(text, self.right - 6), INK)
 
-    def _name_texts(self) -> Iterator[_Text]:
+    def _name_texts(self) -> Iterator[str]:
         """Names of points and levels where there is room, on no other mark or line."""
         plot = self.plot
         if not plot.names and not any(text for _, text in plot.levels):
             return
-        area = Box(left=self.left, top=self.top - 8, right=self.width, bottom=self.bottom)
+        area = Box(self.left, self.top - 8, self.width, self.bottom)
         wanted: list[Spot | Line] = [
-            Spot(x=at[0], y=at[1], text=fit(text, self.width / 2))
-            for x, y, text in plot.names
-            for at in (self.at(x, y),)
+            Spot(*self.at(x, y), fit(text, self.width / 2)) for x, y, text in plot.names
         ]
         named = {(one.x, one.y) for one in wanted if isinstance(one, Spot)}
         lines: list[Box] = []
         for mark in plot.drawn:
             if isinstance(mark, _Marks):
                 others = {self.at(x, y) for x, y, _ in mark.spots} - named
-                wanted += [Spot(x=x, y=y, text="") for x, y in sorted(others)]
+                wanted += [Spot(x, y, "") for x, y in sorted(others)]
             elif isinstance(mark, _Stroke) and mark.width >= _THICK:
                 lines += _under([self.at(*point) for point in mark.points])
-        levels = [Line(y=self.at(plot.x.low, y)[1], text=text) for y, text in plot.levels]
+        levels = [Line(self.at(plot.x.low, y)[1], text) for y, text in plot.levels]
         names = {text for _, text in plot.levels}
         for one in place_labels([*wanted, *levels], lines, area):
             colour = MUTED if one.text in names else INK
-            yield _Text(one.x, one.y, one.text, colour, "start" if one.align == "left" else "end")
+            yield draw_text(
+                one.x, one.y, one.text, colour, "start" if one.align == "left" else "end"
+            )
 
 
 def _under(points: Sequence[Point]) -> list[Box]:
@@ -447,21 +438,21 @@ def _under(points: Sequence[Point]) -> list[Box]:
     for (x0, y0), (x1, y1) in pairwise(points):
         if x0 == x1 or y0 == y1:
             left, right, top, bottom = min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1)
-            boxes.append(Box(left=left - 1, top=top - 1, right=right + 1, bottom=bottom + 1))
+            boxes.append(Box(left - 1, top - 1, right + 1, bottom + 1))
     return boxes
 
 
 def _spread(wanted: Sequence[float], apart: float) -> list[float]:
     """Heights as near to the wanted ones as may be, in their order and so far apart."""
     blocks: list[tuple[float, int]] = []  # mean of what its members want, less their offsets; size
-    for place, height in enumerate(wanted):
-        mean, size = height - place * apart, 1
+    for index, height in enumerate(wanted):
+        mean, size = height - index * apart, 1
         while blocks and blocks[-1][0] >= mean:
             above, more = blocks.pop()
             mean, size = (above * more + mean * size) / (more + size), more + size
         blocks.append((mean, size))
     starts = [mean for mean, size in blocks for _ in range(size)]
-    return [start + place * apart for place, start in enumerate(starts)]
+    return [start + index * apart for index, start in enumerate(starts)]
 
 
 def _draw_key(entries: Sequence[tuple[str, str, str]], width: float) -> tuple[str, float]:

@@ -91,7 +91,7 @@ _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\u
 _BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Box:
     """A rectangle in the plot, pixels from its top left corner."""
 
@@ -106,7 +106,7 @@ class Box:
         return across and self.top < other.bottom and other.top < self.bottom
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Spot:
     """A mark that wants a name beside it, or none where the text is empty."""
 
@@ -115,7 +115,7 @@ class Spot:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """A level line across the area that wants a name on it."""
 
@@ -123,9 +123,9 @@ class Line:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Label:
-    """A name with its place: the middle of the line's height, and the end that x means."""
+    """A name with its position: the middle of the line's height, and the end that x means."""
 
     x: float
     y: float
@@ -166,7 +166,7 @@ def box_of(label: Label) -> Box:
     """What a label covers."""
     width = text_width(label.text)
     left = label.x if label.align == "left" else label.x - width
-    return Box(left=left, top=label.y - _HALF_LINE, right=left + width, bottom=label.y + _HALF_LINE)
+    return Box(left, label.y - _HALF_LINE, left + width, label.y + _HALF_LINE)
 
 
 def place_labels(
@@ -199,7 +199,7 @@ def place_labels(
 def _beside(spot: Spot, spots: Sequence[Spot]) -> Iterator[Label]:
     """Where a rising line leaves room, and close enough that nobody takes it for another's."""
     for right, down, align in _WAYS if spot.text else ():
-        label = Label(x=spot.x + right, y=spot.y + down, text=spot.text, align=align)
+        label = Label(spot.x + right, spot.y + down, spot.text, align)
         if all(other is spot or _is_nearest(label, spot, other) for other in spots):
             yield label
 
@@ -228,15 +228,15 @@ def _along(line: Line, area: Box) -> Iterator[Label]:
     x = area.right
     while x >= last:
         for down in (-9, 10):
-            yield Label(x=x, y=line.y + down, text=line.text, align="right")
+            yield Label(x, line.y + down, line.text, "right")
         x -= step
 
 
 def _mark(one: Spot | Line, area: Box) -> Box:
     if isinstance(one, Line):
-        return Box(left=area.left, top=one.y - 1, right=area.right, bottom=one.y + 1)
+        return Box(area.left, one.y - 1, area.right, one.y + 1)
     half = 6.0
-    return Box(left=one.x - half, top=one.y - half, right=one.x + half, bottom=one.y + half)
+    return Box(one.x - half, one.y - half, one.x + half, one.y + half)
 
 
 def _inside(box: Box, area: Box) -> bool:
@@ -280,8 +280,8 @@ def draw_box(box: tuple[float, float, float, float], colour: str, tip: str = "")
 def draw_text(x: float, y: float, text: str, colour: str, anchor: str = "start") -> str:
     """A text; y is the middle of its height."""
     aligned = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    place = f'x="{number(x)}" y="{number(y + SIZE * 0.35)}"'
-    return f'<text {place} fill="{colour}"{aligned}>{clean(text)}</text>' if text else ""
+    position = f'x="{number(x)}" y="{number(y + SIZE * 0.35)}"'
+    return f'<text {position} fill="{colour}"{aligned}>{clean(text)}</text>' if text else ""
 
 
 def _with_tip(element: str, tip: str) -> str:

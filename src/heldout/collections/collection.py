@@ -143,12 +143,12 @@ def _candidates(
     rank[np.argsort(counts, kind="stable")] = np.arange(len(counts))
     rows = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((rank[words.indices], rows))
-    place = np.arange(len(rows)) - (np.cumsum(sizes) - sizes)[rows]
-    rare = place < (sizes - np.ceil(_NEAR * sizes).astype(np.int64) + 1)[rows]
-    kept = rows[rare], words.indices[order][rare]
+    position = np.arange(len(rows)) - (np.cumsum(sizes) - sizes)[rows]
+    rare = position < (sizes - np.ceil(_NEAR * sizes).astype(np.int64) + 1)[rows]
+    cells = rows[rare], words.indices[order][rare]
     from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
 
-    rarest = csr_array((np.ones(int(rare.sum()), dtype=np.int64), kept), shape=words.shape)
+    rarest = csr_array((np.ones(int(rare.sum()), dtype=np.int64), cells), shape=words.shape)
     first, second = (rarest @ rarest.T).tocoo().coords
     below = first < second
     return first[below], second[below]
@@ -162,11 +162,11 @@ def _incidence(texts: tuple[str, ...]) -> "csr_array":
         for row, text in enumerate(texts)
         for word in sorted(set(text.casefold().split()))
     ]
-    rows, places = np.array(cells, dtype=np.int64).reshape(-1, 2).T
+    rows, words = np.array(cells, dtype=np.int64).reshape(-1, 2).T
     ones = np.ones(len(cells), dtype=np.int64)
     from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
 
-    return csr_array((ones, (rows, places)), shape=(len(texts), max(len(columns), 1)))
+    return csr_array((ones, (rows, words)), shape=(len(texts), max(len(columns), 1)))
 
 
 _LONGEST = 64 << 20
@@ -181,7 +181,7 @@ def read_wanted_texts(
 
     Args:
         source: its bytes.
-        wanted: ids of the documents to keep.
+        wanted: ids of the wanted documents.
         path: its name for messages.
 
     Returns:

@@ -97,7 +97,7 @@ QUERY_WORDS = range(3, 26)
 """Numbers of words that a query may have."""
 ANSWER_WORDS = 10
 """Fewest words of a document that a query may be asked for; a shorter rest ("See also
-`close`.") could not be told from others. It stays as a document."""
+`close`.") could not be distinguished from others. It stays as a document."""
 
 _SCRIPT = Path(__file__).with_name("extension_docstrings.py")
 _LIMIT_SECONDS = 60.0

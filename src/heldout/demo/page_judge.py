@@ -67,20 +67,20 @@ class _Reader(HTMLParser):
         elif tag == "input":
             self._take(found)
         if tag not in _VOID:
-            self._into.append(self._place(tag, found))
+            self._into.append(self._part(tag, found))
 
     def handle_endtag(self, tag: str) -> None:
         if tag not in _VOID and self._into:
             self._into.pop()
 
     def handle_data(self, data: str) -> None:
-        place = next((place for place in reversed(self._into) if place), "")
-        if place == "h1":
+        part = next((part for part in reversed(self._into) if part), "")
+        if part == "h1":
             self.page.heading += data
-        elif place == "code":
+        elif part == "code":
             self.page.code += data
-        elif place:
-            self.page.passages[place] = self.page.passages.get(place, "") + data
+        elif part:
+            self.page.passages[part] = self.page.passages.get(part, "") + data
 
     def _take(self, found: Mapping[str, str]) -> None:
         chosen = found.get("type") not in {"radio", "checkbox"} or "checked" in found
@@ -88,7 +88,7 @@ class _Reader(HTMLParser):
             self.page.fields[-1][found["name"]] = found.get("value", "")
 
     @staticmethod
-    def _place(tag: str, found: Mapping[str, str]) -> str:
+    def _part(tag: str, found: Mapping[str, str]) -> str:
         if tag == "label" and "passage" in found.get("class", "").split():
             return found.get("for", "").removeprefix("choice-")
         return tag if tag in {"h1", "code"} else ""

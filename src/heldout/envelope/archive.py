@@ -234,8 +234,8 @@ def _parse_header(block: bytes) -> _Header | None:
     magic, kind = block[257:265], block[156:157]
     _require(magic in _MAGICS and kind in (*_FILES, _DIRECTORY, _PAX))
     _require(not any(block[157:257]))  # a link's target
-    for pattern, places in _IGNORED_NUMBERS.items():
-        _require(all(pattern.fullmatch(block, *place) for place in places))
+    for pattern, fields in _IGNORED_NUMBERS.items():
+        _require(all(pattern.fullmatch(block, *place) for place in fields))
     prefix = _text(block[345:500])
     # GNU tar keeps other things here: times of an incremental dump, the map of a sparse file.
     _require(not prefix or magic == _MAGICS[0])
@@ -257,17 +257,17 @@ def _text(field: bytes) -> str:
 
 def _check_pax(records: bytes) -> None:
     """Every record is well-formed and changes nothing that matters (times, owners)."""
-    place = 0
-    while place < len(records):
-        match = _PAX_RECORD.match(records, place)
+    position = 0
+    while position < len(records):
+        match = _PAX_RECORD.match(records, position)
         if match is None:
             raise TrustError
-        end = place + int(match[1])
+        end = position + int(match[1])
         keyword, value = match[2], records[match.end() : end - 1]
         _require(match.end() < end <= len(records) and records[end - 1 : end] == b"\n")
         plain = keyword in _HARMLESS_PAX and b"\n" not in value
         _require(plain or keyword.startswith(_HARMLESS_PAX_PREFIXES))
-        place = end
+        position = end
 
 
 def _member_run(name: str, submission_id: SubmissionId) -> str:

@@ -104,9 +104,9 @@ class _Cluster(Executor):
         self._inner.shutdown(wait=wait)
 
     def _send(self, value: Any) -> Any:
-        # Kept, so that no other value gets its id.
+        # Held, so that no other value gets its id.
         if id(value) not in self._sent:
             large = len(pickle.dumps(value)) > _LARGE
-            place = self._client.scatter([value])[0] if large else value
-            self._sent[id(value)] = (value, place)
+            sent = self._client.scatter([value])[0] if large else value
+            self._sent[id(value)] = (value, sent)
         return self._sent[id(value)][1]

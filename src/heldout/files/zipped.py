@@ -87,7 +87,7 @@ def unpack_zip(path: Path, folder: Path) -> tuple[str, ...]:
     except _BROKEN as error:
         raise InputError(_damaged(path.name, quote(str(error)))) from None
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a place before the beginning of the file
+        if error.errno != errno.EINVAL:  # a position before the beginning of the file
             raise
         raise InputError(_damaged(path.name, "an offset out of the file")) from None
     return tuple(member.filename for member in members)
@@ -124,10 +124,10 @@ def _check_members(members: Sequence[zipfile.ZipInfo], path: Path) -> Iterator[P
     folders = {str(parent) for name in names for parent in PurePosixPath(name).parents}
     seen: set[str] = set()
     for name, member in zip(names, members, strict=True):
-        place = quote(member.filename)
+        named = quote(member.filename)
         found = _wrong_name(member.filename) or _wrong_kind(member)
         if found or name in seen or name in folders:
-            yield _damaged(place, found or "a name that another member has or needs")
+            yield _damaged(named, found or "a name that another member has or needs")
         seen.add(name)
     yield from _check_sizes(members, path)
 
@@ -146,12 +146,12 @@ def _check_sizes(members: Sequence[zipfile.ZipInfo], path: Path) -> Iterator[Pro
         yield _bomb(path.name, f"{total:,} bytes out of {packed:,}", expected)
 
 
-def _check_size(member: zipfile.ZipInfo, place: str) -> Iterator[Problem]:
+def _check_size(member: zipfile.ZipInfo, path: str) -> Iterator[Problem]:
     size, packed = member.file_size, member.compress_size
     if size > _MOST_BYTES:
-        yield _bomb(place, f"{size:,} bytes", f"at most {_MOST_BYTES:,}")
+        yield _bomb(path, f"{size:,} bytes", f"at most {_MOST_BYTES:,}")
     elif size > _SMALL and size > packed * _MOST_RATIO:
-        yield _bomb(place, f"{size:,} bytes out of {packed:,}", f"at most {_MOST_RATIO} times")
+        yield _bomb(path, f"{size:,} bytes out of {packed:,}", f"at most {_MOST_RATIO} times")
 
 
 def _wrong_name(name: str) -> str:
@@ -180,14 +180,14 @@ def _unpack(source: zipfile.ZipFile, member: zipfile.ZipInfo, file: Path) -> Non
         shutil.copyfileobj(data, target, _CHUNK)
 
 
-def _bomb(place: str, found: str, expected: str) -> Problem:
-    return Problem(code="archive-bomb", path=place, found=found, expected=expected)
+def _bomb(path: str, found: str, expected: str) -> Problem:
+    return Problem(code="archive-bomb", path=path, found=found, expected=expected)
 
 
-def _damaged(place: str, found: str) -> Problem:
+def _damaged(path: str, found: str) -> Problem:
     return Problem(
         code="damaged-archive",
-        path=place,
+        path=path,
         found=found,
         expected="an archive as heldout archive writes it",
         hint="fetch it again from where it was published",

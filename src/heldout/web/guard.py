@@ -257,7 +257,7 @@ class Guard:
             await answer(scope, receive, send_with_headers)
 
 
-# Who may see the organiser's pages: a token opens a session, kept in a signed cookie.
+# Who may see the organiser's pages: a token opens a session, stored in a signed cookie.
 #
 # The token is long and random, so that it cannot be guessed; whoever tries all the same is slowed
 # down. Judges never come here and get no cookie.

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from heldout.web.jinja import load_templates
 
 LONGEST_RUN = 10_000
-"""Characters without a blank between two places where a line may be broken."""
+"""Characters without a blank between two positions where a line may be broken."""
 
 _MARKS = 100
 _LONG = re.compile(rf"\S{{{LONGEST_RUN + 1},}}")
@@ -44,15 +44,15 @@ def break_runs(text: str) -> Markup:
 
 def _cuts(text: str) -> Iterator[int]:
     for run in _LONG.finditer(text):
-        for place in range(run.start() + LONGEST_RUN, run.end(), LONGEST_RUN):
-            near = range(place, min(place + _MARKS, run.end()))
-            yield next((cut for cut in near if not _joins(text, cut)), place)
+        for position in range(run.start() + LONGEST_RUN, run.end(), LONGEST_RUN):
+            near = range(position, min(position + _MARKS, run.end()))
+            yield next((cut for cut in near if not _joins(text, cut)), position)
 
 
-def _joins(text: str, place: int) -> bool:
-    """Whether the character at this place is drawn together with the one before."""
-    joined = unicodedata.category(text[place]).startswith("M")
-    return joined or _JOINER in text[place - 1 : place + 1]
+def _joins(text: str, position: int) -> bool:
+    """Whether the character at this position is drawn together with the one before."""
+    joined = unicodedata.category(text[position]).startswith("M")
+    return joined or _JOINER in text[position - 1 : position + 1]
 
 
 Choice = Literal["a", "b", "none"]

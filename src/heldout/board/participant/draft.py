@@ -119,12 +119,12 @@ def find_runs(folder: Folder, spec: BoardSpec) -> tuple[Mapping[str, File], tupl
         if query_set_of(name) in spec.sets:
             found.setdefault(name, []).append(file)
     whole = {n: files[0] for n, files in found.items() if len(files) == 1 and files[0].is_file()}
-    place = folder.inside
-    problems = [_run_problem(place, n, files) for n, files in found.items() if n not in whole]
-    seeds = [*check_seeds(found, sets=spec.sets, most=spec.runs.seeds, path=place)]
+    path = folder.inside
+    problems = [_run_problem(path, n, files) for n, files in found.items() if n not in whole]
+    seeds = [*check_seeds(found, sets=spec.sets, most=spec.runs.seeds, path=path)]
     # Runs whose seeds are not clear cannot be averaged: the first ones are looked at.
-    kept = {n: path for n, path in whole.items() if not seeds or n in spec.sets}
-    return kept, (*problems, *seeds)
+    usable = {n: path for n, path in whole.items() if not seeds or n in spec.sets}
+    return usable, (*problems, *seeds)
 
 
 def drafts(repository: Repository) -> tuple[str, ...]:
@@ -220,17 +220,17 @@ def _check_new(folder: Folder, spec: BoardSpec, runs: Mapping[str, Path]) -> Non
         raise InputError(problems)
 
 
-def _run_problem(place: str, name: str, files: list[File]) -> Problem:
-    code, found, hint = "missing-run", f"no run for '{name}'", f"copy it to {place}/"
+def _run_problem(path: str, name: str, files: list[File]) -> Problem:
+    code, found, hint = "missing-run", f"no run for '{name}'", f"copy it to {path}/"
     if len(files) > 1:
         code, found = "two-runs", " and ".join(file.name for file in files)
-        hint = f"remove one, as: rm {place}/{files[-1].name}"
+        hint = f"remove one, as: rm {path}/{files[-1].name}"
     elif files:
         found = f"{files[0].name}, which is no file"
         hint = "put the run file itself there, not a folder"
     return Problem(
         code=code,
-        path=place,
+        path=path,
         found=found,
         expected=f"one file {name}.* with the run over the queries of '{query_set_of(name)}'",
         hint=hint,
@@ -308,7 +308,7 @@ def read_sealed(repository: Repository, submission: str) -> Sealed | None:
 
 
 def write_sealed(repository: Repository, submission: str, note: Sealed) -> None:
-    """Keep what was sealed, mode 0600."""
+    """Store what was sealed, mode 0600."""
     _file(repository, submission).write_whole(msgspec.json.encode(note), mode=0o600)
 
 

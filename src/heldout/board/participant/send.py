@@ -303,7 +303,7 @@ def _bind(
 
 
 def _mark(value: object) -> str:
-    """A digest to tell whether something changed since it was sealed."""
+    """A digest that shows whether something changed since it was sealed."""
     return digest_bytes(msgspec.json.encode(value))
 
 

@@ -257,6 +257,6 @@ def _short(number: Decimal) -> str:
         places = 0 if number >= 10**_DIGITS else _DIGITS - 1 - max(number.adjusted(), -_FROM)
         shown = round(number, places) if places else number.to_integral_value()
         return f"{shown.normalize():,f}"
-    kept = round(number, _DIGITS - 1 - number.adjusted())
-    unit, letter = next((unit, letter) for unit, letter in _UNITS if kept >= unit)
-    return f"{(kept / unit).normalize():,f}{letter}"
+    rounded = round(number, _DIGITS - 1 - number.adjusted())
+    unit, letter = next((unit, letter) for unit, letter in _UNITS if rounded >= unit)
+    return f"{(rounded / unit).normalize():,f}{letter}"

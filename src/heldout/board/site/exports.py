@@ -214,11 +214,11 @@ class _Item:
         """The rest in plain words."""
         row = self.row
         score = row.primary
-        standing = f"{score.column.title} {score.text}" if score.text else row.unranked
-        standing += f" ± {score.spread}, {row.seeds}" if score.spread else ""
+        scored = f"{score.column.title} {score.text}" if score.text else row.unranked
+        scored += f" ± {score.spread}, {row.seeds}" if score.spread else ""
         if self.kind == "scores":
             return f"The last day is over, and all scores are shown; the best is {row.id}"
-        said = (self.why, standing, row.type, f"submitted on {row.day_words}", f"id {row.id}")
+        said = (self.why, scored, row.type, f"submitted on {row.day_words}", f"id {row.id}")
         return "; ".join(filter(None, said))
 
 

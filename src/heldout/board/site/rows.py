@@ -44,7 +44,7 @@ class ViewColumn:
         held_out: whether its labels are held out.
         primary: whether it ranks.
         only_set: whether the board shows scores on no other query set.
-        final: whether its scores are told after the last day.
+        final: whether its scores are published after the last day.
         part: what of the set's queries or of the entries it shows, in words; "" for all.
         falls: whether lower is better.
         says: what its scores are, in words.
@@ -132,13 +132,13 @@ class TableRow:
         seeds: "3 seeds" where the scores are means over several, else "".
         trophy: best when it was submitted.
         baseline: an organiser's baseline.
-        corrected: an erratum was published that did more than tell a score on later labels.
+        corrected: an erratum was published that did more than publish a score on later labels.
         embargo: `None` where the identity is shown.
         unranked: why it has no rank, as a sentence begins; "" for what has one, and baselines.
         imported: an old board's entry: its day and its trophy are that board's claims.
         rule: what the rule says of its trophy, where that is not what the old board gave.
-        star: `significant` or `noise` where it is told what the trophy was worth when it came.
-        span: low, high and number of ranks, where a range is told.
+        star: `significant` or `noise` where it is published what the trophy was worth when it came.
+        span: low, high and number of ranks, where a range is published.
         lead_end: whether the lead group ends below it.
     """
 
@@ -169,7 +169,7 @@ class TableRow:
 
 
 def make_columns(spec: BoardSpec) -> tuple[ViewColumn, ...]:
-    """The public views, the one that ranks first, then those that are told after the last day."""
+    """The public views, the one that ranks first, then those published after the last day."""
     views = [
         *sorted(spec.public_views, key=lambda view: view.name != spec.primary),
         *spec.final_views,

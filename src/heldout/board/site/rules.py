@@ -42,7 +42,7 @@ _OPENED = {
 }
 
 _MOST_NAMES = 5
-_TELLING = frozenset(("published", "baseline"))
+_PUBLISHING = frozenset(("published", "baseline"))
 
 _SCORING = frozenset(("corrected", "reviewed"))
 
@@ -306,8 +306,8 @@ def _say_embargo(spec: BoardSpec) -> str:
 
 
 def _say_end(spec: BoardSpec) -> str:
-    told = "When the board is closed its labels are opened, so that anyone can score it again."
-    return f"{told} {_OPENED[spec.archive.runs]}"
+    labels = "When the board is closed its labels are opened, so that anyone can score it again."
+    return f"{labels} {_OPENED[spec.archive.runs]}"
 
 
 def _say_dates(spec: BoardSpec) -> str:
@@ -429,16 +429,16 @@ def _say_left_behind(entries: Sequence[Entry], commitment: Entry) -> str:
     """The entries that were not scored again since, where others were: two sets of labels."""
     if "labels" not in commitment.event.sealed:
         return ""
-    told = _list_scored(entries[: commitment.event.seq], _TELLING)
+    earlier = _list_scored(entries[: commitment.event.seq], _PUBLISHING)
     since = _list_scored(entries[commitment.event.seq :], _SCORING)
-    left = [name for name in told if name not in since]
-    if not left or len(left) == len(told):
+    left = [name for name in earlier if name not in since]
+    if not left or len(left) == len(earlier):
         return ""
     more = len(left) - _MOST_NAMES
     names = ", ".join(map(clean, left[:_MOST_NAMES])) + (f" and {more} more" if more > 0 else "")
     return (
-        f"; {count(len(told) - len(left), 'earlier score')} computed again since, but not those of "
-        f"{names}"
+        f"; {count(len(earlier) - len(left), 'earlier score')} computed again since, but not "
+        f"those of {names}"
     )
 
 

@@ -60,7 +60,7 @@ class Listing:
         column: the view that ranks.
         rows: ranked entries and baselines, best first.
         unranked: the other entries, with the reason.
-        csv, json: its files, as they stand in a link.
+        path: of its CSV and JSON, as it stands in a link, without `.csv` and `.json`.
         days: of a season: its days and the number of its entries, in words.
         trust: what is published of a season's ranking beside the scores, `None` where nothing is.
     """
@@ -70,8 +70,7 @@ class Listing:
     column: ViewColumn
     rows: tuple[TableRow, ...]
     unranked: tuple[TableRow, ...]
-    csv: str
-    json: str
+    path: str
     days: str = ""
     trust: RankingTrust | None = None
 
@@ -181,8 +180,7 @@ def make_listing(
         column=columns[0],
         rows=tuple(row for row in rows if not row.unranked),
         unranked=tuple(row for row in rows if row.unranked and not row.baseline),
-        csv=quote(f"{path}.csv"),
-        json=quote(f"{path}.json"),
+        path=quote(path),
     )
 
 
