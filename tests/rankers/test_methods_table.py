@@ -7,7 +7,7 @@ from small_task import small_task
 
 from heldout.errors import InputError, SetupError
 from heldout.ids import QueryId
-from heldout.rankers.methods import METHODS, choose_method, choose_reranker, only_reranks
+from heldout.rankers.methods import METHODS, choose_method, choose_reranker
 
 
 def refused(method: str, **parameters: str) -> str:
@@ -123,7 +123,11 @@ def test_word_methods_need_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_which_methods_rank_and_which_re_rank() -> None:
-    assert [name for name in METHODS if only_reranks(name)] == ["cross-encoder", "monot5", "duot5"]
+    assert [name for name, row in METHODS.items() if row.rank is None] == [
+        "cross-encoder",
+        "monot5",
+        "duot5",
+    ]
     assert [name for name, method in METHODS.items() if method.load] == [
         *("dense", "colbert", "cross-encoder", "monot5", "duot5")
     ]

@@ -40,7 +40,7 @@ def test_what_was_added_is_found_again(tmp_path: Path) -> None:
     assert list(found.find(ONE) or ()) == scores
     assert found.find(OTHER) == ()
     assert found.find(QueryId("7")) is None
-    found.remove()
+    found.path.unlink()
     assert not path.exists()
 
 
@@ -155,7 +155,7 @@ def score(pairs):
 partial = open_partial(place / "run.partial", digest_bytes(b"these settings"))
 run = rerank(task, first, score, depth=5, finished=partial)
 write_run(run, place / "run", form="trec", tag="x")
-partial.remove()
+partial.path.unlink()
 print(calls)
 """
 

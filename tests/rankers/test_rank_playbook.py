@@ -12,7 +12,7 @@ from small_task import TEXTS
 
 from heldout.cli.program import main
 from heldout.ids import Digest, DocId, QueryId
-from heldout.rankers import methods as zero_shot
+from heldout.rankers import reranking
 from heldout.rankers.methods import bind_method, choose_zero_shot, rank_hybrid
 from heldout.rankers.run import Task
 
@@ -57,7 +57,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _lexical(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "ir_datasets"))
-    monkeypatch.setattr(zero_shot, "has_encoder", lambda: False)
+    monkeypatch.setattr(reranking, "has_encoder", lambda: False)
 
 
 def invoke(*arguments: object) -> tuple[int, str, str]:

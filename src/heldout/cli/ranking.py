@@ -4,8 +4,6 @@ What ranks needs numpy and scipy, and `heldout --help` must not wait for them: h
 stand inside the functions.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,46 +12,12 @@ import click
 from heldout.cli.options import add_options
 from heldout.cli.printing import TERMINAL, messages, print_json
 from heldout.errors import InputError, StoreError, plural, printable
-from heldout.rankers.playbook.questions import (
-    Playbook,
-    Questions,
-    answer_questions,
-    prepare_questions,
-)
-from heldout.rankers.reranking import (
-    DEFAULT_FIRST,
-    Reranking,
-    choose_reranking,
-    encode_resumably,
-    encodes_first,
-    is_reranking,
-    partial_path,
-    settle_depth,
-    vectors_path,
-)
+from heldout.rankers.options import DEFAULT_FIRST, Playbook, Reranking
 
 if TYPE_CHECKING:
     from heldout.collections.source import QuerySubset
+    from heldout.rankers.playbook.questions import Questions
     from heldout.rankers.run import Run, RunForm, Task
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Chosen:
-    """A ranker.
-
-    Attributes:
-        name: of the method, or of the default.
-        announced: how it is named in messages.
-        rank: makes the run.
-        reranks: whether it re-ranks a first stage.
-        encodes: whether it, or its first stage, encodes the whole collection.
-    """
-
-    name: str
-    announced: str
-    rank: "Callable[[Task], Run]"
-    reranks: bool
-    encodes: bool
 
 
 @click.command()
@@ -159,11 +123,14 @@ def rank(  # noqa: PLR0917 - click passes by keyword
       heldout rank --method monot5 --first bm25.dev.run.gz --rerank-depth 100 --out t5.run.gz
     """
     from heldout.collections.source import read_source  # noqa: PLC0415 - heavy
+    from heldout.rankers.playbook.questions import prepare_questions  # noqa: PLC0415 - heavy
+    from heldout.rankers.reranking import choose_ranker, remove_unfinished  # noqa: PLC0415 - heavy
     from heldout.rankers.run import Task  # noqa: PLC0415 - heavy
 
     settings = _parameters(parameters)
-    reranking = settle_depth(method, reranking) if method else reranking
-    chosen = _choose(method, settings, reranking, out)
+    chosen = choose_ranker(method, settings, reranking, out, progress=TERMINAL)
+    if method == "dense":
+        _say_assumed(settings)
     name = _tag(tag or chosen.name)
     comparing = playbook.compares(method)
     source = read_source(
@@ -174,84 +141,20 @@ def rank(  # noqa: PLR0917 - click passes by keyword
     questions = prepare_questions(playbook, source, task, comparing=comparing)
     work = f"{plural(len(task.queries), 'query', 'queries')} over "
     work += plural(len(task.documents), "document")
-    messages().print(f"ranking {work} with {chosen.announced} ...")
+    messages().print(f"ranking {work} with {chosen.meaning} ...")
     run = chosen.rank(task)
     _write(run, out, form, name)
-    _remove_unfinished(chosen, out)
+    remove_unfinished(chosen, out)
     messages().print(f"wrote {printable(str(out))}")
     what = {"collection": place, "method": chosen.name, "parameters": settings, "depth": depth}
-    if chosen.reranks:
+    if chosen.reranking is not None:
         first = reranking.first or DEFAULT_FIRST
-        what |= {"first": first, "rerank_depth": reranking.rerank_depth}
+        what |= {"first": first, "rerank_depth": chosen.reranking.rerank_depth}
     what |= {"queries": len(run), "form": form, "tag": name, "path": str(out)}
     _answer(questions, run, task, name=chosen.name, seed=seed, what=what if as_json else None)
 
 
-def _choose(
-    method: str | None, settings: dict[str, str], reranking: Reranking, out: Path
-) -> _Chosen:
-    """The ranker that was named, or the one that needs no name."""
-    if method is None:
-        return _choose_default(settings, reranking, out)
-    from heldout.rankers.methods import choose_method, encodes  # noqa: PLC0415 - heavy
-
-    reranks = is_reranking(method, reranking)
-    encoding = encodes_first(reranking) if reranks else encodes(method, settings)
-    if reranks:
-        ranker = choose_reranking(method, settings, reranking, out, progress=TERMINAL)
-    elif encoding:
-        ranker = encode_resumably(
-            lambda encoding: choose_method(method, settings, encoding),
-            out,
-            fresh=not reranking.resume,
-            progress=TERMINAL,
-        )
-    else:
-        ranker = choose_method(method, settings)
-    _say_assumed(method, settings)
-    return _Chosen(
-        name=method, announced=printable(method), rank=ranker, reranks=reranks, encodes=encoding
-    )
-
-
-def _choose_default(settings: dict[str, str], reranking: Reranking, out: Path) -> _Chosen:
-    """The ranker that needs no name; its parameters say only how it is run."""
-    from heldout.rankers.methods import (  # noqa: PLC0415 - heavy
-        bind_method,
-        choose_zero_shot,
-        has_encoder,
-    )
-
-    _refuse_first(reranking)
-    default = choose_zero_shot(encoder=has_encoder())
-    ranker = bind_method(default.method, settings)
-    if default.method.encodes:
-        ranker = encode_resumably(
-            lambda encoding: bind_method(default.method, settings, encoding),
-            out,
-            fresh=not reranking.resume,
-            progress=TERMINAL,
-        )
-    return _Chosen(
-        name=default.name,
-        announced=default.meaning,
-        rank=ranker,
-        reranks=False,
-        encodes=default.method.encodes,
-    )
-
-
-def _remove_unfinished(chosen: _Chosen, out: Path) -> None:
-    """Remove what stood for the run while it was being made."""
-    from heldout.rankers.neural.vectors import remove_vectors  # noqa: PLC0415 - heavy
-
-    if chosen.reranks:
-        partial_path(out).unlink(missing_ok=True)
-    if chosen.encodes:
-        remove_vectors(vectors_path(out))
-
-
-def _say_assumed(method: str, settings: dict[str, str]) -> None:
+def _say_assumed(settings: dict[str, str]) -> None:
     """Say what is taken for granted of a sentence encoder that does not say it itself."""
     from heldout.rankers.neural.checkpoints import MINILM, find_checkpoint, load_checkpoint  # noqa: PLC0415 - heavy
     from heldout.rankers.neural.dense import is_averaged  # noqa: PLC0415 - heavy
@@ -259,7 +162,7 @@ def _say_assumed(method: str, settings: dict[str, str]) -> None:
     model = settings.get("model", MINILM)
     given = settings.keys() & {"like", "similarity", "query_prefix", "document_prefix"}
     named = model == MINILM or find_checkpoint(model) is not None
-    if method != "dense" or given or named:
+    if given or named:
         return
     name = printable(model)
     if load_checkpoint(model, is_averaged):
@@ -274,17 +177,8 @@ def _say_assumed(method: str, settings: dict[str, str]) -> None:
         )
 
 
-def _refuse_first(reranking: Reranking) -> None:
-    """Refuse a first stage where nothing is named that re-ranks it."""
-    if reranking.first is None:
-        return
-    raise InputError.of(
-        "rank-method", "--method", "--first without a method", "the method that re-ranks it"
-    )
-
-
 def _answer(
-    questions: Questions,
+    questions: "Questions",
     run: "Run",
     task: "Task",
     *,
@@ -298,6 +192,7 @@ def _answer(
             print_json(what)
         return
     from heldout.cli.printing import Output, print_answer  # noqa: PLC0415 - heavy
+    from heldout.rankers.playbook.questions import answer_questions  # noqa: PLC0415 - heavy
 
     answer = answer_questions(questions, run, task, name=name, seed=seed, progress=TERMINAL)
     if what is not None:

@@ -109,7 +109,7 @@ def choose_method(
     Raises:
         InputError: code `rank-method` or `rank-parameter`.
     """
-    method = _find(name)
+    method = find_method(name)
     if method.rank is None:
         raise _wrong_method(f"{name}, which only re-ranks", _names(rank=True), place="--first")
     return bind_method(method, parameters, encoding)
@@ -145,21 +145,12 @@ def choose_reranker(name: str, parameters: Mapping[str, str]) -> Callable[[], Re
     Raises:
         InputError: code `rank-method` or `rank-parameter`.
     """
-    method = _find(name)
+    method = find_method(name)
     load = method.load
     if load is None:
         raise _wrong_method(f"{name}, which re-ranks nothing", _names(rank=False))
     settings = _settings(method, parameters)
     return lambda: load(settings)
-
-
-def only_reranks(name: str) -> bool:
-    """Whether a method needs another one's run to begin with.
-
-    Raises:
-        InputError: code `rank-method`.
-    """
-    return _find(name).rank is None
 
 
 def encodes(name: str, parameters: Mapping[str, str]) -> bool:
@@ -168,20 +159,11 @@ def encodes(name: str, parameters: Mapping[str, str]) -> bool:
     Raises:
         InputError: code `rank-method` or `rank-parameter`.
     """
-    method = _find(name)
+    method = find_method(name)
     settings = _settings(method, parameters)
     if isinstance(settings, FusionSettings):
         return any(METHODS[part].encodes for part in settings.names)
     return method.encodes
-
-
-def default_rerank_depth(name: str) -> int:
-    """Documents per query that a method re-ranks where nobody says.
-
-    Raises:
-        InputError: code `rank-method`.
-    """
-    return _find(name).rerank_depth
 
 
 def rank_fusion(task: Task, settings: FusionSettings, encoding: Encoding = _NOT_KEPT) -> Run:
@@ -233,7 +215,12 @@ def _load_trained(settings: CrossEncoderSettings) -> CrossEncoder:
     )
 
 
-def _find(name: str) -> Method:
+def find_method(name: str) -> Method:
+    """The row of `METHODS` of that name.
+
+    Raises:
+        InputError: code `rank-method`.
+    """
     if name in METHODS:
         return METHODS[name]
     raise _wrong_method(repr(name[:40]), ", ".join(METHODS))

@@ -8,7 +8,6 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -57,10 +56,6 @@ class PartialScores:
         """
         line = msgspec.json.encode(_Line(query=query, scores=tuple(scores)))
         _append(self.path, line + b"\n")
-
-    def remove(self) -> None:
-        """Remove the file, once the run itself is written."""
-        self.path.unlink(missing_ok=True)
 
 
 def open_partial(path: Path, digest: Digest, *, fresh: bool = False) -> PartialScores:
@@ -212,16 +207,6 @@ Progress = Callable[[int, int], None]
 """Called after each query with how many are done, and of how many."""
 
 
-class Finished(Protocol):
-    """Scores of queries that are done, kept where a killed run finds them again."""
-
-    def find(self, query: QueryId) -> Sequence[float] | None:
-        """Scores of the query's first documents in their order; None if it is not done."""
-
-    def add(self, query: QueryId, scores: Sequence[float]) -> None:
-        """Keep them before going on."""
-
-
 def rerank(
     task: Task,
     first: Run,
@@ -229,7 +214,7 @@ def rerank(
     *,
     depth: int,
     progress: Progress | None = None,
-    finished: Finished | None = None,
+    finished: PartialScores | None = None,
 ) -> Run:
     """Score the first documents of each query again, and order them by that.
 

@@ -1,130 +1,133 @@
-"""Runs that take hours and go on where they stopped: re-ranked ones, encoded collections.
-
-Heavy imports stand inside the functions: `heldout rank --help` does not wait for them.
-"""
+"""Runs that take hours and go on where they stopped: re-ranked ones, encoded collections."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 from heldout.errors import InputError, plural, printable, quote
-from heldout.options import Opt
 from heldout.progress import SILENT, Progress
-
-if TYPE_CHECKING:
-    from heldout.rankers.neural.vectors import Encoding
-    from heldout.rankers.run import PairScorer, Reranker, Run, Task
-
-DEFAULT_FIRST = "bm25"
-"""The first stage where none is named."""
+from heldout.rankers.methods import (
+    METHODS,
+    bind_method,
+    choose_method,
+    choose_reranker,
+    choose_zero_shot,
+    encodes,
+    find_method,
+    has_encoder,
+)
+from heldout.rankers.neural.vectors import Encoding, remove_vectors
+from heldout.rankers.options import DEFAULT_FIRST, Reranking
+from heldout.rankers.rerank import digest_reranking, open_partial, rerank, score_best_passage
+from heldout.rankers.run import PairScorer, Reranker, Run, Task, read_run
+from heldout.trec.reading.sources import read_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reranking:
-    """How a first stage is re-ranked."""
+class Ranker:
+    """A ranker, ready to make a run.
 
-    first: Annotated[
-        str | None,
-        Opt(
-            "What METHOD re-ranks: another method, or a run file [bm25 for methods that only "
-            "re-rank].",
-            metavar="METHOD|FILE",
-        ),
-    ] = None
-    rerank_depth: Annotated[
-        int | None,
-        Opt(
-            "Documents per query that are re-ranked; the others stay below [100; 20 for duot5, "
-            "which asks k (k - 1) questions of k documents].",
-            least=1,
-        ),
-    ] = None
-    passage: Annotated[
-        int | None,
-        Opt(
-            "Words of a passage; documents are re-ranked by their best one [whole documents].",
-            least=1,
-            metavar="WORDS",
-        ),
-    ] = None
-    stride: Annotated[
-        int | None,
-        Opt("Words from one passage to the next [half a passage].", least=1, metavar="WORDS"),
-    ] = None
-    resume: Annotated[
-        bool,
-        Opt(
-            "Whether to go on where a killed run stopped (OUT.partial, OUT.vectors), or to start "
-            "again.",
-            names=("--resume/--fresh",),
-        ),
-    ] = True
-
-
-def is_reranking(method: str, options: Reranking) -> bool:
-    """Whether a first stage is re-ranked.
-
-    Raises:
-        InputError: code `rank-method`.
+    Attributes:
+        name: of the method, or of the default.
+        meaning: how it is named in messages.
+        rank: makes the run.
+        reranking: how a first stage is re-ranked, its depth settled; `None` where none is.
+        encodes: whether it, or its first stage, encodes the whole collection.
     """
-    from heldout.rankers.methods import only_reranks  # noqa: PLC0415 - heavy
 
-    return options.first is not None or only_reranks(method)
-
-
-def settle_depth(method: str, options: Reranking) -> Reranking:
-    """The options with the depth of the method where none was named.
-
-    Raises:
-        InputError: code `rank-method`.
-    """
-    from heldout.rankers.methods import default_rerank_depth  # noqa: PLC0415 - heavy
-
-    return replace(options, rerank_depth=options.rerank_depth or default_rerank_depth(method))
+    name: str
+    meaning: str
+    rank: Callable[[Task], Run]
+    reranking: Reranking | None
+    encodes: bool
 
 
-def encodes_first(options: Reranking) -> bool:
-    """Whether the first stage is a method that encodes the whole collection."""
-    from heldout.rankers.methods import METHODS, encodes  # noqa: PLC0415 - heavy
-
-    first = options.first or DEFAULT_FIRST
-    return first in METHODS and not Path(first).is_file() and encodes(first, {})
-
-
-def choose_reranking(
-    method: str,
+def choose_ranker(
+    method: str | None,
     parameters: Mapping[str, str],
     options: Reranking,
     out: Path,
     *,
     progress: Progress = SILENT,
-) -> "Callable[[Task], Run]":
-    """What makes the first stage and re-ranks it; what is done stands in OUT.partial.
+) -> Ranker:
+    """The ranker that was named, or the one that needs no name.
 
     Args:
-        method: name of the re-ranker.
+        method: its name; `None` for the default, whose parameters say only how it is run.
         parameters: its parameters.
-        options: the first stage, and how it is re-ranked; its depth is settled.
+        options: the first stage, and how it is re-ranked.
         out: the run file to be.
-        progress: hears what goes on, and counts queries.
+        progress: hears what goes on, and counts texts and queries.
 
     Returns:
-        From a task to its run; raises InputError with code `model-checkpoint`,
-        `model-untrained`, `model-scores`, `rerank-document` or `rerank-partial`, SetupError
-        where an extra is not installed, and StoreError where OUT.partial cannot be written.
+        Its `rank` raises InputError with code `model-checkpoint`, `model-untrained`,
+        `model-scores`, `rerank-document` or `rerank-partial`, SetupError where an extra is not
+        installed, and StoreError where OUT.partial or OUT.vectors cannot be written.
 
     Raises:
         InputError: code `rank-method`, `rank-parameter`, `rank-first` or `rank-passage`, or
             errors of the run file that is re-ranked.
     """
-    from heldout.rankers.methods import choose_reranker  # noqa: PLC0415 - heavy
+    if method is None and options.first is not None:
+        found, expected = "--first without a method", "the method that re-ranks it"
+        raise InputError.of("rank-method", "--method", found, expected)
+    if method is None:
+        default = choose_zero_shot(encoder=has_encoder())
+        name, meaning, encoding = default.name, default.meaning, default.method.encodes
 
+        def choose(vectors: Encoding) -> Callable[[Task], Run]:
+            return bind_method(default.method, parameters, vectors)
+
+    else:
+        chosen = find_method(method)
+        name, meaning = method, printable(method)
+        if options.first is not None or chosen.rank is None:
+            settled = replace(options, rerank_depth=options.rerank_depth or chosen.rerank_depth)
+            rank = _choose_reranking(method, parameters, settled, out, progress)
+            encoding = encodes_first(options)
+            return Ranker(
+                name=name, meaning=meaning, rank=rank, reranking=settled, encodes=encoding
+            )
+        encoding = encodes(method, parameters)
+
+        def choose(vectors: Encoding) -> Callable[[Task], Run]:
+            return choose_method(method, parameters, vectors)
+
+    rank = (
+        encode_resumably(choose, out, fresh=not options.resume, progress=progress)
+        if encoding
+        else choose(Encoding())
+    )
+    return Ranker(name=name, meaning=meaning, rank=rank, reranking=None, encodes=encoding)
+
+
+def remove_unfinished(ranker: Ranker, out: Path) -> None:
+    """Remove what stood for the run while it was being made."""
+    if ranker.reranking is not None:
+        partial_path(out).unlink(missing_ok=True)
+    if ranker.encodes:
+        remove_vectors(vectors_path(out))
+
+
+def encodes_first(options: Reranking) -> bool:
+    """Whether the first stage is a method that encodes the whole collection."""
+    first = options.first or DEFAULT_FIRST
+    return first in METHODS and not Path(first).is_file() and encodes(first, {})
+
+
+def _choose_reranking(
+    method: str,
+    parameters: Mapping[str, str],
+    options: Reranking,
+    out: Path,
+    progress: Progress,
+) -> Callable[[Task], Run]:
+    """What makes the first stage and re-ranks it; what is done stands in OUT.partial."""
     load = choose_reranker(method, parameters)
     _check_passages(options)
     find_first = _choose_first(options, out, progress)
 
-    def make(task: "Task") -> "Run":
+    def make(task: Task) -> Run:
         model = load()
         return _rerank(task, find_first(task), model, options, out=out, progress=progress)
 
@@ -144,20 +147,14 @@ def _check_passages(options: Reranking) -> None:
 
 
 def _rerank(
-    task: "Task",
-    first: "Run",
-    model: "Reranker",
+    task: Task,
+    first: Run,
+    model: Reranker,
     options: Reranking,
     *,
     out: Path,
     progress: Progress,
-) -> "Run":
-    from heldout.rankers.rerank import (  # noqa: PLC0415 - heavy
-        digest_reranking,
-        open_partial,
-        rerank,
-    )
-
+) -> Run:
     scorer = f"{model.digest} {options.passage} {options.stride}"
     depth = _depth(options)
     digest = digest_reranking(task, first, depth=depth, scorer=scorer)
@@ -186,19 +183,15 @@ def partial_path(out: Path) -> Path:
     return out.with_name(f"{out.name}.partial")
 
 
-def _scorer(score: "PairScorer", options: Reranking) -> "PairScorer":
-    from heldout.rankers.rerank import score_best_passage  # noqa: PLC0415 - heavy
-
+def _scorer(score: PairScorer, options: Reranking) -> PairScorer:
     if options.passage is None:
         return score
     stride = options.stride or max(1, options.passage // 2)
     return score_best_passage(score, size=options.passage, stride=stride)
 
 
-def _choose_first(options: Reranking, out: Path, progress: Progress) -> "Callable[[Task], Run]":
+def _choose_first(options: Reranking, out: Path, progress: Progress) -> Callable[[Task], Run]:
     """What gives the run to re-rank: a file, read now, or a method with its defaults."""
-    from heldout.rankers.methods import METHODS, choose_method  # noqa: PLC0415 - heavy
-
     first = options.first or DEFAULT_FIRST
     if Path(first).is_file():
         return _read_first(Path(first), progress)
@@ -218,31 +211,22 @@ def _choose_first(options: Reranking, out: Path, progress: Progress) -> "Callabl
             progress=progress,
         )
 
-    def make(task: "Task") -> "Run":
+    def make(task: Task) -> Run:
         return rank(replace(task, depth=max(task.depth, _depth(options))))
 
     return make
 
 
-def _read_first(path: Path, progress: Progress) -> "Callable[[Task], Run]":
-    from heldout.rankers.run import read_run  # noqa: PLC0415 - heavy
-    from heldout.trec.reading.sources import open_input  # noqa: PLC0415 - heavy
+def _read_first(path: Path, progress: Progress) -> Callable[[Task], Run]:
+    run = read_file(read_run, path)
 
-    with open_input(path) as source:
-        run = read_run(source, path=str(path))
-
-    def give(task: "Task") -> "Run":
-        _note_missing(task, run, str(path), progress)
+    def give(task: Task) -> Run:
+        if missing := sum(query not in run for query in task.queries):
+            what = plural(missing, "query", "queries")
+            progress.note("note", f"{what} without documents in {printable(str(path))} stay empty")
         return run
 
     return give
-
-
-def _note_missing(task: "Task", run: "Run", first: str, progress: Progress) -> None:
-    missing = sum(query not in run for query in task.queries)
-    if missing:
-        what = plural(missing, "query", "queries")
-        progress.note("note", f"{what} without documents in {printable(first)} stay empty")
 
 
 def vectors_path(out: Path) -> Path:
@@ -251,12 +235,12 @@ def vectors_path(out: Path) -> Path:
 
 
 def encode_resumably(
-    choose: "Callable[[Encoding], Callable[[Task], Run]]",
+    choose: Callable[[Encoding], Callable[[Task], Run]],
     out: Path,
     *,
     fresh: bool,
     progress: Progress = SILENT,
-) -> "Callable[[Task], Run]":
+) -> Callable[[Task], Run]:
     """A ranker that goes on where a killed run stopped to encode the collection.
 
     Args:
@@ -272,12 +256,10 @@ def encode_resumably(
     Raises:
         InputError: what `choose` raises, before anything is read.
     """
-    from heldout.rankers.neural.vectors import Encoding, remove_vectors  # noqa: PLC0415 - heavy
-
     choose(Encoding())
     folder = vectors_path(out)
 
-    def rank(task: "Task") -> "Run":
+    def rank(task: Task) -> Run:
         if fresh:
             remove_vectors(folder)
         if folder.is_dir():

@@ -1,72 +1,23 @@
-"""What is asked of a run that was just made: is it better than BM25, and would fine-tuning pay?
-
-Heavy imports stand inside the functions: `heldout rank --help` does not wait for them.
-"""
+"""What is asked of a run that was just made: is it better than BM25, would fine-tuning pay?"""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
+from numpy.random import PCG64, Generator
+
+from heldout.answers.answer import Answer
+from heldout.collections.source import SourcedCollection
 from heldout.errors import InputError
-from heldout.options import Opt
 from heldout.progress import SILENT, Progress
-
-if TYPE_CHECKING:
-    from heldout.answers.answer import Answer
-    from heldout.collections.source import SourcedCollection
-    from heldout.rankers.playbook.fine_tuning import LearningCurve
-    from heldout.rankers.playbook.playbook import FittedLabels
-    from heldout.rankers.run import Run, Task
-    from heldout.scoring.measures import Measure
+from heldout.rankers.bm25 import Bm25Settings, rank_bm25
+from heldout.rankers.options import Playbook
+from heldout.rankers.playbook import words as report
+from heldout.rankers.playbook.fine_tuning import LearningCurve, advise, read_learning_curve
+from heldout.rankers.playbook.playbook import FittedLabels, compare, fit_labels
+from heldout.rankers.playbook.words import fine_tuning_facts, fine_tuning_value
+from heldout.rankers.run import Run, Task
+from heldout.scoring.measures import Measure, parse_measure
 
 _MEASURE = "nDCG@10"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Playbook:
-    """What is asked about a run."""
-
-    compare: Annotated[
-        bool | None,
-        Opt(
-            "Whether to compare with BM25 on the labels there are [without --method, and with "
-            "--qrels].",
-            names=("--compare/--no-compare",),
-        ),
-    ] = None
-    qrels: Annotated[
-        Path | None, Opt("Labels to compare on [those of the collection].", metavar="Q")
-    ] = None
-    measure: Annotated[
-        str | None,
-        Opt(
-            "Measure to compare by [that of --curve, else nDCG@10].",
-            names=("--measure", "-m"),
-            metavar="MEASURE",
-        ),
-    ] = None
-    gain: Annotated[
-        float,
-        Opt(
-            "Smallest gain that is worth having, over BM25 and over the baseline of --curve.",
-            above=0,
-            most=1,
-        ),
-    ] = 0.02
-    curve: Annotated[
-        Path | None,
-        Opt(
-            "Learning curve that says whether fine-tuning would pay: what `heldout survive train "
-            "--learning-curve` left there.",
-            metavar="DIR",
-        ),
-    ] = None
-
-    def compares(self, method: str | None) -> bool:
-        """Whether to compare: where no method is named, and where it or labels are."""
-        if self.compare is not None:
-            return self.compare
-        return method is None or self.qrels is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +34,11 @@ class Questions:
     """
 
     comparing: bool
-    measure: "Measure"
+    measure: Measure
     gain: float
     labels: str
-    fitted: "FittedLabels | None"
-    curve: "LearningCurve | None"
+    fitted: FittedLabels | None
+    curve: LearningCurve | None
 
     @property
     def any(self) -> bool:
@@ -96,7 +47,7 @@ class Questions:
 
 
 def prepare_questions(
-    options: Playbook, source: "SourcedCollection", task: "Task", *, comparing: bool
+    options: Playbook, source: SourcedCollection, task: Task, *, comparing: bool
 ) -> Questions:
     """Read what the answers need.
 
@@ -104,9 +55,6 @@ def prepare_questions(
         InputError: codes `curve-file`, `curve-measure`, `labels-match-nothing`, and those of
             measures.
     """
-    from heldout.rankers.playbook.fine_tuning import read_learning_curve  # noqa: PLC0415 - heavy
-    from heldout.rankers.playbook.playbook import fit_labels  # noqa: PLC0415 - heavy
-
     curve = None if options.curve is None else read_learning_curve(options.curve)
     measure = _choose_measure(options, curve)
     labels = source.collection.qrels if comparing else {}
@@ -120,10 +68,8 @@ def prepare_questions(
     )
 
 
-def _choose_measure(options: Playbook, curve: "LearningCurve | None") -> "Measure":
+def _choose_measure(options: Playbook, curve: LearningCurve | None) -> Measure:
     """What is measured: as asked, else as the curve was; `--gain` is a gain in one measure."""
-    from heldout.scoring.measures import parse_measure  # noqa: PLC0415 - heavy
-
     asked = None if options.measure is None else parse_measure(options.measure, path="--measure")
     if curve is None:
         return asked or parse_measure(_MEASURE)
@@ -141,13 +87,13 @@ def _choose_measure(options: Playbook, curve: "LearningCurve | None") -> "Measur
 
 def answer_questions(
     questions: Questions,
-    run: "Run",
-    task: "Task",
+    run: Run,
+    task: Task,
     *,
     name: str,
     seed: int,
     progress: Progress = SILENT,
-) -> "Answer":
+) -> Answer:
     """Compare a run with BM25 and read the curve.
 
     Args:
@@ -158,10 +104,6 @@ def answer_questions(
         seed: of the bootstrap.
         progress: hears what is compared.
     """
-    from heldout.answers.answer import Answer  # noqa: PLC0415 - heavy
-    from heldout.rankers.playbook.fine_tuning import advise  # noqa: PLC0415 - heavy
-    from heldout.rankers.playbook.words import fine_tuning_facts, fine_tuning_value  # noqa: PLC0415 - heavy
-
     if questions.comparing and questions.fitted is not None:
         progress.note("comparing", "with BM25")
     found = _compare(questions, run, task, name, seed) if questions.comparing else None
@@ -174,14 +116,7 @@ def answer_questions(
     return Answer(summary=facts, tables=found.tables if found else (), document=value)
 
 
-def _compare(questions: Questions, run: "Run", task: "Task", name: str, seed: int) -> "Answer":
-    from numpy.random import PCG64, Generator  # noqa: PLC0415 - heavy
-
-    from heldout.answers.answer import Answer  # noqa: PLC0415 - heavy
-    from heldout.rankers.bm25 import Bm25Settings, rank_bm25  # noqa: PLC0415 - heavy
-    from heldout.rankers.playbook import words as report  # noqa: PLC0415 - heavy
-    from heldout.rankers.playbook.playbook import compare  # noqa: PLC0415 - heavy
-
+def _compare(questions: Questions, run: Run, task: Task, name: str, seed: int) -> Answer:
     if questions.fitted is None:
         value = {"labels": None, "comparison": None, "why": "no labels"}
         asked = report.ask_for_labels(str(questions.measure), name)
