@@ -22,8 +22,8 @@ from detection_speed import describe_speed
 from heldout.board.policy.ensembles import Ensemble, fit
 from heldout.board.policy.similarity import DEPTH, Likeness, classify, compare
 from heldout.ids import DocId, QueryId
-from heldout.rankers.bm25 import Bm25Settings, Rm3Settings, rank_bm25, rank_rm3
 from heldout.rankers.run import Task
+from heldout.rankers.terms import Bm25Settings, Rm3Settings, rank_bm25, rank_rm3
 
 _BEGIN = "<!-- results: written by benchmarks/detection.py -->"
 _END = "<!-- end of results -->"

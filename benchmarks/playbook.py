@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from playbook_collections import COLLECTIONS, read_collection
 
 from heldout.ids import Digest
-from heldout.rankers.bm25 import Bm25Settings, Rm3Settings, rank_bm25, rank_rm3
 from heldout.rankers.methods import choose_method, rank_hybrid
 from heldout.rankers.neural.dense import DenseSettings, Encoder, load_encoder, rank_dense
 from heldout.rankers.playbook.playbook import Comparison, compare
 from heldout.rankers.run import Run, Task, fuse_reciprocal, fuse_scores
+from heldout.rankers.terms import Bm25Settings, Rm3Settings, rank_bm25, rank_rm3
 from heldout.scoring.measures import parse_measure
 
 __all__ = ["LEXICAL", "RememberingEncoder", "dense_candidates"]

@@ -30,7 +30,7 @@ from heldout.rankers.neural.cross_encoder import (
 )
 from heldout.rankers.neural.dense import DenseSettings, load_encoder
 from heldout.rankers.neural.late_interaction import ColbertSettings, load_colbert
-from heldout.rankers.rerank import score_best_passage
+from heldout.rankers.reranking import score_best_passage
 from heldout.rankers.run import Reranker, TextPair
 
 _MEGABYTE = 1 << 20

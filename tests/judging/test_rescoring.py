@@ -30,8 +30,7 @@ from heldout.judging.labels.rescoring import (
 )
 from heldout.judging.studies.sample import fold_places, order_agreement
 from heldout.scoring.measures import parse_measure
-from heldout.stats.rank_correlation import kendall
-from heldout.stats.tau_ranges import Both, find_taus
+from heldout.stats.rank_correlation import Both, find_taus, kendall
 from heldout.trec.tops import Places
 
 RR = parse_measure("RR@10")

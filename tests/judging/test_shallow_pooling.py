@@ -16,8 +16,7 @@ from heldout.judging.labels.labels import count_pairings, make_labels, play
 from heldout.judging.labels.rescoring import ScoredLabels, grade, perfect_places, score_labels
 from heldout.judging.studies.categories import Split, count_category, count_preferences
 from heldout.scoring.measures import parse_measure
-from heldout.stats.rank_correlation import kendall
-from heldout.stats.tau_ranges import Both, find_taus
+from heldout.stats.rank_correlation import Both, find_taus, kendall
 
 COLUMNS = (PERFECT, *"ABCDEFGHIJL")
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from heldout.errors import SetupError
-from heldout.rankers.neural.devices import (
+from heldout.rankers.neural.checkpoints import (
     choose_device,
     choose_precision,
     has_bfloat16,

@@ -14,7 +14,7 @@ from small_task import small_task
 
 from heldout.errors import InputError, StoreError
 from heldout.ids import DocId, QueryId, digest_bytes
-from heldout.rankers.rerank import digest_reranking, open_partial
+from heldout.rankers.reranking import digest_reranking, open_partial
 from heldout.rankers.run import Run, Task, rank_scores
 
 DIGEST = digest_bytes(b"settings")
@@ -134,8 +134,8 @@ import os, signal, sys
 import numpy as np
 from pathlib import Path
 from heldout.ids import DocId, QueryId, digest_bytes
-from heldout.rankers.rerank import open_partial
-from heldout.rankers.rerank import rerank
+from heldout.rankers.reranking import open_partial
+from heldout.rankers.reranking import rerank
 from heldout.rankers.run import Task, rank_scores
 from heldout.rankers.run import write_run
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from heldout.rankers.rerank import score_best_passage, split_passages
+from heldout.rankers.reranking import score_best_passage, split_passages
 from heldout.rankers.run import TextPair
 
 sizes = st.integers(1, 6).flatmap(lambda size: st.tuples(st.just(size), st.integers(1, size)))

@@ -13,7 +13,7 @@ from heldout.rankers.playbook.playbook import (
     LabelPlaces,
     Verdict,
 )
-from heldout.rankers.playbook.words import (
+from heldout.rankers.playbook.questions import (
     ask_for_labels,
     comparison_facts,
     comparison_tables,

@@ -9,15 +9,19 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from small_task import small_task, tasks
 
-from heldout.rankers.bm25 import Bm25Settings, Rm3Settings, _heaviest, rank_bm25, rank_rm3
 from heldout.rankers.run import Run, Task
 from heldout.rankers.terms import (
+    Bm25Settings,
     LikelihoodSettings,
     NgramSettings,
+    Rm3Settings,
     TfidfSettings,
+    _heaviest,
     make_tokeniser,
+    rank_bm25,
     rank_char_ngrams,
     rank_likelihood,
+    rank_rm3,
     rank_tfidf,
 )
 

@@ -11,7 +11,7 @@ from small_task import run_of, small_task
 
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
-from heldout.rankers.rerank import rerank
+from heldout.rankers.reranking import rerank
 from heldout.rankers.run import Hit, Run, Task, TextPair, format_run, rank_scores
 
 float32 = st.floats(-(2.0**127), 2.0**127, width=32)

@@ -14,8 +14,8 @@ from tiny_models import TinyModels
 from trained_models import TRIPLES, load_tiny
 
 from heldout.errors import InputError, StoreError
+from heldout.rankers.neural.checkpoints import import_neural
 from heldout.rankers.neural.cross_encoder import CrossEncoder
-from heldout.rankers.neural.devices import import_neural
 from heldout.rankers.neural.training import TextTriple, TrainingSettings, rate_at, train
 from heldout.rankers.run import TextPair
 

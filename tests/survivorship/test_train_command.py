@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from qna_files import as_columns, pack, query
 
 from heldout.cli.program import main
-from heldout.rankers.neural.devices import import_neural
+from heldout.rankers.neural.checkpoints import import_neural
 from heldout.rankers.playbook.fine_tuning import read_learning_curve
 from heldout.survivorship.services.training import TrainingFolder
 from heldout.survivorship.services.training_inputs import name_of

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from heldout.errors import InputError, printable
-from heldout.rankers.bm25 import Bm25Settings, Rm3Settings, rank_bm25, rank_rm3
+from heldout.rankers.neural.checkpoints import DeviceChoice, PrecisionChoice
 from heldout.rankers.neural.cross_encoder import (
     CrossEncoder,
     CrossEncoderSettings,
@@ -24,16 +24,19 @@ from heldout.rankers.neural.cross_encoder import (
     load_duo,
 )
 from heldout.rankers.neural.dense import DenseSettings, Encoder, load_encoder, rank_dense
-from heldout.rankers.neural.devices import DeviceChoice, PrecisionChoice
 from heldout.rankers.neural.late_interaction import ColbertSettings, load_colbert, rank_colbert
 from heldout.rankers.neural.vectors import Encoding
 from heldout.rankers.run import Reranker, Run, Task, fuse_reciprocal, fuse_scores
 from heldout.rankers.terms import (
+    Bm25Settings,
     LikelihoodSettings,
     NgramSettings,
+    Rm3Settings,
     TfidfSettings,
+    rank_bm25,
     rank_char_ngrams,
     rank_likelihood,
+    rank_rm3,
     rank_tfidf,
 )
 

@@ -1,10 +1,22 @@
-"""Runs that take hours and go on where they stopped: re-ranked ones, encoded collections."""
+"""Runs that take hours and go on where they stopped: re-ranked ones, encoded collections.
 
-from collections.abc import Callable, Mapping
+The first documents of a run are scored again by a model that reads query and document. Long
+documents are read in sliding passages: a document is as good as its best passage (MaxP). Scores of
+a run that is being made lie query by query on disk: a killed run goes on.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from heldout.errors import InputError, plural, printable, quote
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError, StoreError, plural, printable, quote
+from heldout.ids import Digest, DocId, QueryId
 from heldout.progress import SILENT, Progress
 from heldout.rankers.methods import (
     METHODS,
@@ -18,9 +30,291 @@ from heldout.rankers.methods import (
 )
 from heldout.rankers.neural.vectors import Encoding, remove_vectors
 from heldout.rankers.options import DEFAULT_FIRST, Reranking
-from heldout.rankers.rerank import digest_reranking, open_partial, rerank, score_best_passage
-from heldout.rankers.run import PairScorer, Reranker, Run, Task, read_run
+from heldout.rankers.run import (
+    Hit,
+    PairScorer,
+    Reranker,
+    Run,
+    Task,
+    TextPair,
+    rank_scores,
+    read_run,
+)
 from heldout.trec.reading.sources import read_file
+
+
+class _Head(msgspec.Struct, frozen=True, kw_only=True):
+    """First line of the file."""
+
+    reranking: str
+
+
+_HEAD_START = b'{"reranking":"'
+
+
+class _Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A query that is done."""
+
+    query: str
+    scores: tuple[float, ...]
+
+
+class PartialScores:
+    """The file of a run that is being made; made by `open_partial`."""
+
+    def __init__(self, path: Path, found: dict[str, tuple[float, ...]]) -> None:
+        self.path = path
+        self._found = found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def find(self, query: QueryId) -> Sequence[float] | None:
+        """Scores of a query that an earlier run has done."""
+        return self._found.get(query)
+
+    def add(self, query: QueryId, scores: Sequence[float]) -> None:
+        """Append a query, and wait until it is on disk.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        line = msgspec.json.encode(_Line(query=query, scores=tuple(scores)))
+        _append(self.path, line + b"\n")
+
+
+def open_partial(path: Path, digest: Digest, *, fresh: bool = False) -> PartialScores:
+    """Go on with the file of a killed run, or begin one.
+
+    A last line that was not finished is cut off: its query is scored again. A file of other
+    settings in which no query is finished is begun again: there is nothing in it to lose.
+
+    Args:
+        path: the file.
+        digest: of the settings and inputs, from `digest_reranking`.
+        fresh: begin again, whatever is there.
+
+    Raises:
+        InputError: code `rerank-partial`: the file is of other settings or inputs, or is no such
+            file.
+        StoreError: it cannot be read or written.
+    """
+    try:
+        content = b"" if fresh or not path.exists() else path.read_bytes()
+        whole, found = _read(content, path, digest)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("r+b" if path.exists() else "wb") as file:
+            file.truncate(whole)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be used: {error.strerror or error}") from error
+    if not whole:
+        _append(path, msgspec.json.encode(_Head(reranking=digest)) + b"\n")
+    return PartialScores(path, found)
+
+
+def digest_reranking(task: Task, first: Run, *, depth: int, scorer: str) -> Digest:
+    """SHA-256 of all that the scores of a re-ranking depend on.
+
+    Args:
+        task: the texts.
+        first: the run of the first stage.
+        depth: documents per query that are scored.
+        scorer: what says which scorer it is: its digest, and how passages are cut.
+    """
+    total = hashlib.sha256(msgspec.json.encode([scorer, depth]))
+    for query, text in task.queries.items():
+        hits = first.get(query, ())[:depth]
+        texts = [task.documents.get(hit.document, "") for hit in hits]
+        total.update(msgspec.json.encode([query, text, [hit.document for hit in hits], texts]))
+    return Digest(total.hexdigest())
+
+
+def _read(content: bytes, path: Path, digest: Digest) -> tuple[int, dict[str, tuple[float, ...]]]:
+    """How many bytes are whole, and the scores in them."""
+    head, newline, rest = content.partition(b"\n")
+    if not newline and _HEAD_START.startswith(head[: len(_HEAD_START)]):
+        return 0, {}
+    if not newline or head != msgspec.json.encode(_Head(reranking=digest)):
+        if _is_head(head) and b"\n" not in rest:
+            return 0, {}
+        raise InputError.of(
+            "rerank-partial",
+            str(path),
+            "scores of other settings, texts or weights, or another file",
+            "scores that this very command has begun",
+            "give --fresh to begin again, or another --out",
+            line=1,
+        )
+    whole, found = len(head) + 1, {}
+    for line in rest.split(b"\n")[:-1]:
+        try:
+            done = msgspec.json.decode(line, type=_Line)
+        except msgspec.DecodeError:
+            break
+        found[done.query] = done.scores
+        whole += len(line) + 1
+    return whole, found
+
+
+def _is_head(line: bytes) -> bool:
+    """Whether a line is the head of such a file, of whatever settings."""
+    try:
+        return msgspec.json.encode(msgspec.json.decode(line, type=_Head)) == line
+    except msgspec.DecodeError:
+        return False
+
+
+def _append(path: Path, line: bytes) -> None:
+    try:
+        with path.open("ab") as file:
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def split_passages(text: str, *, size: int, stride: int) -> list[str]:
+    """Passages of a text: windows of words that together cover it.
+
+    Args:
+        text: any text; words are what stands between white space.
+        size: words of a passage, >= 1.
+        stride: words from the start of one to that of the next, 1 to `size`.
+
+    Returns:
+        At least one; a text of no more words than a passage is left as it is.
+
+    Raises:
+        ValueError: a size or stride that would leave words out.
+    """
+    if not 1 <= stride <= size:
+        raise ValueError("wanted: 1 <= stride <= size")
+    words = text.split()
+    if len(words) <= size:
+        return [text]
+    # The last passage is the first that reaches the end.
+    starts = range(0, len(words) - size + stride, stride)
+    return [" ".join(words[start : start + size]) for start in starts]
+
+
+def score_best_passage(score: PairScorer, *, size: int, stride: int) -> PairScorer:
+    """A scorer of long documents from a scorer of short ones.
+
+    Args:
+        score: gives each passage a score.
+        size: words of a passage, >= 1.
+        stride: words from one to the next, 1 to `size`.
+
+    Returns:
+        Scores each pair by the highest score of a passage of its document.
+
+    Source: Dai and Callan, SIGIR 2019, section 2 (MaxP).
+    """
+
+    def score_documents(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
+        if not pairs:
+            return np.zeros(0)
+        passages = [split_passages(pair.document, size=size, stride=stride) for pair in pairs]
+        starts = np.cumsum([0, *map(len, passages[:-1])])
+        texts = [
+            TextPair(pair.query, passage)
+            for pair, parts in zip(pairs, passages, strict=True)
+            for passage in parts
+        ]
+        best: NDArray[np.float64] = np.maximum.reduceat(score(texts), starts)
+        return best
+
+    return score_documents
+
+
+def rerank(
+    task: Task,
+    first: Run,
+    score: PairScorer,
+    *,
+    depth: int,
+    progress: Callable[[int, int], None] | None = None,
+    finished: PartialScores | None = None,
+) -> Run:
+    """Score the first documents of each query again, and order them by that.
+
+    The rest stays below them in the order of the first stage; its scores are made lower by one
+    each. A query is scored in one call, so its scores do not depend on other queries.
+
+    Args:
+        task: texts, and how many documents to return per query.
+        first: the run of the first stage; a query that it does not answer stays empty.
+        score: from pairs of texts to finite scores, higher is better.
+        depth: documents per query to score, >= 1.
+        progress: called after each query with how many are done, and of how many.
+        finished: scores of a run that was killed; those of this one are added.
+
+    Raises:
+        InputError: code `rerank-document`: the first stage has a document without text; or
+            what `score` raises.
+        ValueError: a score is NaN or infinite, or `depth` is below 1.
+    """
+    if depth < 1:
+        raise ValueError("wanted: depth >= 1")
+    run: dict[QueryId, list[Hit]] = {}
+    for number, (query, text) in enumerate(task.queries.items(), 1):
+        hits = first.get(query, ())
+        scores = finished.find(query) if finished is not None else None
+        if scores is None or len(scores) != len(hits[:depth]):
+            check_known(hits, task.documents, query=query, path="--first")
+            scores = _score(task, text, hits[:depth], score)
+            if finished is not None:
+                finished.add(query, scores)
+        run[query] = _reorder(hits, scores)[: task.depth]
+        if progress:
+            progress(number, len(task.queries))
+    return run
+
+
+def _score(task: Task, text: str, hits: Sequence[Hit], score: PairScorer) -> Sequence[float]:
+    if not hits:
+        return []
+    scores = score([TextPair(text, task.documents[hit.document]) for hit in hits])
+    return [float(value) for value in scores]
+
+
+def check_known(
+    hits: Sequence[Hit], documents: Mapping[DocId, str], *, query: QueryId, path: str
+) -> None:
+    """Make sure that each document of a query has a text.
+
+    Raises:
+        InputError: code `rerank-document`.
+    """
+    unknown = next((hit.document for hit in hits if hit.document not in documents), None)
+    if unknown is None:
+        return
+    raise InputError.of(
+        "rerank-document",
+        path,
+        f"document {quote(unknown)} of query {quote(query)}",
+        "only documents of the collection",
+        "was the run made on this collection?",
+    )
+
+
+def _reorder(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
+    """The scored documents by their scores, then the others as they stood."""
+    if not scores:
+        return []
+    documents = [hit.document for hit in hits[: len(scores)]]
+    head = rank_scores(documents, np.array(scores, dtype=np.float64), len(scores))
+    rest = [hit.document for hit in hits[len(scores) :]]
+    below = _scores_below(head[-1].score, len(rest))
+    return head + [Hit(document, value) for document, value in zip(rest, below, strict=True)]
+
+
+def _scores_below(floor: float, count: int) -> list[float]:
+    """Falling float32 values below a score: one apart, or as far as float32 needs there."""
+    step = max(1.0, 2 * float(np.spacing(np.float32(abs(floor) + count))))
+    values: NDArray[np.float32] = (floor - step * np.arange(1, count + 1)).astype(np.float32)
+    return [float(value) for value in values]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

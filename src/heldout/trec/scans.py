@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem, Severity
+from heldout.errors import InputError, Problem
 from heldout.ids import Digest, Spellings, find_near, say_near
 from heldout.trec.answers import Answer, QueryFacts
 from heldout.trec.orders import Order
@@ -191,7 +191,11 @@ class Coverage:
         self.depths[query] = len(lines)
         self.check_number(len(self.depths), lines[0])
         if self._known is not None and name not in self._known:
-            self._report_unknown(name, lines)
+            found, hint = f"query {show(name)}, {len(lines)} documents", self._other_spelling(name)
+            expected = "only queries of the query set"
+            self._log.add(
+                Problem("unknown-query", self._path, found, expected, hint, line=lines[0])
+            )
             return None
         return name if self._check_depth(name, lines) else None
 
@@ -203,38 +207,10 @@ class Coverage:
         """
         most = self._limits.queries
         if queries > most:
-            raise InputError(
-                self._problem(
-                    "too-many-queries",
-                    line,
-                    f"more than {most} queries",
-                    f"at most {most}",
-                    hint="is this the run of another query set?",
-                )
+            found, hint = f"more than {most} queries", "is this the run of another query set?"
+            raise InputError.of(
+                "too-many-queries", self._path, found, f"at most {most}", hint, line=line
             )
-
-    def _problem(
-        self,
-        code: str,
-        line: int | None,
-        found: str,
-        expected: str,
-        *,
-        hint: str = "",
-        severity: Severity = "error",
-    ) -> Problem:
-        return Problem(code, self._path, found, expected, hint, line=line, severity=severity)
-
-    def _report_unknown(self, query: str, lines: Sequence[int]) -> None:
-        self._log.add(
-            self._problem(
-                "unknown-query",
-                lines[0],
-                f"query {show(query)}, {len(lines)} documents",
-                "only queries of the query set",
-                hint=self._other_spelling(query),
-            )
-        )
 
     def _other_spelling(self, query: str) -> str:
         """What to do about a query that the set lacks."""
@@ -253,16 +229,14 @@ class Coverage:
         depth = len(lines)
         if fewest <= depth <= most:
             return True
-        many = depth > most
-        self._log.add(
-            self._problem(
-                "too-many-documents" if many else "too-few-documents",
-                lines[most] if many else lines[-1],
-                f"{depth} documents for {show(query)}",
-                f"at most {most} per query" if many else f"at least {fewest} per query",
-                hint=f"cut each query to its best {most}" if many else "",
-            )
-        )
+        found = f"{depth} documents for {show(query)}"
+        if depth > most:
+            code, expected, line = "too-many-documents", f"at most {most} per query", lines[most]
+            hint = f"cut each query to its best {most}"
+        else:
+            code, expected, line = "too-few-documents", f"at least {fewest} per query", lines[-1]
+            hint = ""
+        self._log.add(Problem(code, self._path, found, expected, hint, line=line))
         return depth <= limit
 
     def check_answered(self) -> None:
@@ -272,7 +246,7 @@ class Coverage:
             InputError: code `empty-file`.
         """
         if not self.depths and not self._log.errors:
-            raise InputError(self._problem("empty-file", None, "no rows", "at least one row"))
+            raise InputError.of("empty-file", self._path, "no rows", "at least one row")
         if self._strange():
             return
         complete = self._expected.complete
@@ -301,9 +275,9 @@ class Coverage:
         own, asked = (show(min(queries)) for queries in (self.depths, known))
         self._log.drop("unknown-query")
         self._log.add(
-            self._problem(
+            Problem(
                 "wrong-query-set",
-                None,
+                self._path,
                 f"0 of its {len(self.depths):,} queries, {own} for example, in the query set",
                 f"answers to the {len(known):,} queries of the set, {asked} for example",
                 hint=say_near(find_near(map(bytes.decode, self.depths), known))

@@ -221,7 +221,7 @@ def _say_change(rows: Sequence[Row], before: View, after: View) -> str:
     # scipy, which this needs, takes 0.3 s to load, and mostly there is no such view
     import numpy as np  # noqa: PLC0415 - said above
 
-    from heldout.stats.tau_ranges import Both, find_taus  # noqa: PLC0415 - said above
+    from heldout.stats.rank_correlation import Both, find_taus  # noqa: PLC0415 - said above
 
     scores = [[float(row.scores[view.name]) for row in rows] for view in (before, after)]
     means = Both(before=np.array(scores[0]), after=np.array(scores[1]))

@@ -24,11 +24,18 @@ from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import Find, label_pool, make_labels, play
 from heldout.scoring.evaluate import prepare, score
 from heldout.scoring.measures import Measure
-from heldout.stats.rank_correlation import kendall
+from heldout.stats.rank_correlation import (
+    Both,
+    Noise,
+    TauRange,
+    find_taus,
+    kendall,
+    noise_of,
+    tails,
+)
 from heldout.stats.resampling import DIGITS, bca_interval
 from heldout.stats.results import Ask
 from heldout.stats.student import compare_mean
-from heldout.stats.tau_ranges import Both, Noise, TauRange, find_taus, noise_of, tails
 from heldout.trec.tops import Places, see_through
 
 # What labels would be had the judges judged again: judgments drawn anew, and labels made of them.

@@ -35,7 +35,7 @@ from heldout.judging.campaign.settings import Exclusion
 from heldout.judging.labels.labels import Algorithm
 from heldout.judging.labels.maintenance import Replacement
 from heldout.scoring.measures import parse_measure
-from heldout.stats.tau_ranges import Both, TauRange, find_taus
+from heldout.stats.rank_correlation import Both, TauRange, find_taus
 from heldout.trec.qrels import format_qrels, read_qrels
 
 _MARK = "-pref-"

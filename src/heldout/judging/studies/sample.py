@@ -16,8 +16,8 @@ from heldout.errors import InputError
 from heldout.judging.campaign.judgments import Votes
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.rescoring import Rescored, ScoredLabels, means_of, score_labels
+from heldout.stats.rank_correlation import Both, TauRange, find_taus
 from heldout.stats.regression import clustered_share
-from heldout.stats.tau_ranges import Both, TauRange, find_taus
 from heldout.trec.tops import Places
 
 # How often a run orders two passages as people do (Arabzadeh et al. 2021, §4.1).

@@ -17,24 +17,22 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, printable
 from heldout.ids import Digest
 from heldout.rankers.neural.checkpoints import (
-    check_scores,
-    count_labels,
-    digest_tokenizer,
-    digest_weights,
-    find_checkpoint,
-    limit_length,
-    load_checkpoint,
-    load_config,
-)
-from heldout.rankers.neural.devices import (
     DeviceChoice,
     DeviceName,
     Precision,
     PrecisionChoice,
     autocast,
+    check_scores,
     choose_device,
     choose_precision,
+    count_labels,
+    digest_tokenizer,
+    digest_weights,
+    find_checkpoint,
     import_neural,
+    limit_length,
+    load_checkpoint,
+    load_config,
     map_batches,
 )
 from heldout.rankers.run import TextPair

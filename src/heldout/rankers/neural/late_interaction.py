@@ -19,26 +19,24 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, printable
 from heldout.ids import Digest
 from heldout.rankers.neural.checkpoints import (
-    check_scores,
-    compare_weights,
-    digest_tokenizer,
-    digest_weights,
-    limit_length,
-    load_checkpoint,
-    read_list,
-    read_settings,
-    read_tensors,
-)
-from heldout.rankers.neural.devices import (
     DeviceChoice,
     DeviceName,
     Precision,
     PrecisionChoice,
     autocast,
+    check_scores,
     choose_device,
     choose_precision,
+    compare_weights,
+    digest_tokenizer,
+    digest_weights,
     import_neural,
+    limit_length,
+    load_checkpoint,
     map_batches,
+    read_list,
+    read_settings,
+    read_tensors,
 )
 from heldout.rankers.neural.vectors import Encoding, Vectors, encode_all
 from heldout.rankers.run import Run, Task, TextPair, rank_scores

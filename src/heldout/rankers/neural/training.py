@@ -27,8 +27,8 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 
 from heldout.errors import InputError, StoreError
 from heldout.ids import Digest
+from heldout.rankers.neural.checkpoints import import_neural
 from heldout.rankers.neural.cross_encoder import CrossEncoder
-from heldout.rankers.neural.devices import import_neural
 from heldout.rankers.run import TextPair
 
 

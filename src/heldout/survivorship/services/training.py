@@ -36,7 +36,7 @@ from heldout.rankers.neural.cross_encoder import (
 )
 from heldout.rankers.neural.training import Trained, train
 from heldout.rankers.playbook.fine_tuning import CURVE_FILE, LearningCurve
-from heldout.rankers.rerank import rerank, score_best_passage
+from heldout.rankers.reranking import rerank, score_best_passage
 from heldout.rankers.run import PairScorer, Run, Task, write_run
 from heldout.scoring.cache import digest_file
 from heldout.scoring.evaluate import Judged, prepare, score

@@ -16,9 +16,9 @@ from heldout.errors import InputError, Problem, plural, quote
 from heldout.ids import Digest, DocId, QueryId
 from heldout.options import OptionError
 from heldout.progress import SILENT, Progress
-from heldout.rankers.bm25 import Bm25Settings, rank_bm25
-from heldout.rankers.rerank import check_known
+from heldout.rankers.reranking import check_known
 from heldout.rankers.run import Run, Task, read_run
+from heldout.rankers.terms import Bm25Settings, rank_bm25
 from heldout.scoring.cache import digest_file
 from heldout.scoring.measures import parse_measure
 from heldout.survivorship.annotations import Annotations
