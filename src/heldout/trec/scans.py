@@ -229,14 +229,13 @@ class Coverage:
         depth = len(lines)
         if fewest <= depth <= most:
             return True
-        found = f"{depth} documents for {show(query)}"
+        found, hint = f"{depth} documents for {show(query)}", ""
         if depth > most:
-            code, expected, line = "too-many-documents", f"at most {most} per query", lines[most]
+            code, wanted, line = "too-many-documents", f"at most {most} per query", lines[most]
             hint = f"cut each query to its best {most}"
         else:
-            code, expected, line = "too-few-documents", f"at least {fewest} per query", lines[-1]
-            hint = ""
-        self._log.add(Problem(code, self._path, found, expected, hint, line=line))
+            code, wanted, line = "too-few-documents", f"at least {fewest} per query", lines[-1]
+        self._log.add(Problem(code, self._path, found, wanted, hint, line=line))
         return depth <= limit
 
     def check_answered(self) -> None:
