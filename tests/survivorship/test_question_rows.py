@@ -12,7 +12,6 @@ from heldout.survivorship.discarded.questions import (
     Form,
     Question,
     answer_fault,
-    format_answer,
     latest,
     parse_answers,
     parse_questions,
@@ -22,7 +21,7 @@ ASKED = [question("q1", "d1", "d2"), question("q2", "d3")]
 
 
 def parse(*answers: Answer, form: Form = TRIAGE) -> tuple[Answer, ...]:
-    data = b"".join(map(format_answer, answers))
+    data = format_rows(answers)
     return parse_answers(data, ASKED, form, path="answers.jsonl")
 
 

@@ -23,7 +23,6 @@ from heldout.survivorship.training.triples import (
     make_triples,
     paper_conditions,
     places_of,
-    shown_within,
 )
 
 DEPTH = 10
@@ -233,13 +232,6 @@ def test_discarded_queries_have_no_place() -> None:
         Annotations(source="x", records=records, depth=10, open_ended=False, counts_discarded=True)
     )
     assert found == {"kept": {"d": 3}}
-
-
-def test_nobody_can_tell_of_a_positive_that_the_annotations_do_not_know() -> None:
-    places = {QueryId("q"): {DocId("d"): 3}}
-    assert shown_within(places, 5, Triple(QueryId("q"), DocId("other"), DocId("n"))) is None
-    assert shown_within(places, None, Triple(QueryId("other"), DocId("d"), DocId("n"))) is None
-    assert shown_within(places, 2, Triple(QueryId("q"), DocId("d"), DocId("n"))) is False
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 Labels that were made from the top few results of one system discard the queries on which it
 fails. Everything in this package starts from a record of that: which documents an annotator
-saw for a query, and at which place those stood that were taken for an answer.
+saw for a query, and at which position those stood that were taken for an answer.
 
 Source: Gupta and MacAvaney 2022, §2 and 4.
 """
@@ -10,7 +10,7 @@ Source: Gupta and MacAvaney 2022, §2 and 4.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from heldout.errors import Problem
+from heldout.errors import InputError, Problem
 from heldout.ids import DocId, QueryId
 
 
@@ -76,3 +76,22 @@ class Annotations:
     def discarded(self) -> int | None:
         """Queries without one; `None` where the source leaves them out."""
         return len(self.records) - self.survived if self.counts_discarded else None
+
+
+def discarded_records(annotations: Annotations) -> list[Annotation]:
+    """The queries without a selected document.
+
+    Raises:
+        InputError: code `no-discarded`: the source leaves them out.
+    """
+    if not annotations.counts_discarded:
+        raise InputError(
+            Problem(
+                code="no-discarded",
+                path=annotations.source,
+                found="queries with a label alone",
+                expected="discarded queries too",
+                hint="this source does not say which queries annotators could not answer",
+            )
+        )
+    return [record for record in annotations.records if not record.selected]

@@ -25,7 +25,6 @@ from heldout.survivorship.discarded.questions import (
     Answer,
     Form,
     Question,
-    format_answer,
     parse_answers,
     parse_questions,
 )
@@ -91,7 +90,7 @@ class QuestionFolder:
         return self.place.is_file()
 
     def questions(self) -> tuple[Question, ...]:
-        """All questions, in the order in which people see them; read anew where the file is.
+        """All questions, in the order in which people see them; read again where the file changed.
 
         Raises:
             StoreError: there are none.
@@ -108,7 +107,7 @@ class QuestionFolder:
         return kept[1]
 
     def answers(self) -> tuple[Answer, ...]:
-        """All answers, in the order in which they came; read anew where there are others.
+        """All answers, in the order in which they came; read again where there are others.
 
         Raises:
             StoreError: there are no questions, or answers that were there are gone.
@@ -122,7 +121,7 @@ class QuestionFolder:
             if len(data) < longest:
                 raise StoreError(
                     f"{self.answered} has {len(data):,} bytes and had {longest:,}: answers "
-                    "are gone; restore it, or start anew if that was meant"
+                    "are gone; restore it, or begin another folder if that was meant"
                 )
             found = parse_answers(data, self.questions(), self.form, path=str(self.answered))
             kept = self._said = (version, found)
@@ -194,8 +193,7 @@ class QuestionFolder:
     def write_pool(self, tops: Sequence[SystemTop], record: PoolRecord) -> None:
         """Write what systems showed, which annotators do not see, and what was pooled."""
         self.files.write_whole("systems.jsonl", format_rows(tops), mode=_PRIVATE)
-        data = msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
-        self.files.write_whole("pool.json", data, mode=_PRIVATE)
+        self.files.write_whole("pool.json", _format(record), mode=_PRIVATE)
 
     def tops(self) -> tuple[SystemTop, ...]:
         """What systems showed.
@@ -226,13 +224,7 @@ class QuestionFolder:
             StoreError: there are others of a name.
         """
         folder = self.files.below("labels")
-        records = {
-            f"{one.record.name}.json": msgspec.json.format(
-                msgspec.json.encode(one.record), indent=2
-            )
-            + b"\n"
-            for one in made
-        }
+        records = {f"{one.record.name}.json": _format(one.record) for one in made}
         for name, data in records.items():
             if folder.find(name) not in (None, data):
                 raise StoreError(
@@ -255,7 +247,7 @@ class QuestionFolder:
             return "known"
         if answer.replaces != len(own):
             return "stale"
-        self.files.append_line(_ANSWERS, format_answer(answer), mode=_PRIVATE)
+        self.files.append_line(_ANSWERS, format_rows((answer,)), mode=_PRIVATE)
         return "saved"
 
     def _need(self, name: str) -> File:
@@ -277,6 +269,10 @@ def _version(file: File) -> tuple[int, ...]:
     if found is None:
         return ()
     return (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def _format(record: msgspec.Struct) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 
 def _content(answer: Answer) -> tuple[str, tuple[str, ...], str]:

@@ -23,7 +23,7 @@ from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import SOFT
 from heldout.errors import InputError, Problem, plural
 from heldout.stats.results import SMALLEST, holm
-from heldout.survivorship.annotations import Annotations
+from heldout.survivorship.annotations import Annotations, discarded_records
 from heldout.survivorship.discarded.judging import wilson
 
 _FEWEST_EXPECTED = 5
@@ -114,16 +114,7 @@ def count_types(annotations: Annotations) -> Mapping[str, TypeCount]:
         InputError: code `no-types`: no query has a type; `no-discarded`: the source leaves
             discarded queries out.
     """
-    if not annotations.counts_discarded:
-        raise InputError(
-            Problem(
-                code="no-discarded",
-                path=annotations.source,
-                found="queries with a label alone",
-                expected="discarded queries too",
-                hint="this source does not say which queries annotators could not answer",
-            )
-        )
+    out = Counter(record.kind or "" for record in discarded_records(annotations))
     total = Counter(record.kind or "" for record in annotations.records)
     if not any(total):
         raise InputError(
@@ -135,10 +126,7 @@ def count_types(annotations: Annotations) -> Mapping[str, TypeCount]:
                 hint="--types FILE has a query and its type on each line",
             )
         )
-    discarded = Counter(record.kind or "" for record in annotations.records if not record.selected)
-    return {
-        kind: TypeCount(total=count, discarded=discarded[kind]) for kind, count in total.items()
-    }
+    return {kind: TypeCount(total=count, discarded=out[kind]) for kind, count in total.items()}
 
 
 def compare_types(counts: Mapping[str, TypeCount], *, level: float = 0.95) -> QueryTypes:

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from heldout.errors import Problem, plural
-from heldout.judging.campaign.rows import Check, format_rows, hidden_name, parse_rows
+from heldout.judging.campaign.rows import Check, hidden_name, parse_rows
 from heldout.trec.text import show
 
 LONGEST_NAME = 60
@@ -269,11 +269,6 @@ def parse_answers(
             folder does not have, or an answer that does not follow the annotator's last.
     """
     return parse_rows(data, Answer, path=path, check=_answer_check(questions, form))
-
-
-def format_answer(answer: Answer) -> bytes:
-    """An answer as a line."""
-    return format_rows((answer,))
 
 
 def latest(answers: Iterable[Answer]) -> Mapping[tuple[str, str], Answer]:

@@ -20,7 +20,7 @@ from heldout.stats.agreement import (
     krippendorff_alpha,
     krippendorff_interval,
 )
-from heldout.survivorship.annotations import Annotation, Annotations
+from heldout.survivorship.annotations import Annotation, Annotations, discarded_records
 from heldout.survivorship.discarded.judging import (
     Share,
     agreement_document,
@@ -119,18 +119,21 @@ def draw_discarded(
         InputError: codes `no-discarded`: the source leaves discarded queries out; `no-text`: a
             drawn query or passage has none; `too-few-queries`: there are not so many.
     """
-    if not annotations.counts_discarded:
-        raise _refused(
-            annotations, "no-discarded", "queries with an answer alone", "discarded ones too"
-        )
-    fit = [one for one in annotations.records if not one.selected and one.shown]
+    fit = [one for one in discarded_records(annotations) if one.shown]
     order = rng.permutation(len(fit)).tolist()
     left = [fit[place] for place in order if str(fit[place].query) not in known]
     if count > len(left):
         found = f"{plural(len(left), 'discarded query', 'discarded queries')} with passages"
         if len(left) < len(fit):
             found += f", besides {len(fit) - len(left):,} that are drawn already"
-        raise _refused(annotations, "too-few-queries", found, f"{count:,} to draw")
+        raise InputError(
+            Problem(
+                code="too-few-queries",
+                path=annotations.source,
+                found=found,
+                expected=f"{count:,} to draw",
+            )
+        )
     drawn = left[:count]
     _check_texts(annotations.source, drawn)
     return tuple(
@@ -240,10 +243,6 @@ def _count(
         disputed=len(questions) - total - opened,
         open=opened,
     )
-
-
-def _refused(annotations: Annotations, code: str, found: str, expected: str) -> InputError:
-    return InputError(Problem(code=code, path=annotations.source, found=found, expected=expected))
 
 
 def _check_texts(source: str, drawn: Sequence[Annotation]) -> None:

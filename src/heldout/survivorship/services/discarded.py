@@ -18,7 +18,7 @@ from heldout.progress import SILENT, Progress
 from heldout.scoring.cache import digest_file
 from heldout.scoring.options import RunOrder, RunPatterns
 from heldout.scoring.run_files import name_runs, read_each, run_name
-from heldout.survivorship.annotations import Annotation
+from heldout.survivorship.annotations import Annotation, discarded_records
 from heldout.survivorship.discarded.answerable import (
     SystemTop,
     deepest_rank,
@@ -236,7 +236,14 @@ def _queries_of(
         lost = [str(one.query) for one in discarded if not one.text]
         if lost:
             place = str(source.queries or source.annotations or source.shown)
-            raise _refused(place, "no-text", f"no text for query {lost[0]}")
+            raise InputError(
+                Problem(
+                    code="no-text",
+                    path=place,
+                    found=f"no text for query {lost[0]}",
+                    expected="discarded queries and their texts",
+                )
+            )
         return {str(one.query): one.text or "" for one in discarded}
     if source.queries is None:
         raise OptionError("which queries? --triage FOLDER, --annotations PATH or --queries")
@@ -249,14 +256,7 @@ def _read_discarded(
 ) -> Sequence[Annotation]:
     # Texts of documents are read later, of those alone that are pooled
     annotations = read_source(replace(source, documents=None), texts=texts, progress=progress)
-    if not annotations.counts_discarded:
-        raise _refused(annotations.source, "no-discarded", "queries with an answer alone")
-    return [one for one in annotations.records if not one.selected]
-
-
-def _refused(path: str, code: str, found: str) -> InputError:
-    expected = "discarded queries and their texts"
-    return InputError(Problem(code=code, path=path, found=found, expected=expected))
+    return discarded_records(annotations)
 
 
 def _sample(

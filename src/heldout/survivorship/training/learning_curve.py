@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import Column, Table
+from heldout.answers.table import Column, Table, columns
 from heldout.charts.axes import log_axis, score_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import RECORD
@@ -198,11 +198,8 @@ def _table(curve: Curve) -> Table:
         title=f"{curve.measure} on {curve.test}, {plural(curve.queries, 'query', 'queries')}",
         columns=(
             Column(name="trained on"),
-            Column(name="labels", form="count"),
-            Column(name="triples", form="count"),
-            Column(name="mean", form="score"),
-            Column(name="low", form="score"),
-            Column(name="high", form="score"),
+            *columns("count", "labels", "triples"),
+            *columns("score", "mean", "low", "high"),
         ),
         rows=tuple(
             (one.condition.name, round(one.labels), round(one.triples), one.mean, one.low, one.high)

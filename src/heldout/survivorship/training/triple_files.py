@@ -12,7 +12,7 @@ import bz2
 import gzip
 import io
 import os
-import tempfile
+import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -26,6 +26,7 @@ from typing import IO, Any, BinaryIO, NamedTuple
 import numpy as np
 
 from heldout.errors import InputError, Problem, plural
+from heldout.files.durable import ASIDE, Folder
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.training.triples import (
     WHOLE,
@@ -37,7 +38,6 @@ from heldout.survivorship.training.triples import (
     TripleCounts,
     as_small_as,
     count_triples,
-    shown_within,
 )
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import Block, Limits, TextReader
@@ -209,12 +209,10 @@ TRIPLE_LIMITS = Limits(compressed_bytes=1 << 36, bytes=1 << 38, lines=1 << 32)
 """How much of a file of triples is read: 64 GiB received, 256 GiB of text, 4 billion lines."""
 
 _COLUMNS = 3
-_ASIDE = ".writing-"
-"""What the names of files begin with that are being written, as in `store.files`."""
 _BUFFER = 1 << 16
 """Bytes given to a compressor at once: a line at a time takes twice as long."""
 
-_OPENERS: dict[str, Callable[[Any], IO[bytes]]] = {
+_PACKERS: dict[str, Callable[[Any], IO[bytes]]] = {
     # No time of day and no name in the archive: equal triples give equal bytes.
     ".gz": lambda file: io.BufferedWriter(gzip.GzipFile("", "wb", 6, file, mtime=0), _BUFFER),
     ".bz2": lambda file: io.BufferedWriter(bz2.BZ2File(file, "wb"), _BUFFER),
@@ -266,21 +264,20 @@ def write_triples(path: Path) -> Iterator[Callable[[Triple], None]]:
     Raises:
         OSError: the file cannot be written; one of this name that was there is kept.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_ASIDE)
-    opener = _OPENERS.get(path.suffix)
+    folder, aside = Folder(path.parent), f"{ASIDE}{secrets.token_hex(8)}"
+    folder.make_folder()
+    pack = _PACKERS.get(path.suffix)
     try:
-        with os.fdopen(handle, "wb") as file:
-            packed = opener(file) if opener else file
+        with folder.create(aside) as file:
+            packed = pack(file) if pack else file
             yield lambda triple: _write(packed, triple)
             if packed is not file:
                 packed.close()
             file.flush()
-            os.fchmod(file.fileno(), 0o644)
             os.fsync(file.fileno())
-        Path(name).replace(path)
+        folder.rename(aside, path.name)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        folder.delete(aside)
         raise
 
 
@@ -402,7 +399,7 @@ def known_triples(
         InputError: code `unknown-positive`, at the first of them, where there may be none.
     """
     for row in rows:
-        if shown_within(places, None, row.triple) is not None:
+        if row.triple.positive in places.get(row.triple.query, ()):
             yield row.triple
         elif unknown is None:
             raise InputError(_unknown(row, places, path))

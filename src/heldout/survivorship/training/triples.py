@@ -158,23 +158,6 @@ def places_of(annotations: Annotations) -> SelectedPlaces:
     return {record.query: record.selected for record in annotations.records if record.selected}
 
 
-def shown_within(places: SelectedPlaces, depth: int | None, triple: Triple) -> bool | None:
-    """Whether annotators who saw `depth` documents would have left this triple.
-
-    Args:
-        places: where selected documents were shown.
-        depth: the last place that annotators see, from 1; `None` for all that they saw.
-        triple: the one in question.
-
-    Returns:
-        `None` where the annotations do not know its positive: nobody can tell.
-    """
-    place = places.get(triple.query, {}).get(triple.positive)
-    if place is None:
-        return None
-    return depth is None or place <= depth
-
-
 def count_triples(triples: Iterable[Triple]) -> TripleCounts:
     """How many triples, labels and queries there are; reads them once."""
     return TripleCounts(per_label=Counter((triple.query, triple.positive) for triple in triples))

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import Cell, Column, Table, format_p
+from heldout.answers.table import Cell, Column, Table, columns, format_p
 from heldout.charts.axes import name_axis, score_axis
 from heldout.charts.plot import Plot, Sheet
 from heldout.charts.svg import INK, RECORD, Style
@@ -99,20 +99,6 @@ def _verdict(one: Comparison) -> str:
 
 
 def _cells_table(records: Sequence[CellRecord]) -> Table:
-    columns = (
-        Column(name="condition"),
-        Column(name="seed", form="count"),
-        Column(name="queries", form="count"),
-        Column(name="labels", form="count"),
-        Column(name="triples", form="count"),
-        Column(name="steps", form="count"),
-        Column(name="passes", form="score", decimals=2),
-        Column(name="first loss", form="score", decimals=3),
-        Column(name="last loss", form="score", decimals=3),
-        Column(name="seconds", form="count"),
-        Column(name="MiB", form="count"),
-        Column(name="on"),
-    )
     rows = tuple(
         (
             one.condition,
@@ -148,7 +134,19 @@ def _cells_table(records: Sequence[CellRecord]) -> Table:
         )
     if short:
         notes.append(f"controls have {plural(short, 'triple')} fewer than what they follow")
-    return Table(title="Trainings", columns=columns, rows=rows, notes=tuple(notes))
+    return Table(
+        title="Trainings",
+        columns=(
+            Column(name="condition"),
+            *columns("count", "seed", "queries", "labels", "triples", "steps"),
+            *columns("score", "passes", decimals=2),
+            *columns("score", "first loss", "last loss", decimals=3),
+            *columns("count", "seconds", "MiB"),
+            Column(name="on"),
+        ),
+        rows=rows,
+        notes=tuple(notes),
+    )
 
 
 def _place(record: CellRecord) -> str:
@@ -158,20 +156,16 @@ def _place(record: CellRecord) -> str:
 
 def _scores_table(outcome: TestOutcome) -> Table:
     seeds = len(outcome.conditions[0].by_seed)
-    columns = (
-        Column(name="trained on"),
-        *(Column(name=f"seed {seed}", form="score") for seed in range(seeds)),
-        Column(name="mean", form="score"),
-        Column(name="spread", form="score"),
-    )
     rows: list[tuple[Cell, ...]] = [
         (one.condition.name, *one.by_seed, one.mean, one.spread) for one in outcome.conditions
     ]
-    blanks: tuple[Cell, ...] = (None,) * seeds
-    rows.append(("nothing: the first stage", *blanks, outcome.first_stage, None))
+    rows.append(("nothing: the first stage", *[None] * seeds, outcome.first_stage, None))
     return Table(
         title=f"{outcome.measure} on {outcome.test}, {plural(outcome.queries, 'query', 'queries')}",
-        columns=columns,
+        columns=(
+            Column(name="trained on"),
+            *columns("score", *(f"seed {seed}" for seed in range(seeds)), "mean", "spread"),
+        ),
         rows=tuple(rows),
         notes=("spread: standard deviation of the seeds",),
     )
@@ -179,17 +173,6 @@ def _scores_table(outcome: TestOutcome) -> Table:
 
 def _comparisons_table(outcome: TestOutcome, level: float) -> Table:
     seeds = len(outcome.conditions[0].by_seed)
-    columns = (
-        Column(name="B"),
-        Column(name="A"),
-        Column(name="B - A", form="difference"),
-        Column(name="low", form="difference"),
-        Column(name="high", form="difference"),
-        Column(name="p across", form="p"),
-        Column(name="p averaged", form="p"),
-        *(Column(name=f"p seed {seed}", form="p") for seed in range(seeds)),
-        Column(name="detectable", form="score"),
-    )
     rows = tuple(
         (
             one.b.name,
@@ -208,7 +191,12 @@ def _comparisons_table(outcome: TestOutcome, level: float) -> Table:
     whys = sorted({one.across.why for one in outcome.comparisons if one.across.why})
     return Table(
         title=f"{outcome.measure} on {outcome.test}: differences",
-        columns=columns,
+        columns=(
+            *columns("text", "B", "A"),
+            *columns("difference", "B - A", "low", "high"),
+            *columns("p", "p across", "p averaged", *(f"p seed {seed}" for seed in range(seeds))),
+            *columns("score", "detectable"),
+        ),
         rows=rows,
         notes=(
             f"p times {family}, the comparisons on this measure and test set (Bonferroni)",
