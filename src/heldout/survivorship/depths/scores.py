@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, plural
 from heldout.ids import DocId, QueryId
 from heldout.judging.labels.rescoring import score_each
 from heldout.scoring.measures import Measure
@@ -106,14 +106,12 @@ def label_depths(annotations: Annotations, *, first_only: bool = False) -> Depth
     """
     survivors = [record for record in annotations.records if record.selected]
     if not survivors:
-        raise InputError(
-            Problem(
-                code="no-survivor",
-                path=annotations.source,
-                found=f"{plural(len(annotations.records), 'query', 'queries')}, and no document "
-                "selected for any",
-                expected="at least one query with a selected document",
-            )
+        raise InputError.of(
+            "no-survivor",
+            annotations.source,
+            found=f"{plural(len(annotations.records), 'query', 'queries')}, and no document "
+            "selected for any",
+            expected="at least one query with a selected document",
         )
     depths = tuple(range(1, annotations.depth + 1))
     return DepthLabels(
@@ -167,14 +165,12 @@ def pick_depths(scores: DepthScores, depths: Sequence[int]) -> DepthScores:
     """
     beyond = [depth for depth in depths if depth not in scores.depths]
     if beyond:
-        raise InputError(
-            Problem(
-                code="depth-beyond-list",
-                path="--depth",
-                found=f"depth {beyond[0]}",
-                expected=f"a depth from 1 to {scores.depths[-1]}",
-                hint="deeper than annotators looked there are no labels",
-            )
+        raise InputError.of(
+            "depth-beyond-list",
+            "--depth",
+            found=f"depth {beyond[0]}",
+            expected=f"a depth from 1 to {scores.depths[-1]}",
+            hint="deeper than annotators looked there are no labels",
         )
     wanted = sorted({*depths, scores.depths[-1]})
     places = [scores.depths.index(depth) for depth in wanted]
@@ -229,15 +225,13 @@ def shown_documents(annotations: Annotations) -> Mapping[QueryId, tuple[DocId, .
     """
     shown = {record.query: record.shown for record in annotations.records if record.shown}
     if not shown:
-        raise InputError(
-            Problem(
-                code="no-shown",
-                path=annotations.source,
-                found=f"{plural(len(annotations.records), 'query', 'queries')}, and what was shown "
-                "for none",
-                expected="a source that tells what was shown, or run files",
-                hint="--runs 'GLOB'",
-            )
+        raise InputError.of(
+            "no-shown",
+            annotations.source,
+            found=f"{plural(len(annotations.records), 'query', 'queries')}, and what was shown "
+            "for none",
+            expected="a source that tells what was shown, or run files",
+            hint="--runs 'GLOB'",
         )
     return shown
 

@@ -135,13 +135,11 @@ def pool_questions(
     pooled = {one.query for one in pools}
     lost = [query for query in queries if query not in pooled]
     if lost:
-        raise InputError(
-            Problem(
-                code="missing-query",
-                path="runs",
-                found=f"no document for {plural(len(lost), 'query', 'queries')}: {lost[0]}",
-                expected="a document of some system for every query that is judged",
-            )
+        raise InputError.of(
+            "missing-query",
+            "runs",
+            found=f"no document for {plural(len(lost), 'query', 'queries')}: {lost[0]}",
+            expected="a document of some system for every query that is judged",
         )
     return tuple(_shuffled(one, rng) for one in pools)
 
@@ -472,9 +470,7 @@ def read_first_ranks(source: BinaryIO, *, path: str) -> FirstRanks:
                 fault = _header_fault(line) if number == 1 else _add(found, line)
                 if fault is not None:
                     code, what, expected = fault
-                    problem = Problem(
-                        code=code, path=path, line=number, found=what, expected=expected
-                    )
+                    problem = Problem(code, path=path, line=number, found=what, expected=expected)
             if problem is not None:
                 log.add(problem)
     if not log.errors:
@@ -513,8 +509,8 @@ def _missing(found: dict[str, dict[str, int | None]], path: str) -> list[Problem
     queries = {query: None for ranks in found.values() for query in ranks}
     return [
         Problem(
-            code="missing-query",
-            path=path,
+            "missing-query",
+            path,
             found=f"no rank of {show(system)} for {show(query)}",
             expected="the same queries for every system, NA where none was found",
         )

@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from heldout.errors import InputError, Problem, StoreError
+from heldout.errors import InputError, StoreError
 from heldout.files.durable import File, Folder
 from heldout.ids import Digest
 from heldout.judging.campaign.rows import format_rows, parse_rows
@@ -140,14 +140,12 @@ class QuestionFolder:
             known = {one.query for one in before}
             twice = [one.query for one in questions if one.query in known]
             if twice:
-                raise InputError(
-                    Problem(
-                        code="repeated-query",
-                        path=str(self.place),
-                        found=f"{twice[0]} is there already",
-                        expected="queries that the folder does not have",
-                        hint="name another folder, or the --split that it was drawn for",
-                    )
+                raise InputError.of(
+                    "repeated-query",
+                    str(self.place),
+                    found=f"{twice[0]} is there already",
+                    expected="queries that the folder does not have",
+                    hint="name another folder, or the --split that it was drawn for",
                 )
             data = format_rows((*before, *questions))
             # What could not be read again is not written

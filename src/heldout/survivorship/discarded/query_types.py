@@ -21,7 +21,7 @@ from heldout.answers.table import UNDEFINED, Column, Table, columns, format_p
 from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import SOFT
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, plural
 from heldout.stats.results import SMALLEST, holm
 from heldout.survivorship.annotations import Annotations, discarded_records
 from heldout.survivorship.discarded.judging import wilson
@@ -117,14 +117,12 @@ def count_types(annotations: Annotations) -> Mapping[str, TypeCount]:
     out = Counter(record.kind or "" for record in discarded_records(annotations))
     total = Counter(record.kind or "" for record in annotations.records)
     if not any(total):
-        raise InputError(
-            Problem(
-                code="no-types",
-                path=annotations.source,
-                found=f"{plural(len(annotations.records), 'query', 'queries')}, none with a type",
-                expected="a type for queries",
-                hint="--types FILE has a query and its type on each line",
-            )
+        raise InputError.of(
+            "no-types",
+            annotations.source,
+            found=f"{plural(len(annotations.records), 'query', 'queries')}, none with a type",
+            expected="a type for queries",
+            hint="--types FILE has a query and its type on each line",
         )
     return {kind: TypeCount(total=count, discarded=out[kind]) for kind, count in total.items()}
 

@@ -329,8 +329,8 @@ def _answer_check(questions: Sequence[Question], form: Form) -> Check[Answer]:
         if not fault:
             return None
         return Problem(
-            code="bad-answer",
-            path=path,
+            "bad-answer",
+            path,
             line=line,
             found=f"{show(answer.query)} by {show(answer.annotator)}: {fault}",
             expected=f"an answer to a question of this folder ({form.kind})",
@@ -381,8 +381,8 @@ def note_long_passages(questions: Iterable[Question], *, path: str) -> tuple[Pro
     found = f"{plural(len(sizes), 'passage')}; {show(doc)} of query {show(query)} has {size:,}"
     return (
         Problem(
-            code="long-passage",
-            path=path,
+            "long-passage",
+            path,
             found=f"{found} characters",
             expected=f"passages that people can read, of up to {LONG_PASSAGE:,}",
             hint="they are shown whole; cut documents into passages first",

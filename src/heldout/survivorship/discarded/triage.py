@@ -126,13 +126,8 @@ def draw_discarded(
         found = f"{plural(len(left), 'discarded query', 'discarded queries')} with passages"
         if len(left) < len(fit):
             found += f", besides {len(fit) - len(left):,} that are drawn already"
-        raise InputError(
-            Problem(
-                code="too-few-queries",
-                path=annotations.source,
-                found=found,
-                expected=f"{count:,} to draw",
-            )
+        raise InputError.of(
+            "too-few-queries", annotations.source, found=found, expected=f"{count:,} to draw"
         )
     drawn = left[:count]
     _check_texts(annotations.source, drawn)
@@ -252,8 +247,8 @@ def _check_texts(source: str, drawn: Sequence[Annotation]) -> None:
         raise InputError(
             [
                 Problem(
-                    code="no-text",
-                    path=source,
+                    "no-text",
+                    source,
                     found=f"no text for {show(name)}",
                     expected="the text of every query and passage that people look at",
                 )

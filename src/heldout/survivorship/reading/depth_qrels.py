@@ -125,14 +125,12 @@ def _is_open(path: Path) -> bool:
 
 
 def _wrong_files(folder: Path, found: str, *, hint: str) -> InputError:
-    return InputError(
-        Problem(
-            code="depth-files",
-            path=str(folder),
-            found=found,
-            expected="each depth from 1 on once, as in dev-1.qrels, and perhaps dev-all.qrels",
-            hint=hint,
-        )
+    return InputError.of(
+        "depth-files",
+        str(folder),
+        found=found,
+        expected="each depth from 1 on once, as in dev-1.qrels, and perhaps dev-all.qrels",
+        hint=hint,
     )
 
 
@@ -157,8 +155,8 @@ def _check_nested(depths: Sequence[_Depth]) -> None:
                 continue
             log.add(
                 Problem(
-                    code="depth-not-nested" if other is None else "conflicting-judgment",
-                    path=str(shallow.path),
+                    "depth-not-nested" if other is None else "conflicting-judgment",
+                    str(shallow.path),
                     line=_find_line(shallow.path, query, doc),
                     found=f"{show(doc)} for {show(query)}, grade {grade}; "
                     f"{deep.path.name} has {'no such line' if other is None else f'grade {other}'}",
@@ -234,8 +232,8 @@ def _misfit(path: Path, queries: AbstractSet[str], what: str) -> list[Problem]:
         return []
     return [
         Problem(
-            code="query-lists",
-            path=str(path),
+            "query-lists",
+            str(path),
             found=f"{plural(len(queries), 'query', 'queries')} {what}: "
             f"{show_some(sorted(queries))}",
             expected="queries with a label in one list, those without in the other",
@@ -299,13 +297,11 @@ def reselect(
             only what was selected.
     """
     if not any(record.shown for record in annotations.records):
-        raise InputError(
-            Problem(
-                code="nothing-shown",
-                path=annotations.source,
-                found="annotations that tell what was selected, and not what was shown",
-                expected="the passages shown, for other labels to select from",
-            )
+        raise InputError.of(
+            "nothing-shown",
+            annotations.source,
+            found="annotations that tell what was selected, and not what was shown",
+            expected="the passages shown, for other labels to select from",
         )
     records = [
         _select(one, labels[one.query]) for one in annotations.records if one.query in labels
@@ -319,8 +315,8 @@ def reselect(
     left = len(annotations.records) - len(records)
     notes = [
         Problem(
-            code=code,
-            path=path,
+            code,
+            path,
             found=found,
             expected="labels of what was shown",
             hint="these were left out",
@@ -353,12 +349,10 @@ def _check(shown: Tops, answers: Mapping[str, object], depth: int, source: str) 
         found = f"{queries} with relevant documents, none of which the run answers"
         raise no_common_query(source, found, "queries with documents shown")
     if max(lengths) < depth:
-        raise InputError(
-            Problem(
-                code="depth-beyond-list",
-                path=source,
-                found=f"annotators are to see {plural(depth, 'document')}, and the longest list "
-                f"has {max(lengths)}",
-                expected=f"a depth of 1 to {max(lengths)}",
-            )
+        raise InputError.of(
+            "depth-beyond-list",
+            source,
+            found=f"annotators are to see {plural(depth, 'document')}, and the longest list "
+            f"has {max(lengths)}",
+            expected=f"a depth of 1 to {max(lengths)}",
         )

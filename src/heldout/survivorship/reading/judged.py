@@ -99,8 +99,8 @@ def _unseen(
 ) -> tuple[Problem, ...]:
     """A note where some of what was asked has no judgment."""
     note = Problem(
-        code="nothing-shown",
-        path=source,
+        "nothing-shown",
+        source,
         found=found,
         expected="judgments of all",
         hint="these were left out",

@@ -144,14 +144,12 @@ def name_passages(
     found = plural(len(seen - names.keys()), "passage")
     expected = "each passage that was shown, with the same words"
     if not names:
-        raise InputError(
-            Problem(
-                code="no-common-document", path=path, found=f"none of {found}", expected=expected
-            )
+        raise InputError.of(
+            "no-common-document", path=path, found=f"none of {found}", expected=expected
         )
     unmatched = Problem(
-        code="unmatched-passage",
-        path=path,
+        "unmatched-passage",
+        path,
         found=f"{found} missing of {len(seen):,} that were shown",
         expected=expected,
         hint="these keep ids made from their texts, and match no label",
@@ -190,8 +188,8 @@ def keep_known(
         sum(len(record.selected) for record in found) for found in (annotations.records, records)
     )
     lost = Problem(
-        code="selected-not-there",
-        path=path,
+        "selected-not-there",
+        path,
         found=f"{before - after:,} of {plural(before, 'selected passage')} missing",
         expected="each passage that was selected, with the same words",
         hint="these labels were left out",

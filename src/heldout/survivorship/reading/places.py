@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.labels.labels import newest_version
 from heldout.survivorship.annotations import Annotations
@@ -115,15 +115,13 @@ def _describe(head: bytes) -> str:
 
 
 def _unknown(place: Path, found: str, *, hint: str = _HINT) -> InputError:
-    return InputError(
-        Problem(
-            code="no-annotations",
-            path=str(place),
-            found=found,
-            expected="qrels for each depth, MS MARCO QnA, passages shown, a campaign, questions "
-            "of triage or answerable, or a file that --save wrote",
-            hint=hint,
-        )
+    return InputError.of(
+        "no-annotations",
+        str(place),
+        found=found,
+        expected="qrels for each depth, MS MARCO QnA, passages shown, a campaign, questions "
+        "of triage or answerable, or a file that --save wrote",
+        hint=hint,
     )
 
 

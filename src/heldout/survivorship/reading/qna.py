@@ -408,8 +408,8 @@ class QnaNotes:
         """A note of each code that was counted."""
         return [
             Problem(
-                code=code,
-                path=path,
+                code,
+                path,
                 found=f"{plural(count, 'query', 'queries')} {found}",
                 expected=expected,
                 hint=hint,

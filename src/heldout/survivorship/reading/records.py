@@ -32,8 +32,8 @@ def kinds_by_query(groups: Mapping[str, frozenset[str]], *, path: str) -> dict[s
     if twice:
         raise InputError(
             Problem(
-                code="two-types",
-                path=path,
+                "two-types",
+                path,
                 found=f"{show(query)} of type {show(one)} and of type {show(other)}",
                 expected="one type for each query",
             )
@@ -104,8 +104,8 @@ def keep_queries(annotations: Annotations, queries: AbstractSet[str], *, path: s
     if lost := sorted(queries - {record.query for record in records}):
         raise InputError(
             Problem(
-                code="unknown-query",
-                path=path,
+                "unknown-query",
+                path,
                 found=f"{plural(len(lost), 'query', 'queries')} not annotated: {show_some(lost)}",
                 expected=f"queries of {annotations.source}",
             )
@@ -143,14 +143,12 @@ def no_common_document(annotations: Annotations, path: str) -> InputError:
         path: the run.
     """
     known = sum(len({*record.shown, *record.selected}) for record in annotations.records)
-    return InputError(
-        Problem(
-            code="no-common-document",
-            path=path,
-            found=f"none of the {plural(known, 'document')} that were shown or selected",
-            expected=f"the document ids of {annotations.source}",
-            hint="are both of one collection? MS MARCO QnA has no ids: --documents FILE gives them",
-        )
+    return InputError.of(
+        "no-common-document",
+        path,
+        found=f"none of the {plural(known, 'document')} that were shown or selected",
+        expected=f"the document ids of {annotations.source}",
+        hint="are both of one collection? MS MARCO QnA has no ids: --documents FILE gives them",
     )
 
 

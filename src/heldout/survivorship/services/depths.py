@@ -8,7 +8,7 @@ from typing import Annotated
 from numpy.random import PCG64, Generator
 
 from heldout.answers.answer import Answer
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, plural
 from heldout.ids import QueryId
 from heldout.options import Level, Opt, OptionError, Seed
 from heldout.progress import SILENT, Progress
@@ -114,14 +114,12 @@ def _question(annotations: Annotations, options: DepthOptions) -> DepthQuestion:
     last = annotations.depth
     most = FARTHEST * last
     if options.to and not last < options.to <= most:
-        raise InputError(
-            Problem(
-                code="depth-beyond-list",
-                path="--to",
-                found=f"depth {options.to:,}",
-                expected=f"a depth beyond the last, {last}, and at most {FARTHEST} times as deep, "
-                f"{most:,}; or 0 for no extrapolation",
-            )
+        raise InputError.of(
+            "depth-beyond-list",
+            "--to",
+            found=f"depth {options.to:,}",
+            expected=f"a depth beyond the last, {last}, and at most {FARTHEST} times as deep, "
+            f"{most:,}; or 0 for no extrapolation",
         )
     to = 2 * last if options.to is None else options.to  # half way and all the way
     return DepthQuestion(

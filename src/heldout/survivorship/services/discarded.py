@@ -10,7 +10,7 @@ import numpy as np
 
 from heldout.answers.answer import Answer as Report
 from heldout.collections.collection import read_wanted_texts
-from heldout.errors import InputError, Problem, StoreError, plural, printable, quote
+from heldout.errors import InputError, StoreError, plural, printable, quote
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.rows import format_rows
 from heldout.options import Opt, OptionError, Seed
@@ -236,13 +236,11 @@ def _queries_of(
         lost = [str(one.query) for one in discarded if not one.text]
         if lost:
             place = str(source.queries or source.annotations or source.shown)
-            raise InputError(
-                Problem(
-                    code="no-text",
-                    path=place,
-                    found=f"no text for query {lost[0]}",
-                    expected="discarded queries and their texts",
-                )
+            raise InputError.of(
+                "no-text",
+                place,
+                found=f"no text for query {lost[0]}",
+                expected="discarded queries and their texts",
             )
         return {str(one.query): one.text or "" for one in discarded}
     if source.queries is None:
@@ -266,13 +264,11 @@ def _sample(
     names = list(queries)
     size = min(_SAMPLE, len(names)) if count is None else count
     if not 0 < size <= len(names):
-        raise InputError(
-            Problem(
-                code="too-few-queries",
-                path="--sample",
-                found=f"{len(names):,} discarded queries",
-                expected=f"{max(size, 1):,} to judge",
-            )
+        raise InputError.of(
+            "too-few-queries",
+            "--sample",
+            found=f"{len(names):,} discarded queries",
+            expected=f"{max(size, 1):,} to judge",
         )
     chosen = rng.choice(len(names), size=size, replace=False).tolist()
     return {names[place]: queries[names[place]] for place in chosen}
@@ -372,13 +368,11 @@ def check_label_options(options: LabelOptions) -> None:
     if options.with_pseudo and options.pseudo is None:
         raise OptionError("--with-pseudo needs --pseudo RUN")
     if not _NAME.fullmatch(name) or PSEUDO in name.casefold():
-        raise InputError(
-            Problem(
-                code="label-name",
-                path="--labels",
-                found=quote(name),
-                expected=f"up to 64 letters, digits, hyphens or underscores, without {PSEUDO!r}",
-            )
+        raise InputError.of(
+            "label-name",
+            "--labels",
+            found=quote(name),
+            expected=f"up to 64 letters, digits, hyphens or underscores, without {PSEUDO!r}",
         )
 
 
@@ -392,14 +386,12 @@ def _make_labels(
     """What people judged, and where it is asked for pseudo-labels of queries that nobody judged."""
     judged = judged_passages(questions, answers)
     if not judged:
-        raise InputError(
-            Problem(
-                code="no-judgments",
-                path=str(folder.answered),
-                found="no query that somebody judged",
-                expected="at least one",
-                hint=f"`heldout survive answerable {folder.path} --serve` asks people",
-            )
+        raise InputError.of(
+            "no-judgments",
+            str(folder.answered),
+            found="no query that somebody judged",
+            expected="at least one",
+            hint=f"`heldout survive answerable {folder.path} --serve` asks people",
         )
     pool, name = folder.pool(), options.labels or ""
     # Of the rows as they were read: people may go on answering

@@ -25,7 +25,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from heldout.errors import InputError, Problem, StoreError
+from heldout.errors import InputError, StoreError
 from heldout.files.durable import ASIDE, File, Folder
 from heldout.ids import Digest, digest_bytes
 from heldout.rankers.neural.checkpoints import MINILM, find_checkpoint
@@ -441,12 +441,10 @@ def _measure(path: str, test: TestSet, judged: Judged) -> dict[Measure, Floats]:
     evaluation = score(found.rankings, judged)
     for measure, values in evaluation.scores.items():
         if not values.defined.all():
-            raise InputError(
-                Problem(
-                    code="undefined-score",
-                    path=path,
-                    found=f"{measure} is not defined on each query",
-                    expected="a measure that has a value on each query",
-                )
+            raise InputError.of(
+                "undefined-score",
+                path,
+                found=f"{measure} is not defined on each query",
+                expected="a measure that has a value on each query",
             )
     return {measure: values.values for measure, values in evaluation.scores.items()}

@@ -12,7 +12,7 @@ import numpy as np
 from heldout.collections.catalogue import PREFIX
 from heldout.collections.collection import Collection
 from heldout.collections.source import EMBEDDED, QuerySubset, read_whole, take_subset
-from heldout.errors import InputError, Problem, plural, quote
+from heldout.errors import InputError, plural, quote
 from heldout.ids import Digest, DocId, QueryId
 from heldout.options import OptionError
 from heldout.progress import SILENT, Progress
@@ -85,14 +85,12 @@ class CollectionReader:
         """
         collection = self.read(place)
         if not collection.qrels:
-            raise InputError(
-                Problem(
-                    code="collection-without-labels",
-                    path=quote(place),
-                    found="a collection without labels",
-                    expected="labels",
-                    hint="put them into the folder as qrels.txt",
-                )
+            raise InputError.of(
+                "collection-without-labels",
+                quote(place),
+                found="a collection without labels",
+                expected="labels",
+                hint="put them into the folder as qrels.txt",
             )
         return collection
 
@@ -115,13 +113,11 @@ def _split_place(place: str) -> tuple[str, QuerySubset]:
 def _read_whole(place: str, *, progress: Progress) -> Collection:
     if place == EMBEDDED or place.startswith(PREFIX) or Path(place).is_dir():
         return read_whole(place, progress=progress)[0]
-    raise InputError(
-        Problem(
-            code="collection-place",
-            path=quote(place),
-            found="no folder and no name of a collection",
-            expected=COLLECTIONS,
-        )
+    raise InputError.of(
+        "collection-place",
+        quote(place),
+        found="no folder and no name of a collection",
+        expected=COLLECTIONS,
     )
 
 
@@ -351,14 +347,12 @@ def read_tests(
     names = [test.name for test in tests]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(
-                Problem(
-                    code="repeated-test",
-                    path="--test",
-                    found=f"two test sets called {quote(name)}",
-                    expected="a name for each",
-                    hint="rename a folder",
-                )
+            raise InputError.of(
+                "repeated-test",
+                "--test",
+                found=f"two test sets called {quote(name)}",
+                expected="a name for each",
+                hint="rename a folder",
             )
     return tuple(tests)
 
@@ -420,14 +414,12 @@ def _check_first(first: Run, collection: Collection, labelled: AbstractSet[str],
         check_known(hits, collection.documents, query=query, path=path)
     missing = labelled - {str(query) for query, hits in first.items() if hits}
     if len(missing) == len(labelled):
-        raise InputError(
-            Problem(
-                code="no-common-query",
-                path=path,
-                found="none of the collection's labelled queries",
-                expected="a run of its queries",
-                hint="was the run made on this collection?",
-            )
+        raise InputError.of(
+            "no-common-query",
+            path,
+            found="none of the collection's labelled queries",
+            expected="a run of its queries",
+            hint="was the run made on this collection?",
         )
     return len(missing)
 

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 import msgspec
 
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, plural
 from heldout.ids import Digest, DocId, QueryId
 from heldout.rankers.neural.cross_encoder import CrossEncoderSettings
 from heldout.rankers.neural.training import TextTriple, TrainingSettings
@@ -284,25 +284,21 @@ def check_shares(plan: Plan, read: ReadTriples, *, seed: int, batch: int) -> Non
         if cell.selection.labels < labels:
             steps = -(-_triples_until_all(read, queries) // batch)
             name = cell.condition.name
-            raise InputError(
-                Problem(
-                    code="curve-steps",
-                    path="--steps",
-                    found=f"{cell.selection.labels:,} of {labels:,} labels of {name} are seen",
-                    expected="steps enough to see each label once",
-                    hint=f"--steps {steps} or more, with --batch {batch}; or smaller shares",
-                )
+            raise InputError.of(
+                "curve-steps",
+                "--steps",
+                found=f"{cell.selection.labels:,} of {labels:,} labels of {name} are seen",
+                expected="steps enough to see each label once",
+                hint=f"--steps {steps} or more, with --batch {batch}; or smaller shares",
             )
         other = shares.setdefault((cell.seed, len(queries)), cell.condition)
         if other != cell.condition:
-            raise InputError(
-                Problem(
-                    code="equal-shares",
-                    path="--learning-curve",
-                    found=f"{other.name} and {cell.condition.name} have the same "
-                    f"{plural(len(queries), 'query', 'queries')}",
-                    expected="shares that differ by a query at least",
-                )
+            raise InputError.of(
+                "equal-shares",
+                "--learning-curve",
+                found=f"{other.name} and {cell.condition.name} have the same "
+                f"{plural(len(queries), 'query', 'queries')}",
+                expected="shares that differ by a query at least",
             )
 
 

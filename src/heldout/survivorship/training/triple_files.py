@@ -309,8 +309,8 @@ def _checked_rows(block: Block, path: str, log: ProblemLog) -> Sequence[PlacedTr
         columns = line.split()
         if problem is None and len(columns) != _COLUMNS:
             problem = Problem(
-                code="wrong-columns",
-                path=path,
+                "wrong-columns",
+                path,
                 line=number,
                 found=f"{len(columns)} columns in {show(line)}",
                 expected="3 columns: query id, id of the positive, id of the negative",
@@ -332,8 +332,8 @@ def _without_same(
         if row.triple.positive == row.triple.negative:
             log.add(
                 Problem(
-                    code="same-document",
-                    path=path,
+                    "same-document",
+                    path,
                     line=row.line,
                     found=f"{show(row.triple.positive)} as positive and as negative",
                     expected="two documents",
@@ -441,8 +441,8 @@ def triples_with_texts(
         raise InputError(
             [
                 Problem(
-                    code="triple-without-text",
-                    path=path,
+                    "triple-without-text",
+                    path,
                     found=f"no text of {kind} {show(identity)}",
                     expected="triples of the collection's queries and documents",
                 )
@@ -456,8 +456,8 @@ def _unknown(row: PlacedTriple, places: SelectedPlaces, path: str) -> Problem:
     known = triple.query in places
     found = f"positive {show(triple.positive)} of query {show(triple.query)}"
     return Problem(
-        code="unknown-positive",
-        path=path,
+        "unknown-positive",
+        path,
         line=row.line,
         found=f"{found}, which annotators did not select"
         if known
@@ -566,11 +566,9 @@ def _count_within(whole: TripleCounts, places: SelectedPlaces, depth: int | None
 
 def no_triples(condition: Condition, path: str) -> InputError:
     """Code `no-triples`: a condition leaves none."""
-    return InputError(
-        Problem(
-            code="no-triples",
-            path=path,
-            found=f"no triple for {condition.name}",
-            expected="at least one for each condition",
-        )
+    return InputError.of(
+        "no-triples",
+        path,
+        found=f"no triple for {condition.name}",
+        expected="at least one for each condition",
     )
