@@ -18,7 +18,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Literal
 
 import numpy as np
 from scipy import sparse
@@ -194,19 +193,12 @@ def _weigh_trigrams(texts: Sequence[str]) -> "sparse.csr_matrix":
 _FEWEST = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """How much the difference of two systems varies from query to query.
+_ALPHA, _POWER = 0.05, 0.8
+_DEVIATION, _CORRELATION = 0.40, 0.67
 
-    Attributes:
-        deviation: standard deviation of the paired difference, in the measure's unit.
-        source: `pilot` where it was measured, `assumed` where it was not.
-        why: where the figure comes from, in words.
-    """
-
-    deviation: float
-    source: Literal["pilot", "assumed"]
-    why: str
+ASSUMED = _DEVIATION * math.sqrt(2 * (1 - _CORRELATION))
+"""Standard deviation of the paired difference of two systems: what reciprocal ranks with one known
+relevant document are like; said wherever it is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,58 +209,32 @@ class Resolution:
         queries: number averaged over.
         difference: smallest true mean difference that a paired two-sided t test at `alpha` finds
             with `power`, in the measure's unit; `None` for fewer than two queries.
+        why: why there is no difference; empty where there is one.
         alpha: level of the test.
         power: share of the tests that find it.
-        spread: what was put in for the variation between queries.
-        why: why there is no difference; empty where there is one.
+        deviation: standard deviation of the paired difference that is assumed.
+        assumed: what it follows from, in words.
     """
 
     queries: int
     difference: float | None
-    alpha: float
-    power: float
-    spread: Spread
     why: str = ""
-
-
-def _assume(deviation: float, correlation: float) -> Spread:
-    return Spread(
-        deviation=deviation * math.sqrt(2 * (1 - correlation)),
-        source="assumed",
-        why=(
-            f"assumed: per query, scores have a standard deviation of {deviation:.2f}, and those "
-            f"of two systems a correlation of {correlation:.2f}"
-        ),
+    alpha: float = _ALPHA
+    power: float = _POWER
+    deviation: float = ASSUMED
+    assumed: str = (
+        f"per query, scores have a standard deviation of {_DEVIATION:.2f}, and those of two "
+        f"systems a correlation of {_CORRELATION:.2f}"
     )
 
 
-ASSUMED = _assume(0.40, 0.67)
-"""What reciprocal ranks with one known relevant document are like; said wherever it is used."""
-
-
-def resolve(queries: int, spread: Spread, *, alpha: float = 0.05, power: float = 0.8) -> Resolution:
-    """The smallest difference that a number of queries tells apart.
-
-    Args:
-        queries: number averaged over.
-        spread: of the paired difference.
-        alpha: level of the two-sided test, between 0 and 1.
-        power: between alpha and 1.
-
-    Raises:
-        ValueError: one of the two is out of range.
-    """
-    if not 0 < alpha < power < 1:
-        raise ValueError((alpha, power))
+def resolve(queries: int) -> Resolution:
+    """The smallest difference that a number of queries, those averaged over, tells apart."""
     if queries < _FEWEST:
         why = f"{queries} judged queries; a paired test needs two"
-        return Resolution(
-            queries=queries, difference=None, alpha=alpha, power=power, spread=spread, why=why
-        )
-    difference = detectable_difference(queries, spread.deviation, alpha=alpha, power=power)
-    return Resolution(
-        queries=queries, difference=difference, alpha=alpha, power=power, spread=spread
-    )
+        return Resolution(queries=queries, difference=None, why=why)
+    difference = detectable_difference(queries, ASSUMED, alpha=_ALPHA, power=_POWER)
+    return Resolution(queries=queries, difference=difference)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,31 +324,22 @@ def describe_sets(
     sets: Mapping[str, tuple[Queries, Qrels | None]],
     *,
     excluded: Mapping[str, Collection[str]] | None = None,
-    spread: Spread = ASSUMED,
     collection: CollectionFacts | None = None,
-    threshold: float = NEAR,
-    examples: int = 5,
 ) -> Description:
     """Describe query sets.
 
     Args:
         sets: name -> queries, and labels where they are at hand.
         excluded: name -> queries that do not count.
-        spread: of paired differences.
         collection: facts about the documents, to be carried along.
-        threshold: least cosine of near-duplicate queries.
-        examples: most examples of each kind.
     """
     left_out = excluded or {}
     facts = tuple(
-        _describe_set(name, queries, qrels, frozenset(left_out.get(name, ())), spread)
+        _describe_set(name, queries, qrels, frozenset(left_out.get(name, ())))
         for name, (queries, qrels) in sets.items()
     )
     texts = {name: dict(queries.texts) for name, (queries, _) in sets.items()}
-    overlaps = tuple(
-        find_overlap(a, b, threshold=threshold, examples=examples)
-        for a, b in combinations(texts.items(), 2)
-    )
+    overlaps = tuple(find_overlap(a, b) for a, b in combinations(texts.items(), 2))
     return Description(sets=facts, overlaps=overlaps, collection=collection)
 
 
@@ -449,7 +406,7 @@ def _list_cells(one: QueryFacts) -> tuple[str, ...]:
 
 
 def _describe_set(
-    name: str, queries: Queries, qrels: Qrels | None, excluded: frozenset[str], spread: Spread
+    name: str, queries: Queries, qrels: Qrels | None, excluded: frozenset[str]
 ) -> QueryFacts:
     texts = queries.texts
     if not texts:
@@ -463,7 +420,7 @@ def _describe_set(
         repeated=len(texts) - len({normalise(text) for text in texts.values()}),
         labels=labels,
         why="no labels given" if labels is None else "",
-        resolution=resolve(judged, spread),
+        resolution=resolve(judged),
     )
 
 
@@ -524,7 +481,7 @@ def _note_resolution(one: QueryFacts) -> str:
     return (
         f"{found.queries:,} {one.name} queries tell systems apart from about "
         f"{found.difference:.2g} upwards (paired t test, alpha {found.alpha:g}, power "
-        f"{found.power:g}; {found.spread.why})"
+        f"{found.power:g}; assumed: {found.assumed})"
     )
 
 
