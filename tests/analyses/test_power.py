@@ -15,11 +15,10 @@ from drawings import tips
 from heldout.analyses import power as report
 from heldout.analyses.power import MOST_QUERIES, plan_power, simulate_power
 from heldout.answers.table import to_latex, to_markdown
-from heldout.board.scores.describe import Spread, resolve
 from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.scoring.table import ScoreTable, table_of
-from heldout.stats.power import queries_needed
+from heldout.stats.power import detectable_difference, queries_needed
 
 
 def pilot(systems: int = 5, queries: int = 60, seed: int = 0) -> ScoreTable:
@@ -53,9 +52,10 @@ def test_plans_follow_from_the_middle_deviation_and_its_interval() -> None:
 
 def test_a_board_is_described_by_the_same_figures() -> None:
     found = plan_power(pilot(systems=3), seeded(), trials=9)
-    spread = Spread(deviation=found.deviation, source="assumed", why="of a pilot")
     (plan,) = (one for one in found.plans if one.queries == 500)
-    assert plan.difference == pytest.approx(resolve(500, spread).difference)
+    assert plan.difference == pytest.approx(
+        detectable_difference(500, found.deviation, alpha=0.05, power=0.8)
+    )
 
 
 @pytest.mark.parametrize("systems", [3, 5])

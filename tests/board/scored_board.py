@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from heldout.board.log.manifest import Identity, Manifest, identity_fields
+from heldout.board.organiser.creation import GivenSet, create_board
 from heldout.board.organiser.decide import Decision, correct, publish, publish_baseline, reject
-from heldout.board.organiser.found import GivenSet, found_board
 from heldout.board.organiser.review import Review
 from heldout.board.rules.changes import add_label_views
 from heldout.board.rules.template import NewBoard
-from heldout.board.scores.kept import ScoreFile, keep_scores
+from heldout.board.scores.kept import ScoreFile, store_scores
 from heldout.board.scores.rescoring import ScoredBaseline
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session, accept_rules, commit_held_out
@@ -132,10 +132,10 @@ class ScoredBoard:
         """Received and reviewed; the review is given back."""
         session = self.tick()
         parts = [f"{name}.{part}.age" for part in ("key", "metadata", "tar")]
-        files = {part: str(session.vault.keep_sealed(part.encode())) for part in parts}
+        files = {part: str(session.vault.store_sealed(part.encode())) for part in parts}
         session.log("received", name, public={"files": files})
         scores = self.scores(values, files)
-        keep_scores(session.vault, name, scores)
+        store_scores(session.vault, name, scores)
         manifest = Manifest(
             team=team,
             institution=f"University of {team}",
@@ -236,7 +236,7 @@ def make_board(root: Path) -> ScoredBoard:
         sets={"dev": True, "eval": False},
         primary="eval",
     )
-    found_board(root / "board", root / "vault", plan, sets, now=FOUNDED)
+    create_board(root / "board", root / "vault", plan, sets, now=FOUNDED)
     return ScoredBoard(root=root, now=FOUNDED)
 
 

@@ -113,7 +113,7 @@ def test_a_session_sits_down_at_either(board: Board) -> None:
 
 def test_sealed_files_lie_by_their_digests(board: Board) -> None:
     _, vault = board
-    digest = vault.keep_sealed(b"sealed")
+    digest = vault.store_sealed(b"sealed")
     assert vault.has_sealed(digest)
     assert vault.sealed(digest).read_bytes() == b"sealed"
     vault.check_room(1)
@@ -133,10 +133,10 @@ def test_labels_keys_and_notes_of_the_vault(board: Board) -> None:
     assert len(vault.set_key("eval")) == 32
     vault.drop_set_key("eval")
     assert not vault.has_set_key("eval")
-    assert vault.told() == frozenset()
-    vault.keep_told(frozenset(["b", "a"]))
-    assert vault.told() == {"a", "b"}
-    vault.keep_token_host("https://forge.example")
+    assert vault.printed_refusals() == frozenset()
+    vault.store_printed(frozenset(["b", "a"]))
+    assert vault.printed_refusals() == {"a", "b"}
+    vault.store_token_host("https://forge.example")
     assert vault.token_host() == "https://forge.example"
     assert len(vault.identities()) == 1
     vault.add_signing_key(new_signing_key("ORGANISER"))
@@ -148,8 +148,8 @@ def test_a_vault_that_is_only_read_is_not_written(board: Board) -> None:
     assert vault.entries() == board[1].entries()
     for write in (
         lambda: note(vault),
-        lambda: vault.keep_sealed(b"1"),
-        lambda: vault.keep_told(frozenset(["a"])),
+        lambda: vault.store_sealed(b"1"),
+        lambda: vault.store_printed(frozenset(["a"])),
         lambda: vault.locked().__enter__(),
         lambda: vault.make_set_key("eval"),
     ):

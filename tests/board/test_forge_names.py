@@ -82,7 +82,7 @@ def open_request(root: Path, server: Forge, number: int, submission: str) -> Non
     server.add(number, sha)
 
 
-def found_board(root: Path, server: Forge) -> None:
+def create_board(root: Path, server: Forge) -> None:
     (root / ".gitconfig").write_text("[user]\n\tname = x\n\temail = x@x\n")
     (root / "queries.tsv").write_text("q1\ta question\n")
     (root / "labels.qrels").write_text("q1 0 d1 1\n")
@@ -116,7 +116,7 @@ def harbour(
 ) -> Iterator[Harbour]:
     monkeypatch.setenv("HOME", str(tmp_path))
     with serve(request.param) as server:
-        found_board(tmp_path, server)
+        create_board(tmp_path, server)
         run = ("--eval", tmp_path / "eval.run")
         entry = str(call(tmp_path, "draft", "one", *run, board="clone")["id"])
         fill(tmp_path, entry, **TEAM)

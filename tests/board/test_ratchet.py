@@ -24,7 +24,7 @@ from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.organiser.words import rebuilt_facts
 from heldout.board.rules.changes import format_key
 from heldout.board.rules.release import NOT_CLEAR
-from heldout.board.scores import telling
+from heldout.board.scores import releasing
 from heldout.board.scores.kept import Evidence, read_evidence
 from heldout.board.site.exports import format_csv, format_json
 from heldout.board.standings.standings import make_standings, project
@@ -172,7 +172,7 @@ def test_few_files_are_read_however_many_entries_there_are(
         read.append(digest)
         return read_evidence(vault, digest)
 
-    monkeypatch.setattr(telling, "read_evidence", count)
+    monkeypatch.setattr(releasing, "read_evidence", count)
     board.enter(ONE, HIGH)
     assert 1 <= len(set(read)) <= 3  # the last, the best before it, and the best baseline
     assert bar(board, ONE) == "20261117-nr"
@@ -478,12 +478,12 @@ Change = Callable[[ScoredBoard, pytest.MonkeyPatch], None]
 
 def publish_all(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     """A score that had to be withheld is published."""
-    patch.setattr(telling, "draw_jitter", lambda *_: -100.0)
+    patch.setattr(releasing, "draw_jitter", lambda *_: -100.0)
 
 
 def publish_none(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     """A score that had to be published is withheld."""
-    patch.setattr(telling, "draw_jitter", lambda *_: 1e9)
+    patch.setattr(releasing, "draw_jitter", lambda *_: 1e9)
 
 
 def begin_low(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
@@ -491,29 +491,29 @@ def begin_low(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     history = board.session.history()
     digest = history.submissions[BASE].evidence["eval"]
 
-    def lower(*_: object) -> telling.Best:
+    def lower(*_: object) -> releasing.Best:
         base = read_evidence(board.vault, digest)
-        return telling.Best(run=base, digest=digest, baseline=base)
+        return releasing.Best(run=base, digest=digest, baseline=base)
 
-    patch.setattr(telling, "find_best", lower)
+    patch.setattr(releasing, "find_best", lower)
 
 
 def mix_labels(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     """Labels have changed, and the runs before are not scored by them."""
     board.relabel()
-    patch.setattr(telling, "_are_in_force", lambda *_: True)
+    patch.setattr(releasing, "_are_in_force", lambda *_: True)
 
 
 def say_best(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     """The event says what the score is not above."""
-    honest = telling.tell
+    honest = releasing.release_entry
 
-    def tell(*arguments: Any) -> telling.Telling:
+    def tell(*arguments: Any) -> releasing.EntryRelease:
         found = honest(*arguments)
         public = {n: v for n, v in found.public.items() if n != "untold"}
         return dataclasses.replace(found, public={**public, "not_above": {"eval": "0.300"}})
 
-    patch.setattr(decide, "tell", tell)
+    patch.setattr(decide, "release_entry", tell)
 
 
 FRAUDS: Mapping[str, tuple[Change, Row, str]] = {
@@ -566,19 +566,19 @@ def test_the_bar_of_an_old_board_is_by_team_as_before(rounded: ScoredBoard, tmp_
     assert said(board)[TWO] == text(HIGH)
     assert not board.vault.has_set_key("eval")
     assert faults(board) == ()
-    assert telling.is_answered(board.session.history().submissions[ONE], "eval")
+    assert releasing.is_answered(board.session.history().submissions[ONE], "eval")
 
 
 def test_runs_without_scores_by_query_are_compared_with_nothing() -> None:
     day = datetime(2026, 11, 1, tzinfo=UTC)
     entry = Submission(id=ONE, received=day, files={}, status="published", scores={"eval": "0.4"})
-    assert telling.is_answered(entry, "eval")
-    assert not telling.is_answered(entry, "dev")
-    assert not telling.is_answered(dataclasses.replace(entry, status="imported"), "eval")
-    assert not telling.is_answered(dataclasses.replace(entry, status="rejected"), "eval")
+    assert releasing.is_answered(entry, "eval")
+    assert not releasing.is_answered(entry, "dev")
+    assert not releasing.is_answered(dataclasses.replace(entry, status="imported"), "eval")
+    assert not releasing.is_answered(dataclasses.replace(entry, status="rejected"), "eval")
     old = dataclasses.replace(entry, baseline=True)
-    assert not telling.is_answered(old, "eval")
-    assert telling.is_answered(dataclasses.replace(old, runs={"eval": "digest"}), "eval")
+    assert not releasing.is_answered(old, "eval")
+    assert releasing.is_answered(dataclasses.replace(old, runs={"eval": "digest"}), "eval")
 
 
 def test_a_ratchet_becomes_no_step(board: ScoredBoard) -> None:

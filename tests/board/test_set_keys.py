@@ -8,7 +8,7 @@ import pytest
 from scored_board import ScoredBoard, as_ratchet, make_board
 
 from heldout.board.audit.audit import audit_board
-from heldout.board.organiser import found
+from heldout.board.organiser import creation
 from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.rules.changes import format_key, is_key, needs_key, parse_key
 from heldout.board.rules.template import NewBoard, new_board_files
@@ -110,7 +110,7 @@ def test_a_new_board_has_its_key_from_the_first_event_on(
         made[SPEC] = made[SPEC].replace(b'rule = "rounded"', b'rule = "ratchet"')
         return made
 
-    monkeypatch.setattr(found, "new_board_files", files)
+    monkeypatch.setattr(creation, "new_board_files", files)
     board = make_board(tmp_path / "town")
     assert board.vault.entries()[0].get("labels").keys() == {"eval", "eval.key"}
     before = key_file(board).read_bytes()

@@ -26,13 +26,13 @@ def vault(tmp_path: Path) -> Vault:
 
 def test_all_of_it_is_for_its_owner_alone(vault: Vault) -> None:
     vault.add_identity("organiser", "secret")
-    vault.keep_sealed(b"sealed")
+    vault.store_sealed(b"sealed")
     paths = [vault.root, *vault.root.rglob("*")]
     assert [path.name for path in paths if path.stat().st_mode & 0o077] == []
 
 
 def test_a_sealed_file_comes_back_or_is_damaged(vault: Vault) -> None:
-    digest = vault.keep_sealed(b"sealed")
+    digest = vault.store_sealed(b"sealed")
     assert vault.sealed(digest).read_bytes() == b"sealed"
     vault.sealed(digest).write_whole(b"other")
     with pytest.raises(StoreError, match="missing or damaged"):
@@ -94,9 +94,9 @@ def test_labels_that_are_gone_are_asked_for(vault: Vault) -> None:
 
 
 def test_marks_of_told_refusals_stay(vault: Vault) -> None:
-    assert vault.told() == frozenset()
-    vault.keep_told(frozenset(("b", "a")))
-    assert vault.told() == {"a", "b"}
+    assert vault.printed_refusals() == frozenset()
+    vault.store_printed(frozenset(("b", "a")))
+    assert vault.printed_refusals() == {"a", "b"}
 
 
 def test_a_folder_that_holds_something_is_refused_before_anything_is_made(tmp_path: Path) -> None:

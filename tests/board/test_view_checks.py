@@ -7,7 +7,7 @@ from boardlog import RULES, BoardLog
 
 from heldout.board.rules.changes import list_changed_terms
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.scores.telling import rule_of
+from heldout.board.scores.releasing import rule_of
 from heldout.errors import InputError
 
 FAIR = 'measure = "AWRF@10"\ngroups = "labels/eval.groups"\n'

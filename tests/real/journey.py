@@ -13,8 +13,8 @@ from typing import Literal
 import msgspec
 from real_collections import COLLECTIONS, Collection, Entry
 
+from heldout.board.organiser.creation import create_board
 from heldout.board.organiser.decide import Decision, publish
-from heldout.board.organiser.found import found_board
 from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.organiser.receive import Receipt, receive
 from heldout.board.organiser.review import review
@@ -141,7 +141,7 @@ def open_board(
         primary="eval",
     )
     vault_root = folder / f"{collection.name}-vault"
-    session = found_board(root, vault_root, plan, {"eval": collection.given(data)}, now=now)
+    session = create_board(root, vault_root, plan, {"eval": collection.given(data)}, now=now)
     rules = _edited_rules(session.rules(), collection)
     (root / "board.toml").write_text(rules, encoding="utf-8")
     with session.vault.locked():

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from heldout.board.organiser.found import GivenSet
+from heldout.board.organiser.creation import GivenSet
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
 from heldout.trec.reading.sources import open_input

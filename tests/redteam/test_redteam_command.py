@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from heldout.board.organiser.creation import GivenSet, create_board
 from heldout.board.organiser.decide import add_baseline
-from heldout.board.organiser.found import GivenSet, found_board
 from heldout.board.rules.template import NewBoard
 from heldout.cli.program import main
 from heldout.redteam.attacks import ATTACKS
@@ -106,7 +106,7 @@ def found(files: Path, *, baselines: tuple[str, ...] = ()) -> None:
         name: GivenSet(queries=queries, qrels=judged(f"{name}.qrels"), public=public)
         for name, public in plan.sets.items()
     }
-    session = found_board(files / "board", files / "vault", plan, sets, now=NOW)
+    session = create_board(files / "board", files / "vault", plan, sets, now=NOW)
     for name in baselines:
         runs = {"dev": Path(f"{name}.tsv"), "eval": Path(f"{name}.tsv")}
         add_baseline(session, f"20261120-{name}", runs, description=name)

@@ -278,7 +278,7 @@ def test_a_vault_that_is_opened_to_be_read_alone_cannot_be_written(played: Town)
     vault = Vault.open(played.vault, board=played.board, read_only=True)
     session = begin_session(Repository(played.board), vault, now=NOW)
     with pytest.raises(RuntimeError, match="read alone"):
-        vault.keep_sealed(b"x")
+        vault.store_sealed(b"x")
     with pytest.raises(RuntimeError, match="read alone"):
         session.log("asked", "20261120-later", public={"why": "x"})
     with pytest.raises(RuntimeError, match="read alone"), vault.locked():

@@ -12,8 +12,8 @@ from trusting import BASELINE, DAY, LAST, ONE, add_baseline, read_files
 
 from heldout.board.audit import archive, closing
 from heldout.board.organiser import decide
-from heldout.board.scores import commitments, telling
-from heldout.board.scores.telling import Telling
+from heldout.board.scores import commitments, releasing
+from heldout.board.scores.releasing import EntryRelease
 
 pytestmark = pytest.mark.slow
 RIVAL = "20261102-rival"
@@ -57,11 +57,11 @@ def town_scores(town: Town, name: str) -> Mapping[str, Any]:
     return view
 
 
-def told(change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Callable[..., Telling]:
+def told(change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Callable[..., EntryRelease]:
     """`tell`, whose public fields an organiser changes by hand."""
-    honest = telling.tell
+    honest = releasing.release_entry
 
-    def tell(*arguments: Any) -> Telling:
+    def tell(*arguments: Any) -> EntryRelease:
         found = honest(*arguments)
         return dataclasses.replace(found, public=change(found.public))
 
@@ -114,7 +114,7 @@ def test_an_honest_organiser_has_no_finding(town: Town, monkeypatch: Patch, tmp_
 def test_a_rival_s_release_that_was_withheld(
     town: Town, monkeypatch: Patch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(decide, "tell", told(withheld))
+    monkeypatch.setattr(decide, "release_entry", told(withheld))
     assert publish(town, RIVAL) == 0
     for faults in audits(town, monkeypatch, tmp_path):
         fault = next(fault for fault in faults if "right is" in fault)
@@ -122,14 +122,14 @@ def test_a_rival_s_release_that_was_withheld(
 
 
 def test_a_number_that_is_too_high(town: Town, monkeypatch: Patch, tmp_path: Path) -> None:
-    monkeypatch.setattr(decide, "tell", told(raised))
+    monkeypatch.setattr(decide, "release_entry", told(raised))
     assert publish(town, RIVAL) == 0
     for faults in audits(town, monkeypatch, tmp_path):
         assert any(f'"{RIVAL}", view eval: told "0.987", right is ' in fault for fault in faults)
 
 
 def test_a_baseline_bar_that_was_skipped(town: Town, monkeypatch: Patch, tmp_path: Path) -> None:
-    monkeypatch.setattr(telling, "first_bar", lambda *_: None)
+    monkeypatch.setattr(releasing, "first_bar", lambda *_: None)
     assert publish(town, RIVAL) == 0
     for faults in audits(town, monkeypatch, tmp_path):
         assert any(
@@ -145,7 +145,7 @@ def test_a_team_that_was_held_against_another_s_score(
         return history.submissions[ONE]
 
     with monkeypatch.context() as once:
-        once.setattr(telling, "best_released", another)
+        once.setattr(releasing, "best_released", another)
         assert publish(town, RIVAL) == 0
     for faults in audits(town, monkeypatch, tmp_path):
         assert any(f'held against "{ONE}", right is "{BASELINE}"' in fault for fault in faults)

@@ -14,7 +14,7 @@ from subprocess import PIPE
 import pytest
 from town import FOUNDED, Town, call, found_town, founding, git, run_text, write_inputs
 
-from heldout.board.organiser.found import GivenSet, choose_order
+from heldout.board.organiser.creation import GivenSet, choose_order
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import PRICES

@@ -143,7 +143,7 @@ def test_a_baseline_of_before_signatures_were_kept_is_compared_too(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as old:
-        old.setattr(decide, "keep_signatures", lambda *_: None)
+        old.setattr(decide, "store_signatures", lambda *_: None)
         add_baseline(town, seed=9)
     assert not (town.vault / f"signatures/{BASELINE}.npz").exists()
     copy = town.send("copy", seed=9, now=DAY, team=OTHER_TEAM)

@@ -109,7 +109,7 @@ def town(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
         before.setattr(Session, "log", log)
         before.setattr(Vault, "held_out", held_out)
         before.setattr(rescoring, "_held_out", lambda _sets: {})
-        before.setattr(session, "keep_versions", lambda _vault, _files: None)
+        before.setattr(session, "store_versions", lambda _vault, _files: None)
         add_baseline(town, seed=3)
         town.send("one", now=DAY, seed=1)
         town.send("two", now=DAY, seed=2, team=OTHER_TEAM)

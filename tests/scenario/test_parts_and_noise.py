@@ -40,7 +40,7 @@ def many_queries() -> Iterator[None]:
     patch.undo()
 
 
-def found_board(folder: Path, *changes: tuple[str, str], views: str) -> Town:
+def create_board(folder: Path, *changes: tuple[str, str], views: str) -> Town:
     """A board with these rules from its first event on, one baseline, and one clone."""
     town = Town(folder)
     folder.mkdir()
@@ -159,7 +159,7 @@ def exclude(town: Town, *queries: str) -> None:
 
 
 def test_a_split_set_from_the_first_submission_to_the_archive(tmp_path: Path) -> None:
-    town = found_board(tmp_path / "town", DECIDING, RATCHET, views=FEEDBACK)
+    town = create_board(tmp_path / "town", DECIDING, RATCHET, views=FEEDBACK)
     base = add_baseline(town)
     low = send(town, "low", 1, top=0.2, team=TEAM)
     good = send(town, "good", 2, top=0.8, team={**OTHER_TEAM, "open_runs": True})
@@ -204,7 +204,7 @@ def noisy_text(town: Town, values: Mapping[str, float], first: Mapping[str, floa
 
 
 def test_scores_with_noise_from_the_first_submission_to_the_archive(tmp_path: Path) -> None:
-    town = found_board(tmp_path / "town", RATCHET, views=CHECK)
+    town = create_board(tmp_path / "town", RATCHET, views=CHECK)
     base = add_baseline(town)
     low = send(town, "low", 1, top=0.2, team=TEAM)
     good = send(town, "good", 2, 3, top=0.8, team={**OTHER_TEAM, "open_runs": True})
@@ -240,7 +240,7 @@ def test_scores_with_noise_from_the_first_submission_to_the_archive(tmp_path: Pa
 def test_an_organiser_who_publishes_without_the_noise_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    town = found_board(tmp_path / "town", RATCHET, views=CHECK)
+    town = create_board(tmp_path / "town", RATCHET, views=CHECK)
     base = add_baseline(town)
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -256,7 +256,7 @@ def test_an_organiser_who_publishes_without_the_noise_is_found_out(
 def test_an_organiser_who_splits_by_another_key_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    town = found_board(tmp_path / "town", DECIDING, RATCHET, views=FEEDBACK)
+    town = create_board(tmp_path / "town", DECIDING, RATCHET, views=FEEDBACK)
     with monkeypatch.context() as patch:
         chosen = partial(feedback_queries, bytes(32))
         patch.setattr(sets, "feedback_queries", lambda _, ids, share: chosen(ids, share))
@@ -269,7 +269,7 @@ def test_an_organiser_who_splits_by_another_key_is_found_out(
 def test_neither_share_nor_queries_of_a_split_change_once_scores_are_published(
     tmp_path: Path,
 ) -> None:
-    town = found_board(tmp_path / "town", DECIDING, RATCHET, views=FEEDBACK)
+    town = create_board(tmp_path / "town", DECIDING, RATCHET, views=FEEDBACK)
     add_baseline(town)
     rules, queries = town.board / "board.toml", town.board / "queries" / "eval.tsv"
     for file, text in (
@@ -287,7 +287,7 @@ def test_neither_share_nor_queries_of_a_split_change_once_scores_are_published(
 
 
 def test_a_split_of_too_small_a_set_is_refused_before_its_first_score(tmp_path: Path) -> None:
-    town = found_board(tmp_path / "town", RATCHET, views="")
+    town = create_board(tmp_path / "town", RATCHET, views="")
     rules = town.board / "board.toml"
     text = rules.read_text().replace(*DECIDING) + FEEDBACK
     rules.write_text(text.replace(RATCHET[1], f"{RATCHET[1]}\nfeedback = 0.5"))
@@ -298,7 +298,7 @@ def test_a_split_of_too_small_a_set_is_refused_before_its_first_score(tmp_path: 
 
 
 def test_before_there_is_a_baseline_nothing_is_published_with_noise(tmp_path: Path) -> None:
-    town = found_board(tmp_path / "town", LADDER, views=CHECK)
+    town = create_board(tmp_path / "town", LADDER, views=CHECK)
     rebuilt = town.organiser("rebuild", now=DAY)
     assert "no baseline in check: no score can be published there before" in rebuilt.out
     name = send(town, "early", 1, top=0.2, team=TEAM, publish=False)

@@ -144,7 +144,7 @@ class OrganiserPlace(VaultPlace):
             self.board(),
             self.need_vault(),
             clock=lambda: self.now,
-            tell=lambda text: print_facts(messages(), [("note", text)]),
+            report=lambda text: print_facts(messages(), [("note", text)]),
             accept=lambda change: _show_rules(change, accepted=self.accept_rules),
             sure=late,
             restore=restore,

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from heldout.board.log.manifest import Manifest, format_manifest
+from heldout.board.organiser.creation import GivenSet, create_board
 from heldout.board.organiser.decide import add_baseline, publish, reject
-from heldout.board.organiser.found import GivenSet, found_board
 from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.organiser.receive import receive
 from heldout.board.organiser.review import review
@@ -346,7 +346,7 @@ def _create(folder: Path, split: QuerySplit, opening: datetime, now: datetime) -
         primary="eval",
         example=_example(split),
     )
-    session = found_board(folder / "board", folder / "vault", plan, sets, now=opening)
+    session = create_board(folder / "board", folder / "vault", plan, sets, now=opening)
     _allow_figures(folder, session, now)
 
 

@@ -50,9 +50,9 @@ from heldout.board.scores.measuring import (
     read_query_facets,
     read_released,
 )
+from heldout.board.scores.releasing import released
 from heldout.board.scores.score import score_run, score_views
 from heldout.board.scores.sets import SetData
-from heldout.board.scores.telling import released
 from heldout.board.standings.standings import count_step
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault

@@ -53,9 +53,9 @@ from heldout.board.scores.kept import (
     read_evidence,
     read_scores,
 )
+from heldout.board.scores.releasing import released
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.sets import find_edited
-from heldout.board.scores.telling import released
 from heldout.board.site.exports import format_csv, format_json
 from heldout.board.standings.seasons import current_standings
 from heldout.board.store.arrivals import sealed_owner

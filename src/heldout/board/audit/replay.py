@@ -35,8 +35,7 @@ from heldout.board.rules.release import (
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.kept import Evidence, follows_on, is_score_of, make_noisy
-from heldout.board.scores.score import ViewScore
-from heldout.board.scores.telling import (
+from heldout.board.scores.releasing import (
     best_baseline,
     best_of,
     has_labels_in_force,
@@ -44,6 +43,7 @@ from heldout.board.scores.telling import (
     rule_of,
     values_of,
 )
+from heldout.board.scores.score import ViewScore
 from heldout.errors import HeldoutError, quote
 
 

@@ -100,7 +100,7 @@ def ask_authority(url: str, request: bytes) -> bytes:
     return data
 
 
-def keep_response(
+def store_response(
     repository: Repository,
     data: bytes,
     log: Sequence[Entry],

@@ -18,7 +18,7 @@ import msgspec
 from heldout.board.log.events import Entry
 from heldout.board.log.manifest import Identity, identity_fields
 from heldout.board.old_boards.legacy import TYPES, OldEntry, OldTable, Repair
-from heldout.board.organiser.found import first_signers
+from heldout.board.organiser.creation import first_signers
 from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import format_recipients
@@ -241,7 +241,7 @@ def _log(session: Session, source: Source) -> None:
         public = {"board.toml": rules, "files": files, "signers": first_signers(session)}
         session.log("opened-board", None, public=public, sealed={"labels": {}})
     if _imported_digest(entries) is None:
-        session.vault.keep_sealed(source.data)
+        session.vault.store_sealed(source.data)
         session.log("imported-board", None, public=_table_fields(source))
     known = session.history().submissions
     for entry in sorted(source.table.entries, key=lambda entry: (entry.day, entry.line)):

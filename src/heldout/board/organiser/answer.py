@@ -72,7 +72,7 @@ class ForgeAccess:
         hosted, vault = spec.forge.hosted, session.vault
         asks = hosted and bool(read_token(self.environ)) and not vault.token_host()
         if asks and self.agree(spec.forge.host):
-            vault.keep_token_host(spec.forge.host)
+            vault.store_token_host(spec.forge.host)
         with new_client() as client:
             world = Surroundings(
                 client=client,

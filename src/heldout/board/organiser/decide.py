@@ -27,16 +27,22 @@ from heldout.board.rules.changes import add_label_views
 from heldout.board.scores.kept import (
     ScoreFile,
     follows_on,
-    keep_scores,
-    keep_signatures,
-    keep_told,
     read_evidence,
+    store_evidence_of,
+    store_scores,
+    store_signatures,
+)
+from heldout.board.scores.releasing import (
+    EntryRelease,
+    noisy_scores,
+    release_again,
+    release_entry,
+    released,
 )
 from heldout.board.scores.rescoring import ScoredBaseline, score_baseline
 from heldout.board.scores.score import open_manifest, signature_field
 from heldout.board.scores.session import Session, commit_held_out, note_held_out
 from heldout.board.scores.sets import check_seeds, load_sets
-from heldout.board.scores.telling import Telling, noisy_scores, released, tell, tell_again
 from heldout.errors import InputError, Problem, StoreError, TrustError, quote
 from heldout.ids import parse_submission_id
 
@@ -84,7 +90,7 @@ def publish(session: Session, result: Review, *, why: str) -> Decision:
     until = manifest.embargo_until
     spec = session.spec_at(submission.received)
     commit_held_out(session)
-    told = tell(session, spec, submission, result.scores.views)
+    told = release_entry(session, spec, submission, result.scores.views)
     public = {
         **told.public,
         "type": manifest.type,
@@ -93,7 +99,7 @@ def publish(session: Session, result: Review, *, why: str) -> Decision:
     }
     sealed = {
         **told.sealed,
-        "evidence": keep_told(session.vault, submission.id, spec, result.scores),
+        "evidence": store_evidence_of(session.vault, submission.id, spec, result.scores),
         "kept": session.vault.kept(submission.id),
         "identity": identity_fields(manifest),
         "why": why,
@@ -141,9 +147,11 @@ def publish_baseline(
     spec = session.spec().on(session.now.date())
     noisy = noisy_scores(session, spec, scored.scores.views, baseline=True)
     public = released(spec, scored.scores.views, noisy=noisy)
-    kept = {n: str(session.vault.keep_sealed(path.read_bytes())) for n, path in scored.runs.items()}
-    keep_signatures(session.vault, name, scored.scans)
-    keep_scores(session.vault, name, scored.scores)
+    kept = {
+        n: str(session.vault.store_sealed(path.read_bytes())) for n, path in scored.runs.items()
+    }
+    store_signatures(session.vault, name, scored.scans)
+    store_scores(session.vault, name, scored.scores)
     return _log(
         session,
         "baseline",
@@ -152,7 +160,7 @@ def publish_baseline(
         sealed={
             "identity": identity_fields(identity),
             "runs": kept,
-            "evidence": keep_told(session.vault, name, spec, scored.scores),
+            "evidence": store_evidence_of(session.vault, name, spec, scored.scores),
             "kept": session.vault.kept(name),
         },
     )
@@ -208,12 +216,12 @@ def correct(
     submission = check_published(session, submission_id)
     check_scored(submission, scores)
     spec = add_label_views(session.spec_at(submission.received), session.spec())
-    told = tell_again(session, spec, submission, scores.views)
+    told = release_again(session, spec, submission, scores.views)
     before = submission.scores
     same = _is_as_before(submission, told, scores)
-    keep_scores(session.vault, submission_id, scores)
+    store_scores(session.vault, submission_id, scores)
     # Later scores may be compared with these: the log says what they are, also where none is told.
-    evidence = keep_told(session.vault, submission_id, spec, scores)
+    evidence = store_evidence_of(session.vault, submission_id, spec, scores)
     kept = {"evidence": evidence, "kept": session.vault.kept(submission_id)}
     done_before = same and bool(submission.errata) and submission.errata[-1][1] == why
     anew = (kept["kept"], evidence) != (submission.kept, submission.evidence)
@@ -255,7 +263,7 @@ def _by_labels_alone(session: Session, submission: Submission, evidence: Mapping
         return False
 
 
-def _is_as_before(submission: Submission, told: Telling, scores: ScoreFile) -> bool:
+def _is_as_before(submission: Submission, told: EntryRelease, scores: ScoreFile) -> bool:
     """Whether an erratum would tell, now or later, what was told before, of as many queries."""
     names = (*told.scores, *submission.final)
     if any(submission.counts.get(name) != scores.views[name].n for name in names):

@@ -19,9 +19,9 @@ from heldout.board.scores.kept import (
     Evidence,
     ScoreFile,
     digest_evidence,
-    keep_evidence,
     make_evidence,
-    read_kept,
+    read_stored,
+    store_evidence,
 )
 from heldout.board.scores.session import Session, commit_held_out
 from heldout.errors import InputError, Problem, StoreError, quote
@@ -114,7 +114,7 @@ def open_final(session: Session, *, why: str = "") -> FinalStep:
         public = final_fields(view, evidence, decimals=session.spec().decimals)
     except ValueError as error:
         raise StoreError(f"the final cannot be decided, so nothing was opened: {error}") from None
-    sealed = {n: keep_evidence(session.vault, one) for n, one in evidence.items()}
+    sealed = {n: store_evidence(session.vault, one) for n, one in evidence.items()}
     if before.opened is not None and dict(before.opened.evidence) == sealed:
         return FinalStep(final=before)
     if before.opened is not None and not why:
@@ -162,7 +162,7 @@ def has_other_scores(session: Session) -> bool:
     if view is None or opened is None:
         return False
     submissions = session.history().submissions
-    kept = {name: read_kept(session.vault, submissions[name]) for name in opened.evidence}
+    kept = {name: read_stored(session.vault, submissions[name]) for name in opened.evidence}
     return any(
         scores is not None
         and view.name in scores.views
@@ -226,7 +226,7 @@ def _check_finalist(session: Session, view: View, name: str) -> Submission:
 
 
 def _read(session: Session, name: str) -> ScoreFile:
-    kept = read_kept(session.vault, session.history().submissions[name])
+    kept = read_stored(session.vault, session.history().submissions[name])
     if kept is None:
         raise StoreError(
             f"the vault has no scores of {name} that the log vouches for; restore them from the "

@@ -22,6 +22,7 @@ from heldout.board.rules.template import (
     workflow_files,
 )
 from heldout.board.scores.measuring import measure_due
+from heldout.board.scores.releasing import list_without_baseline
 from heldout.board.scores.session import (
     NotedRules,
     Session,
@@ -30,7 +31,6 @@ from heldout.board.scores.session import (
     list_unlogged,
     note_held_out,
 )
-from heldout.board.scores.telling import list_without_baseline
 from heldout.board.site.render import render_board
 from heldout.board.site.rules import BoardFacts, SetFacts, list_trust
 from heldout.board.standings.seasons import current_standings, list_seasons

@@ -158,7 +158,7 @@ class Receipt:
         kind: the event's kind, `refused`, or `known` where it was taken in before.
         problems: why it was refused.
         mark: of a refusal: the same only for the same files and the same problems.
-        told_before: whether this refusal was told in full before.
+        printed_before: whether this refusal was printed in full before.
         notes: what the organisers should look at, though it was taken in.
     """
 
@@ -167,7 +167,7 @@ class Receipt:
     kind: str
     problems: tuple[Problem, ...] = ()
     mark: str = ""
-    told_before: bool = False
+    printed_before: bool = False
     team: str = ""
     notes: tuple[str, ...] = ()
 
@@ -221,21 +221,21 @@ def list_merged(session: Session, *, main: str) -> tuple[Arrival, ...]:
     )
 
 
-def note_told(session: Session, receipts: Iterable[Receipt]) -> None:
+def note_printed(session: Session, receipts: Iterable[Receipt]) -> None:
     """Remember the refusals among these, so that later calls say them in one line."""
-    told = session.vault.told()
+    told = session.vault.printed_refusals()
     marks = {receipt.mark for receipt in receipts if receipt.mark}
     if not marks <= told:
-        session.vault.keep_told(told | marks)
+        session.vault.store_printed(told | marks)
 
 
 def _take_all(
     session: Session, arrivals: Iterable[Arrival], log: Callable[[Session, Arrival], Receipt]
 ) -> tuple[Receipt, ...]:
     """What becomes of each; refusals that were printed in full before are marked so."""
-    printed = session.vault.told()
+    printed = session.vault.printed_refusals()
     receipts = [_take(session, arrival, log) for arrival in arrivals]
-    return tuple(replace(r, told_before=True) if r.mark in printed else r for r in receipts)
+    return tuple(replace(r, printed_before=True) if r.mark in printed else r for r in receipts)
 
 
 def _take(
@@ -287,7 +287,7 @@ def _log_submission(session: Session, arrival: Arrival, submission: SubmissionId
         raise InputError(_nothing_to_update(arrival, None))
     _check_sealed(spec.envelope, files)
     session.vault.check_room(sum(map(len, files.values())))
-    digests = {name: str(session.vault.keep_sealed(data)) for name, data in files.items()}
+    digests = {name: str(session.vault.store_sealed(data)) for name, data in files.items()}
     public = {"files": digests, "fingerprint": arrival.fingerprint, "source": arrival.source}
     session.log("received", submission, public=public)
     return "received"
@@ -350,7 +350,7 @@ def _update(
     _check_signer(session, before, new, signature)
     if spoiled:
         _keep_runs(session, arrival, before)
-    digest = str(session.vault.keep_sealed(sealed))
+    digest = str(session.vault.store_sealed(sealed))
     if spoiled:
         public = {"files": {**before.files, names.metadata: digest}, "source": arrival.source}
         session.log("received", before.id, public={**public, "fingerprint": arrival.fingerprint})
@@ -377,7 +377,7 @@ def _keep_runs(session: Session, arrival: Arrival, before: Submission) -> None:
         if name not in files:
             raise InputError(_nothing_to_update(arrival, None))
         session.vault.check_room(len(files[name]))
-        session.vault.keep_sealed(files[name])
+        session.vault.store_sealed(files[name])
 
 
 def _check_metadata(session: Session, before: Submission, new: Manifest) -> None:

@@ -569,7 +569,7 @@ def _check_overtaken(session: Session, plan: KeyPlan) -> None:
 def _carry_out(session: Session, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
     """Every step can be done twice: a call that goes on does them all."""
     sealed = {
-        name: str(session.vault.keep_sealed(data)) for name, data in plan.sealed_again.items()
+        name: str(session.vault.store_sealed(data)) for name, data in plan.sealed_again.items()
     }
     _change_keys(session, plan)
     text = set_recipients(session.rules(), plan.recipients)

@@ -11,13 +11,13 @@ from heldout.board.policy.checks import Finding, QuotaState, judge, quota_state
 from heldout.board.policy.similarity import compare_seeds
 from heldout.board.rules.policy_rules import NAME_RULES
 from heldout.board.scores.compared import compare_runs, list_distances, list_others, signatures_of
-from heldout.board.scores.kept import ScoreFile, read_kept
+from heldout.board.scores.kept import ScoreFile, read_stored
 from heldout.board.scores.rescoring import (
     is_earlier,
-    keep_outcome,
     lacks_key,
-    mend_kept,
     open_and_score,
+    repair_stored,
+    store_outcome,
 )
 from heldout.board.scores.score import ViewScore, open_manifest, open_signed, signature_field
 from heldout.board.scores.session import Session
@@ -75,7 +75,7 @@ def review(session: Session, sets: Mapping[str, SetData], submission_id: str) ->
         InputError: the log knows no such submission.
     """
     submission = session.find(submission_id)
-    scores = read_kept(session.vault, submission)
+    scores = read_stored(session.vault, submission)
     known = scores is not None and _is_known(session, submission, scores, sets)
     unneeded = session.vault.unneeded_runs() & set(submission.files.values())
     removed = any(not session.vault.has_sealed(digest) for digest in unneeded)
@@ -85,7 +85,7 @@ def review(session: Session, sets: Mapping[str, SetData], submission_id: str) ->
     elif scores is None or not known:
         scores = open_and_score(session, sets, submission)
         if not _may_be_ours(session, scores):
-            keep_outcome(session, submission, scores)
+            store_outcome(session, submission, scores)
     manifest = None
     if not scores.refusal and not scores.metadata_problems:
         spec = session.spec_at(submission.received)
@@ -208,14 +208,14 @@ def _judge(
         return found, None, ()
     spec = session.spec_at(submission.received)
     history = session.history()
-    mended: dict[str, bool] = {}
+    repaired: dict[str, bool] = {}
 
-    def mend(name: str) -> bool:
-        if name not in mended:
-            mended[name] = mend_kept(session, sets, name)
-        return mended[name]
+    def repair(name: str) -> bool:
+        if name not in repaired:
+            repaired[name] = repair_stored(session, sets, name)
+        return repaired[name]
 
-    signatures = signatures_of(session.vault, submission, mend=mend)
+    signatures = signatures_of(session.vault, submission, repair=repair)
     case = Case(
         spec=spec,
         history=history,
@@ -223,16 +223,16 @@ def _judge(
         received=submission.received,
         manifest=manifest,
         problems={name: run.problems for name, run in scores.runs.items()},
-        entrants=list_others(session.vault, history, submission, mend=mend),
+        entrants=list_others(session.vault, history, submission, repair=repair),
         key=scores.key,
         reader="organiser",
-        likenesses=compare_runs(session.vault, history, submission, mend=mend),
+        likenesses=compare_runs(session.vault, history, submission, repair=repair),
         distances=list_distances(session.vault, history, spec, scores),
         seeds=compare_seeds(signatures),
     )
     quota = quota_state(history, manifest.team, spec, now=session.now)
     # What nobody has reviewed yet may be no run at all: its own review says why it does not open.
     waiting = {n for n, other in history.submissions.items() if other.status == "received"}
-    lost = tuple(name for name, done in mended.items() if not done and name not in waiting)
+    lost = tuple(name for name, done in repaired.items() if not done and name not in waiting)
     only = None if submission.proposal is None else NAME_RULES
     return judge(case, only=only), quota, lost

@@ -16,9 +16,9 @@ from heldout.board.rules.changes import difference_facts, held_out_file
 from heldout.board.rules.release import release_score
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.kept import RunReport
+from heldout.board.scores.releasing import describe_released, describe_true
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import NotedRules, Session
-from heldout.board.scores.telling import describe_released, describe_true
 from heldout.board.standings.standings import Row, Standings
 from heldout.errors import plural, quote
 

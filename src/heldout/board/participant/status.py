@@ -19,7 +19,7 @@ from heldout.board.participant.receipts import keep_receipt
 from heldout.board.policy.amending import check_update
 from heldout.board.rules.days import one_shot_deadline
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.scores.telling import describe_released
+from heldout.board.scores.releasing import describe_released
 from heldout.board.store.repository import Repository
 from heldout.errors import InputError, plural
 from heldout.ids import SubmissionId

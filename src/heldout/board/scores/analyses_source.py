@@ -18,7 +18,7 @@ from heldout.board.log.submission import Status, Submission
 from heldout.board.policy.similarity import TOP, list_alike
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.scores.compared import signatures_of
-from heldout.board.scores.kept import read_kept
+from heldout.board.scores.kept import read_stored
 from heldout.board.scores.rescoring import is_earlier, rescore
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session
@@ -109,7 +109,7 @@ def find_alike_runs(session: Session, board: BoardScores) -> tuple[AlikeRuns, ..
     pairs = []
     for entry in board.entries:
         submission = history.submissions[entry.id]
-        signature = signatures_of(session.vault, submission, mend=lambda _: False).get(query_set)
+        signature = signatures_of(session.vault, submission, repair=lambda _: False).get(query_set)
         if signature is None or entry.baseline:
             continue
         # The documents that decide; all of every run would be half a gigabyte on a large board.
@@ -138,7 +138,7 @@ class _Scores:
         """View -> true score; none where there is no run, or it has errors."""
         if submission.status in ("imported", "received"):
             return {}
-        kept = read_kept(self._session.vault, submission)
+        kept = read_stored(self._session.vault, submission)
         if kept is None or is_earlier(kept, self._sets):
             kept = rescore(self._session, self._sets, submission.id)
         return kept.views

@@ -89,7 +89,7 @@ def compare_held_out(vault: Vault, history: History, spec: BoardSpec) -> HeldOut
     )
 
 
-def keep_versions(vault: Vault, files: Mapping[str, str]) -> None:
+def store_versions(vault: Vault, files: Mapping[str, str]) -> None:
     """Keep the bytes of every file that is as given, so that they outlive the next change.
 
     Args:
@@ -101,7 +101,7 @@ def keep_versions(vault: Vault, files: Mapping[str, str]) -> None:
             None if vault.has_sealed(digest) else vault.files.find(f"labels/{held_out_file(name)}")
         )
         if data is not None and digest_bytes(data) == digest:
-            vault.keep_sealed(data)
+            vault.store_sealed(data)
 
 
 @contextmanager

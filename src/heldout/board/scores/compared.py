@@ -1,7 +1,8 @@
 """Scores that stand beside each other and were made with different labels, which nothing may rank.
 
-Labels are mended entry by entry: until the last one is scored anew, the mended ones are ranked by
-other labels than the rest. Whoever corrects one entry alone chooses who is ranked by which.
+Labels are corrected entry by entry: until the last one is scored again, the corrected ones are
+ranked by other labels than the rest. Whoever corrects one entry alone chooses who is ranked by
+which.
 
 What a submission is compared with: all others that the vault knows.
 
@@ -24,10 +25,10 @@ from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.kept import (
     ScoreFile,
     make_evidence,
-    read_kept,
     read_key,
     read_scores,
     read_signatures,
+    read_stored,
 )
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError, printable
@@ -37,12 +38,12 @@ from heldout.trec.scans import Signature
 
 T = TypeVar("T")
 
-Mend = Callable[[str], bool]
-"""Makes what the vault keeps of a submission anew; whether it could."""
+Repair = Callable[[str], bool]
+"""Makes what the vault stores of a submission again; whether it could."""
 
 
 def list_others(
-    vault: Vault, history: History, submission: Submission, *, mend: Mend
+    vault: Vault, history: History, submission: Submission, *, repair: Repair
 ) -> tuple[Entrant, ...]:
     """Everybody who ever submitted, with their keys where the vault knows them.
 
@@ -50,17 +51,17 @@ def list_others(
         vault: of the board.
         history: what its log says.
         submission: whose day it is.
-        mend: called for one whose scores are damaged or lost.
+        repair: called for one whose scores are damaged or lost.
     """
     keys = {}
     for name, other in history.submissions.items():
         lost = "scores" in other.kept and not vault.scores(name).is_file()
-        keys[name] = _read(partial(read_key, vault, name), name, "", lost=lost, mend=mend)
+        keys[name] = _read(partial(read_key, vault, name), name, "", lost=lost, repair=repair)
     return list_entrants(history, day=submission.received.date(), keys=keys)
 
 
 def compare_runs(
-    vault: Vault, history: History, submission: Submission, *, mend: Mend
+    vault: Vault, history: History, submission: Submission, *, repair: Repair
 ) -> Mapping[str, RunLikeness]:
     """Query set -> what runs that were received before are like the submission's.
 
@@ -70,26 +71,28 @@ def compare_runs(
         vault: of the board.
         history: what its log says.
         submission: the one that is judged.
-        mend: called for one whose signatures are damaged or lost.
+        repair: called for one whose signatures are damaged or lost.
     """
     names = list(history.submissions)
     before = names[: names.index(submission.id)]
 
     def earlier(query_set: str) -> Iterator[tuple[str, Signature]]:
         for name in before:
-            found = signatures_of(vault, history.submissions[name], mend=mend)
+            found = signatures_of(vault, history.submissions[name], repair=repair)
             if query_set in found:
                 yield name, found[query_set]
 
     return {
         query_set: find_likeness(signature, earlier(query_set))
-        for query_set, signature in signatures_of(vault, submission, mend=mend).items()
+        for query_set, signature in signatures_of(vault, submission, repair=repair).items()
         if query_set == query_set_of(query_set)
     }
 
 
-def signatures_of(vault: Vault, submission: Submission, *, mend: Mend) -> Mapping[str, Signature]:
-    """As `read_signatures`; what is missing or damaged is made anew, and empty where it cannot be.
+def signatures_of(
+    vault: Vault, submission: Submission, *, repair: Repair
+) -> Mapping[str, Signature]:
+    """As `read_signatures`; what is missing or damaged is made again, and empty where it cannot be.
 
     What waits and was never opened is opened here: a copy would else pass for whichever of the two
     is reviewed first.
@@ -99,14 +102,14 @@ def signatures_of(vault: Vault, submission: Submission, *, mend: Mend) -> Mappin
     expected = "signatures" in submission.kept or bool(submission.runs)
     expected |= submission.status == "received"
     lost = expected and not vault.signature(name).is_file()
-    return _read(partial(read_signatures, vault, name), name, {}, lost=lost, mend=mend)
+    return _read(partial(read_signatures, vault, name), name, {}, lost=lost, repair=repair)
 
 
-def _read(read: Callable[[], T], name: str, otherwise: T, *, lost: bool, mend: Mend) -> T:
-    """Read a file; where it is lost or damaged once more after mending."""
-    for mended in (False, True):
-        if lost or mended:
-            if not mend(name):
+def _read(read: Callable[[], T], name: str, otherwise: T, *, lost: bool, repair: Repair) -> T:
+    """Read a file; where it is lost or damaged once more after a repair."""
+    for repaired in (False, True):
+        if lost or repaired:
+            if not repair(name):
                 return otherwise
             lost = False
         try:
@@ -229,7 +232,7 @@ def find_mixed(vault: Vault, history: History) -> tuple[MixedLabels, ...]:
     return list_mixed(
         one
         for submission in published
-        if (scores := read_kept(vault, submission)) is not None
+        if (scores := read_stored(vault, submission)) is not None
         for one in scored_with(
             history, submission, rules_told_by(history, submission, submission.evidence), scores
         )

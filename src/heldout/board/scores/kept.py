@@ -170,7 +170,7 @@ def read_scores(vault: Vault, submission: str) -> ScoreFile | None:
     return _read(vault, submission, ScoreFile, None)
 
 
-def read_kept(vault: Vault, submission: Submission) -> ScoreFile | None:
+def read_stored(vault: Vault, submission: Submission) -> ScoreFile | None:
     """The same as far as it holds: `None` too where it is damaged or not what an event vouches for.
 
     Whoever gets `None` opens and scores the submission anew.
@@ -208,13 +208,13 @@ def read_key(vault: Vault, submission: str) -> str:
     return _read(vault, submission, _Key, _Key()).key
 
 
-def keep_scores(vault: Vault, submission: str, scores: ScoreFile) -> None:
+def store_scores(vault: Vault, submission: str, scores: ScoreFile) -> None:
     """Store what opening and scoring gave."""
     vault.scores(submission).write_whole(_encode(scores), mode=0o600)
 
 
 def digest_scores(scores: ScoreFile) -> str:
-    """SHA-256 of the file that `keep_scores` writes."""
+    """SHA-256 of the file that `store_scores` writes."""
     return digest_bytes(_encode(scores))
 
 
@@ -267,23 +267,23 @@ def follows_on(told: Evidence, now: Evidence, committed: Mapping[str, str]) -> b
     return committed.items() >= now.labels.items()
 
 
-def keep_evidence(vault: Vault, evidence: Evidence) -> str:
+def store_evidence(vault: Vault, evidence: Evidence) -> str:
     """Store it by its digest, which is given back."""
-    return vault.keep_sealed(_encode(evidence))
+    return vault.store_sealed(_encode(evidence))
 
 
 def digest_evidence(evidence: Evidence) -> str:
-    """The digest under which `keep_evidence` stores it."""
+    """The digest under which `store_evidence` stores it."""
     return digest_bytes(_encode(evidence))
 
 
-def keep_told(
+def store_evidence_of(
     vault: Vault, submission: str, spec: BoardSpec, scores: ScoreFile
 ) -> Mapping[str, str]:
     """Store what every view was told for that is released now or later; view -> digest."""
     views: Iterable[View] = (*spec.public_views, *spec.final_views)
     return {
-        view.name: keep_evidence(vault, make_evidence(submission, view, scores))
+        view.name: store_evidence(vault, make_evidence(submission, view, scores))
         for view in views
         if view.name in scores.views
     }
@@ -358,7 +358,7 @@ _DAMAGED = (
 """What reading nonsense as an archive of arrays may raise."""
 
 
-def keep_signatures(vault: Vault, submission: str, scans: Mapping[str, Scan]) -> None:
+def store_signatures(vault: Vault, submission: str, scans: Mapping[str, Scan]) -> None:
     """Store the first documents of each query of the runs that have no errors.
 
     Args:

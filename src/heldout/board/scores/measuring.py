@@ -639,7 +639,7 @@ def _find_alike(
     found: dict[str, set[str]] = {name: set() for name in entries}
     runs: dict[str, Signature] = {}
     for name in entries:
-        signatures = signatures_of(session.vault, submissions[name], mend=lambda _: False)
+        signatures = signatures_of(session.vault, submissions[name], repair=lambda _: False)
         if query_set in signatures:
             run = signatures[query_set]
             cut = replace(run, documents=run.documents[:, :TOP].copy())

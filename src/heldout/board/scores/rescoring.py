@@ -17,9 +17,9 @@ from heldout.board.scores.kept import (
     RunReport,
     ScoreFile,
     digest_scores,
-    keep_scores,
-    keep_signatures,
-    read_kept,
+    read_stored,
+    store_scores,
+    store_signatures,
 )
 from heldout.board.scores.score import Opened, open_submission, score_run, score_views
 from heldout.board.scores.session import Session
@@ -83,7 +83,7 @@ def _keep_signatures(session: Session, submission: Submission, scans: Mapping[st
         return
     logged = submission.kept.get("signatures")
     if logged is None or session.vault.kept(submission.id).get("signatures") != logged:
-        keep_signatures(session.vault, submission.id, scans)
+        store_signatures(session.vault, submission.id, scans)
 
 
 def rescore(session: Session, sets: Mapping[str, SetData], submission_id: str) -> ScoreFile:
@@ -141,13 +141,13 @@ def score_baseline(
     return ScoredBaseline(runs=runs, scans=scans, scores=scores)
 
 
-def keep_outcome(session: Session, submission: Submission, scores: ScoreFile) -> None:
+def store_outcome(session: Session, submission: Submission, scores: ScoreFile) -> None:
     """Store scores; nothing but what an event vouches for once it was decided."""
     if submission.pending or submission.kept.get("scores") in (None, digest_scores(scores)):
-        keep_scores(session.vault, submission.id, scores)
+        store_scores(session.vault, submission.id, scores)
 
 
-def mend_kept(session: Session, sets: Mapping[str, SetData], submission_id: str) -> bool:
+def repair_stored(session: Session, sets: Mapping[str, SetData], submission_id: str) -> bool:
     """Make damaged files of an earlier submission anew; whether that was possible.
 
     Nothing that is damaged stands in the way of another submission.
@@ -159,7 +159,7 @@ def mend_kept(session: Session, sets: Mapping[str, SetData], submission_id: str)
         return False
     if scores.refusal or scores.metadata_problems:
         return False
-    keep_outcome(session, submission, scores)
+    store_outcome(session, submission, scores)
     return True
 
 
@@ -190,7 +190,7 @@ def list_earlier(session: Session, sets: Mapping[str, SetData]) -> tuple[str, ..
         submission.id
         for submission in session.history().submissions.values()
         if submission.status == "published"
-        and (scores := read_kept(session.vault, submission)) is not None
+        and (scores := read_stored(session.vault, submission)) is not None
         and is_earlier(scores, sets)
     )
 

@@ -45,10 +45,10 @@ from heldout.board.scores.commitments import (
     check_unchanged,
     compare_held_out,
     find_rule_change,
-    keep_versions,
     new_keys,
     own_recipients,
     read_agreement_text,
+    store_versions,
 )
 from heldout.board.scores.sets import check_excluded, digest_public, find_edited, restore_public
 from heldout.board.standings.standings import project
@@ -155,7 +155,7 @@ def check_same(repository: Repository, vault: Vault) -> None:
     try:
         public = repository.log()
     except StoreError:
-        return  # damaged; rebuild writes it anew and audit tells
+        return  # damaged; rebuild writes it again and audit says more
     ours = [entry.hash for entry in vault.entries()[: len(public)]]
     if ours != [entry.hash for entry in public]:
         raise StoreError(
@@ -255,7 +255,7 @@ def _note_held_out(
     files = held.grown if _has_told(history) else held.files
     if files != held.before:
         check_excluded(session.repository, spec, vault=session.vault)
-    keep_versions(session.vault, files)
+    store_versions(session.vault, files)
     known = history.files
     # A log of before has no digests: they come with the next event that a person says yes to.
     edited = public is not None and known is not None and public != known
@@ -293,7 +293,7 @@ def commit_held_out(session: Session, *, why: str = "") -> bool:
     check_keys(held)
     if not why and _has_told(history):
         check_unchanged(held)
-    keep_versions(session.vault, held.files)
+    store_versions(session.vault, held.files)
     if held.files == held.before:
         return False
     _log_rules(session, history.rules[-1][1], held, held.files, why=why or _say_why(held))
@@ -458,7 +458,7 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), tzinfo=UTC)
 
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def refuse_rules(change: RuleChange) -> None:
@@ -480,7 +480,7 @@ def organiser_session(
     vault_root: Path,
     *,
     clock: Callable[[], datetime],
-    tell: Tell = lambda _: None,
+    report: Report = lambda _: None,
     accept: Callable[[RuleChange], None] = refuse_rules,
     sure: bool = False,
     restore: bool = False,
@@ -493,7 +493,7 @@ def organiser_session(
         repository: the board.
         vault_root: the vault's folder.
         clock: the time, UTC; read once the lock is held.
-        tell: gets what a person should know, in sentences.
+        report: gets what a person should know, in sentences.
         accept: gets rules in the board's folder that the log does not have; it raises unless
             somebody says yes to them, and then they are logged.
         sure: a person says that it is as late as the clock says.
@@ -508,7 +508,7 @@ def organiser_session(
     vault = Vault.open(vault_root, board=repository.root)
     with vault.locked() as news, repository.locked():
         for one in news:
-            tell(one)
+            report(one)
         # The clock after the fetch: what came with it happened before.
         session = begin_session(repository, vault, now=clock())
         vault.remove_unneeded()  # what a killed call left
@@ -516,8 +516,8 @@ def organiser_session(
             _check_pulled(repository)
             _check_let_in(session)
         if restore:
-            _restore_rules(session, tell)
-        _take_over_rules(repository, vault, tell)
+            _restore_rules(session, report)
+        _take_over_rules(repository, vault, report)
         check_clock(session, sure=sure)
         yield _settle_rules(session, accept)
         vault.remove_unneeded()
@@ -583,7 +583,7 @@ def _check_pulled(repository: Repository) -> None:
         )
 
 
-def _take_over_rules(repository: Repository, vault: Vault, tell: Tell) -> None:
+def _take_over_rules(repository: Repository, vault: Vault, report: Report) -> None:
     """Write the rules that the vault has and the board's folder lacks; an edit is left alone.
 
     Another organiser put them in force, or a change of keys was stopped on its way.
@@ -591,18 +591,18 @@ def _take_over_rules(repository: Repository, vault: Vault, tell: Tell) -> None:
     try:
         public = repository.log()
     except StoreError:
-        public = ()  # damaged; rebuild writes it anew
+        public = ()  # damaged; rebuild writes it again
     rules = newer_rules(repository.tree_rules(), public=public, entries=vault.entries())
     if rules is not None:
         repository.write_file(SPEC, rules.encode())
-        tell(f"{SPEC} taken over: the vault has newer rules")
+        report(f"{SPEC} taken over: the vault has newer rules")
     if public:
         _check_newer_files(repository, read_history(public), vault)
     agreement = newer_agreement(repository.files, public=public, entries=vault.entries())
     if agreement is not None:
         path, text = agreement
         repository.write_file(path, text.encode())
-        tell(f"{path} taken over: the vault has a newer text")
+        report(f"{path} taken over: the vault has a newer text")
 
 
 def _check_newer_files(repository: Repository, before: History, vault: Vault) -> None:
@@ -625,7 +625,7 @@ def _check_newer_files(repository: Repository, before: History, vault: Vault) ->
         )
 
 
-def _restore_rules(session: Session, tell: Tell) -> None:
+def _restore_rules(session: Session, report: Report) -> None:
     """Write the log's rules, agreement and public files over what lies in the board's folder.
 
     Raises:
@@ -637,9 +637,9 @@ def _restore_rules(session: Session, tell: Tell) -> None:
         files[registration.agreement] = history.agreements[-1].text
     for path, text in files.items():
         if session.repository.write_file(path, text.encode()):
-            tell(f"{path} is again as the log has it")
+            report(f"{path} is again as the log has it")
     for path, commit in restore_public(session.repository, history, session.spec()):
-        tell(f"{path} is again as the log has it, from commit {commit[:12]}")
+        report(f"{path} is again as the log has it, from commit {commit[:12]}")
 
 
 def _settle_rules(session: Session, accept: Callable[[RuleChange], None]) -> Session:

@@ -12,7 +12,7 @@ vault/                   mode 0700, never inside the board
                          to, and what each score was told for
   scores/ID.json         true scores per query of a submission, by digest of its files
   signatures/ID.npz      the first documents of each query as 64-bit hashes
-  refused                marks of refused arrivals that were told in full, one a line
+  refused                marks of refused arrivals that were printed in full, one a line
   events.jsonl           everything that happened; append-only, hash-chained
 
 Where it is a git clone with a remote, several organisers share it: store/sharing.py. No symlink in
@@ -71,7 +71,7 @@ from heldout.trec.groups import read_query_list
 from heldout.trec.qrels import Qrels, read_qrels
 
 _FOUNDING = "founding"
-_TOLD = "refused"
+_PRINTED = "refused"
 _HOST = "identities/token-host"  # with the private keys: each organiser has a token of their own
 _SIGNING = re.compile(r"[^.].*\.signing")
 _FOLDERS = ("identities", *SHARED_FOLDERS)
@@ -230,7 +230,7 @@ class Vault:
         """The host that this organiser's forge token is for; "" before one was named."""
         return self.files.read_lines(_HOST).decode("ascii", "replace").strip()
 
-    def keep_token_host(self, host: str) -> None:
+    def store_token_host(self, host: str) -> None:
         """Remember the host that the token may be sent to, as `ForgeSpec.host` has it."""
         self.files.write_whole(_HOST, f"{host}\n".encode("ascii"), mode=0o600)
 
@@ -387,7 +387,7 @@ class Vault:
             hint="nothing was stored; move the vault to a larger disk",
         )
 
-    def keep_sealed(self, data: bytes) -> Digest:
+    def store_sealed(self, data: bytes) -> Digest:
         """Store a sealed file by its digest."""
         digest = digest_bytes(data)
         self.files.write_whole(f"sealed/{digest}", data, mode=0o600)
@@ -429,14 +429,14 @@ class Vault:
         found = {folder: self.files.find(kept_path(folder, submission)) for folder in KEPT}
         return {folder: digest_bytes(data) for folder, data in found.items() if data is not None}
 
-    def told(self) -> frozenset[str]:
-        """Marks of the refused arrivals that were told in full."""
-        return frozenset(self.files.read_lines(_TOLD).decode("ascii").split())
+    def printed_refusals(self) -> frozenset[str]:
+        """Marks of the refused arrivals that were printed in full."""
+        return frozenset(self.files.read_lines(_PRINTED).decode("ascii").split())
 
-    def keep_told(self, marks: frozenset[str]) -> None:
+    def store_printed(self, marks: frozenset[str]) -> None:
         """Remember these marks, and no others."""
         text = "".join(f"{mark}\n" for mark in sorted(marks))
-        self.files.write_whole(_TOLD, text.encode("ascii"), mode=0o600)
+        self.files.write_whole(_PRINTED, text.encode("ascii"), mode=0o600)
 
     def entries(self) -> tuple[Entry, ...]:
         """The whole log, verified."""

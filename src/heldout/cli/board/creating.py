@@ -33,7 +33,7 @@ from heldout.trec.orders import Order
 
 if TYPE_CHECKING:
     from heldout.board.old_boards.legacy import Repair
-    from heldout.board.organiser.found import GivenSet
+    from heldout.board.organiser.creation import GivenSet
     from heldout.board.rules.spec import ForgeSpec
     from heldout.board.rules.template import NewBoard
     from heldout.board.scores.describe import CollectionFacts, Description
@@ -118,7 +118,7 @@ def new(
       heldout board new kb --vault ../kb-vault --dev dev.tsv dev.qrels \\
       --eval eval.tsv eval.qrels -m RR@10
     """
-    from heldout.board.organiser.found import choose_order, found_board, is_founded
+    from heldout.board.organiser.creation import choose_order, create_board, is_created
     from heldout.board.rules.template import NewBoard
     from heldout.board.scores.describe import describe_sets
 
@@ -153,8 +153,8 @@ def new(
         forge=None if forge is None else _forge(forge),
         install=install,
     )
-    before = "   (done before)" if is_founded(folder, vault.absolute(), plan, sets) else ""
-    session = found_board(folder, vault.absolute(), plan, sets, now=now)
+    before = "   (done before)" if is_created(folder, vault.absolute(), plan, sets) else ""
+    session = create_board(folder, vault.absolute(), plan, sets, now=now)
     description = describe_sets({name: (s.queries, s.qrels) for name, s in sets.items()})
     if as_json:
         document = {"board": plan.name, "by": session.by, "order": chosen, "stake": plan.stake}
@@ -385,7 +385,7 @@ def _count_documents(place: str) -> CollectionFacts:
 
 
 def _read_set(files: tuple[Path, Path], *, public: bool) -> GivenSet:
-    from heldout.board.organiser.found import GivenSet
+    from heldout.board.organiser.creation import GivenSet
     from heldout.trec.qrels import read_qrels
     from heldout.trec.queries import read_queries
     from heldout.trec.reading.sources import open_input

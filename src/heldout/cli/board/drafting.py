@@ -188,7 +188,7 @@ def print_check(found: Check, repository: Repository, place: BoardPlace) -> None
 
 def _check_facts(found: Check, repository: Repository, place: BoardPlace) -> list[tuple[str, str]]:
     """A line for each run, one for the metadata, one for the quota."""
-    from heldout.board.scores.telling import describe_true
+    from heldout.board.scores.releasing import describe_true
 
     spec = repository.spec().on(submission_date(found.id))
     facts = [(name, "no run that can be read") for name in spec.sets if name not in found.scans]

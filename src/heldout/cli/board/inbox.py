@@ -67,7 +67,7 @@ def inbox(
     Example:
       heldout inbox --from ../uploads
     """
-    from heldout.board.organiser.receive import note_told
+    from heldout.board.organiser.receive import note_printed
     from heldout.board.organiser.steps import take_in
     from heldout.board.organiser.words import rebuilt_facts, rules_facts
     from heldout.board.store.arrivals import remove_deliveries
@@ -84,7 +84,7 @@ def inbox(
         else:
             print_facts(answers(), [*rules_facts(taken.rules), *rebuilt_facts(taken.rebuilt)[:-1]])
             _print_receipts(receipts, every=every)
-            note_told(session, receipts)
+            note_printed(session, receipts)
             _print_waiting(session, silent)
         done = _done_with(receipts)
         for folder in folders:
@@ -102,7 +102,7 @@ def _set_token_host(session: Session, address: str) -> None:
         raise click.BadParameter(
             f"{address!r}: [forge] of board.toml {names}", param_hint="--token-host"
         )
-    session.vault.keep_token_host(host)
+    session.vault.store_token_host(host)
 
 
 def _done_with(receipts: Sequence[Receipt]) -> frozenset[str]:
@@ -111,7 +111,7 @@ def _done_with(receipts: Sequence[Receipt]) -> frozenset[str]:
         receipt.source
         for receipt in receipts
         if receipt.kind != "refused"
-        or (receipt.told_before and not {p.code for p in receipt.problems} & _MAY_CHANGE)
+        or (receipt.printed_before and not {p.code for p in receipt.problems} & _MAY_CHANGE)
     )
 
 
@@ -164,12 +164,12 @@ def _print_waiting(session: Session, silent: Sequence[str]) -> None:
 
 
 def _print_receipts(receipts: Sequence[Receipt], *, every: bool) -> None:
-    known = sum(receipt.told_before for receipt in receipts)
+    known = sum(receipt.printed_before for receipt in receipts)
     if known and not every:
         text = f"{known:,} refused before (heldout inbox --all shows them)"
         print_facts(answers(), [("note", text)])
     for receipt in receipts:
-        if receipt.told_before and not every:
+        if receipt.printed_before and not every:
             continue
         if receipt.kind == "refused":
             name = receipt.id or receipt.team or "no submission"

@@ -305,9 +305,9 @@ def timestamp(
     """
     from heldout.board.audit.timestamps import (
         ask_authority,
-        keep_response,
         make_request,
         read_roots,
+        store_response,
     )
     from heldout.board.log.events import format_time
     from heldout.board.store.repository import TIMESTAMPS
@@ -331,7 +331,7 @@ def timestamp(
             else:
                 where = str(authority)
                 data = ask_authority(where, make_request(log[-1]))
-            stamp = keep_response(repository, data, log, roots, path=where)
+            stamp = store_response(repository, data, log, roots, path=where)
             document = msgspec.to_builtins(stamp)
             commands = f"git add {TIMESTAMPS} && git commit -m 'Time stamp' && git push"
             facts = [("stamped", f"event {stamp.event}, {format_time(stamp.at)}")]

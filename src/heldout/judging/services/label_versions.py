@@ -21,7 +21,7 @@ from heldout.board.rules.changes import open_labels
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import check_unchanged, compare_held_out
-from heldout.board.scores.kept import ScoreFile, read_kept
+from heldout.board.scores.kept import ScoreFile, read_stored
 from heldout.board.scores.published import check_set, list_published
 from heldout.board.scores.rescoring import rescore
 from heldout.board.scores.score import ViewScore
@@ -224,7 +224,7 @@ def score_versions(
     sets = load_sets(session.repository, spec, vault=session.vault)
     decisions = []
     for entry in list_published(session):
-        kept = read_kept(session.vault, entry)
+        kept = read_stored(session.vault, entry)
         if kept is None or _lacks(kept, versions, session.spec_at(entry.received)):
             scores = rescore(session, sets, entry.id)
             mended = kept is not None and not kept.labels.items() <= scores.labels.items()
@@ -385,7 +385,7 @@ def _read_rows(
 ) -> Mapping[str, tuple[ViewScore, ViewScore]]:
     rows = {}
     for entry in list_published(session):
-        kept = read_kept(session.vault, entry)
+        kept = read_stored(session.vault, entry)
         if kept is not None and before in kept.views and after in kept.views:
             rows[entry.id] = (kept.views[before], kept.views[after])
     return rows

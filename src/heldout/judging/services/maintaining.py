@@ -313,7 +313,7 @@ def _list_unseen(
 
     `None` where the vault keeps no hashes, as of a baseline.
     """
-    signatures = signatures_of(session.vault, entry, mend=lambda _: False)
+    signatures = signatures_of(session.vault, entry, repair=lambda _: False)
     return (
         None
         if not signatures

@@ -40,11 +40,11 @@ from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.scores.kept import (
     Evidence,
     first_baseline,
-    keep_evidence,
     make_evidence,
     make_noisy,
     read_evidence,
-    read_kept,
+    read_stored,
+    store_evidence,
 )
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session
@@ -231,7 +231,7 @@ def _no_baseline(view: str, found: str, expected: str) -> InputError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
+class EntryRelease:
     """The fields of an event that hold scores.
 
     Attributes:
@@ -247,9 +247,9 @@ class Telling:
     spreads: Mapping[str, str]
 
 
-def tell(
+def release_entry(
     session: Session, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
-) -> Telling:
+) -> EntryRelease:
     """What a new entry's team is told, by the board's release rule.
 
     Args:
@@ -300,9 +300,9 @@ def tell(
     return replace(told_now, sealed=sealed)
 
 
-def tell_again(
+def release_again(
     session: Session, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
-) -> Telling:
+) -> EntryRelease:
     """What an erratum tells: the views that were told before, and no other."""
     noisy = noisy_scores(session, spec, views)
     scores = released(spec, views, held=submission.untold, noisy=noisy)["scores"]
@@ -369,7 +369,7 @@ def _place(
     views: Mapping[str, ViewScore],
     *,
     scores: Mapping[str, str],
-) -> Telling:
+) -> EntryRelease:
     """Every score where it belongs: told now, or later."""
     known, hidden = _withheld(session, spec, submission)
     fields: dict[str, Any] = {**_told_fields(spec, views, scores), **known}
@@ -379,7 +379,7 @@ def _place(
     deadline = one_shot_deadline(session.history())
     waits = deadline is not None and session.now.date() <= deadline and not submission.baseline
     later = {**(fields if waits else {}), **hidden, **(final if not over else {})}
-    return Telling(
+    return EntryRelease(
         public={**({} if waits else fields), **(final if over else {})},
         sealed=later,
         scores=scores,
@@ -527,7 +527,7 @@ def _told(
     Raises:
         StoreError: the vault lacks its scores, or they are of other queries than the new ones.
     """
-    kept = read_kept(session.vault, bar)
+    kept = read_stored(session.vault, bar)
     if kept is None or view.name not in kept.views:
         raise StoreError(
             f"the vault has no scores of {bar.id} that the log vouches for; restore them from the "
@@ -540,7 +540,7 @@ def _told(
             f'{submission.id}; score it anew first: heldout correct {bar.id} --why "…"'
         )
     told = Told(text=bar.scores[view.name], values=score_vector(before.per_query, n=before.n))
-    return told, keep_evidence(session.vault, make_evidence(bar.id, view, kept))
+    return told, store_evidence(session.vault, make_evidence(bar.id, view, kept))
 
 
 class _Released(Protocol):

@@ -11,7 +11,7 @@ from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.rules.changes import is_key, list_stems
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import NewBoard, new_board_files
-from heldout.board.scores.commitments import keep_versions, new_keys
+from heldout.board.scores.commitments import new_keys, store_versions
 from heldout.board.scores.session import Session, begin_session
 from heldout.board.scores.sets import SetData, check_sets, digest_public
 from heldout.board.store.repository import LOG, SPEC, Repository
@@ -58,7 +58,7 @@ def choose_order(sets: Iterable[GivenSet]) -> tuple[Order, str]:
     return "msmarco", "the labels have one relevant document for a query, as on MS MARCO"
 
 
-def found_board(
+def create_board(
     root: Path,
     vault_root: Path,
     plan: NewBoard,
@@ -82,7 +82,7 @@ def found_board(
     """
     check_apart(vault_root, root)
     repository = Repository(root)
-    if is_founded(root, vault_root, plan, sets):
+    if is_created(root, vault_root, plan, sets):
         return begin_session(repository, Vault(vault_root, read_only=True), now=now)
     going_on = Vault(vault_root).is_unfinished(root)
     if not going_on and root.exists() and {path.name for path in root.iterdir()} - {".git"}:
@@ -116,14 +116,14 @@ def found_board(
         for path, data in files.items():
             repository.write_file(path, data)
         if plan.forge is not None and plan.forge.hosted:
-            vault.keep_token_host(plan.forge.host)
+            vault.store_token_host(plan.forge.host)
         session = begin_session(repository, vault, now=now)
         _open(session, files[SPEC].decode())
         vault.finish()
     return session
 
 
-def is_founded(root: Path, vault_root: Path, plan: NewBoard, sets: Mapping[str, GivenSet]) -> bool:
+def is_created(root: Path, vault_root: Path, plan: NewBoard, sets: Mapping[str, GivenSet]) -> bool:
     """Whether an earlier call founded just this board, so that a second one finds it done."""
     repository, vault = Repository(root), Vault(vault_root)
     entries = vault.entries()
@@ -166,7 +166,7 @@ def _open(session: Session, rules: str) -> None:
         spec = parse_spec(rules.encode())
         with new_keys(session.vault, session.history(), spec):
             labels = session.vault.held_out(list_stems(spec))
-            keep_versions(session.vault, labels)
+            store_versions(session.vault, labels)
             files = digest_public(session.repository, spec)
             public = {"board.toml": rules, "files": files, "signers": first_signers(session)}
             session.log("opened-board", None, public=public, sealed={"labels": labels})
