@@ -120,7 +120,7 @@ def test_a_failed_task_is_kept_told_and_drawn_again(campaign: Path, tmp_path: Pa
         (TASKS[1], "W2", honest()),
     )
     told = prefer("import", found, campaign)
-    assert "failed 1 task: kept, and not counted" in told
+    assert "failed 1 task: stored, and not counted" in told
     assert (tmp_path / "r-barred.txt").read_text() == "W1\n"
     told = prefer("export", campaign, "--form", "mturk", "--repeat", "--out", tmp_path)
     assert "drawn 1 task again" in told

@@ -30,7 +30,7 @@ from heldout.judging.models.client import (
 from heldout.judging.models.judges import (
     Asked,
     Call,
-    Fault,
+    FailedCall,
     ModelJudge,
     ModelJudgment,
     Reply,
@@ -85,8 +85,8 @@ def ask(
             client.client.close()
 
 
-def fault(asked: Asked) -> Fault:
-    assert isinstance(asked.outcome, Fault)
+def fault(asked: Asked) -> FailedCall:
+    assert isinstance(asked.outcome, FailedCall)
     return asked.outcome
 
 
@@ -420,7 +420,7 @@ def test_a_full_disk_stops_with_whole_rows(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_wrong_key_stops_at_once_and_keeps_its_rows(tmp_path: Path) -> None:
     def refuse(_messages: object) -> Asked:
-        outcome = Fault(failure="http", detail="status 401", for_all=True)
+        outcome = FailedCall(failure="http", detail="status 401", for_all=True)
         return Asked(outcome=outcome, asked_at="t", latency_ms=1, tries=1)
 
     with open_rows(tmp_path) as record, pytest.raises(StoreError, match="status 401"):
@@ -430,7 +430,7 @@ def test_a_wrong_key_stops_at_once_and_keeps_its_rows(tmp_path: Path) -> None:
 
 def test_twenty_failed_calls_in_a_row_stop_the_work(tmp_path: Path) -> None:
     def fail(_messages: object) -> Asked:
-        outcome = Fault(failure="timeout", detail="no whole answer in time")
+        outcome = FailedCall(failure="timeout", detail="no whole answer in time")
         return Asked(outcome=outcome, asked_at="t", latency_ms=1, tries=4)
 
     with open_rows(tmp_path) as record, pytest.raises(StoreError, match="no whole answer"):

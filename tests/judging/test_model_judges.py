@@ -16,7 +16,7 @@ from heldout.judging.models.judges import (
     INSTRUCTION,
     Asked,
     Call,
-    Fault,
+    FailedCall,
     ModelJudge,
     Reply,
     choice_of,
@@ -33,7 +33,7 @@ INJECTION = (
 )
 
 
-def asked(outcome: Reply | Fault, **changes: Any) -> Asked:
+def asked(outcome: Reply | FailedCall, **changes: Any) -> Asked:
     fields = {"asked_at": "2026-11-21T12:00:00Z", "latency_ms": 7, "tries": 1, **changes}
     return Asked(outcome=outcome, **fields)
 
@@ -160,8 +160,8 @@ def test_the_letter_is_the_passage_that_stood_there() -> None:
 @pytest.mark.parametrize(
     ("outcome", "failure"),
     [
-        (Fault(failure="timeout", detail="slow"), "timeout"),
-        (Fault(failure="http", detail="status 500"), "http"),
+        (FailedCall(failure="timeout", detail="slow"), "timeout"),
+        (FailedCall(failure="http", detail="status 500"), "http"),
         (Reply(text="", refusal="I won't"), "refusal"),
         (Reply(text="A", refusal="I won't"), "refusal"),
         (Reply(text="A is", ended=False), "cut-off"),
@@ -171,7 +171,7 @@ def test_the_letter_is_the_passage_that_stood_there() -> None:
     ],
 )
 def test_a_failure_is_a_row_with_its_reason_and_no_number(
-    outcome: Reply | Fault, failure: str
+    outcome: Reply | FailedCall, failure: str
 ) -> None:
     row = row_of(call(), JUDGE, asked(outcome))
     assert (row.chosen, row.failure, row.probability) == (None, failure, None)

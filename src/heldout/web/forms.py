@@ -22,6 +22,7 @@ from heldout.web.pages import Study
 
 _LONGEST = 256 << 10
 _FIELDS = 5_000
+_DIGITS = 12
 _Seconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999)]
 _Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999_999)]
 
@@ -55,6 +56,11 @@ def _read_last(fields: Fields) -> Mapping[str, str]:
 
 Form = Annotated[Mapping[str, str], Depends(_read_last)]
 """The last value of each field of a form, as a route's argument."""
+
+
+def read_count(text: str) -> int | None:
+    """A whole number from 0, of at most twelve digits; `None` where it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
 class _Pass(msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True):

@@ -104,6 +104,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return self.platform == "link" and self.links == "personal"
 
     @property
+    def task_price(self) -> Money:
+        """Reward and fee of a task."""
+        return self.reward + self.fee
+
+    @property
     def excludes(self) -> Exclusion:
         """What a failed test excludes.
 
@@ -254,9 +259,14 @@ def price(pairs: int, settings: Settings) -> Price:
     Repeated tasks, where a worker failed a test or left, come on top.
     """
     tasks = -(-pairs // settings.pairs) * settings.judges
+    return price_tasks(tasks, settings, pairs=pairs, judgments=pairs * settings.judges)
+
+
+def price_tasks(tasks: int, settings: Settings, *, pairs: int, judgments: int) -> Price:
+    """The price of so many tasks, which ask for so many judgments on so many pairs."""
     return Price(
         pairs=pairs,
-        judgments=pairs * settings.judges,
+        judgments=judgments,
         tasks=tasks,
         rewards=tasks * settings.reward,
         fees=tasks * settings.fee,

@@ -74,6 +74,14 @@ class Judged:
     labels: Mapping[str, Mapping[str, int]] | None
     known: Mapping[str, Sequence[str]]
 
+    @property
+    def valid(self) -> tuple[Judgment, ...]:
+        """The judgments that count."""
+        rules = self.rules
+        return counted(
+            self.judgments, exclusion=rules.exclusion, failures=rules.failures, until=rules.until
+        )
+
 
 def load_judged(
     source: JudgedSource,
@@ -127,10 +135,7 @@ def count_valid(judged: Judged) -> tuple[Judgment, ...]:
     Raises:
         InputError: code `no-judgments`: none does.
     """
-    rules = judged.rules
-    valid = counted(
-        judged.judgments, exclusion=rules.exclusion, failures=rules.failures, until=rules.until
-    )
+    valid, rules = judged.valid, judged.rules
     if not valid:
         by_then = f" up to {rules.until}" if rules.until else ""
         raise InputError(

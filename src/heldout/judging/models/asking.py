@@ -122,7 +122,9 @@ def judge_by_model(
     judge = ModelJudge(
         model=options.model, instruction=_instruction(options.prompt), seed=options.seed
     )
-    pools, votes = folder.pools(), _votes(folder)
+    pools, settings = folder.pools(), folder.settings()
+    valid = counted(folder.judgments(), exclusion=settings.exclusion, failures=settings.failures)
+    votes = count_votes(valid, same=stand_for(pools))
     new = 0
     if called.endpoint is not None:
         pairs = _pairs(pools, votes, called.limit, judged=options.calibrate, rng=rng)
@@ -174,12 +176,6 @@ def _instruction(prompt: Path | None) -> str:
             hint="the question and the two passages are sent after it, as one JSON object",
         )
     return text
-
-
-def _votes(folder: CampaignFolder) -> Votes:
-    settings = folder.settings()
-    valid = counted(folder.judgments(), exclusion=settings.exclusion, failures=settings.failures)
-    return count_votes(valid, same=stand_for(folder.pools()))
 
 
 def _pairs(

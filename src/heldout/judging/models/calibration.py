@@ -163,7 +163,7 @@ def calibrate(
         rng: draws queries for the interval of kappa.
         level: of the intervals, above 0 and below 1.
     """
-    both = [(one, _votes_on(votes, one.pair)) for one in verdicts]
+    both = [(one, votes.get(one.pair[0], {}).get(one.pair[1:])) for one in verdicts]
     compared = [(one, found) for one, found in both if found and found.first != found.second]
     sides = Counter(one.chosen_twice for one in verdicts)
     right = [_is_right(one, found) for one, found in compared]
@@ -206,10 +206,6 @@ def _verdict(pair: Pair, there: ModelJudgment, back: ModelJudgment) -> Verdict:
         return Verdict(pair=pair, share=share, probability=probability)
     twice: Literal["A", "B"] = "A" if there.chosen == there.a else "B"
     return Verdict(pair=pair, share=0.5, chosen_twice=twice, probability=probability)
-
-
-def _votes_on(votes: Votes, pair: Pair) -> PairVotes | None:
-    return votes.get(pair[0], {}).get(pair[1:])
 
 
 def _share_of(found: PairVotes) -> float:
@@ -328,9 +324,9 @@ def draw_judged_pairs(votes: Votes, *, count: int, rng: np.random.Generator) -> 
         for (first, second), one in found.items():
             strata[min(abs(one.first - one.second), LEADS[-1])].append((query, first, second))
     placed = [
-        ((place + 0.5) / len(strata[lead]), pair)
-        for lead in sorted(strata)
-        for place, pair in enumerate(_shuffle(strata[lead], rng))
+        ((place + 0.5) / len(pairs), pairs[drawn])
+        for _, pairs in sorted(strata.items())
+        for place, drawn in enumerate(rng.permutation(len(pairs)).tolist())
     ]
     placed.sort(key=lambda one: one[0])
     return tuple(pair for _, pair in placed[:count])
@@ -344,10 +340,6 @@ def _sureness(verdict: Verdict | None) -> tuple[int, float]:
     if verdict.probability is None:
         return (3, 0.0)
     return (1, abs(verdict.probability - 0.5))
-
-
-def _shuffle(pairs: Sequence[Pair], rng: np.random.Generator) -> list[Pair]:
-    return [pairs[place] for place in rng.permutation(len(pairs)).tolist()]
 
 
 # How often people would prefer a run's first passage, from their votes and a model's verdicts.
@@ -405,9 +397,9 @@ def estimate_win_rates(
     firsts = _first_passages(pools)
     model = {one.pair: one.share for one in verdicts}
     people = {
-        (query, first, second): (1 + (n.first > n.second) - (n.first < n.second)) / 2
+        (query, *pair): _share_of(cast)
         for query, found in votes.items()
-        for (first, second), n in found.items()
+        for pair, cast in found.items()
     }
     rates = []
     for a, b in combinations(firsts, 2):

@@ -1,7 +1,7 @@
 """Asks a language model behind an OpenAI-compatible chat endpoint, with httpx.
 
-Whatever an endpoint does is an answer or a `Fault`, never an exception: bounded bytes and time, few
-tries with growing waits. No redirect is followed, for the key would go along.
+Whatever an endpoint does is an answer or a `FailedCall`, never an exception: bounded bytes and
+time, few tries with growing waits. No redirect is followed, for the key would go along.
 """
 
 import math
@@ -28,7 +28,7 @@ from heldout.judging.models.judges import (
     Asked,
     Call,
     CallFailure,
-    Fault,
+    FailedCall,
     Message,
     ModelJudge,
     ModelJudgment,
@@ -138,7 +138,7 @@ def ask_model(
 def _answer(call: Call, judge: ModelJudge, ask: Ask) -> _Answered:
     """The row, and whether every other call would fail alike."""
     asked = ask(call.messages(judge.instruction))
-    for_all = isinstance(asked.outcome, Fault) and asked.outcome.for_all
+    for_all = isinstance(asked.outcome, FailedCall) and asked.outcome.for_all
     return row_of(call, judge, asked), for_all
 
 
@@ -204,14 +204,6 @@ class _Completion(msgspec.Struct, frozen=True):
     usage: _Usage | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Again:
-    """A failure that may pass, and after how many seconds it is worth another try."""
-
-    fault: Fault
-    wait: float | None = None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelClient:
     """One model at one endpoint; may be called from several threads.
@@ -253,21 +245,20 @@ class ModelClient:
             begun = self.tick()
             outcome = self._try(messages, begun)
             latency = max(0, round((self.tick() - begun) * 1000))
-            again = isinstance(outcome, _Again) and attempt < _TRIES - 1
-            if isinstance(outcome, _Again) and again:
+            if isinstance(outcome, FailedCall) and outcome.may_pass and attempt < _TRIES - 1:
                 wait = float(2**attempt) if outcome.wait is None else outcome.wait
                 if wait <= LONGEST_WAIT:
                     self.sleep(wait)
                     continue
             return Asked(
-                outcome=outcome.fault if isinstance(outcome, _Again) else outcome,
+                outcome=outcome,
                 asked_at=asked_at,
                 latency_ms=latency,
                 tries=attempt + 1,
             )
         raise AssertionError  # the last attempt returns
 
-    def _try(self, messages: Sequence[Message], begun: float) -> Reply | Fault | _Again:
+    def _try(self, messages: Sequence[Message], begun: float) -> Reply | FailedCall:
         headers = {"Accept-Encoding": "identity"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
@@ -281,10 +272,10 @@ class ModelClient:
             ) as response:
                 body = self._read(response, begun)
         except (httpx.TimeoutException, TimeoutError):
-            return _Again(Fault(failure="timeout", detail="no whole answer in time"))
+            return FailedCall(failure="timeout", detail="no whole answer in time", may_pass=True)
         except httpx.HTTPError as error:
-            told = f"no connection, or a broken one ({type(error).__name__})"
-            return _Again(Fault(failure="unreachable", detail=told))
+            detail = f"no connection, or a broken one ({type(error).__name__})"
+            return FailedCall(failure="unreachable", detail=detail, may_pass=True)
         if response.status_code != _OK:
             return self._explain(response, body or b"")
         return _decode(body, response)
@@ -311,21 +302,22 @@ class ModelClient:
                 raise TimeoutError
         return bytes(body)
 
-    def _explain(self, response: httpx.Response, body: bytes) -> Fault | _Again:
+    def _explain(self, response: httpx.Response, body: bytes) -> FailedCall:
         status = response.status_code
         said = body[: 1 << 12].decode("utf-8", "replace")
         said = said.replace(self.key, "…") if self.key else said
-        told = ": ".join(part for part in (f"status {status}", _MEANINGS.get(status, "")) if part)
-        detail = f"{told}; it says {quote(said, limit=_DETAIL)}" if said.strip() else told
-        fault = Fault(failure="http", detail=detail, for_all=status in _ALIKE)
-        if status in _PASSING or status >= _FAILED:
-            return _Again(fault, self._wait(response))
-        return fault
-
-    def _wait(self, response: httpx.Response) -> float | None:
-        if "retry-after" not in response.headers:
-            return None
-        return seconds_to_wait(response.headers, now=self.now().timestamp())
+        detail = ": ".join(filter(None, (f"status {status}", _MEANINGS.get(status))))
+        if said.strip():
+            detail += f"; it says {quote(said, limit=_DETAIL)}"
+        return FailedCall(
+            failure="http",
+            detail=detail,
+            for_all=status in _ALIKE,
+            may_pass=status in _PASSING or status >= _FAILED,
+            wait=seconds_to_wait(response.headers, now=self.now().timestamp())
+            if "retry-after" in response.headers
+            else None,
+        )
 
 
 def completions_url(endpoint: str) -> str:
@@ -380,17 +372,19 @@ def new_client(*, seconds: float, connections: int) -> httpx.Client:
     )
 
 
-def _decode(body: bytes | None, response: httpx.Response) -> Reply | Fault:
+def _decode(body: bytes | None, response: httpx.Response) -> Reply | FailedCall:
     if body is None:
-        return Fault(failure="too-large", detail=f"an answer of over {BODY_LIMIT >> 20} MiB")
+        return FailedCall(failure="too-large", detail=f"an answer of over {BODY_LIMIT >> 20} MiB")
     if response.headers.get("content-encoding", "identity") != "identity":
-        return Fault(failure="malformed", detail="the answer is compressed, though not asked for")
+        return FailedCall(
+            failure="malformed", detail="the answer is compressed, though not asked for"
+        )
     try:
         found = msgspec.json.decode(body, type=_Completion)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return Fault(failure="malformed", detail=f"no chat completion: {str(error)[:_DETAIL]}")
+        return FailedCall(failure="malformed", detail=f"no chat completion: {str(error)[:_DETAIL]}")
     if not found.choices:
-        return Fault(failure="malformed", detail="a chat completion without a choice")
+        return FailedCall(failure="malformed", detail="a chat completion without a choice")
     choice = found.choices[0]
     filtered = choice.finish_reason == "content_filter"
     usage = found.usage or _Usage()

@@ -223,18 +223,22 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class FailedCall:
     """Why no answer came.
 
     Attributes:
         failure: of which kind.
         detail: in words.
         for_all: every other call would fail in the same way, as with a wrong key.
+        may_pass: it is worth another try.
+        wait: seconds after which the endpoint may be tried again; `None` where it does not say.
     """
 
     failure: CallFailure
     detail: str
     for_all: bool = False
+    may_pass: bool = False
+    wait: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +252,7 @@ class Asked:
         tries: how many, from 1.
     """
 
-    outcome: Reply | Fault
+    outcome: Reply | FailedCall
     asked_at: str
     latency_ms: int
     tries: int
@@ -354,10 +358,10 @@ def choice_of(text: str) -> Literal["A", "B"] | None:
 
 
 def _read(
-    outcome: Reply | Fault,
+    outcome: Reply | FailedCall,
 ) -> tuple[Literal["A", "B"] | None, Failure | None, str]:
     """What was chosen, else why nothing was, in a word and in words."""
-    if isinstance(outcome, Fault):
+    if isinstance(outcome, FailedCall):
         return None, outcome.failure, outcome.detail
     if outcome.refusal:
         return None, "refusal", outcome.refusal

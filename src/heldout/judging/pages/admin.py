@@ -28,10 +28,9 @@ from heldout.judging.pages import admin_views as admin_payments
 from heldout.judging.pages.admin_pages import AdminPage, Section, SignInPage, render_admin
 from heldout.judging.pages.admin_quality import LastResult, measure_quality, more_section
 from heldout.judging.platforms.links import read_code, study_link
-from heldout.web.forms import Form, address_of, go_to
+from heldout.web.forms import Form, address_of, go_to, read_count
 from heldout.web.guard import COOKIE, SESSION, Attempts, Session, SessionSigner
 
-_DIGITS = 9
 _WRONG = "That is not the token."
 _ELSEWHERE = ("cross-site", "same-site")
 
@@ -307,13 +306,8 @@ def _link(root: str, campaign: Campaign) -> str:
     return study_link(root, campaign.code, campaign.settings.platform)
 
 
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= _DIGITS
-
-
 def _start(request: Request) -> int:
-    text = request.query_params.get("start", "")
-    return int(text) if _is_count(text) else 0
+    return read_count(request.query_params.get("start", "")) or 0
 
 
 def _refuse_elsewhere(request: Request) -> None:

@@ -25,7 +25,7 @@ from heldout.judging.pages.admin_pages import (
     seconds,
 )
 from heldout.judging.pages.admin_views import PAGE, pages_section
-from heldout.judging.studies.bias import LEFT_OUT, Effect, SideBias, measure_bias
+from heldout.judging.studies.bias import LEFT_OUT, Effect, SideBias, describe_effect, measure_bias
 from heldout.judging.studies.judges import (
     STUDY_ACCURACY,
     JudgeAgreement,
@@ -221,11 +221,7 @@ def _bias(found: SideBias) -> tuple[tuple[str, str], ...]:
 
 
 def _effect(found: Effect, level: float) -> str:
-    if found.value is None:
-        return "not worked out yet" if found.why == LEFT_OUT else f"not defined: {found.why}"
-    if found.low is None or found.high is None:
-        return f"{found.value:+.3f} logits"
-    return f"{found.value:+.3f} logits, {level:.0%} interval {found.low:+.3f} to {found.high:+.3f}"
+    return "not worked out yet" if found.why == LEFT_OUT else describe_effect(found, level)
 
 
 def _spread(spread: Spread | None) -> str:

@@ -51,11 +51,7 @@ _SPENT = (
 
 def batch_price(progress: Sequence[Progress], terms: Mapping[int, Settings]) -> int:
     """The price of every planned task, reward and fee, in hundredths."""
-    return sum(
-        one.tasks * (terms[one.batch].reward + terms[one.batch].fee)
-        for one in progress
-        if one.batch in terms
-    )
+    return sum(one.tasks * terms[one.batch].task_price for one in progress if one.batch in terms)
 
 
 def launch_section(
@@ -102,7 +98,7 @@ def price_section(
             rows=[
                 (
                     *(str(one.batch), one.tasks, amount(term.reward), amount(term.fee)),
-                    amount(one.tasks * (term.reward + term.fee)),
+                    amount(one.tasks * term.task_price),
                 )
                 for one in progress
                 for term in [terms[one.batch]]

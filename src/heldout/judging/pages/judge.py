@@ -49,46 +49,34 @@ from heldout.judging.pages.questions import (
     too_many_page,
     unsaved_page,
 )
-from heldout.web.forms import Form, PageSigner, Stamp, address_of, go_to
+from heldout.web.forms import Form, PageSigner, Stamp, address_of, go_to, read_count
 from heldout.web.guard import RETRY_SECONDS, Attempts, BadTokenError, respond
 from heldout.web.pages import MISSING, Ended, Page, Study
 
 # What a form says.
 
 _SIDES: Mapping[str, Side] = {"a": "left", "b": "right"}
-_CLOCK_DIGITS = 12
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-class MissingChoiceError(Exception):
-    """A form came without what it is for.
-
-    Attributes:
-        what: nothing was chosen, or "can't judge" without a reason.
-    """
-
-    def __init__(self, what: Literal["choice", "reason"]) -> None:
-        self.what: Literal["choice", "reason"] = what
-        super().__init__(what)
+Missing = Literal["choice", "reason"]
+"""What a form lacks: nothing was chosen, or "can't judge" without a reason."""
 
 
-def read_choice(fields: Mapping[str, str], *, since: timedelta) -> Choice:
-    """What was chosen.
+def read_choice(fields: Mapping[str, str], *, since: timedelta) -> Choice | Missing:
+    """What was chosen, or what is missing.
 
     Args:
         fields: of the form.
         since: how long ago the page was shown: nobody looked at it for longer.
-
-    Raises:
-        MissingChoiceError: nothing was chosen, or no reason.
     """
     chosen = fields.get("choice")
     side = _SIDES.get(chosen or "")
     if side is None and chosen != "none":
-        raise MissingChoiceError("choice")
+        return "choice"
     reason = fields.get("reason")
     if side is None and reason not in get_args(Reason):
-        raise MissingChoiceError("reason")
+        return "reason"
     by = fields.get("by")
     return Choice(
         side=side,
@@ -100,9 +88,8 @@ def read_choice(fields: Mapping[str, str], *, since: timedelta) -> Choice:
 
 def _active_ms(text: str, since: timedelta) -> int | None:
     """What the script counted, at most the time that has passed."""
-    if not (text.isascii() and text.isdigit() and len(text) <= _CLOCK_DIGITS):
-        return None
-    return max(0, min(int(text), since // _MILLISECOND))
+    counted = read_count(text)
+    return None if counted is None else max(0, min(counted, since // _MILLISECOND))
 
 
 _LOG = logging.getLogger("heldout.web")
@@ -115,7 +102,6 @@ _STALE = (
 )
 _NO_WORKER = f"Please give the id by which you are paid; at most {LONGEST_WORKER} characters."
 _CHANGED = "The terms have changed since you opened this page. Please read them again."
-_BATCH_DIGITS = 9
 
 Position = Annotated[int, Path(ge=1, le=100_000)]
 
@@ -150,14 +136,14 @@ class Judging:
     def consent(self, code: str, request: Request, fields: Form) -> Response:
         """Give out a task."""
         self._check_code(code)
-        arrival, batch = self._arrival(fields), fields.get("batch", "")
+        arrival, batch = self._arrival(fields), read_count(fields.get("batch", ""))
         if arrival.worker is None:
             told = arrival.preview or arrival.unsigned
             return self._offer(arrival, problem="" if told else _NO_WORKER)
-        if not (batch.isascii() and batch.isdigit() and len(batch) <= _BATCH_DIGITS):
+        if batch is None:
             return self._offer(arrival)
         return self._ended(arrival) or self._begin(
-            arrival, arrival.worker, int(batch), address=address_of(request)
+            arrival, arrival.worker, batch, address=address_of(request)
         )
 
     def item(self, token: str, position: Position) -> Response:
@@ -222,13 +208,12 @@ class Judging:
 
     def _save(self, addresses: Addresses, assignment: int, stamp: Stamp, fields: Form) -> Response:
         now, position = self.clock(), int(stamp.item)
-        try:
-            choice = read_choice(fields, since=now - stamp.shown_at)
-        except MissingChoiceError as missing:
+        choice = read_choice(fields, since=now - stamp.shown_at)
+        if not isinstance(choice, Choice):
             shown = assignments.item(self.database, assignment, position)
             if shown is None:
-                raise BadTokenError from missing
-            problem = MISSING[missing.what]
+                raise BadTokenError
+            problem = MISSING[choice]
             return self._show(shown, addresses, sent=fields, problem=problem, status=422)
         found = assignments.answer(
             self.database,

@@ -227,25 +227,18 @@ def _taken_facts(
 ) -> list[tuple[str, str]]:
     """What there is to say; who is barred is written."""
     failed = sum(one.failed >= settings.failures for one in taken.results)
+    partial = sum(not one.complete for one in taken.results)
     new = f"{plural(len(taken.results), 'task')}, {plural(len(taken.judgments), 'judgment')}"
     facts = [("taken in", new)]
-    if taken.there:
-        facts.append(("before", f"{plural(taken.there, 'task')} taken in already"))
-    if failed:
-        facts.append(("failed", f"{plural(failed, 'task')}: kept, and not counted"))
-    open_ends = sum(not one.complete for one in taken.results)
-    if open_ends:
-        facts.append(("partial", f"{plural(open_ends, 'task')} without every answer: not counted"))
-    if taken.repeated:
-        words = (
-            f"{plural(len(taken.repeated), 'task')} left out: the worker had judged a pair before"
-        )
-        facts.append(("repeated", words))
-    if taken.surplus:
-        words = (
-            f"{plural(len(taken.surplus), 'task')} left out: judged by somebody else, and counted"
-        )
-        facts.append(("surplus", words))
+    for name, count, words in (
+        ("before", taken.there, " taken in already"),
+        ("failed", failed, ": stored, and not counted"),
+        ("partial", partial, " without every answer: not counted"),
+        ("repeated", len(taken.repeated), " left out: the worker had judged a pair before"),
+        ("surplus", len(taken.surplus), " left out: judged by somebody else, and counted"),
+    ):
+        if count:
+            facts.append((name, f"{plural(count, 'task')}{words}"))
     barred = sorted({one.worker for one in results if one.failed >= settings.failures})
     if barred:
         place = file.with_name(f"{file.stem}-barred.txt")

@@ -14,7 +14,6 @@ from pathlib import PurePosixPath
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from heldout.board.organiser.decide import Decision, correct
 from heldout.board.rules.changes import open_labels
@@ -34,6 +33,7 @@ from heldout.ids import digest_bytes
 from heldout.judging.campaign.settings import Exclusion
 from heldout.judging.labels.labels import Algorithm
 from heldout.judging.labels.maintenance import Replacement
+from heldout.judging.labels.rescoring import rank_means
 from heldout.scoring.measures import parse_measure
 from heldout.stats.rank_correlation import Both, TauRange, find_taus
 from heldout.trec.qrels import format_qrels, read_qrels
@@ -186,10 +186,8 @@ def publish_labels(
     parse_spec(after.encode(), path=SPEC)
     parent = versions[-1].name if versions else ""
     record = msgspec.structs.replace(record, version=number, parent=parent)
-    folder, mode = (
-        _folder(session, record.set),
-        _PRIVATE if _is_held_out(session, record.set) else _OPEN,
-    )
+    folder = _folder(session, record.set)
+    mode = _PRIVATE if spec.sets[record.set].held_out else _OPEN
     folder.write_whole(f"{name}.qrels", data, mode=mode)
     folder.write_whole(f"{name}.json", msgspec.json.encode(record), mode=mode)
     try:
@@ -243,28 +241,23 @@ def _lacks(kept: ScoreFile, versions: Sequence[BoardLabels], spec: BoardSpec) ->
     )
 
 
-def _is_held_out(session: Session, query_set: str) -> bool:
-    return session.spec().sets[query_set].held_out
-
-
 def _folder(session: Session, query_set: str) -> Folder:
     """Where the labels of a set lie."""
-    if _is_held_out(session, query_set):
+    if session.spec().sets[query_set].held_out:
         return session.vault.files.below("labels")
     return session.repository.files.below(str(PurePosixPath(open_labels("any")).parent))
 
 
 def _read_version(session: Session, view: View, labels: str) -> BoardLabels:
-    file = _folder(session, view.set).file(f"{labels}.json")
-    if not file.is_file():
-        raise StoreError(f"{file} is missing; restore it from the backup")
+    folder = _folder(session, view.set)
+    file, qrels = folder.file(f"{labels}.json"), folder.file(f"{labels}.qrels")
+    for one in (file, qrels):
+        if not one.is_file():
+            raise StoreError(f"{one} is missing; restore it from the backup")
     try:
         record = msgspec.json.decode(file.read_bytes(), type=LabelRecord)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise StoreError(f"{file} is damaged; restore it from the backup") from None
-    qrels = _folder(session, view.set).file(f"{labels}.qrels")
-    if not qrels.is_file():
-        raise StoreError(f"{qrels} is missing; restore it from the backup")
     digest = str(digest_bytes(qrels.read_bytes()))
     return BoardLabels(name=view.name, view=view, record=record, digest=digest)
 
@@ -292,16 +285,16 @@ def _take_rules(session: Session, before: str, after: str, *, why: str) -> None:
 
 
 def _format_view(view: View) -> str:
-    told = "" if view.public else "public = false\n"
+    reserve = "" if view.public else "public = false\n"
     return (
         f'[[views]]\nname = "{view.name}"\nset = "{view.set}"\nmeasure = "{view.measure}"\n'
-        f'labels = "{view.labels}"\n{told}'
+        f'labels = "{view.labels}"\n{reserve}'
     )
 
 
 # What a version of labels changed in the ranking of everything published.
 #
-# It is nowhere kept: it follows from the scores by query, which the vault keeps and the log
+# It is stored nowhere: it follows from the scores by query, which the vault has and the log
 # vouches for.
 
 
@@ -406,12 +399,7 @@ def _mean(score: ViewScore, queries: Sequence[str]) -> float:
 
 
 def _find_moves(ids: Sequence[str], means: Both) -> tuple[Move, ...]:
-    def rank(values: NDArray[np.float64], place: int) -> int:
-        return 1 + int((values > values[place]).sum())
-
-    moves = [
-        Move(id=name, before=rank(means.before, place), after=rank(means.after, place))
-        for place, name in enumerate(ids)
-    ]
-    moved = [move for move in moves if move.before != move.after]
+    before, after = (rank_means(one.tolist()) for one in (means.before, means.after))
+    moves = (Move(id=one, before=b, after=a) for one, b, a in zip(ids, before, after, strict=True))
+    moved = (move for move in moves if move.before != move.after)
     return tuple(sorted(moved, key=lambda move: (move.after, move.id)))

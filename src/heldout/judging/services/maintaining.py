@@ -1,10 +1,10 @@
 """Keeps the preference labels of a board alive: what of its published runs nobody has judged yet.
 
-The queue is nowhere kept. It follows from the published runs, the pools, the judgments and the
+The queue is stored nowhere. It follows from the published runs, the pools, the judgments and the
 labels, so it can be asked for at any time.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -271,14 +271,13 @@ def draw_challenges(
 def count_unseen(session: Session, query_set: str, campaign: Campaign) -> int:
     """First documents of published entries that a campaign has not looked at; nothing is opened."""
     seen = _hash_seen(seen_documents(campaign.pools, campaign.challengers))
-    every = (_list_unseen(session, one, query_set, seen) or () for one in list_published(session))
-    return len({top for tops in every for top in tops})
+    return len(_list_all_unseen(session, list_published(session), query_set, seen))
 
 
 def count_waiting(session: Session, entries: Collection[str] | None = None) -> tuple[Waiting, ...]:
     """What the latest preference labels of each query set were made without.
 
-    Nothing is opened: the vault keeps hashes of the first documents of every run.
+    Nothing is opened: the vault has hashes of the first documents of every run.
 
     Args:
         session: of the organiser.
@@ -290,47 +289,42 @@ def count_waiting(session: Session, entries: Collection[str] | None = None) -> t
     chosen = [one for one in list_published(session) if entries is None or one.id in entries]
     found = []
     for query_set, versions in list_versions(session).items():
-        seen = _hash_seen({query: set(docs) for query, docs in versions[-1].record.seen.items()})
-        unseen = {
-            top for one in chosen for top in _list_unseen(session, one, query_set, seen) or ()
-        }
-        if unseen:
+        seen = _hash_seen(versions[-1].record.seen)
+        if unseen := _list_all_unseen(session, chosen, query_set, seen):
             found.append(Waiting(query_set=query_set, labels=versions[-1].name, tops=len(unseen)))
     return tuple(found)
 
 
-def _hash_seen(seen: Mapping[str, Collection[str]]) -> Mapping[str, NDArray[np.uint64]]:
+_Hashes = Mapping[str, NDArray[np.uint64]]
+
+
+def _hash_seen(seen: Mapping[str, Collection[str]]) -> _Hashes:
     return {
-        query: hash_documents([doc.encode() for doc in sorted(docs)])
+        query: hash_documents([doc.encode() for doc in sorted(set(docs))])
         for query, docs in seen.items()
     }
 
 
+def _list_all_unseen(
+    session: Session, entries: Iterable[Submission], query_set: str, seen: _Hashes
+) -> set[tuple[str, int]]:
+    return {top for one in entries for top in _list_unseen(session, one, query_set, seen) or ()}
+
+
 def _list_unseen(
-    session: Session, entry: Submission, query_set: str, seen: Mapping[str, NDArray[np.uint64]]
+    session: Session, entry: Submission, query_set: str, seen: _Hashes
 ) -> set[tuple[str, int]] | None:
     """Query and hash of each first document that is not among those.
 
-    `None` where the vault keeps no hashes, as of a baseline.
+    `None` where the vault has no hashes, as of a baseline.
     """
     signatures = signatures_of(session.vault, entry, repair=lambda _: False)
-    return (
-        None
-        if not signatures
-        else {
-            unseen
-            for run, signature in signatures.items()
-            if query_set_of(run) == query_set
-            for unseen in _first_unseen(signature.queries, signature.documents, seen)
-        }
-    )
-
-
-def _first_unseen(
-    queries: Sequence[str],
-    documents: NDArray[np.uint64],
-    seen: Mapping[str, NDArray[np.uint64]],
-) -> Iterator[tuple[str, int]]:
-    for query, first in zip(queries, documents[:, 0].tolist(), strict=True):
-        if first and query in seen and first not in seen[query].tolist():
-            yield query, first
+    if not signatures:
+        return None
+    return {
+        (query, first)
+        for run, one in signatures.items()
+        if query_set_of(run) == query_set
+        for query, first in zip(one.queries, one.documents[:, 0].tolist(), strict=True)
+        if first and query in seen and first not in seen[query].tolist()
+    }

@@ -190,7 +190,7 @@ def maintain(
         waiting=count_unseen(session, name, held),
         challenges=challenges,
         drawn=drawn,
-        price=len(drawn) * (held.settings.reward + held.settings.fee),
+        price=len(drawn) * held.settings.task_price,
         currency=held.settings.currency,
         replaced=label(held, rule).replaced,
         published=None if published is None else published.name,

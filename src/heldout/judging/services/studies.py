@@ -8,7 +8,7 @@ import numpy as np
 
 from heldout.answers.answer import Answer
 from heldout.errors import InputError
-from heldout.judging.campaign.judgments import count_votes, counted, pooled_tops
+from heldout.judging.campaign.judgments import count_votes, pooled_tops
 from heldout.judging.campaign.pools import stand_for
 from heldout.judging.labels.contests import first_documents, hold_contests
 from heldout.judging.labels.source import Judged, JudgedSource, count_valid, load_judged, read_first
@@ -144,13 +144,7 @@ def find_bias(source: JudgedSource, *, level: float, progress: Progress = SILENT
         InputError: a file has errors.
     """
     judged = load_judged(source, progress=progress)
-    rules = judged.rules
-    valid = counted(
-        judged.judgments, exclusion=rules.exclusion, failures=rules.failures, until=rules.until
-    )
-    return bias_answer(
-        *find_habits(judged.judgments, valid, judged.pools, until=rules.until, level=level)
-    )
+    return bias_answer(*find_habits(judged, level=level))
 
 
 def simulate(options: SimulationOptions, *, progress: Progress = SILENT) -> Answer:

@@ -8,7 +8,7 @@ import numpy as np
 from heldout.judging.campaign.drawing import list_pairs
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.rows import Task
-from heldout.judging.campaign.settings import Price, Settings
+from heldout.judging.campaign.settings import Price, Settings, price_tasks
 from heldout.judging.labels.choosing import (
     Method,
     count_answers,
@@ -42,14 +42,8 @@ class Drawn:
     def price(self) -> Price:
         """Of the new tasks."""
         planned = count_planned(self.tasks)
-        return Price(
-            pairs=len(planned),
-            judgments=sum(planned.values()),
-            tasks=len(self.tasks),
-            rewards=len(self.tasks) * self.settings.reward,
-            fees=len(self.tasks) * self.settings.fee,
-            currency=self.settings.currency,
-        )
+        judgments = sum(planned.values())
+        return price_tasks(len(self.tasks), self.settings, pairs=len(planned), judgments=judgments)
 
 
 def draw_next(folder: CampaignFolder, *, method: Method | None, seed: int) -> Drawn:

@@ -24,6 +24,7 @@ from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Column, Table, columns
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Pool, normalise
+from heldout.judging.labels.source import Judged
 from heldout.judging.studies.judges import Attentiveness, measure_attentiveness
 from heldout.judging.studies.simulation import SPREAD
 from heldout.stats.regression import Choices, Effects, fit_effects
@@ -208,29 +209,20 @@ _TWICE = 2
 _MOST = 50
 
 
-def find_habits(
-    judgments: Iterable[Judgment],
-    valid: Iterable[Judgment],
-    pools: Iterable[Pool],
-    *,
-    until: str | None,
-    level: float,
-) -> tuple[SideBias, Attentiveness]:
+def find_habits(judged: Judged, *, level: float) -> tuple[SideBias, Attentiveness]:
     """What sides and lengths did, and how attentive each judge was.
 
     Args:
-        judgments: all that were recorded.
-        valid: those that count.
-        pools: where the texts are.
-        until: only answers up to this time tell of attentiveness, ISO 8601 in UTC.
+        judged: judgments, and pools with texts.
         level: of the intervals.
     """
+    until = judged.rules.until
     known = (
         one
-        for one in judgments
+        for one in judged.judgments
         if (until is None or one.answered_at <= until) and (one.position or one.shown_at)
     )
-    found = measure_bias(valid, lengths=text_lengths(pools), level=level)
+    found = measure_bias(judged.valid, lengths=text_lengths(judged.pools), level=level)
     return found, measure_attentiveness(known)
 
 
@@ -245,8 +237,8 @@ def bias_answer(found: SideBias, judges: Attentiveness) -> Answer:
         odds = f"; twice as long: odds of {_TWICE**found.length.value:.2f}"
     lines = [
         ("sides", sides),
-        ("position", _logits(found.position, found.level)),
-        ("length", _logits(found.length, found.level) + odds),
+        ("position", describe_effect(found.position, found.level)),
+        ("length", describe_effect(found.length, found.level) + odds),
     ]
     if found.uneven:
         lines.append(("balance", f"{found.uneven:,} pairs were not on each side as often"))
@@ -263,7 +255,8 @@ def bias_answer(found: SideBias, judges: Attentiveness) -> Answer:
     )
 
 
-def _logits(effect: Effect, level: float) -> str:
+def describe_effect(effect: Effect, level: float) -> str:
+    """An effect in logits with its interval, or why there is none."""
     if effect.value is None:
         return f"undefined: {effect.why}"
     told = f"{effect.value:+.3f} logits"

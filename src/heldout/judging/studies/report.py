@@ -15,7 +15,7 @@ from heldout.charts.axes import count_axis, place_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import LINK, Chart
 from heldout.errors import InputError
-from heldout.judging.campaign.judgments import Votes, counted
+from heldout.judging.campaign.judgments import Votes
 from heldout.judging.campaign.pools import Pool, PoolSizes, build_pools, sizes, stand_for
 from heldout.judging.labels.contests import PERFECT, first_documents, hold_contests
 from heldout.judging.labels.rescoring import ScoredLabels
@@ -226,7 +226,8 @@ def write_sections(given: Given) -> Iterator[Section]:
     Args:
         given: what the report is of.
     """
-    for section, make in _SECTIONS:
+    for name, title, study, make in _SECTIONS:
+        section = Section(name=name, title=title, study=study)
         try:
             yield make(section, given)
         except InputError as error:
@@ -310,15 +311,9 @@ def _no_runs() -> InputError:
 
 
 def _judges(section: Section, given: Given) -> Section:
-    rules, judgments = given.judged.rules, given.judged.judgments
-    valid = counted(
-        judgments, exclusion=rules.exclusion, failures=rules.failures, until=rules.until
-    )
-    recorded = given.relabelled.made.version.recorded
+    valid, recorded = given.judged.valid, given.relabelled.made.version.recorded
     agreement = agreement_answer(judge_agreement(valid, given.rng(), level=given.level))
-    habits = bias_answer(
-        *find_habits(judgments, valid, given.pools, until=rules.until, level=given.level)
-    )
+    habits = bias_answer(*find_habits(given.judged, level=given.level))
     counts = f"{len(valid):,} of {recorded:,} count"
     answer = Answer(
         summary=[("judgments", counts), *agreement.summary, *habits.summary],
@@ -336,17 +331,8 @@ def _judges(section: Section, given: Given) -> Section:
 
 def _labels(section: Section, given: Given) -> Section:
     rescored = given.relabelled.rescored
-    ranges = (
-        ()
-        if rescored is None
-        else (
-            Drawing(
-                chart=sample.draw_score_ranges(rescored, which),
-                shows=sample.title_of_score_ranges(rescored, which),
-            )
-            for which in sample.BOTH
-        )
-    )
+    pictures = () if rescored is None else sample.draw_score_ranges(rescored)
+    ranges = [Drawing(chart=chart, shows=shows) for chart, shows in pictures]
     return section.saying(labels_answer(given.relabelled), *ranges)
 
 
@@ -357,33 +343,18 @@ def _best(given: Given) -> str:
     return next((one.run for one in runs if one.run != PERFECT), "")
 
 
-_SECTIONS: Sequence[tuple[Section, Callable[[Section, Given], Section]]] = (
-    (Section(name="examples", title="Judged pairs, drawn blind", study="Figure 1"), _examples),
+_SECTIONS: Sequence[tuple[str, str, str, Callable[[Section, Given], Section]]] = (
+    ("examples", "Judged pairs, drawn blind", "Figure 1", _examples),
+    ("categories", "One run against the labels", "Tables 1 and 2, Figure 2", _categories),
+    ("pools", "Pools", "Figures 3 and 4", _pools),
+    ("runs", "Runs, and whether the judged queries stand for all", "Table 3, Figure 5", _runs),
+    ("contests", "Contests between runs", "Table 4", _contests),
+    ("judges", "Agreement and habits of judges", "", _judges),
     (
-        Section(
-            name="categories",
-            title="One run against the labels",
-            study="Tables 1 and 2, Figure 2",
-        ),
-        _categories,
-    ),
-    (Section(name="pools", title="Pools", study="Figures 3 and 4"), _pools),
-    (
-        Section(
-            name="runs",
-            title="Runs, and whether the judged queries stand for all",
-            study="Table 3, Figure 5",
-        ),
-        _runs,
-    ),
-    (Section(name="contests", title="Contests between runs", study="Table 4"), _contests),
-    (Section(name="judges", title="Agreement and habits of judges"), _judges),
-    (
-        Section(
-            name="labels",
-            title="Preference labels, and runs scored on them",
-            study="Sections 5.1 and 5.2, Figure 6",
-        ),
+        "labels",
+        "Preference labels, and runs scored on them",
+        "Sections 5.1 and 5.2, Figure 6",
         _labels,
     ),
 )
+"""Name, title, tables and figures of the study, and what makes the section."""

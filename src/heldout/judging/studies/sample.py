@@ -3,9 +3,8 @@
 Arabzadeh et al. 2021, table 3 and figure 5.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
-from typing import Literal
 
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Column, Table, columns
@@ -15,7 +14,7 @@ from heldout.charts.svg import MUTED
 from heldout.errors import InputError
 from heldout.judging.campaign.judgments import Votes
 from heldout.judging.labels.contests import PERFECT
-from heldout.judging.labels.rescoring import Rescored, ScoredLabels, means_of, score_labels
+from heldout.judging.labels.rescoring import Rescored, RunMean, ScoredLabels, means_of, score_labels
 from heldout.stats.rank_correlation import Both, TauRange, find_taus
 from heldout.stats.regression import clustered_share
 from heldout.trec.tops import Places
@@ -298,38 +297,39 @@ def _draw(found: SampleScores) -> Plot:
 #
 # Arabzadeh et al. 2021, the lower plots of figure 6.
 
-Which = Literal["before", "after"]
-"""On which labels."""
 
-BOTH: tuple[Which, Which] = ("before", "after")
-"""Either labels."""
+def draw_score_ranges(found: Rescored) -> Iterator[tuple[Plot, str]]:
+    """On the labels before, then after: a row for each run, and what the picture shows.
+
+    The best run on the labels before comes first; the perfect run is open.
+    """
+    before, after = found.measures
+    for measure, name, means in (
+        (before, found.before, [one.before for one in found.runs]),
+        (after, found.after, [one.after for one in found.runs]),
+    ):
+        shown = [(one.run, mean) for one, mean in zip(found.runs, means, strict=True)]
+        yield (
+            _draw_ranges(shown, f"{measure}, {name}", found.level),
+            (
+                f"{measure} on {name} with {found.level:.0%} BCa intervals over {found.queries:,} "
+                f"queries; runs in their order on {found.before}"
+            ),
+        )
 
 
-def title_of_score_ranges(found: Rescored, which: Which) -> str:
-    """What the picture shows."""
-    name = found.before if which == "before" else found.after
-    measure = found.measures[which == "after"]
-    return (
-        f"{measure} on {name} with {found.level:.0%} BCa intervals over {found.queries:,} queries; "
-        f"runs in their order on {found.before}"
-    )
-
-
-def draw_score_ranges(found: Rescored, which: Which) -> Plot:
-    """A row for each run, the best on the labels before first; the perfect run is open."""
-    after = which == "after"
-    shown = [(one.run, one.after if after else one.before) for one in found.runs]
+def _draw_ranges(shown: Sequence[tuple[str, RunMean]], foot: str, level: float) -> Plot:
     plot = Plot(
         x=score_axis([end for _, mean in shown for end in (mean.value, *(mean.bca or ()))]),
         rows=[Row(name=run, note=f"{mean.value:.3f}, rank {mean.rank:,}") for run, mean in shown],
-        foot=f"{found.measures[after]}, {found.after if after else found.before}",
+        foot=foot,
     )
     for row, (run, mean) in enumerate(shown):
         low, high = mean.bca or (None, None)
         plot.interval(row, low, high, MUTED)
         tip = f"{run}: {mean.value:.4f}, rank {mean.rank:,}"
         plot.dots([(mean.value, row, tip)], "circle" if run == PERFECT else "disc")
-    plot.key("line", f"{found.level:.0%} BCa interval", MUTED)
+    plot.key("line", f"{level:.0%} BCa interval", MUTED)
     if any(run == PERFECT for run, _ in shown):
         plot.key("circle", f"{PERFECT} by the labels before")
     return plot
