@@ -12,11 +12,11 @@ from heldout.errors import InputError
 from heldout.ids import QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.reading.passages import (
-    mend_encoding,
     missing_texts,
     name_passages,
     passage_id,
     read_names,
+    repair_encoding,
     seen_documents,
 )
 
@@ -49,20 +49,20 @@ def annotated(*texts: str) -> Annotations:
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
 def test_wrong_spellings_are_mended_once_or_twice_wrong(text: str, encoding: str) -> None:
     wrong = read_as(text, encoding)
-    assert mend_encoding(wrong) == text
-    assert mend_encoding(read_as(wrong, encoding)) == text
-    assert mend_encoding(f"{text} {wrong}") == f"{text} {text}"
+    assert repair_encoding(wrong) == text
+    assert repair_encoding(read_as(wrong, encoding)) == text
+    assert repair_encoding(f"{text} {wrong}") == f"{text} {text}"
     assert passage_id(f" {wrong}\n") == passage_id(text)
 
 
 def test_right_spellings_stay_as_they_are() -> None:
     for text in (*TEXTS, "Ã", "à la carte", "Â", "é" * 50):
-        assert mend_encoding(text) == text
+        assert repair_encoding(text) == text
 
 
 @given(text=st.text())
 def test_mending_never_fails_and_is_over_after_one_call_of_ordinary_text(text: str) -> None:
-    mended = mend_encoding(text)
+    mended = repair_encoding(text)
     assert passage_id(text) == passage_id(mended)
     assert len(passage_id(text)) == 16
     assert len(mended) <= len(text)

@@ -63,8 +63,8 @@ class Annotations:
     source: str
     records: Sequence[Annotation]
     depth: int
-    open_ended: bool
-    counts_discarded: bool
+    open_ended: bool = False
+    counts_discarded: bool = True
     notes: tuple[Problem, ...] = ()
 
     @property

@@ -65,24 +65,13 @@ class Added:
 
 
 class Streams(NamedTuple):
-    """Where draws come from: one stream for the queries, one for each system."""
+    """Where draws come from: one stream for the queries, one for each system by its name.
+
+    What is said of a system depends on no other one.
+    """
 
     queries: Generator
     systems: tuple[Generator, ...]
-
-
-def open_streams(rng: Generator, systems: Sequence[str]) -> Streams:
-    """A stream for each system, by its name, so that it depends on no other system.
-
-    Args:
-        rng: one draw is taken of it.
-        systems: their names.
-    """
-    base = int(rng.integers(2**63))
-    return Streams(
-        queries=np.random.default_rng([base]),
-        systems=tuple(np.random.default_rng([base, *name.encode()]) for name in systems),
-    )
 
 
 def add_up(scores: DepthScores, streams: Streams, *, discarded: int, trials: int) -> Added:
@@ -253,7 +242,11 @@ def extrapolate(
     why = _why(scores, last, discarded)
     if discarded is None or why:
         return Outlook(predicted=(), backtest=None, why=why, backtest_why=why)
-    streams = open_streams(rng, scores.systems)
+    base = int(rng.integers(2**63))
+    streams = Streams(
+        queries=np.random.default_rng([base]),
+        systems=tuple(np.random.default_rng([base, *name.encode()]) for name in scores.systems),
+    )
     added = add_up(scores, streams, discarded=discarded, trials=trials)
     if why := _why_no_line(added, last):
         return Outlook(predicted=(), backtest=None, why=why, backtest_why=why)

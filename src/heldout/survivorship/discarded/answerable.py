@@ -163,24 +163,16 @@ def first_ranks(judged: Mapping[str, Judged], tops: Iterable[SystemTop]) -> Firs
     }
 
 
-def deepest_rank(ranks: FirstRanks) -> int:
-    """The largest rank of a passage that answers; 0 where none does."""
-    return max((rank for own in ranks.values() for rank in own.values() if rank), default=0)
-
-
-def reach(
-    ranks: FirstRanks, *, depth: int = 10, also: Sequence[int] = (3,), level: float = 0.95
-) -> Answered:
-    """How many queries each system answers within the pooled depth, and higher up: table 2.
+def reach(ranks: FirstRanks, *, depth: int = 10, level: float = 0.95) -> Answered:
+    """How many queries each system answers within the pooled depth, and within 3: table 2.
 
     Args:
         ranks: of every system for the same queries.
         depth: that was pooled; an answer below it does not count.
-        also: further depths, each less than `depth`.
         level: of the Wilson intervals.
     """
     size = len(next(iter(ranks.values()), {}))
-    depths = (depth, *(one for one in also if one < depth))
+    depths = _depths(depth)
     found = {system: [_within(own, k) for k in depths] for system, own in ranks.items()}
     anywhere = {query for sets in found.values() for query in sets[0]}
     return Answered(
@@ -201,21 +193,18 @@ def reach(
     )
 
 
-def compare_reach(
-    ranks: FirstRanks, *, depth: int = 10, also: Sequence[int] = (3,)
-) -> tuple[SystemPair, ...]:
-    """Which systems answer other queries than which: every pair at every depth.
+def compare_reach(ranks: FirstRanks, *, depth: int = 10) -> tuple[SystemPair, ...]:
+    """Which systems answer other queries than which: every pair at both depths.
 
     Args:
         ranks: of every system for the same queries.
         depth: that was pooled.
-        also: further depths, each less than `depth`.
 
     Source: McNemar 1947, exact; Holm 1979.
     """
     ask = Ask(alternative="two-sided", level=0.95)
     counts = []
-    for k in (depth, *(one for one in also if one < depth)):
+    for k in _depths(depth):
         hits = {system: _within(own, k) for system, own in ranks.items()}
         for a, b in combinations(ranks, 2):
             counts.append((a, b, k, len(hits[a] - hits[b]), len(hits[b] - hits[a])))
@@ -238,6 +227,10 @@ def _shuffled(pool: Pool, rng: np.random.Generator) -> Question:
     )
 
 
+def _depths(pooled: int) -> tuple[int, ...]:
+    return (pooled, _TOP) if pooled > _TOP else (pooled,)
+
+
 def _first(docs: Sequence[str], answering: Sequence[str]) -> int | None:
     wanted = set(answering)
     return next((rank for rank, doc in enumerate(docs, 1) if doc in wanted), None)
@@ -248,6 +241,7 @@ def _within(ranks: Mapping[str, int | None], depth: int) -> set[str]:
 
 
 _ALPHA = 0.05
+_TOP = 3
 _NONE = "no query is judged"
 _LOWER_BOUND = (
     "Lower bounds: what lies below the pooled passages of these systems nobody looked at, and it "
@@ -255,14 +249,15 @@ _LOWER_BOUND = (
 )
 
 
-def unseen_note(depth: int, deepest: int, *, path: str) -> str:
+def unseen_note(ranks: FirstRanks, depth: int, *, path: str) -> str:
     """What to say where answers are counted deeper than any was found; empty where they are not.
 
     Args:
+        ranks: of a table.
         depth: to which answers are counted.
-        deepest: rank of the deepest that was found; 0 without one.
-        path: of the table of ranks.
+        path: of the table.
     """
+    deepest = max((rank for own in ranks.values() for rank in own.values() if rank), default=0)
     if depth <= deepest:
         return ""
     return (

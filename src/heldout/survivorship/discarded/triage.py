@@ -193,9 +193,7 @@ def triage_agreement(
     """
     given = {place: one for place, one in latest(answers).items() if one.choice != CANNOT}
     queries = sorted({query for query, _ in given})
-    annotators, table = rate_units(
-        given, queries, lambda answer, _: _LABELS.index(_label(answer.choice))
-    )
+    annotators, table = rate_units(given, queries, lambda one, _: _LABELS.index(one.choice))
     return TriageAgreement(
         alpha=krippendorff_alpha(table),
         interval=krippendorff_interval(table, rng, level=level),
@@ -208,10 +206,6 @@ def triage_agreement(
             if len(both := np.flatnonzero(~np.isnan(table[i]) & ~np.isnan(table[j])))
         },
     )
-
-
-def _label(choice: str) -> TriageLabel:
-    return next(one for one in _LABELS if one == choice)
 
 
 def _most(cast: Counter[str]) -> TriageLabel | None:

@@ -273,9 +273,7 @@ def simulate_annotations(
         seen = tuple(map(DocId, shown.get(query, ())[:depth]))
         places = {doc: place for place, doc in enumerate(seen, 1) if doc in docs}
         records.append(Annotation(query=QueryId(query), shown=seen, selected=places))
-    return Annotations(
-        source=source, records=tuple(records), depth=depth, open_ended=False, counts_discarded=True
-    )
+    return Annotations(source=source, records=tuple(records), depth=depth)
 
 
 def reselect(

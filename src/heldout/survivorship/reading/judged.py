@@ -73,8 +73,6 @@ def annotate_campaign(
         source=source,
         records=tuple(records),
         depth=max(len(record.shown) for record in records),
-        open_ended=False,
-        counts_discarded=True,
         notes=_unseen(source, f"{unseen} of which nobody saw a passage", texts, records),
     )
 
@@ -135,8 +133,6 @@ def annotate_questions(
         source=source,
         records=records,
         depth=max(len(record.shown) for record in records),
-        open_ended=False,
-        counts_discarded=True,
         notes=_unseen(source, f"{unseen} that nobody judged", questions, records),
     )
 

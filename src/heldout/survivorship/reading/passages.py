@@ -40,30 +40,30 @@ _WRONG = re.compile(f"[\xc2-\xdf]{_NEXT}|[\xe0-\xef]{_NEXT}{{2}}|[\xf0-\xf4]{_NE
 def passage_id(text: str) -> DocId:
     """The id of a passage: the first 16 hexadecimal digits of the SHA-256 of its text.
 
-    Spellings of one text have one id: wrong encodings are mended, and runs of blanks count as one.
+    Spellings of one text have one id: wrong encodings are repaired, runs of blanks count once.
     """
-    mended = " ".join(mend_encoding(text).split())
-    return DocId(hashlib.sha256(mended.encode(errors="surrogatepass")).hexdigest()[:_DIGITS])
+    repaired = " ".join(repair_encoding(text).split())
+    return DocId(hashlib.sha256(repaired.encode(errors="surrogatepass")).hexdigest()[:_DIGITS])
 
 
-def mend_encoding(text: str) -> str:
+def repair_encoding(text: str) -> str:
     """The text with what is UTF-8 read as Latin-1 or Windows-1252 read as UTF-8.
 
-    Each character is mended by itself, so that right and wrong ones may stand side by side, and
-    what was read wrongly twice is mended twice. A text may be meant as it is written: this is for
+    Each character is repaired by itself, so that right and wrong ones may stand side by side, and
+    what was read wrongly twice is repaired twice. A text may be meant as it is written: this is for
     comparing texts, never for showing them.
     """
     for _ in range(_ROUNDS):
         if text.isascii():
             return text
-        mended = _WRONG.sub(_mend, text)
-        if mended == text:
+        repaired = _WRONG.sub(_repair, text)
+        if repaired == text:
             return text
-        text = mended
+        text = repaired
     return text
 
 
-def _mend(match: re.Match[str]) -> str:
+def _repair(match: re.Match[str]) -> str:
     wrong = match[0]
     raw = bytes(_WINDOWS.get(char, ord(char)) for char in wrong)
     try:
@@ -141,7 +141,8 @@ def name_passages(
         InputError: code `no-common-document`: it has none of them.
     """
     seen = seen_documents(annotations)
-    found = plural(len(seen - names.keys()), "passage")
+    lost = seen - names.keys()
+    found = plural(len(lost), "passage")
     expected = "each passage that was shown, with the same words"
     if not names:
         raise InputError.of(
@@ -158,7 +159,7 @@ def name_passages(
     return replace(
         annotations,
         records=tuple(_named(record, names) for record in annotations.records),
-        notes=(*annotations.notes, *([unmatched] if seen - names.keys() else [])),
+        notes=(*annotations.notes, *([unmatched] if lost else [])),
     )
 
 
@@ -216,19 +217,18 @@ def _rows(source: BinaryIO, path: str) -> Iterator[tuple[DocId, str]]:
     with TextReader(source, path=path, limits=LIMITS) as reader:
         for number, line in read_lines(reader):
             doc, tab, text = line.rstrip(b"\r").partition(b"\t")
+            code, found, expected = "", line, ""
             try:
                 row = DocId(doc.decode()), text.decode()
             except UnicodeDecodeError:
-                log.add(_problem("collection-encoding", line, path, number, "UTF-8 text"))
-                continue
-            if not tab:
-                log.add(_problem("collection-row", line, path, number, "id, tab, text"))
-            elif id_fault(row[0]):
-                log.add(_problem("collection-id", doc, path, number, "an id without white space"))
+                code, expected = "collection-encoding", "UTF-8 text"
             else:
-                yield row
+                if not tab:
+                    code, expected = "collection-row", "id, tab, text"
+                elif id_fault(row[0]):
+                    code, found, expected = "collection-id", doc, "an id without white space"
+                else:
+                    yield row
+            if code:
+                log.add(Problem(code, path, show(found), expected, line=number))
     log.raise_errors()
-
-
-def _problem(code: str, found: bytes, path: str, line: int, expected: str) -> Problem:
-    return Problem(code=code, path=path, line=line, found=show(found), expected=expected)

@@ -508,8 +508,6 @@ def _annotations(log: RecordLog, notes: QnaNotes, path: str) -> Annotations:
         source=path,
         records=tuple(log.records),
         depth=notes.depth,
-        open_ended=False,
-        counts_discarded=True,
         notes=(*log.problems.notes(), *notes.notes(path)),
     )
 

@@ -314,8 +314,6 @@ def read_shown_passages(source: BinaryIO, *, path: str, texts: bool = True) -> A
         source=path,
         records=tuple(log.records),
         depth=max(len(record.shown) for record in log.records),
-        open_ended=False,
-        counts_discarded=True,
         notes=log.problems.notes(),
     )
 

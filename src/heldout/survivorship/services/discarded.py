@@ -21,7 +21,6 @@ from heldout.scoring.run_files import name_runs, read_each, run_name
 from heldout.survivorship.annotations import Annotation, discarded_records
 from heldout.survivorship.discarded.answerable import (
     SystemTop,
-    deepest_rank,
     first_ranks,
     pool_questions,
     read_first_ranks,
@@ -312,7 +311,7 @@ def count_ranks(path: Path, *, depth: int, level: float) -> Report:
     """
     with open_input(path) as file:
         ranks = read_first_ranks(file, path=str(path))
-    note = unseen_note(depth, deepest_rank(ranks), path=printable(str(path)))
+    note = unseen_note(ranks, depth, path=printable(str(path)))
     return report_reach(ranks, depth=depth, level=level, note=note)
 
 

@@ -9,7 +9,7 @@ from heldout.answers.answer import Answer
 from heldout.errors import plural
 from heldout.progress import SILENT, Progress
 from heldout.rankers.neural.cross_encoder import CrossEncoderSettings
-from heldout.rankers.neural.training import TrainingSettings
+from heldout.rankers.neural.training import TextTriple, TrainingSettings
 from heldout.survivorship.reading.source import AnnotationPlace
 from heldout.survivorship.services.training import (
     Fate,
@@ -35,7 +35,6 @@ from heldout.survivorship.training.experiment import (
     Training,
     check_shares,
     plan_cells,
-    texts_of,
 )
 from heldout.survivorship.training.learning_curve import answer_curves, draw_curve, stored_curve
 from heldout.survivorship.training.options import (
@@ -117,10 +116,15 @@ def run_study(
     progress.note("training", _settings(learner, len(cells)))
     total = learner.steps + sum(len(test.queries) for test in tests)
 
+    queries, documents = material.queries, material.documents
+
     def compute(cell: Cell) -> Fate:
         training = Training(
             cell=cell,
-            triples=texts_of(cell.selection.triples, material.queries, material.documents),
+            triples=[
+                TextTriple(queries[one.query], documents[one.positive], documents[one.negative])
+                for one in cell.selection.triples
+            ],
             start=Start(model=_model(learner, seed=cell.seed), files=files),
             settings=TrainingSettings(
                 steps=learner.steps,

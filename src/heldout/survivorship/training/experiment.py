@@ -27,7 +27,6 @@ from heldout.survivorship.training.triples import (
     Condition,
     Label,
     SelectedPlaces,
-    Triple,
     TripleCounts,
 )
 
@@ -194,20 +193,6 @@ class CellRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     device: str
     precision: str
     runs: dict[str, RunRecord] = {}
-
-
-def texts_of(
-    triples: Sequence[Triple], queries: Mapping[QueryId, str], documents: Mapping[DocId, str]
-) -> tuple[TextTriple, ...]:
-    """The triples in words.
-
-    Raises:
-        KeyError: an id without a text; `triples_with_texts` finds them beforehand.
-    """
-    return tuple(
-        TextTriple(queries[one.query], documents[one.positive], documents[one.negative])
-        for one in triples
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -374,38 +374,21 @@ def read_known_triples(
             none.
 
     Raises:
-        InputError: as `read_triples` and `known_triples`.
+        InputError: code `unknown-positive`, at the first of them, where there may be none; and as
+            `read_triples`.
     """
-    counted = None if unknown is None else Unknown()
+    counted = Unknown()
     with open_input(path) as file:
-        rows = read_triples(file, path=str(path))
-        yield from known_triples(rows, places, path=str(path), unknown=counted)
-    if unknown is not None and counted is not None:
+        for row in read_triples(file, path=str(path)):
+            if row.triple.positive in places.get(row.triple.query, ()):
+                yield row.triple
+            elif unknown is None:
+                raise InputError(_unknown(row, places, str(path)))
+            else:
+                counted.triples += 1
+                counted.first = counted.first or row
+    if unknown is not None:
         unknown.triples, unknown.first = counted.triples, counted.first
-
-
-def known_triples(
-    rows: Iterable[PlacedTriple], places: SelectedPlaces, *, path: str, unknown: Unknown | None
-) -> Iterator[Triple]:
-    """The triples whose positive the annotations know, in their order.
-
-    Args:
-        rows: triples with their lines.
-        places: where selected documents were shown.
-        path: the file of the triples, for messages.
-        unknown: counts the others, which are passed over; `None` where there may be none.
-
-    Raises:
-        InputError: code `unknown-positive`, at the first of them, where there may be none.
-    """
-    for row in rows:
-        if row.triple.positive in places.get(row.triple.query, ()):
-            yield row.triple
-        elif unknown is None:
-            raise InputError(_unknown(row, places, path))
-        else:
-            unknown.triples += 1
-            unknown.first = unknown.first or row
 
 
 def triples_with_texts(
