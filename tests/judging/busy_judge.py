@@ -6,7 +6,8 @@ python busy_judge.py URL
 import sys
 from datetime import UTC, datetime
 
-from heldout.judging.database.assignments import Assignment, Choice, Worker, answer, submit
+from heldout.judging.campaign.judgments import Choice
+from heldout.judging.database.assignments import Assignment, Worker, answer, submit
 from heldout.judging.database.claims import claim
 from heldout.judging.database.database import open_database
 

@@ -2,13 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 
+from heldout.judging.campaign.judgments import Choice
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database.assignments import (
     Answered,
     Assignment,
-    Choice,
     Worker,
     answer,
     end_lapsed,

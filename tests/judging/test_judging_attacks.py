@@ -17,9 +17,9 @@ from small_campaign import (
     take,
 )
 
+from heldout.judging.campaign.judgments import Choice
 from heldout.judging.database.assignments import (
     Assignment,
-    Choice,
     Worker,
     exit_assignment,
     get_assignment,

@@ -18,10 +18,10 @@ from small_campaign import (
 )
 
 from heldout.errors import InputError
+from heldout.judging.campaign.judgments import Choice
 from heldout.judging.campaign.rows import Task
 from heldout.judging.database.assignments import (
     Assignment,
-    Choice,
     Worker,
     answer,
     exit_assignment,

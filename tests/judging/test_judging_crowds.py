@@ -12,9 +12,9 @@ import judging_databases
 from campaign_laws import check_laws
 from small_campaign import NOW, expire_leases, load
 
+from heldout.judging.campaign.judgments import Choice
 from heldout.judging.database.assignments import (
     Assignment,
-    Choice,
     Worker,
     answer,
     exit_assignment,

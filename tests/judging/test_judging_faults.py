@@ -15,9 +15,9 @@ from campaign_laws import check_laws
 from small_campaign import NOW, choose, expire_leases, load, take
 from sqlalchemy import Connection, event, insert, text
 
+from heldout.judging.campaign.judgments import Choice
 from heldout.judging.campaign.payments import Payment
 from heldout.judging.database.assignments import (
-    Choice,
     Worker,
     exit_assignment,
     get_assignment,

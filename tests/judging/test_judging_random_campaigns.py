@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from small_campaign import NOW, SETTINGS, answer_all, expire_leases, finish, load
 
-from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.judgments import Choice, Judgment
 from heldout.judging.database.assignments import (
     Assignment,
-    Choice,
     Worker,
     answer,
     exit_assignment,

@@ -7,11 +7,10 @@ import msgspec
 import numpy as np
 from small_campaign import NOW, SETTINGS, after, make_pools
 
-from heldout.judging.campaign.judgments import count_votes, counted
+from heldout.judging.campaign.judgments import Choice, count_votes, counted
 from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.database.assignments import (
     Assignment,
-    Choice,
     Worker,
     answer,
     exit_assignment,

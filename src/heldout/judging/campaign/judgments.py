@@ -28,6 +28,10 @@ language they do not read; something else."""
 By = Literal["key", "pointer", "form"]
 """How a choice was made: with a key, a pointer, or by a plain form without JavaScript."""
 
+Side = Literal["left", "right"]
+"""Passage A is left, passage B right."""
+
+_DAY_MS = 86_400_000
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
 _SECONDS = re.compile(r"[0-9T:-]{19}Z")
 _TIMES = ("shown_at", "answered_at", "submitted_at")
@@ -93,6 +97,32 @@ class Judgment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def pair(self) -> tuple[str, str, str]:
         """Query and the two ids, the lesser first: the same whatever the sides."""
         return (self.query, min(self.left, self.right), max(self.left, self.right))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a judge chose on a page; a column of the database for each attribute.
+
+    Attributes:
+        side: which passage; `None` for "cannot judge".
+        reason: why they cannot; exactly where `side` is `None`.
+        by: how it was chosen.
+        active_ms: milliseconds the page was looked at, 0 to 86,400,000 (a day); `None` where no
+            script ran.
+
+    Raises:
+        ValueError: neither a side nor a reason, or both; a time out of its range.
+    """
+
+    side: Side | None
+    reason: Reason | None = None
+    by: By | None = None
+    active_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        one = (self.side is None) != (self.reason is None)
+        if not one or not 0 <= (self.active_ms or 0) <= _DAY_MS:
+            raise ValueError(self)
 
 
 _SURELY_REPEATED = 20
@@ -351,12 +381,16 @@ def pool_judged(
         if one.answer is None:
             passages[one.query] |= {one.left, one.right}
     answers = {query: docs[0] for query, docs in (known or {}).items() if docs}
-    pools = []
+    pools, by_run = [], tops or {}
     for query in sorted(passages):
         answer = answers.get(query)
         docs = sorted(passages[query] | ({answer} if answer is not None else set()))
         candidates = tuple(
-            Candidate(doc=doc, known=doc == answer, runs=_holders(query, doc, tops or {}))
+            Candidate(
+                doc=doc,
+                known=doc == answer,
+                runs=tuple(sorted(r for r, tops_ in by_run.items() if doc in tops_.get(query, ()))),
+            )
             for doc in docs
         )
         pools.append(Pool(query=query, candidates=candidates))
@@ -388,10 +422,6 @@ def pooled_tops(pools: Iterable[Pool]) -> Mapping[str, Tops]:
     return dict(sorted(found.items()))
 
 
-def _holders(query: str, doc: str, tops: Mapping[str, Tops]) -> tuple[str, ...]:
-    return tuple(sorted(run for run, found in tops.items() if doc in found.get(query, ())))
-
-
 # Judgments from several places in one file: each once, and none is ever taken out.
 
 
@@ -408,11 +438,12 @@ def merge_judgments(before: Iterable[Judgment], found: Iterable[Judgment]) -> tu
     places = defaultdict(list)
     for number in reversed(fresh):
         places[_place(fresh[number])].append(number)
-    kept = []
+    merged = []
     for one in before:
         again = places[_place(one)]
-        kept.append(_finished(one, fresh.pop(again.pop()) if again else one))
-    return (*kept, *fresh.values())
+        later = fresh.pop(again.pop()) if again else one
+        merged.append(later if later.submitted else one)
+    return (*merged, *fresh.values())
 
 
 def _place(one: Judgment) -> tuple[object, ...]:
@@ -421,10 +452,6 @@ def _place(one: Judgment) -> tuple[object, ...]:
         *(one.worker, one.task, one.position, one.query, one.left, one.right),
         *(one.preferred, one.reason, one.shown_at, one.answered_at),
     )
-
-
-def _finished(one: Judgment, later: Judgment) -> Judgment:
-    return later if later.submitted else one
 
 
 # Votes: what the judgments of each pair come to.

@@ -79,17 +79,12 @@ def totals(payments: Iterable[Payment]) -> PaymentTotals:
 
 def format_payments(payments: Iterable[Payment]) -> bytes:
     """CSV with a header, in the order given; amounts in units, as 0.77; no cell is a formula."""
-    return format_csv(_HEADER, (_cells(one) for one in payments))
-
-
-def _cells(one: Payment) -> list[str]:
-    names = (one.key, one.worker, one.platform_id, one.study, one.place)
-    amount = f"{one.amount // 100}.{one.amount % 100:02}"
-    return [
-        *map(defuse, names),
-        str(one.assignment),
-        one.kind,
-        amount,
-        one.currency,
-        one.paid_at,
-    ]
+    rows = (
+        [
+            *map(defuse, (one.key, one.worker, one.platform_id, one.study, one.place)),
+            *(str(one.assignment), one.kind, f"{one.amount // 100}.{one.amount % 100:02}"),
+            *(one.currency, one.paid_at),
+        ]
+        for one in payments
+    )
+    return format_csv(_HEADER, rows)

@@ -11,7 +11,7 @@ changes again.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ from sqlalchemy import (
     update,
 )
 
-from heldout.judging.campaign.judgments import By, Reason, failed_tests
+from heldout.judging.campaign.judgments import Choice, Reason, Side, failed_tests
 from heldout.judging.campaign.rows import State, amount_owed
 from heldout.judging.campaign.settings import Money, Settings
 from heldout.judging.database.database import Database, DatabaseError
@@ -49,16 +49,12 @@ from heldout.judging.database.tables import (
 LONGEST_WORKER = 255
 """Characters of a platform's id of a worker."""
 
-Side = Literal["left", "right"]
-"""Passage A is left, passage B right."""
-
 Outcome = Literal["recorded", "repeated", "stale", "ahead", "ended"]
 """`recorded`: it is in the database. `repeated`: the same answer stands there already, also where
 the assignment has ended since: whoever sent it did not see that it had arrived. `stale`:
 another window answered since, nothing was changed. `ahead`: an earlier item has no answer yet.
 `ended`: the assignment takes no other answers any more. Only `recorded` wrote a judgment."""
 
-_DAY_MS = 86_400_000
 _ENDED = ("submitted", "exited")
 
 
@@ -173,33 +169,6 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """What a judge chose.
-
-    Attributes:
-        side: which passage; `None` for "cannot judge".
-        reason: why they cannot; exactly where `side` is `None`.
-        by: how it was chosen.
-        active_ms: milliseconds the page was looked at, 0 to 86,400,000 (a day); `None` where no
-            script ran.
-
-    Raises:
-        ValueError: neither a side nor a reason, or both; a time out of its range.
-    """
-
-    side: Side | None
-    reason: Reason | None = None
-    by: By | None = None
-    active_ms: int | None = None
-
-    def __post_init__(self) -> None:
-        if (self.side is None) == (self.reason is None) or not 0 <= (
-            self.active_ms or 0
-        ) <= _DAY_MS:
-            raise ValueError(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
     """What became of an answer.
 
@@ -278,12 +247,9 @@ def answer(
                 "task": _task_of(number),
                 "position": position,
                 "revision": shown.revision + 1,
-                "side": choice.side,
-                "reason": choice.reason,
                 "shown_at": shown_at,
                 "answered_at": now,
-                "active_ms": choice.active_ms,
-                "by": choice.by,
+                **asdict(choice),
             }
             connection.execute(insert(judgments).values(row))
         if shown.assignment.open and outcome in ("recorded", "repeated"):

@@ -79,7 +79,8 @@ def translated(name: str) -> Iterator[None]:
         code = _classify(error)
         if code is None:
             raise
-        raise DatabaseError(code, f"{name} {_TEXTS[code]} ({_first_line(error)})") from error
+        first, *_ = str(error.orig).strip().splitlines() or ["no more is known"]
+        raise DatabaseError(code, f"{name} {_TEXTS[code]} ({first})") from error
 
 
 def is_passing(error: DBAPIError) -> bool:
@@ -146,10 +147,6 @@ def _classify(error: DBAPIError) -> Fault | None:
         lost = error.connection_invalidated or type(error.orig).__name__ == "OperationalError"
         return "database-lost" if lost else None
     return _POSTGRESQL.get(state, _POSTGRESQL.get(state[:2]))
-
-
-def _first_line(error: DBAPIError) -> str:
-    return (str(error.orig).strip().splitlines() or ["no more is known"])[0]
 
 
 WRITING = "heldout_writing"

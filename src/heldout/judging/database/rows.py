@@ -4,7 +4,7 @@ The log says what happened to assignments, and when; lines are only added to it.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
@@ -70,24 +70,19 @@ def read_judgments(connection: Connection, *wanted: ColumnElement[bool]) -> tupl
 
 
 def _make_judgment(row: Row[Any]) -> Judgment:
-    sides = {"left": row.left, "right": row.right, None: None}
+    stored = row._asdict()  # columns of a judgment have the names of its fields
+    fields = {name: stored[name] for name in Judgment.__struct_fields__ if name in stored}
+    submitted = row.state == "submitted"
     return Judgment(
-        query=row.query,
-        left=row.left,
-        right=row.right,
-        preferred=sides[row.side],
-        reason=row.reason,
-        worker=row.pseudonym,
-        task=row.task,
-        position=row.position,
-        answer=row.answer,
-        why=row.why,
-        shown_at=format_time(row.shown_at),
-        answered_at=format_time(row.answered_at),
-        active_ms=row.active_ms,
-        by=row.by,
-        submitted=row.state == "submitted",
-        submitted_at=format_time(row.ended_at) if row.state == "submitted" else "",
+        **fields
+        | {
+            "preferred": {"left": row.left, "right": row.right, None: None}[row.side],
+            "worker": row.pseudonym,
+            "shown_at": format_time(row.shown_at),
+            "answered_at": format_time(row.answered_at),
+            "submitted": submitted,
+            "submitted_at": format_time(row.ended_at) if submitted else "",
+        }
     )
 
 
@@ -142,7 +137,15 @@ def read_tasks(connection: Connection, *, only: str | None = None) -> dict[str, 
     found: dict[str, list[Row[Any]]] = {}
     for row in rows:
         found.setdefault(row.task, []).append(row)
-    return {name: _make_task(name, of_task) for name, of_task in found.items()}
+    return {
+        name: Task(
+            task=name,
+            items=tuple(_make_item(row) for row in of_task),
+            why=of_task[0].why,
+            batch=of_task[0].batch,
+        )
+        for name, of_task in found.items()
+    }
 
 
 def add_items(
@@ -198,18 +201,10 @@ def add_copy(connection: Connection, name: str, *, keep_sides: bool) -> str:
     values = {"task": copy, "batch": row.batch, "number": row.number, "why": row.why}
     values |= {"state": "open", "root": row.root, "copy": row.copy + 1, "parent": name}
     connection.execute(insert(tasks).values(values))
-    add_items(connection, [task], _read_pairs(connection, name))
+    known = select(items).where(items.c.task == name, items.c.pair.is_not(None))
+    pairs = {_make_item(row).pair: row.pair for row in connection.execute(known)}
+    add_items(connection, [task], pairs)
     return copy
-
-
-def _read_pairs(connection: Connection, name: str) -> dict[tuple[str, str, str], int]:
-    rows = connection.execute(select(items).where(items.c.task == name, items.c.pair.is_not(None)))
-    return {_make_item(row).pair: row.pair for row in rows}
-
-
-def _make_task(name: str, rows: Sequence[Row[Any]]) -> Task:
-    shown = tuple(_make_item(row) for row in rows)
-    return Task(task=name, items=shown, why=rows[0].why, batch=rows[0].batch)
 
 
 def _make_item(row: Row[Any]) -> Item:

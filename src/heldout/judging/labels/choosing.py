@@ -25,7 +25,14 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.judging.campaign.drawing import Pair, draw_tasks
-from heldout.judging.campaign.judgments import Judgment, PairVotes, Votes, count_votes, counted
+from heldout.judging.campaign.judgments import (
+    Judgment,
+    PairVotes,
+    Votes,
+    count_votes,
+    counted,
+    honest_answers,
+)
 from heldout.judging.campaign.pools import Pool, stand_for
 from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.campaign.settings import Settings
@@ -313,14 +320,8 @@ def count_answers(judgments: Iterable[Judgment], settings: Settings) -> Mapping[
 
     A pair that nobody can decide has to come to its cap too.
     """
-    as_votes = [
-        msgspec.structs.replace(one, preferred=one.left, reason=None)
-        if one.answer is None and one.preferred is None
-        else one
-        for one in judgments
-    ]
-    valid = counted(as_votes, exclusion=settings.exclusion, failures=settings.failures)
-    return Counter(one.pair for one in valid)
+    honest = honest_answers(judgments, exclusion=settings.exclusion, failures=settings.failures)
+    return Counter(one.pair for one in honest if one.answer is None)
 
 
 # The next batch of a campaign; of a sequential one what the judgments so far make worth asking.
@@ -371,8 +372,12 @@ def plan_batch(
         if pool.query in waiting:
             continue
         found = votes.get(pool.query, {})
-        given_up = _given_up(pool, answers, settings.cap)
         names = [one.doc for one in pool.candidates]
+        given_up = {
+            pair
+            for pair in combinations(sorted(names), 2)
+            if answers.get((pool.query, *pair), 0) >= settings.cap
+        }
         if method == "pruning":
             pairs = prune(pool.query, names, dict.fromkeys(given_up, _NONE) | dict(found)).wanted
         elif asked[pool.query] < VOTES_EACH * len(names):
@@ -440,9 +445,3 @@ def draw_batch(
             batch=batch + place,
         )
     return tuple(tasks)
-
-
-def _given_up(pool: Pool, answers: Mapping[Pair, int], cap: int) -> set[Duel]:
-    """Pairs that have so many answers that it is no use to ask again."""
-    names = sorted(one.doc for one in pool.candidates)
-    return {pair for pair in combinations(names, 2) if answers.get((pool.query, *pair), 0) >= cap}

@@ -121,9 +121,11 @@ def hold_contests(
     ps = [one.p for one in found]
     corrected = zip(found, bonferroni(ps), holm(ps), strict=True)
     contests = tuple(replace(one, p_bonferroni=b, p_holm=h) for one, b, h in corrected)
-    return Contests(
-        runs=runs, contests=contests, wins=_wins(runs, contests), level=level, judged=len(votes)
-    )
+    wins = dict.fromkeys(runs, 0)
+    for one in contests:
+        if one.a_preferred != one.b_preferred:
+            wins[one.a if one.a_preferred > one.b_preferred else one.b] += 1
+    return Contests(runs=runs, contests=contests, wins=wins, level=level, judged=len(votes))
 
 
 def find_cycles(contests: Contests) -> tuple[tuple[str, str, str], ...]:
@@ -179,11 +181,3 @@ def _hold(
 def _as_share(difference: float | None) -> float | None:
     """The share that won, from the share that won less the share that lost."""
     return None if difference is None else (1 + difference) / 2
-
-
-def _wins(runs: Sequence[str], contests: Sequence[Contest]) -> Mapping[str, int]:
-    wins = dict.fromkeys(runs, 0)
-    for one in contests:
-        if one.a_preferred != one.b_preferred:
-            wins[one.a if one.a_preferred > one.b_preferred else one.b] += 1
-    return wins

@@ -550,8 +550,10 @@ def read_versions(folder: Path) -> tuple[LabelVersion, ...]:
         InputError: as `parse_version`.
         StoreError: a parent is missing.
     """
-    names = [name.removesuffix(".json") for name in _list_names(folder)]
-    found = {name: read_version(folder, name) for name in names}
+    files = (
+        name.removesuffix(".json") for name in Folder(folder).names() if name.endswith(".json")
+    )
+    found = {name: read_version(folder, name) for name in files}
     ordered: dict[str, LabelVersion] = {}
     while len(ordered) < len(found):
         ready = [
@@ -564,11 +566,6 @@ def read_versions(folder: Path) -> tuple[LabelVersion, ...]:
             raise StoreError(f"{folder / lost}.json names a parent that is not there")
         ordered |= {one.name: one for one in ready}
     return tuple(ordered.values())
-
-
-def _list_names(folder: Path) -> tuple[str, ...]:
-    """The files that say what a version is made of, sorted."""
-    return tuple(name for name in Folder(folder).names() if name.endswith(".json"))
 
 
 def newest_version(folder: Path) -> LabelVersion | None:

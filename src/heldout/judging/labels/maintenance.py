@@ -18,7 +18,7 @@ import msgspec
 
 from heldout.errors import InputError, Problem
 from heldout.judging.campaign.drawing import Pair
-from heldout.judging.campaign.judgments import Judgment, count_votes, counted, failed_tests
+from heldout.judging.campaign.judgments import Judgment, count_votes, counted, honest_answers
 from heldout.judging.campaign.pools import Candidate, Pool, build_pools, normalise, stand_for
 from heldout.judging.campaign.rows import Task
 from heldout.judging.campaign.settings import Settings
@@ -393,26 +393,14 @@ def _tally(
     same = stand_for(pools)
     given = [one for one in judgments if one.answer or is_challenge(one.pair, same)]
     votes = counted(given, exclusion=settings.exclusion, failures=settings.failures)
+    honest = honest_answers(given, exclusion=settings.exclusion, failures=settings.failures)
+    answers = {(one.worker, one.task, one.pair) for one in honest if one.answer is None}
     pairs = (item.pair for task in tasks for item in task.items if item.answer is None)
     return _Tally(
         won=Counter((one.query, one.winner, one.loser) for one in list_votes(votes, rule)),
-        answers=Counter(pair for *_, pair in _list_answers(given, settings)),
+        answers=Counter(pair for *_, pair in answers),
         drawn=Counter(pair for pair in pairs if is_challenge(pair, same)),
     )
-
-
-def _list_answers(judgments: Sequence[Judgment], settings: Settings) -> set[tuple[str, str, Pair]]:
-    """Worker, task and pair of each answer that counts, with those who could not judge."""
-    failed = {place for place, n in failed_tests(judgments).items() if n >= settings.failures}
-    workers = {worker for worker, _ in failed} if settings.exclusion == "worker" else set()
-    return {
-        (one.worker, one.task, one.pair)
-        for one in judgments
-        if one.answer is None
-        and one.submitted
-        and (one.worker, one.task) not in failed
-        and one.worker not in workers
-    }
 
 
 def _weigh(

@@ -2,7 +2,7 @@
 
 Where the order of the best changes while the order of all stays much the same, labels may no longer
 tell improvements (Arabzadeh et al. 2021, §5.2). Intervals draw queries; where judgments are given,
-a second one draws them anew too. The scores of a run already differ from query to query for the
+a second one draws them again too. The scores of a run already differ from query to query for the
 noise of their labels, so an interval over queries holds it once. The second counts it twice, and is
 too wide rather than too narrow: see docs/judging.md for how often each holds.
 """
@@ -38,7 +38,7 @@ from heldout.stats.results import Ask
 from heldout.stats.student import compare_mean
 from heldout.trec.tops import Places, see_through
 
-# What labels would be had the judges judged again: judgments drawn anew, and labels made of them.
+# What labels would be had the judges judged again: judgments drawn again, and labels made of them.
 #
 # Each query's judgments are drawn with replacement from those it has, as many as it has; a pair
 # that is not drawn is not judged. With one vote on each pair nothing else shows how sure a label
@@ -55,7 +55,7 @@ def redraw_labels(
     find: Find = play,
     done: Callable[[], None] = lambda: None,
 ) -> Mapping[str, Sequence[tuple[str, ...]]]:
-    """Labels of judgments drawn anew.
+    """Labels of judgments that are drawn again.
 
     Args:
         pools: the passages of each query.
@@ -84,7 +84,7 @@ def redraw_labels(
 
 
 def differs(redrawn: Mapping[str, Sequence[tuple[str, ...]]]) -> bool:
-    """Whether any query has another label in some draw: else drawing anew says nothing of noise."""
+    """Whether any query has another label in some draw; else draws say nothing of noise."""
     return any(labels != drawn[0] for drawn in redrawn.values() for labels in drawn)
 
 
@@ -134,6 +134,11 @@ class ScoredLabels:
     name: str
     labels: Labels
     measure: Measure
+
+    @property
+    def sign(self) -> float:
+        """What scores are multiplied by, so that higher ones are better: 1 or -1."""
+        return 1.0 if self.measure.kind.better == "higher" else -1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +245,16 @@ def score_each(
         )
         found = score(see_through(copied, labels), judged).scores[measure]
         if not found.defined.all():
-            raise InputError(_undefined(run, measure, int((~found.defined).sum())))
+            raise InputError(
+                Problem(
+                    code="missing-scores",
+                    path=run,
+                    found=f"{measure} is not defined for {int((~found.defined).sum()):,} of the "
+                    "label sets",
+                    expected="a score for every query",
+                    hint="RR@10 is 0 where nothing is found; FirstRel has no value there",
+                )
+            )
         rows.append(found.values[columns])
     return np.array(rows, np.float64).reshape(len(runs), *which.shape)
 
@@ -257,16 +271,6 @@ def _distinct(
     labels = {str(place): dict(items) for (_, items), place in names.items()}
     owners = {str(place): query for (query, _), place in names.items()}
     return np.array(which, np.int64), labels, owners
-
-
-def _undefined(run: str, measure: Measure, count: int) -> Problem:
-    return Problem(
-        code="missing-scores",
-        path=run,
-        found=f"{measure} is not defined for {count:,} of the label sets",
-        expected="a score for every query",
-        hint="RR@10 is 0 where nothing is found; FirstRel has no value there",
-    )
 
 
 Interval = tuple[float, float]
@@ -299,7 +303,7 @@ class RunRescored:
         before: on the labels there were.
         after: on the preference labels.
         noisy: interval of the latter that draws queries and judgments; `None` without judgments.
-        label_error: standard deviation of the latter when judgments alone are drawn anew, on the
+        label_error: standard deviation of the latter when judgments alone are drawn again, on the
             same queries; `None` without judgments.
     """
 
@@ -341,7 +345,7 @@ class Rescored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scores:
-    """Both tables of scores, runs by queries; `redrawn` has a third side, of labels drawn anew."""
+    """Both tables of scores, runs by queries; `redrawn` has a third side, of labels drawn again."""
 
     runs: tuple[str, ...]
     before: Floats
@@ -377,7 +381,7 @@ def rescore(
         after: the preference labels.
         rng: where draws come from.
         pooled: runs whose first documents were in the pools.
-        redrawn: query -> preference labels of judgments drawn anew, as `redraw_labels` gives them.
+        redrawn: query -> preference labels of judgments drawn again, as `redraw_labels` gives them.
         level: of the intervals.
         trials: draws of queries, at least 1.
 
@@ -389,15 +393,24 @@ def rescore(
         query for query, one in after.labels.items() if one and before.labels.get(query)
     )
     if not queries:
-        raise InputError(_no_query(before, after))
+        raise InputError(
+            Problem(
+                code="no-common-query",
+                path=before.name,
+                found=f"labels of {len(before.labels):,} queries",
+                expected=f"labels of some of the {len(after.labels):,} queries with {after.name}",
+                hint=say_near(find_near(before.labels, after.labels))
+                or "are these the qrels of another query set?",
+            )
+        )
     scores = _Scores(
         runs=tuple(runs),
-        before=_oriented(score_labels(runs, before, queries=queries), before),
-        after=_oriented(score_labels(runs, after, queries=queries), after),
+        before=before.sign * score_labels(runs, before, queries=queries),
+        after=after.sign * score_labels(runs, after, queries=queries),
         redrawn=None if redrawn is None else _score_redrawn(runs, after, redrawn, queries),
     )
     draws = _draw(scores, rng, trials)
-    found = _tell_runs(scores, draws, (before, after), pooled, level)
+    found = _rescore_runs(scores, draws, (before, after), pooled, level)
     judged = {query for one in (before, after) for query, grades in one.labels.items() if grades}
     return Rescored(
         before=before.name,
@@ -429,22 +442,6 @@ def means_of(values: Floats) -> Floats:
     return means
 
 
-def _no_query(before: ScoredLabels, after: ScoredLabels) -> Problem:
-    return Problem(
-        code="no-common-query",
-        path=before.name,
-        found=f"labels of {len(before.labels):,} queries",
-        expected=f"labels of some of the {len(after.labels):,} queries with {after.name}",
-        hint=say_near(find_near(before.labels, after.labels))
-        or "are these the qrels of another query set?",
-    )
-
-
-def _oriented(values: Floats, wanted: ScoredLabels) -> Floats:
-    """Scores of which higher ones are better."""
-    return values if wanted.measure.kind.better == "higher" else -values
-
-
 def _score_redrawn(
     runs: Mapping[str, Places],
     after: ScoredLabels,
@@ -458,7 +455,7 @@ def _score_redrawn(
         else [after.labels[query]] * count
         for query in queries
     ]
-    return _oriented(score_each(runs, sets, after.measure, queries=queries), after)
+    return after.sign * score_each(runs, sets, after.measure, queries=queries)
 
 
 def _draw(scores: _Scores, rng: Generator, trials: int) -> _Draws:
@@ -481,15 +478,15 @@ def _draw(scores: _Scores, rng: Generator, trials: int) -> _Draws:
     )
 
 
-def _tell_runs(
+def _rescore_runs(
     scores: _Scores,
     draws: _Draws,
     labels: tuple[ScoredLabels, ScoredLabels],
     pooled: AbstractSet[str],
     level: float,
 ) -> list[RunRescored]:
-    before = _tell_means(scores.before, draws.before, labels[0], level)
-    after = _tell_means(scores.after, draws.after, labels[1], level)
+    before = _make_means(scores.before, draws.before, labels[0], level)
+    after = _make_means(scores.after, draws.after, labels[1], level)
     noise = None if scores.redrawn is None else scores.redrawn.mean(axis=1)
     return [
         RunRescored(
@@ -504,10 +501,9 @@ def _tell_runs(
     ]
 
 
-def _tell_means(values: Floats, draws: Floats, labels: ScoredLabels, level: float) -> list[RunMean]:
-    sign = 1.0 if labels.measure.kind.better == "higher" else -1.0
-    means = means_of(values)
-    ranks = rank_means(means.tolist())
+def _make_means(values: Floats, draws: Floats, labels: ScoredLabels, level: float) -> list[RunMean]:
+    sign = labels.sign
+    ranks = rank_means(means_of(values).tolist())
     found = []
     for place, row in enumerate(values * sign):
         t = compare_mean(row, Ask(alternative="two-sided", level=level))
@@ -538,7 +534,7 @@ def _spread(
     ends = means_of(scores.after)[place] + np.quantile(own - own.mean(), tails(level))
     known = np.append(scores.redrawn[place], scores.after[place])
     low, high = np.clip(ends, known.min(), known.max()).tolist()
-    return (low, high) if labels.measure.kind.better == "higher" else (-high, -low)
+    return (low, high) if labels.sign > 0 else (-high, -low)
 
 
 def _find_noise(scores: _Scores) -> Noise | None:
@@ -692,7 +688,6 @@ def _compare(
     values = _score_again(
         scored, ScoredLabels(name=after.name, labels=labels, measure=after.measure), after.labels
     )
-    sign = 1.0 if after.measure.kind.better == "higher" else -1.0
     whole, without = (means_of(one[:, columns]) for one in (scored.values, values))
     place = list(scored.runs).index(run)
     return LeftOut(
@@ -702,8 +697,8 @@ def _compare(
         changed=sum(labels.get(query) != one for query, one in after.labels.items()),
         value=float(whole[place]),
         without=float(without[place]),
-        rank=rank_means((sign * whole).tolist())[place],
-        rank_without=rank_means((sign * without).tolist())[place],
+        rank=rank_means((after.sign * whole).tolist())[place],
+        rank_without=rank_means((after.sign * without).tolist())[place],
         tau=kendall(whole, without),
     )
 

@@ -107,7 +107,8 @@ def load_judged(
     settings = Settings(name="") if folder is None else folder.settings()
     judgments = _read_judgments(source, folder)
     if source.qrels is not None:
-        labels = _read_labels(source.qrels)
+        with open_input(Path(source.qrels)) as file:
+            labels = read_qrels(file, path=source.qrels).judgments
     answers = {} if labels is None else known_answers(labels)
     if folder is None:
         pools = pool_judged(judgments, known=answers, tops=tops)
@@ -235,8 +236,3 @@ def _within(
     if not kept:
         raise _no_judgments(source, f"no judgment of a pool among {len(judgments):,}")
     return kept
-
-
-def _read_labels(path: str) -> Mapping[str, Mapping[str, int]]:
-    with open_input(Path(path)) as file:
-        return read_qrels(file, path=path).judgments

@@ -17,18 +17,10 @@ from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
 
 from heldout.errors import InputError, StoreError
-from heldout.judging.campaign.judgments import By, Reason
+from heldout.judging.campaign.judgments import By, Choice, Reason, Side
 from heldout.judging.campaign.settings import Platform
 from heldout.judging.database import assignments, claims
-from heldout.judging.database.assignments import (
-    LONGEST_WORKER,
-    Answered,
-    Assignment,
-    Choice,
-    Shown,
-    Side,
-    Worker,
-)
+from heldout.judging.database.assignments import LONGEST_WORKER, Answered, Assignment, Shown, Worker
 from heldout.judging.database.campaigns import Campaign
 from heldout.judging.database.claims import NoTask, Offer
 from heldout.judging.database.database import Database, DatabaseError

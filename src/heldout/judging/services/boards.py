@@ -4,17 +4,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Annotated, BinaryIO, TypeVar
 
-from heldout.board.scores.published import check_set, list_published, read_published
-from heldout.board.scores.session import Session, look_at
-from heldout.board.scores.sets import SetData, load_sets
-from heldout.board.store.repository import find_board
 from heldout.errors import StoreError
 from heldout.options import Opt
 from heldout.progress import SILENT, Progress
 from heldout.trec.orders import Order
 from heldout.trec.tops import Places, Tops, read_places, read_tops
+
+if TYPE_CHECKING:
+    from heldout.board.scores.session import Session
+    from heldout.board.scores.sets import SetData
 
 _DEPTH = 2
 _Made = TypeVar("_Made")
@@ -60,9 +60,9 @@ class PublishedSet:
         data: its queries and labels.
     """
 
-    session: Session
+    session: "Session"
     name: str
-    data: SetData
+    data: "SetData"
 
     def read_tops(self, *, depth: int, progress: Progress = SILENT) -> Mapping[str, Tops]:
         """The first documents of every published run, by its name."""
@@ -94,6 +94,11 @@ class PublishedSet:
     def _read(
         self, read: Callable[[BinaryIO, str, Order], _Made], progress: Progress
     ) -> Mapping[str, _Made]:
+        from heldout.board.scores.published import (  # noqa: PLC0415 - the board is heavy
+            list_published,
+            read_published,
+        )
+
         entries = list_published(self.session)
         with progress.steps("opening runs", len(entries)) as done:
             return read_published(self.session, self.name, entries, read, done=done)
@@ -123,6 +128,11 @@ def open_set(source: PublishedSource, *, now: datetime) -> PublishedSet:
         StoreError: no board or vault there.
         InputError: code `unknown-set`.
     """
+    from heldout.board.scores.published import check_set  # noqa: PLC0415 - the board is heavy
+    from heldout.board.scores.session import look_at  # noqa: PLC0415 - the same
+    from heldout.board.scores.sets import load_sets  # noqa: PLC0415 - the same
+    from heldout.board.store.repository import find_board  # noqa: PLC0415 - the same
+
     repository = find_board(source.board or Path())
     if source.vault is None:
         raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
