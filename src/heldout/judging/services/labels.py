@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -42,12 +42,13 @@ from heldout.judging.services.relabelling import (
     relabel,
 )
 from heldout.judging.studies.labels import Relabelled
-from heldout.judging.studies.page import Top, render_judging_report
-from heldout.judging.studies.report import Given, Section, first_tops, write_sections
 from heldout.options import Opt, OptionError
 from heldout.progress import SILENT, Progress
 from heldout.scoring.measures import parse_measure
 from heldout.trec.tops import Tops
+
+if TYPE_CHECKING:
+    from heldout.judging.studies.report import Section
 
 _PRIVATE = 0o600
 
@@ -154,7 +155,7 @@ class WrittenReport:
     """
 
     folder: Path
-    sections: tuple[Section, ...]
+    sections: "tuple[Section, ...]"
     files: tuple[str, ...]
 
 
@@ -240,17 +241,19 @@ def write_report(
     Raises:
         OptionError, InputError, StoreError, TrustError: as `make_labels`; the folder holds files.
     """
+    from heldout.judging.studies import page, report  # noqa: PLC0415 - only the report needs them
+
     out = _choose_folder(source, options.out)
     if published.board is None:
         tops = read_first(source, depth=2, progress=progress)
-        judged = load_judged(source, tops=first_tops(tops), progress=progress)
+        judged = load_judged(source, tops=report.first_tops(tops), progress=progress)
         runs = ScoredRuns(tops=tops, places=read_runs(source, judged, progress=progress))
     else:
         judged, runs = _load_board(source, published, now=now, progress=progress)
     sections = _sections(judged, runs, options=options, scoring=scoring, progress=progress)
     name, language = _describe(source, judged)
-    top = Top(name=name, words=_words(judged, scoring), language=language)
-    files = render_judging_report(top, sections)
+    top = page.Top(name=name, words=_words(judged, scoring), language=language)
+    files = page.render_judging_report(top, sections)
     for path, data in sorted(files.items()):
         Folder(out).write_whole(path, data, mode=_PRIVATE)
     return WrittenReport(folder=out, sections=sections, files=tuple(sorted(files)))
@@ -346,12 +349,14 @@ def _sections(
     options: ReportOptions,
     scoring: Scoring,
     progress: Progress,
-) -> tuple[Section, ...]:
+) -> "tuple[Section, ...]":
     rules = judged.rules
     if options.algorithm is not None:
         rules = replace(rules, algorithm=options.algorithm)
     made = make_version("report", judged.pools, judged.judgments, rules)
     measure = parse_measure(scoring.measure_before or scoring.measure, path="--measure-before")
+    from heldout.judging.studies.report import Given, write_sections  # noqa: PLC0415 - large
+
     given = Given(
         judged=replace(judged, rules=rules),
         tops=runs.tops or _pooled(judged),
