@@ -129,7 +129,7 @@ def make_campaign(folder: Path, *, judges: int, per_pair: int) -> CampaignFolder
     ]
     pairs = list_pairs(pools[60:])
     found = CampaignFolder(folder)
-    found.begin("load")
+    found.create("load")
     text = (folder / "campaign.toml").read_text().replace("judges = 1 ", f"judges = {per_pair} ")
     (folder / "campaign.toml").write_text(text)
     found.write_pools(pools)

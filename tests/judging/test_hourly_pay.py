@@ -13,10 +13,10 @@ from heldout.cli.program import main
 from heldout.errors import InputError
 from heldout.judging.campaign.settings import (
     Settings,
+    describe_hourly,
     hourly_pay,
     new_campaign,
     parse_campaign,
-    tell_hourly,
 )
 from heldout.judging.database.claims import Offer
 from heldout.judging.pages.questions import consent_page
@@ -35,15 +35,15 @@ def test_an_hour_pays_the_reward_by_the_share_of_an_hour(
 
 def test_pay_for_an_unknown_time_is_not_made_up() -> None:
     assert hourly_pay(Settings(name="x")) is None
-    assert tell_hourly(Settings(name="x")) == "not known: campaign.toml has no minutes"
+    assert describe_hourly(Settings(name="x")) == "not known: campaign.toml has no minutes"
 
 
 def test_pay_below_the_minimum_is_a_warning() -> None:
     """The study's $2.00 for a task: at fifteen minutes it is $8.00 an hour."""
     settings = Settings(name="x", minutes=15, minimum_hourly=1200)
-    assert tell_hourly(settings) == "$8.00, at 15 minutes a task: too low, $12.00 is the least"
+    assert describe_hourly(settings) == "$8.00, at 15 minutes a task: too low, $12.00 is the least"
     enough = msgspec.structs.replace(settings, minimum_hourly=800)
-    assert tell_hourly(enough) == "$8.00, at 15 minutes a task"
+    assert describe_hourly(enough) == "$8.00, at 15 minutes a task"
 
 
 def test_judges_are_told_how_long_it_takes_where_that_is_known() -> None:

@@ -26,7 +26,7 @@ def passage(number: int, doc: str) -> str:
 def campaign(tmp_path: Path) -> Path:
     """Three passages for each query; people judged a against b, and like a on most queries."""
     folder = CampaignFolder(tmp_path / "campaign")
-    folder.begin("campaign")
+    folder.create("campaign")
     folder.write_pools(
         [
             Pool(
@@ -214,7 +214,7 @@ def test_a_model_without_a_name_is_refused(campaign: Path) -> None:
 def test_a_campaign_without_texts_or_votes_is_told(tmp_path: Path, chat: ChatServer) -> None:
     assert "pool.jsonl is missing" in call(tmp_path, "--calibrate").stderr
     folder = CampaignFolder(tmp_path / "bare")
-    folder.begin("bare")
+    folder.create("bare")
     pair = (Candidate(doc="a"), Candidate(doc="b"))
     folder.write_pools([Pool(query="q", text="why", candidates=pair)])
     assert "no-text" in call(folder.path, "--endpoint", chat.url).stderr

@@ -152,7 +152,7 @@ def call(*arguments: object) -> dict[str, Any]:
 def test_a_sequential_campaign_is_drawn_batch_by_batch_to_its_end(tmp_path: Path) -> None:
     folder = CampaignFolder(tmp_path)
     pools = make_pools(2, 3, 6, 1, 4)
-    folder.begin("sequential")
+    folder.create("sequential")
     toml = tmp_path / "campaign.toml"
     text = toml.read_text().replace('mode = "paper"', 'mode = "sequential"')
     toml.write_text(text.replace("tests = 3", "tests = 1"))
@@ -185,7 +185,7 @@ def test_a_sequential_campaign_is_drawn_batch_by_batch_to_its_end(tmp_path: Path
 
 def test_a_method_without_the_mode_is_refused(tmp_path: Path) -> None:
     folder = CampaignFolder(tmp_path)
-    folder.begin("paper")
+    folder.create("paper")
     folder.write_pools(make_pools(3))
     folder.write_tests(_TESTS * 3)
     found = CliRunner().invoke(prefer, ["tasks", str(tmp_path), "--method", "duels"])
@@ -195,7 +195,7 @@ def test_a_method_without_the_mode_is_refused(tmp_path: Path) -> None:
 
 def test_the_first_batch_of_mode_paper_is_what_it_was(tmp_path: Path) -> None:
     folder = CampaignFolder(tmp_path)
-    folder.begin("paper")
+    folder.create("paper")
     folder.write_pools(make_pools(4, 3))
     folder.write_tests(_TESTS * 3)
     found = call("tasks", tmp_path, "--json")

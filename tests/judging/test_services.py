@@ -15,7 +15,7 @@ from heldout.judging.services.pools import (
     Pooled,
     PoolOptions,
     PoolSource,
-    begin_campaign,
+    create_campaign,
     load_pooled,
 )
 from heldout.judging.services.studies import ContestOptions, compare_by_contests
@@ -48,13 +48,13 @@ def test_a_campaign_begins_and_gets_its_tasks_without_a_word(
 ) -> None:
     folder = CampaignFolder(tmp_path / "campaign")
     options = PoolOptions(sample=3, seed=7)
-    begun = begin_campaign(folder, POOLED, options, name="ours", documents=None)
-    assert len(begun.pools) == 3
-    assert begun.tests == 0
-    assert folder.pools() == begun.pools
+    created = create_campaign(folder, POOLED, options, name="ours", documents=None)
+    assert len(created.pools) == 3
+    assert created.tests == 0
+    assert folder.pools() == created.pools
     assert folder.settings().name == "ours"
     with pytest.raises(StoreError, match="is there already"):
-        begin_campaign(folder, POOLED, options, name="again", documents=None)
+        create_campaign(folder, POOLED, options, name="again", documents=None)
     assert capsys.readouterr() == ("", "")
 
 
@@ -81,7 +81,7 @@ def test_options_that_contradict_each_other_are_an_error_of_their_own(tmp_path: 
     with pytest.raises(OptionError, match="name no files with it"):
         load_pooled(both, depth=1, now=NOW)
     folder = CampaignFolder(tmp_path / "campaign")
-    begin_campaign(folder, POOLED, PoolOptions(), name="ours", documents=None)
+    create_campaign(folder, POOLED, PoolOptions(), name="ours", documents=None)
     with pytest.raises(OptionError, match="needs mode"):
         draw_next(folder, method="duels", seed=0)
     judgments = tmp_path / "pairs.tsv"

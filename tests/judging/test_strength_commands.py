@@ -82,7 +82,7 @@ def test_strengths_of_runs_that_never_met_are_told_apart(judged: Path) -> None:
 
 def make_campaign(folder: CampaignFolder) -> None:
     rng = np.random.default_rng(0)
-    folder.begin("habits")
+    folder.create("habits")
     pools = [
         Pool(
             query=f"q{n}",

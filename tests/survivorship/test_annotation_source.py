@@ -136,7 +136,7 @@ def test_what_was_saved_is_read_again_with_its_texts(place: Path) -> None:
 
 def test_a_campaign_is_read_through_its_judgments(tmp_path: Path) -> None:
     folder = CampaignFolder(tmp_path)
-    folder.begin("judging")
+    folder.create("judging")
     pool = Pool(query="q1", candidates=(Candidate(doc="a", known=True), Candidate(doc="b")))
     folder.write_pools([pool])
     folder.write_judgments([Judgment(query="q1", left="b", right="a", preferred="b")])

@@ -39,7 +39,7 @@ from heldout.judging.labels.labels import PreferenceLabels, make_labels
 from heldout.judging.labels.maintenance import LeadRule
 from heldout.judging.platforms.links import personal_link
 from heldout.judging.services.label_versions import Change, compare_version, score_versions
-from heldout.judging.services.pools import Pooled, PoolOptions, begin_campaign
+from heldout.judging.services.pools import Pooled, PoolOptions, create_campaign
 from heldout.judging.services.rounds import RoundOptions, read_campaign
 from heldout.judging.services.rounds import publish_version as publish_labels
 from heldout.judging.services.tasks import draw_next
@@ -114,7 +114,7 @@ def play_campaign(
     known = _answers(split)
     folder_of = CampaignFolder(folder / "campaign")
     queries = {str(query): text for query, text in split.dev.queries.items()}
-    chosen = begin_campaign(
+    chosen = create_campaign(
         folder_of,
         Pooled(tops=tops, known=known, queries=queries),
         PoolOptions(sample=QUERIES, seed=seed),

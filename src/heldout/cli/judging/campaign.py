@@ -28,7 +28,7 @@ from heldout.judging.services import rounds
 from heldout.judging.services.pools import (
     PoolOptions,
     PoolSource,
-    begin_campaign,
+    create_campaign,
     load_pooled,
     read_documents,
     refuse_pools,
@@ -54,7 +54,7 @@ def pool(
     ] = Path("campaign"),
     as_json: Json = False,
 ) -> None:
-    """Begin a campaign: pool the tops of runs and the known answer of each query.
+    """Create a campaign: pool the tops of runs and the known answer of each query.
 
     Passages with the same text are pooled once. Writes campaign.toml (look at it: what judges are
     paid and agree to), pool.jsonl, and tests.jsonl: known answers against passages of other
@@ -73,8 +73,8 @@ def pool(
     depth = max(options.depth, 2) if options.split else options.depth
     pooled = load_pooled(source, depth=depth, now=datetime.now(UTC), progress=TERMINAL)
     texts = None if options.documents is None else read_documents(options.documents)
-    begun = begin_campaign(folder, pooled, options, name=out.resolve().name, documents=texts)
-    found, settings = sizes(begun.pools), folder.settings()
+    created = create_campaign(folder, pooled, options, name=out.resolve().name, documents=texts)
+    found, settings = sizes(created.pools), folder.settings()
     cost = price_of(found.pairs, settings)
     if as_json:
         print_json(
@@ -82,15 +82,15 @@ def pool(
                 "campaign": str(folder.path),
                 "sizes": to_document(found),
                 "price": price_document(cost, settings),
-                "tests": begun.tests,
+                "tests": created.tests,
             }
         )
         return
-    proposed = f"{begun.tests} proposed in tests.jsonl: read them before people do"
+    proposed = f"{created.tests} proposed in tests.jsonl: read them before people do"
     facts = [
         *size_facts(found),
         *price_facts(cost, settings),
-        ("tests", proposed if begun.tests else _why_no_tests(begun.pools)),
+        ("tests", proposed if created.tests else _why_no_tests(created.pools)),
         ("campaign", f"{folder.path}; set pay and consent in campaign.toml"),
     ]
     print_facts(answers(), facts)

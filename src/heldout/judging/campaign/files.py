@@ -61,7 +61,7 @@ class CampaignFolder:
         """
         return parse_campaign(self._need("campaign.toml"), path=str(self.path / "campaign.toml"))
 
-    def begin(self, name: str) -> bool:
+    def create(self, name: str) -> bool:
         """Write the settings of a new campaign unless there are some; whether any was written."""
         if self.files.exists("campaign.toml"):
             return False

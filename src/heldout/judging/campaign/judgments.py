@@ -447,7 +447,7 @@ def merge_judgments(before: Iterable[Judgment], found: Iterable[Judgment]) -> tu
 
 
 def _place(one: Judgment) -> tuple[object, ...]:
-    """What never changes about a judgment, and tells it from every other."""
+    """What never changes about a judgment, and is that of no other."""
     return (
         *(one.worker, one.task, one.position, one.query, one.left, one.right),
         *(one.preferred, one.reason, one.shown_at, one.answered_at),

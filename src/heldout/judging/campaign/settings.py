@@ -52,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         exclusion: what is excluded then.
         pay_failed: whether a task with failed tests is paid; to exclude is not to refuse pay.
         lease_minutes: how long a task is kept for a worker without an answer.
-        minutes: that a whole task takes, as told to judges; 0 where nobody knows.
+        minutes: that a whole task takes, as judges read it; 0 where nobody knows.
         reward: for a whole task.
         fee: of the platform, for a whole task.
         currency: ISO 4217.
@@ -298,15 +298,15 @@ def hourly_pay(settings: Settings) -> HourlyPay | None:
     )
 
 
-def tell_hourly(settings: Settings) -> str:
+def describe_hourly(settings: Settings) -> str:
     """The hourly pay as an organiser reads it, with a warning below the minimum."""
     found = hourly_pay(settings)
     least = format_money(settings.minimum_hourly, settings.currency)
     if found is None:
         unknown = "not known: campaign.toml has no minutes"
         return f"{unknown}; {least} is the least" if settings.minimum_hourly else unknown
-    told = f"{format_money(found.amount, settings.currency)}, at {settings.minutes} minutes a task"
-    return f"{told}: too low, {least} is the least" if found.too_low else told
+    pay = f"{format_money(found.amount, settings.currency)}, at {settings.minutes} minutes a task"
+    return f"{pay}: too low, {least} is the least" if found.too_low else pay
 
 
 def format_money(amount: Money, currency: str) -> str:

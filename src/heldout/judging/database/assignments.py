@@ -185,7 +185,7 @@ def get_assignment(database: Database, number: int) -> Assignment:
     """An assignment as it is now; reads only.
 
     Raises:
-        DatabaseError: code `unknown-assignment`; see `Fault`.
+        DatabaseError: code `unknown-assignment`; see `ErrorCode`.
     """
     return database.read(lambda connection: read_assignment(connection, number))
 
@@ -202,7 +202,7 @@ def item(database: Database, number: int, position: int) -> Shown | None:
         `None` where the task has no such position.
 
     Raises:
-        DatabaseError: code `unknown-assignment`; see `Fault`.
+        DatabaseError: code `unknown-assignment`; see `ErrorCode`.
     """
     return database.read(lambda connection: _read_shown(connection, number, position))
 
@@ -232,7 +232,7 @@ def answer(
         `None` where the task has no such position.
 
     Raises:
-        DatabaseError: code `unknown-assignment`; see `Fault`.
+        DatabaseError: code `unknown-assignment`; see `ErrorCode`.
     """
 
     def work(connection: Connection) -> Answered | None:
@@ -264,7 +264,7 @@ def resume(database: Database, number: int, *, now: datetime) -> Assignment:
     """Lengthen the lease where the assignment is open; else change nothing.
 
     Raises:
-        DatabaseError: code `unknown-assignment`; see `Fault`.
+        DatabaseError: code `unknown-assignment`; see `ErrorCode`.
     """
     return _change(database, number, lambda connection, found: prolong(connection, found, now=now))
 
@@ -275,7 +275,7 @@ def submit(database: Database, number: int, *, now: datetime) -> Assignment:
     Failed tests bar the worker, and the task waits for another one.
 
     Raises:
-        DatabaseError: code `unknown-assignment`; see `Fault`.
+        DatabaseError: code `unknown-assignment`; see `ErrorCode`.
     """
 
     def finish(connection: Connection, found: Assignment) -> None:
@@ -289,7 +289,7 @@ def exit_assignment(database: Database, number: int, *, now: datetime) -> Assign
     """Stop where the assignment is open; else change nothing. The task waits for another worker.
 
     Raises:
-        DatabaseError: code `unknown-assignment`; see `Fault`.
+        DatabaseError: code `unknown-assignment`; see `ErrorCode`.
     """
     return _change(
         database,
@@ -326,7 +326,7 @@ def ended_at(database: Database, worker: Worker) -> int | None:
         The latest; `None` where there is none, and where the platform names no places.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     if not worker.place:
         return None
@@ -343,7 +343,7 @@ def last_ended(database: Database, platform_id: str) -> Assignment | None:
         `None` where there is none.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     closed = (assignments.c.state == "expired") & assignments.c.failed.is_not(None)
     latest = _latest(platform_id, or_(assignments.c.state.in_(_ENDED), closed))

@@ -79,7 +79,7 @@ def load_campaign(
         InputError: codes `changed-setting`, `changed-consent`, `changed-text`, `changed-task`,
             `old-batch`: what people saw would change; `text-missing`: a task shows a query or a
             passage without a text; `repeated-task`, `task-name`, `task-item`.
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     texts, given = gather_texts(pools), tuple(tasks)
     return database.write(lambda connection: _load(connection, settings, texts, given, now))
@@ -167,7 +167,7 @@ def _check_settings(settings: Settings, terms: Mapping[int, Settings]) -> tuple[
             if name in _FIXED:
                 found = str(getattr(settings, name))
                 expected = f"{getattr(before, name)}, as in batch {number}"
-                hint = "a campaign that runs keeps it; for another one begin a new campaign"
+                hint = "a campaign that runs keeps it; for another one create a new campaign"
             elif settings.consent_version == before.consent_version:
                 found = f"another text than in batch {number}"
                 expected = "another consent_version with it"

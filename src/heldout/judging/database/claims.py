@@ -97,7 +97,7 @@ def offer(database: Database, worker: Worker | None, *, now: datetime) -> Offer 
         now: the time.
 
     Raises:
-        DatabaseError: code `database-empty`: no batch was loaded yet; see `Fault`.
+        DatabaseError: code `database-empty`: no batch was loaded yet; see `ErrorCode`.
     """
     known = worker if worker and _is_usable(worker.platform_id) else Worker(platform_id="")
 

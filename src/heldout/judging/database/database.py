@@ -32,7 +32,7 @@ if not (find_spec("sqlalchemy") and find_spec("alembic")):
     raise SetupError("a campaign's database needs SQLAlchemy: pip install 'heldout[web]'")
 
 
-Fault = Literal[
+ErrorCode = Literal[
     "database-address",
     "database-busy",
     "database-connections",
@@ -46,20 +46,21 @@ Fault = Literal[
     "payment-key",
     "unknown-assignment",
 ]
-"""What is the matter; each has a row in docs/errors.md."""
+"""What is wrong; each has a row in docs/errors.md."""
 
 
 class DatabaseError(StoreError):
     """The database refused, failed or is gone; nothing of what was asked has been written.
 
     One exception: where the connection is lost while the database commits, it may have been. What
-    is asked again is then found done: an answer, a payment, an ending are never taken twice.
+    is asked again is then found done: an answer, a payment, the end of an assignment are never
+    taken twice.
 
     Attributes:
-        code: which fault.
+        code: what is wrong.
     """
 
-    def __init__(self, code: Fault, text: str) -> None:
+    def __init__(self, code: ErrorCode, text: str) -> None:
         self.code = code
         super().__init__(f"{code}: {text}")
 
@@ -88,7 +89,7 @@ def is_passing(error: DBAPIError) -> bool:
     return getattr(error.orig, "sqlstate", None) in ("40001", "40P01")
 
 
-_TEXTS: Mapping[Fault, str] = {
+_TEXTS: Mapping[ErrorCode, str] = {
     "database-address": "cannot be opened with this name, password or address",
     "database-busy": "is busy; try again",
     "database-connections": (
@@ -101,7 +102,7 @@ _TEXTS: Mapping[Fault, str] = {
     "database-read-only": "cannot be written to by this user",
 }
 
-_SQLITE: Mapping[int, Fault] = {
+_SQLITE: Mapping[int, ErrorCode] = {
     sqlite3.SQLITE_BUSY: "database-busy",
     sqlite3.SQLITE_LOCKED: "database-busy",
     sqlite3.SQLITE_FULL: "database-full",
@@ -114,7 +115,7 @@ _SQLITE: Mapping[int, Fault] = {
     sqlite3.SQLITE_IOERR: "database-lost",
 }
 
-_POSTGRESQL: Mapping[str, Fault] = {
+_POSTGRESQL: Mapping[str, ErrorCode] = {
     "08": "database-lost",
     "25006": "database-read-only",
     "28": "database-address",
@@ -136,8 +137,8 @@ _NO_CONNECTION = ("too many clients", "remaining connection slots")
 """What PostgreSQL answers then: to who is not connected, psycopg gives no SQLSTATE."""
 
 
-def _classify(error: DBAPIError) -> Fault | None:
-    """Which fault it is; `None` where it is none of the database's."""
+def _classify(error: DBAPIError) -> ErrorCode | None:
+    """What is wrong; `None` where it is nothing of the database's."""
     if isinstance(error.orig, sqlite3.Error):
         return _SQLITE.get(getattr(error.orig, "sqlite_errorcode", 0) & 0xFF)
     state = getattr(error.orig, "sqlstate", None)
@@ -261,7 +262,7 @@ def _make_private(url: URL) -> None:
     """
     if url.database is None or "uri" in url.query:
         return
-    with _MAKING, suppress(OSError):  # it is there; or SQLite tells why it cannot be
+    with _MAKING, suppress(OSError):  # it is there; or SQLite says why it cannot be
         os.close(os.open(url.database, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
@@ -310,7 +311,7 @@ class Database:
         """Read everything as of one moment.
 
         Raises:
-            DatabaseError: see `Fault`.
+            DatabaseError: see `ErrorCode`.
         """
         options: dict[str, object] = {}
         if self.engine.dialect.name == "postgresql":
@@ -327,7 +328,7 @@ class Database:
             work: what to do; it may be called more than once, and changes nothing but the database.
 
         Raises:
-            DatabaseError: see `Fault`.
+            DatabaseError: see `ErrorCode`.
         """
         with translated(self.name):
             for _ in range(_TRIES - 1):

@@ -40,7 +40,7 @@ def list_payments(database: Database) -> tuple[Payment, ...]:
     Due is what is owed for assignments that ended, less what was paid.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
 
     def read(connection: Connection) -> tuple[Payment, ...]:
@@ -116,7 +116,7 @@ def record_payment(database: Database, payment: Payment, *, now: datetime) -> bo
 
     Raises:
         DatabaseError: code `payment-key`: another payment was recorded under its key;
-            `unknown-assignment`; see `Fault`.
+            `unknown-assignment`; see `ErrorCode`.
     """
     number, amount, key = payment.assignment, payment.amount, payment.key
     kind: _Paid = "reward" if payment.kind == "base" else "part"
@@ -203,7 +203,7 @@ def read_launch_state(database: Database) -> Launch:
     """How the switch stands.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     return database.read(read_launch)
 
@@ -223,7 +223,7 @@ def set_launch(
         Whether it stood otherwise before.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
 
     def write(connection: Connection) -> bool:
@@ -240,7 +240,7 @@ def count_sign_outs(database: Database) -> int:
     """How often organisers signed out: a session is over when it was begun before the last time.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     counted = select(func.count()).where(events.c.kind == "signed-out")
     return database.read(lambda connection: int(connection.execute(counted).scalar_one()))
@@ -250,7 +250,7 @@ def note_sign_out(database: Database, *, now: datetime) -> None:
     """End every session that was begun until now.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     database.write(lambda connection: log_event(connection, "signed-out", at=now))
 
@@ -259,7 +259,7 @@ def leases(database: Database) -> tuple[Lease, ...]:
     """Tasks in the hands of workers, those that end soonest first.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     given = (
         select(
@@ -293,7 +293,7 @@ def pair_texts(database: Database, query: str, a: str, b: str) -> PairTexts | No
     """The texts of a pair by its ids; `None` where the campaign shows none of them.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
 
     def read(connection: Connection) -> PairTexts | None:
@@ -312,7 +312,7 @@ def passage_lengths(database: Database) -> dict[str, int]:
     """Characters of every passage, by its id.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     found = select(passages.c.doc, func.length(passages.c.text).label("length"))
     rows = database.read(lambda connection: connection.execute(found).all())

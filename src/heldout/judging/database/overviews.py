@@ -97,7 +97,7 @@ def assignments(database: Database) -> tuple[AssignmentOverview, ...]:
     """Every assignment, oldest first.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     return database.read(read_assignments)
 
@@ -106,7 +106,7 @@ def workers(database: Database) -> tuple[WorkerOverview, ...]:
     """Every worker who ever consented, in the order of their first tasks.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     by_worker: dict[str, list[AssignmentOverview]] = {}
     for one in assignments(database):
@@ -248,7 +248,7 @@ def uncounted_pay(database: Database) -> UncountedPay:
     """What tasks have earned that do not count, and how much they may.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     return database.read(
         lambda connection: read_uncounted_pay(connection, read_settings(connection))
@@ -294,7 +294,7 @@ def progress(database: Database) -> tuple[Progress, ...]:
     """How far each batch is, by its number.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     return database.read(_read_progress)
 
@@ -400,7 +400,7 @@ def judged_so_far(database: Database) -> JudgedSoFar:
     """How far judging is; quick, however much was judged.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     row, assignment = t.judgments.c, t.assignments.c
     recorded = select(func.count(row.id), func.coalesce(func.max(row.id), 0))
@@ -420,7 +420,7 @@ def judgments(database: Database) -> tuple[Judgment, ...]:
     Workers are named by their pseudonyms.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     return database.read(read_judgments)
 
@@ -429,7 +429,7 @@ def tasks(database: Database) -> tuple[Task, ...]:
     """Every task as it is shown, copies too, in the order in which they are handed out.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     return database.read(lambda connection: tuple(read_tasks(connection).values()))
 
@@ -444,7 +444,7 @@ def pair_history(database: Database, query: str, a: str, b: str) -> tuple[PairJu
         b: id of the other, in either order.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
 
     def read(connection: Connection) -> tuple[PairJudgment, ...]:
@@ -484,7 +484,7 @@ def events(database: Database, *, assignment: int | None = None) -> tuple[Event,
         assignment: whose events; `None` for all.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     row = t.events.c
     wanted = [] if assignment is None else [row.assignment == assignment]

@@ -97,7 +97,7 @@ def prune(query: str, passages: Sequence[str], votes: Mapping[Duel, PairVotes]) 
         wins = Counter(votes[pair].winner(pair) for pair in pairs)
         kept = [one for one in left if wins[one] > WINS]
         if not kept or kept == left:
-            # Nobody can be told apart this way: all that are left meet.
+            # Nobody stands out this way: all that are left meet.
             rest = tuple(pair for pair in combinations(left, 2) if pair not in votes)
             return Pruning(left=tuple(left), round=number + 1, wanted=rest)
         left, number = kept, number + 1
@@ -327,7 +327,7 @@ def count_answers(judgments: Iterable[Judgment], settings: Settings) -> Mapping[
 # The next batch of a campaign; of a sequential one what the judgments so far make worth asking.
 #
 # Three ways: duels of the best so far with one challenger after another; pruning, for large pools;
-# Thompson sampling, for large pools too. `simulation` tells what each finds and costs.
+# Thompson sampling, for large pools too. `simulation` says what each finds and costs.
 
 Method = Literal["duels", "pruning", "thompson"]
 """How the pairs that are judged next are chosen."""

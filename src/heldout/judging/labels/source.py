@@ -96,7 +96,7 @@ def load_judged(
         source: which.
         tops: first documents of runs; without a campaign they say whose passages were judged.
         labels: the labels there are, where no file has them.
-        progress: is told how many judgments are left out.
+        progress: notes how many judgments are left out.
 
     Raises:
         InputError: a file has errors, or code `no-judgments`: there is none.

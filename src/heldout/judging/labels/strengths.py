@@ -44,7 +44,7 @@ class RunDifference:
         difference: strength of a less that of b, in logits.
         share: chance that a's passage is preferred, of those where they differ and one is.
         sandwich: interval of the difference from curvature and clusters; `None` where undefined.
-        bootstrap: the same from queries drawn anew; `None` where undefined.
+        bootstrap: the same from queries drawn again; `None` where undefined.
         why: why one of the two is undefined; `None` where neither is.
     """
 

@@ -287,7 +287,7 @@ def measure_quality(
             seconds where there are many judgments.
 
     Raises:
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
     found = readings.judgments(database)
     votes = counted(found, exclusion=settings.excludes, failures=settings.failures)

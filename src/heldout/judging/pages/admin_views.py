@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from heldout.errors import plural
 from heldout.judging.campaign.payments import Payment, totals
-from heldout.judging.campaign.settings import Settings, format_money, tell_hourly
+from heldout.judging.campaign.settings import Settings, describe_hourly, format_money
 from heldout.judging.database.organiser import Launch, Lease
 from heldout.judging.database.overviews import (
     AssignmentOverview,
@@ -67,7 +67,7 @@ def launch_section(
             ("Link for judges", link),
             *_completion(settings),
             ("Price of all tasks", cost),
-            ("Pay for an hour", tell_hourly(settings)),
+            ("Pay for an hour", describe_hourly(settings)),
         ),
         press=(Press(action=action, button=words, quiet=state != "paused"),),
     )

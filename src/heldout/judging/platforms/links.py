@@ -100,7 +100,7 @@ def _sign(key: bytes, worker: str) -> str:
 
 
 def _check(key: bytes, assignment: int) -> str:
-    """Eight letters, 40 bits, that only who has the key can tell."""
+    """Eight letters, 40 bits, that only who has the key can make."""
     message = f"heldout completion code {assignment}".encode()
     digest = hmac.new(key, message, hashlib.sha256).digest()
     return _encode(int.from_bytes(digest[:5])).rjust(_CHECK, "0")
@@ -158,7 +158,7 @@ def prolific_files(
 
     Args:
         payments: those made already are in no file, as a bonus is paid again whenever it is pasted;
-            they tell who was approved before, and is not again.
+            they say who was approved before, and is not again.
 
     Returns:
         The files of each study, by its id, and the payments that are in none: no id of Prolific's

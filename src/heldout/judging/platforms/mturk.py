@@ -59,7 +59,7 @@ def hit_files(tasks: Iterable[Task], texts: Texts, settings: Settings) -> tuple[
     Args:
         tasks: in the order of the rows.
         texts: of all that they show.
-        settings: what workers are told.
+        settings: what workers read.
 
     Raises:
         InputError: code `text-missing`: a task shows a query or passage without a text.
@@ -112,13 +112,13 @@ def _header(items: int) -> list[str]:
 def _template(items: int, settings: Settings) -> bytes:
     page = _read("mturk.html")
     paragraphs = (part.strip() for part in settings.consent.split("\n\n"))
-    ending = [f"Approval: {settings.ethics}"] if settings.ethics else []
-    ending += [f"Questions about the study: {settings.contact}"] if settings.contact else []
-    told = "\n".join(f"<p>{cell_html(part)}</p>" for part in (*paragraphs, *ending) if part)
+    closing = [f"Approval: {settings.ethics}"] if settings.ethics else []
+    closing += [f"Questions about the study: {settings.contact}"] if settings.contact else []
+    consent = "\n".join(f"<p>{cell_html(part)}</p>" for part in (*paragraphs, *closing) if part)
     return page.substitute(
         task="${task}",
         name=cell_html(settings.name),
-        consent=told,
+        consent=consent,
         items="\n".join(_sections(items, settings)),
     ).encode()
 
@@ -149,8 +149,8 @@ def _read(name: str) -> Template:
 
 # Results as Mechanical Turk gives them out: read into judgments, and reviewed.
 #
-# A row is what one worker did with one task. Its answers are told by the task's id alone, and the
-# texts beside them have to be those of that task: the results of another campaign are refused.
+# A row is what one worker did with one task, which its id names. The texts beside the answers have
+# to be those of that task: the results of another campaign are refused.
 
 _NEEDED = ("HITId", "AssignmentId", "WorkerId", "Input.task")
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,255}")
@@ -208,12 +208,12 @@ class _Known:
     """What earlier judgments say, and those of the rows above.
 
     Attributes:
-        sittings: worker and task.
+        assignments: worker and task.
         pairs: that each worker judged.
         done: tasks that count.
     """
 
-    sittings: set[tuple[str, str]] = field(default_factory=set)
+    assignments: set[tuple[str, str]] = field(default_factory=set)
     pairs: dict[str, set[tuple[str, str, str]]] = field(default_factory=dict)
     done: set[str] = field(default_factory=set)
 
@@ -222,7 +222,7 @@ class _Known:
         given = list(judgments)
         failed = failed_tests(given)
         for one in given:
-            self.sittings.add((one.worker, one.task))
+            self.assignments.add((one.worker, one.task))
             if one.answer is None:
                 self.pairs.setdefault(one.worker, set()).add(one.pair)
             if one.submitted and failed[one.worker, one.task] < settings.failures:
@@ -258,7 +258,7 @@ def read_results(
         found = list(_find_problems(row, path, tasks, texts))
         assignment = row.cells["AssignmentId"]
         if assignment in seen:
-            found.append(_tell("mturk-row", row, path, f"{quote(assignment)} again", "once"))
+            found.append(_problem("mturk-row", row, path, f"{quote(assignment)} again", "once"))
         seen.add(assignment)
         problems += found
         if not found:
@@ -285,7 +285,7 @@ def take_results(
     for result in results:
         worker = result.judgments[0].worker if result.judgments else ""
         pairs = {one.pair for one in result.judgments if one.answer is None}
-        if (worker, result.task) in known.sittings:
+        if (worker, result.task) in known.assignments:
             there += 1
         elif pairs & known.pairs.get(worker, set()):
             repeated.append(result)
@@ -327,16 +327,16 @@ def _find_problems(
     for name in ("HITId", "AssignmentId", "WorkerId"):
         if not _ID.fullmatch(row.cells[name]):
             found = f"{name} {quote(row.cells[name])}"
-            yield _tell("mturk-row", row, path, found, "letters and digits")
+            yield _problem("mturk-row", row, path, found, "letters and digits")
     task = tasks.get(row.cells["Input.task"])
     if task is None:
         found = f"task {quote(row.cells['Input.task'])}"
-        yield _tell("mturk-task", row, path, found, "a task of this campaign")
+        yield _problem("mturk-task", row, path, found, "a task of this campaign")
         return
     for name, shown in hit_cells(task, texts).items():
         if row.cells.get(f"Input.{name}", shown) != shown:
             found = f"another text in Input.{name} than task {task.task} shows"
-            yield _tell("mturk-task", row, path, found, "the results of this campaign's tasks")
+            yield _problem("mturk-task", row, path, found, "the results of this campaign's tasks")
             return
     for place in range(1, len(task.items) + 1):
         yield from _check_answer(row, path, place)
@@ -346,10 +346,10 @@ def _check_answer(row: CsvRow, path: str, place: int) -> Iterator[Problem]:
     choice, reason = _answer(row, place)
     if choice not in _CHOICES:
         found = f"Answer.choice_{place} {quote(choice)}"
-        yield _tell("mturk-row", row, path, found, "left, right, none, or nothing")
+        yield _problem("mturk-row", row, path, found, "left, right, none, or nothing")
     if reason not in ("", *get_args(Reason)):
         found = f"Answer.reason_{place} {quote(reason)}"
-        yield _tell("mturk-row", row, path, found, "a reason that the form offers, or nothing")
+        yield _problem("mturk-row", row, path, found, "a reason that the form offers, or nothing")
 
 
 def _answer(row: CsvRow, place: int) -> tuple[str, str]:
@@ -410,7 +410,7 @@ def _make_judgment(
 
 
 def _read_time(text: str) -> str:
-    """`Sat Nov 21 04:00:00 PST 2026` as ISO 8601 in UTC; empty where it cannot be told."""
+    """`Sat Nov 21 04:00:00 PST 2026` as ISO 8601 in UTC; empty where it cannot be read."""
     found = _TIME.fullmatch(text.strip())
     if found is None or found.group(2) not in _ZONES:
         return ""
@@ -426,5 +426,5 @@ def _read_time(text: str) -> str:
     return utc.isoformat(timespec="milliseconds") + "Z"
 
 
-def _tell(code: str, row: CsvRow, path: str, found: str, expected: str) -> Problem:
+def _problem(code: str, row: CsvRow, path: str, found: str, expected: str) -> Problem:
     return Problem(code=code, path=path, line=row.line, found=found, expected=expected)

@@ -97,7 +97,7 @@ class Begun:
     tests: int
 
 
-def begin_campaign(
+def create_campaign(
     folder: CampaignFolder,
     pooled: Pooled,
     options: PoolOptions,
@@ -135,7 +135,7 @@ def begin_campaign(
     if options.sample is not None:
         pools = sample_pools(pools, count=options.sample, rng=rng)
     proposed = () if documents is None else propose_tests(pools, count=tests, rng=rng)
-    folder.begin(name)
+    folder.create(name)
     folder.write_tests(proposed)
     folder.write_pools(pools)
     return Begun(pools=tuple(pools), tests=len(proposed))

@@ -6,7 +6,13 @@ from typing import Annotated
 from heldout.answers.answer import to_document
 from heldout.errors import plural
 from heldout.judging.campaign.pools import PoolSizes
-from heldout.judging.campaign.settings import Price, Settings, format_money, hourly_pay, tell_hourly
+from heldout.judging.campaign.settings import (
+    Price,
+    Settings,
+    describe_hourly,
+    format_money,
+    hourly_pay,
+)
 from heldout.options import Opt
 
 CampaignPath = Annotated[Path, Opt(argument=True, path="folder", metavar="[CAMPAIGN]")]
@@ -34,7 +40,7 @@ def size_facts(found: PoolSizes) -> list[tuple[str, str]]:
 
 def price_facts(found: Price, settings: Settings) -> list[tuple[str, str]]:
     """A price in lines, and what an hour pays where the settings say."""
-    hourly = [("an hour", tell_hourly(settings))]
+    hourly = [("an hour", describe_hourly(settings))]
     return [
         ("judgments", _judgments(found)),
         ("tasks", f"{found.tasks:,}"),
