@@ -145,7 +145,7 @@ def parse_judgments(data: bytes, *, path: str) -> tuple[Judgment, ...]:
             for one in read_preferences(BytesIO(text), path=path)
         )
     else:
-        found = parse_rows(text, Judgment, path=path, check=_find_fault)
+        found = parse_rows(text, Judgment, path=path, check=_find_error)
     _refuse_repeated(found, path)
     return found
 
@@ -160,30 +160,30 @@ def _refuse_repeated(found: Sequence[Judgment], path: str) -> None:
     bare = [one for one in found if not one.position]
     period = _period(bare)
     if period >= _SURELY_REPEATED and period < len(bare):
-        raise InputError(
-            Problem(
-                code="doubled-judgments",
-                path=path,
-                found=f"the same {period:,} rows {len(bare) // period:,} times over",
-                expected="each judgment once",
-                hint="remove the copies; votes of several judges who agree in every row need "
-                "JSON lines with a `worker`",
-            )
+        raise _doubled(
+            path,
+            f"the same {period:,} rows {len(bare) // period:,} times over",
+            "remove the copies; votes of several judges who agree in every row need JSON lines "
+            "with a `worker`",
         )
     seen: set[Judgment] = set()
     for one in bare:
         if one.worker and one in seen:
-            raise InputError(
-                Problem(
-                    code="doubled-judgments",
-                    path=path,
-                    found=f"{show(one.worker)} on {show(one.left)} and {show(one.right)} of query "
-                    f"{show(one.query)}, twice the same",
-                    expected="each judgment once",
-                    hint="remove the copy",
-                )
-            )
+            pair = f"{show(one.left)} and {show(one.right)} of query {show(one.query)}"
+            raise _doubled(path, f"{show(one.worker)} on {pair}, twice the same", "remove the copy")
         seen.add(one)
+
+
+def _doubled(path: str, found: str, hint: str) -> InputError:
+    return InputError(
+        Problem(
+            code="doubled-judgments",
+            path=path,
+            found=found,
+            expected="each judgment once",
+            hint=hint,
+        )
+    )
 
 
 def _period(rows: Sequence[Judgment]) -> int:
@@ -313,8 +313,13 @@ def _with_milliseconds(time: str) -> str:
     return f"{time[:-1]}.000Z" if _SECONDS.fullmatch(time) else time
 
 
-def _find_fault(row: Judgment, path: str, number: int) -> Problem | None:
-    if not _fits(row):
+def _find_error(row: Judgment, path: str, number: int) -> Problem | None:
+    sides = (row.left, row.right, None)
+    if (
+        row.left == row.right
+        or not {row.preferred, row.answer} <= {*sides}
+        or (row.reason is not None and row.preferred is not None)
+    ):
         return Problem(
             code="bad-preference",
             path=path,
@@ -336,24 +341,12 @@ def _find_fault(row: Judgment, path: str, number: int) -> Problem | None:
     return hidden_name(names, path=path, line=number)
 
 
-def _fits(row: Judgment) -> bool:
-    sides = (row.left, row.right)
-    return (
-        row.left != row.right
-        and row.preferred in (*sides, None)
-        and row.answer in (*sides, None)
-        and (row.reason is None or row.preferred is None)
-    )
-
-
 def _is_time(text: str) -> bool:
-    if _TIME.fullmatch(text) is None:
-        return False
     try:
         datetime.fromisoformat(text)
     except ValueError:
         return False
-    return True
+    return _TIME.fullmatch(text) is not None
 
 
 # Pools where only judgments are there, and tops of runs where only pools are there.

@@ -11,7 +11,7 @@ version.
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -429,13 +429,11 @@ def make_version(
     _check_ids(by_query)
     qrels = format_qrels({query: dict.fromkeys(docs, 1) for query, docs in by_query})
     played = labels.tournaments.values()
+    prior = rules.prior if rules.algorithm == "bradley-terry" else None
     version = LabelVersion(
         name=name,
         parent=parent,
-        algorithm=rules.algorithm,
-        exclusion=rules.exclusion,
-        failures=rules.failures,
-        until=until,
+        **asdict(replace(rules, until=until, prior=prior)),
         recorded=len(seen),
         counted=len(valid),
         queries=len(labels.labels),
@@ -448,7 +446,6 @@ def make_version(
         judgments_sha256=digest_bytes(format_judgments(seen)),
         pools_sha256=digest_bytes(format_rows(pools)),
         qrels_sha256=digest_bytes(qrels),
-        prior=rules.prior if rules.algorithm == "bradley-terry" else None,
     )
     return Made(
         version=version,
@@ -494,13 +491,7 @@ def _check_ids(labels: Sequence[tuple[str, Sequence[str]]]) -> None:
 
 def rules_of(version: LabelVersion) -> Rules:
     """The rules that a version was made by."""
-    return Rules(
-        algorithm=version.algorithm,
-        exclusion=version.exclusion,
-        failures=version.failures,
-        until=version.until,
-        prior=version.prior,
-    )
+    return Rules(**{one.name: getattr(version, one.name) for one in fields(Rules)})
 
 
 def differences(before: LabelVersion, after: LabelVersion) -> tuple[str, ...]:

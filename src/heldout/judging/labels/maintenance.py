@@ -76,25 +76,20 @@ class LeadRule:
         Raises:
             InputError: code `bad-lead`.
         """
+        hint = ""
         if not 1 <= self.lead <= self.cap:
-            raise InputError(
-                Problem(
-                    code="bad-lead",
-                    path="--lead",
-                    found=f"a lead of {self.lead} within {self.cap} votes",
-                    expected=f"1 to {self.cap} (--cap)",
-                )
-            )
-        if not 0 <= self.budget < 1 or self.needed(1) > self.cap:
-            raise InputError(
-                Problem(
-                    code="bad-lead",
-                    path="--budget",
-                    found=f"a budget of {self.budget:g} within {self.cap} votes",
-                    expected="0 (no control), or one that a challenger can meet with all the votes",
-                    hint="allow more votes (--cap)",
-                )
-            )
+            name, value = "lead", f"{self.lead}"
+            expected = f"1 to {self.cap} (--cap)"
+        elif not 0 <= self.budget < 1 or self.needed(1) > self.cap:
+            name, value = "budget", f"{self.budget:g}"
+            expected = "0 (no control), or one that a challenger can meet with all the votes"
+            hint = "allow more votes (--cap)"
+        else:
+            return
+        found = f"a {name} of {value} within {self.cap} votes"
+        raise InputError(
+            Problem(code="bad-lead", path=f"--{name}", found=found, expected=expected, hint=hint)
+        )
 
 
 @cache

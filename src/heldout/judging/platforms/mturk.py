@@ -20,7 +20,7 @@ from heldout.errors import Problem, quote
 from heldout.files.csv import CsvRow, defuse, format_csv, parse_csv
 from heldout.judging.campaign.judgments import Judgment, Reason, failed_tests
 from heldout.judging.campaign.pools import Texts, missing_texts
-from heldout.judging.campaign.rows import Item, Task, raise_problems
+from heldout.judging.campaign.rows import Task, raise_problems
 from heldout.judging.campaign.settings import Settings
 
 _CONTROL = re.compile(
@@ -339,17 +339,14 @@ def _find_problems(
             yield _problem("mturk-task", row, path, found, "the results of this campaign's tasks")
             return
     for place in range(1, len(task.items) + 1):
-        yield from _check_answer(row, path, place)
-
-
-def _check_answer(row: CsvRow, path: str, place: int) -> Iterator[Problem]:
-    choice, reason = _answer(row, place)
-    if choice not in _CHOICES:
-        found = f"Answer.choice_{place} {quote(choice)}"
-        yield _problem("mturk-row", row, path, found, "left, right, none, or nothing")
-    if reason not in ("", *get_args(Reason)):
-        found = f"Answer.reason_{place} {quote(reason)}"
-        yield _problem("mturk-row", row, path, found, "a reason that the form offers, or nothing")
+        choice, reason = _answer(row, place)
+        if choice not in _CHOICES:
+            found = f"Answer.choice_{place} {quote(choice)}"
+            yield _problem("mturk-row", row, path, found, "left, right, none, or nothing")
+        if reason not in ("", *get_args(Reason)):
+            found = f"Answer.reason_{place} {quote(reason)}"
+            expected = "a reason that the form offers, or nothing"
+            yield _problem("mturk-row", row, path, found, expected)
 
 
 def _answer(row: CsvRow, place: int) -> tuple[str, str]:
@@ -358,14 +355,31 @@ def _answer(row: CsvRow, place: int) -> tuple[str, str]:
 
 
 def _make_result(row: CsvRow, task: Task, worker: str) -> WorkerResult:
-    answered = [place for place in range(1, len(task.items) + 1) if _answer(row, place)[0]]
-    complete = len(answered) == len(task.items)
-    times = [_read_time(row.cells.get(name, "")) for name in ("AcceptTime", "SubmitTime")]
+    answers = [(place, item, *_answer(row, place)) for place, item in enumerate(task.items, 1)]
+    complete = all(choice for _, _, choice, _ in answers)
+    shown_at, answered_at = (
+        _read_time(row.cells.get(name, "")) for name in ("AcceptTime", "SubmitTime")
+    )
     judgments = tuple(
-        _make_judgment(
-            task, place, _answer(row, place), worker=worker, times=times, complete=complete
+        Judgment(
+            query=item.query,
+            left=item.left,
+            right=item.right,
+            preferred={"left": item.left, "right": item.right}.get(choice),
+            reason=cast("Reason", reason or "other") if choice == "none" else None,
+            worker=worker,
+            task=task.task,
+            position=place,
+            answer=item.answer,
+            why=task.why,
+            shown_at=shown_at,
+            answered_at=answered_at,
+            by="form",
+            submitted=complete,
+            submitted_at=answered_at if complete else "",
         )
-        for place in answered
+        for place, item, choice, reason in answers
+        if choice
     )
     return WorkerResult(
         row=row,
@@ -374,38 +388,6 @@ def _make_result(row: CsvRow, task: Task, worker: str) -> WorkerResult:
         judgments=judgments,
         complete=complete,
         failed=failed_tests(judgments).get((worker, task.task), 0),
-    )
-
-
-def _make_judgment(
-    task: Task,
-    place: int,
-    answer: tuple[str, str],
-    *,
-    worker: str,
-    times: Sequence[str],
-    complete: bool,
-) -> Judgment:
-    item: Item = task.items[place - 1]
-    choice, reason = answer
-    preferred = {"left": item.left, "right": item.right}.get(choice)
-    why = cast("Reason", reason or "other") if preferred is None else None
-    return Judgment(
-        query=item.query,
-        left=item.left,
-        right=item.right,
-        preferred=preferred,
-        reason=why,
-        worker=worker,
-        task=task.task,
-        position=place,
-        answer=item.answer,
-        why=task.why,
-        shown_at=times[0],
-        answered_at=times[1],
-        by="form",
-        submitted=complete,
-        submitted_at=times[1] if complete else "",
     )
 
 
