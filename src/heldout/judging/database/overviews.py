@@ -300,16 +300,11 @@ def progress(database: Database) -> tuple[Progress, ...]:
 
 
 def _read_progress(connection: Connection) -> tuple[Progress, ...]:
-    states: Counter[tuple[int, str]] = Counter()
-    copies: Counter[int] = Counter()
-    rows = connection.execute(
-        select(t.tasks.c.batch, t.tasks.c.state, func.count()).group_by(
-            t.tasks.c.batch, t.tasks.c.state
-        )
+    row = t.tasks.c
+    counts = select(row.batch, row.state, func.count()).group_by(row.batch, row.state)
+    states = Counter(
+        {(batch, state): number for batch, state, number in connection.execute(counts)}
     )
-    for batch, state, number in rows:
-        states[batch, state] = number
-        copies[batch] += number if state == "replaced" else 0
     planned = connection.execute(
         select(t.tasks.c.batch, func.count(), func.count(distinct(t.items.c.pair)))
         .join(t.items, t.items.c.task == t.tasks.c.task)
@@ -330,7 +325,7 @@ def _read_progress(connection: Connection) -> tuple[Progress, ...]:
         .where(NEWEST)
         .group_by(t.tasks.c.batch)
     )
-    counted = {row.batch: row.votes for row in votes}
+    given = {row.batch: row.votes for row in votes}
     return tuple(
         Progress(
             batch=batch,
@@ -338,8 +333,8 @@ def _read_progress(connection: Connection) -> tuple[Progress, ...]:
             done=states[batch, "done"],
             held=states[batch, "held"],
             waiting=states[batch, "open"] + states[batch, "void"],
-            copies=copies[batch],
-            votes=counted.get(batch, 0),
+            copies=states[batch, "replaced"],
+            votes=given.get(batch, 0),
             planned=pairs.get(batch, (0, 0))[0],
             pairs=pairs.get(batch, (0, 0))[1],
         )

@@ -128,7 +128,7 @@ def find_strongest(
         prior: precision of the normal prior: who is in few pairs is drawn to the mean by it.
     """
     duels = votes_within(passages, votes)
-    strengths = rank_passages(duels, prior=prior).strengths or dict.fromkeys(passages, 0.0)
+    strengths = rank_passages(duels, prior=prior) or dict.fromkeys(passages, 0.0)
     most = max(strengths.values())
     winners = Counter(found.winner(pair) for pair, found in duels.items())
     return _conclude(

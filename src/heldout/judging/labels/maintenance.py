@@ -107,23 +107,6 @@ def chance_of_lead(lead: int, cap: int) -> float:
     return float((at_least(lead) + at_least(lead + 1)) / 2**cap)  # the reflection principle
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vote:
-    """A vote on a challenge.
-
-    Attributes:
-        query: its id.
-        winner: the document that was preferred.
-        loser: the other one.
-        at: when it came, ISO 8601; empty where unknown.
-    """
-
-    query: str
-    winner: str
-    loser: str
-    at: str
-
-
 class Replacement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A best known answer that was replaced.
 
@@ -205,8 +188,8 @@ def follow_challenges(best: Best, votes: Iterable[Judgment], rule: LeadRule) -> 
     now, replaced = dict(best), []
     won: Counter[tuple[str, str, str]] = Counter()
     challenged: defaultdict[str, list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
-    for vote in list_votes(votes, rule):
-        query, challenger, other = vote.query, vote.winner, vote.loser
+    for vote, challenger, other in _list_votes(votes, rule):
+        query = vote.query
         won[query, challenger, other] += 1
         mine = now.get(query, ())
         if (challenger in mine) == (other in mine):
@@ -219,7 +202,9 @@ def follow_challenges(best: Best, votes: Iterable[Judgment], rule: LeadRule) -> 
         margins = [won[query, challenger, b] - won[query, b, challenger] for b in mine]
         if min(margins) >= rule.needed(challenged[query].index(met) + 1):
             now[query] = (challenger,)
-            replaced.append(Replacement(query=query, before=mine, after=challenger, at=vote.at))
+            replaced.append(
+                Replacement(query=query, before=mine, after=challenger, at=vote.answered_at)
+            )
     return Maintained(
         best=now,
         replaced=tuple(replaced),
@@ -227,13 +212,13 @@ def follow_challenges(best: Best, votes: Iterable[Judgment], rule: LeadRule) -> 
     )
 
 
-def list_votes(votes: Iterable[Judgment], rule: LeadRule) -> Iterator[Vote]:
-    """Votes on challenges as they came, of each pair no more than the cap."""
+def _list_votes(votes: Iterable[Judgment], rule: LeadRule) -> Iterator[tuple[Judgment, str, str]]:
+    """Votes with winner and loser as they came, of each pair no more than the cap."""
     cast: Counter[Pair] = Counter()
     for one in sorted(votes, key=lambda one: one.answered_at):
         if one.preferred is not None and one.other is not None and cast[one.pair] < rule.cap:
             cast[one.pair] += 1
-            yield Vote(query=one.query, winner=one.preferred, loser=one.other, at=one.answered_at)
+            yield one, one.preferred, one.other
 
 
 def spread_labels(
@@ -392,7 +377,7 @@ def _tally(
     answers = {(one.worker, one.task, one.pair) for one in honest if one.answer is None}
     pairs = (item.pair for task in tasks for item in task.items if item.answer is None)
     return _Tally(
-        won=Counter((one.query, one.winner, one.loser) for one in list_votes(votes, rule)),
+        won=Counter((one.query, a, b) for one, a, b in _list_votes(votes, rule)),
         answers=Counter(pair for *_, pair in answers),
         drawn=Counter(pair for pair in pairs if is_challenge(pair, same)),
     )

@@ -353,15 +353,6 @@ class _Scores:
     redrawn: Floats | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Draws:
-    """Means of each trial, trials by runs."""
-
-    before: Floats
-    after: Floats
-    noisy: Floats | None
-
-
 def rescore(
     runs: Mapping[str, Places],
     before: ScoredLabels,
@@ -409,8 +400,7 @@ def rescore(
         after=after.sign * score_labels(runs, after, queries=queries),
         redrawn=None if redrawn is None else _score_redrawn(runs, after, redrawn, queries),
     )
-    draws = _draw(scores, rng, trials)
-    found = _rescore_runs(scores, draws, (before, after), pooled, level)
+    found = _rescore_runs(scores, _draw(scores, rng, trials), (before, after), pooled, level)
     judged = {query for one in (before, after) for query, grades in one.labels.items() if grades}
     return Rescored(
         before=before.name,
@@ -458,8 +448,11 @@ def _score_redrawn(
     return after.sign * score_each(runs, sets, after.measure, queries=queries)
 
 
-def _draw(scores: _Scores, rng: Generator, trials: int) -> _Draws:
-    """Means on queries drawn with replacement; of redrawn labels each query takes one at random."""
+def _draw(scores: _Scores, rng: Generator, trials: int) -> tuple[Floats, Floats, Floats | None]:
+    """Means on queries drawn with replacement, trials by runs: before, after, on redrawn labels.
+
+    Of redrawn labels each query takes one at random.
+    """
     count = scores.before.shape[1]
     places = np.arange(count)
     before, after, noisy = [], [], []
@@ -471,22 +464,19 @@ def _draw(scores: _Scores, rng: Generator, trials: int) -> _Draws:
         if scores.redrawn is not None:
             which = rng.integers(scores.redrawn.shape[2], size=count)
             noisy.append(scores.redrawn[:, places, which] @ times)
-    return _Draws(
-        before=np.array(before),
-        after=np.array(after),
-        noisy=np.array(noisy) if noisy else None,
-    )
+    return np.array(before), np.array(after), np.array(noisy) if noisy else None
 
 
 def _rescore_runs(
     scores: _Scores,
-    draws: _Draws,
+    draws: tuple[Floats, Floats, Floats | None],
     labels: tuple[ScoredLabels, ScoredLabels],
     pooled: AbstractSet[str],
     level: float,
 ) -> list[RunRescored]:
-    before = _make_means(scores.before, draws.before, labels[0], level)
-    after = _make_means(scores.after, draws.after, labels[1], level)
+    drawn_before, drawn_after, noisy = draws
+    before = _make_means(scores.before, drawn_before, labels[0], level)
+    after = _make_means(scores.after, drawn_after, labels[1], level)
     noise = None if scores.redrawn is None else scores.redrawn.mean(axis=1)
     return [
         RunRescored(
@@ -494,7 +484,7 @@ def _rescore_runs(
             pooled=run in pooled,
             before=before[place],
             after=after[place],
-            noisy=_spread(scores, draws, place, labels[1], level),
+            noisy=_spread(scores, noisy, place, labels[1], level),
             label_error=None if noise is None else float(noise[place].std()),
         )
         for place, run in enumerate(scores.runs)
@@ -525,12 +515,12 @@ def _both(low: float | None, high: float | None) -> Interval | None:
 
 
 def _spread(
-    scores: _Scores, draws: _Draws, place: int, labels: ScoredLabels, level: float
+    scores: _Scores, noisy: Floats | None, place: int, labels: ScoredLabels, level: float
 ) -> Interval | None:
     """How far draws lie from their mean, around the value itself; a mean stays among scores."""
-    if draws.noisy is None or scores.redrawn is None:
+    if noisy is None or scores.redrawn is None:
         return None
-    own = draws.noisy[:, place]
+    own = noisy[:, place]
     ends = means_of(scores.after)[place] + np.quantile(own - own.mean(), tails(level))
     known = np.append(scores.redrawn[place], scores.after[place])
     low, high = np.clip(ends, known.min(), known.max()).tolist()

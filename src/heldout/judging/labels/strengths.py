@@ -89,22 +89,6 @@ class RunStrengths:
     prior: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassageStrengths:
-    """Strengths of the passages of a query.
-
-    Attributes:
-        strengths: passage -> strength in logits, mean 0, the strongest first, then by id; of
-            passages with a vote.
-        groups: passages that were compared with each other; between groups only the prior speaks.
-        separated: without the prior some difference would be infinite.
-    """
-
-    strengths: Mapping[str, float]
-    groups: tuple[tuple[str, ...], ...]
-    separated: bool
-
-
 def compare_runs(
     first: Mapping[str, Mapping[str, str]],
     votes: Votes,
@@ -161,16 +145,20 @@ def compare_runs(
 
 def rank_passages(
     votes: Mapping[tuple[str, str], PairVotes], *, prior: float = PASSAGE_PRIOR
-) -> PassageStrengths:
+) -> Mapping[str, float]:
     """Strengths of the passages of one query.
 
     Args:
         votes: by pair, the lesser id first.
         prior: precision of the normal prior.
+
+    Returns:
+        Passage -> strength in logits, mean 0, the strongest first, then by id; of passages with a
+        vote. Between passages that were compared in no way only the prior speaks.
     """
     names = sorted({one for pair in votes for one in pair})
     if not names:
-        return PassageStrengths(strengths={}, groups=(), separated=False)
+        return {}
     places = {name: place for place, name in enumerate(names)}
     rows = [
         (places[first], places[second], won)
@@ -179,12 +167,8 @@ def rank_passages(
         for _ in range(count)
     ]
     found = fit_strengths(_comparisons(rows, [0] * len(rows), len(names)), prior=prior)
-    values = dict(zip(names, found.values.tolist(), strict=True))
-    return PassageStrengths(
-        strengths=dict(sorted(values.items(), key=lambda one: (-one[1], one[0]))),
-        groups=_groups(names, found.components.tolist()),
-        separated=found.separated,
-    )
+    values = zip(names, found.values.tolist(), strict=True)
+    return dict(sorted(values, key=lambda one: (-one[1], one[0])))
 
 
 def _compare(
