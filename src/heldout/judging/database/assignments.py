@@ -84,6 +84,8 @@ class Assignment:
 
     Attributes:
         id: its number.
+        task: the task's id.
+        batch: the task's batch.
         pseudonym: of the worker.
         state: see `State`.
         open: whether answers are taken: it is under way, or expired and nobody else was given the
@@ -99,6 +101,8 @@ class Assignment:
     """
 
     id: int
+    task: str
+    batch: int
     pseudonym: str
     state: State
     open: bool
@@ -387,7 +391,7 @@ _ASSIGNMENT = (
         assignments,
         workers.c.platform_id,
         workers.c.pseudonym,
-        batches.c.settings,
+        *(batches.c.batch, batches.c.settings),
         _worst.scalar_subquery().label("worst"),
     )
     .join(workers, workers.c.id == assignments.c.worker)
@@ -440,6 +444,8 @@ def read_assignment(connection: Connection, number: int) -> Assignment:
         failed = _count_failed(connection, number)
     return Assignment(
         id=number,
+        task=row.task,
+        batch=row.batch,
         pseudonym=row.pseudonym,
         state=row.state,
         open=row.state == "consented" or (row.state == "expired" and row.failed is None),

@@ -43,7 +43,7 @@ from heldout.judging.database.database import Database, DatabaseError
 from heldout.judging.database.organiser import read_launch
 from heldout.judging.database.overviews import read_uncounted_pay
 from heldout.judging.database.rows import add_copy, log_event
-from heldout.judging.database.tables import assignments, items, judgments, seen, tasks, workers
+from heldout.judging.database.tables import assignments, items, seen, tasks, workers
 
 _LONGEST_PLACE = 1_000
 _WAITING = ("open", "void")
@@ -168,14 +168,6 @@ def _register(connection: Connection, worker: Worker, now: datetime) -> int:
     return int(connection.execute(_select_worker(worker).with_for_update()).scalar_one())
 
 
-class _UnderWay(NamedTuple):
-    assignment: int
-    task: str
-    batch: int
-    place: str
-    lease_until: datetime
-
-
 class _Waiting(NamedTuple):
     task: str
     batch: int
@@ -197,25 +189,24 @@ class _Visit:
         return self.terms[max(self.terms)]
 
     def offer(self) -> Offer | NoTask:
-        row = self._find_under_way()
-        if row is not None and not self._may_continue(row):
-            if self._is_held(row):
+        number = self._find_under_way()
+        if number is not None:
+            found = read_assignment(self.connection, number)
+            if self._may_continue(found):
+                batch, settings = found.batch, found.settings
+                return Offer(batch=batch, settings=settings, items=found.items, assignment=number)
+            if self._is_held(found):
                 return self._none("elsewhere")
-            row = None
-        if row is None and self._is_barred():
+        if self._is_barred():
             return self._none("barred")
-        if row is None and self._is_closed():
+        if self._is_closed():
             return self._none("paused")
-        task = row or self._find_task(self._waiting_or_lapsed())
+        task = self._find_task(self._waiting_or_lapsed())
         if task is None:
             return self._explain(None)
         size = select(func.count()).select_from(items).where(items.c.task == task.task)
-        return Offer(
-            batch=task.batch,
-            settings=self.terms[task.batch],
-            items=int(self.connection.execute(size).scalar_one()),
-            assignment=None if row is None else row.assignment,
-        )
+        shown = int(self.connection.execute(size).scalar_one())
+        return Offer(batch=task.batch, settings=self.terms[task.batch], items=shown)
 
     def claim(self, batch: int) -> Assignment | NoTask:
         closed = self._is_closed()
@@ -254,56 +245,46 @@ class _Visit:
         one without answers ends at once, so that whoever named the id first cannot keep its owner
         away.
         """
-        row = self._find_under_way()
-        if row is None:
+        number = self._find_under_way()
+        if number is None:
             return None
-        lock_assignment(self.connection, row.assignment)
-        found = read_assignment(self.connection, row.assignment)
+        lock_assignment(self.connection, number)
+        found = read_assignment(self.connection, number)
         if not found.open:
             return None
-        if self._may_continue(row):
+        if self._may_continue(found):
             prolong(self.connection, found, now=self.now)
-            return read_assignment(self.connection, row.assignment)
-        if self._is_held(row):
+            return read_assignment(self.connection, number)
+        if self._is_held(found):
             return self._none("elsewhere")
         if self._is_barred() or closed:
             return None
-        end(self.connection, row.assignment, "expired", found.settings, now=self.now)
-        close_expired(self.connection, row.task, now=self.now)
-        add_copy(self.connection, row.task, keep_sides=found.settings.judges % 2 == 0)
+        end(self.connection, number, "expired", found.settings, now=self.now)
+        close_expired(self.connection, found.task, now=self.now)
+        add_copy(self.connection, found.task, keep_sides=found.settings.judges % 2 == 0)
         if not found.answered:  # nothing was judged: the same worker may be given the same pairs
-            of_task = select(items.c.pair).where(items.c.task == row.task)
+            of_task = select(items.c.pair).where(items.c.task == found.task)
             forget = delete(seen).where(seen.c.worker == self.judge, seen.c.pair.in_(of_task))
             self.connection.execute(forget)
         return None
 
-    def _may_continue(self, row: _UnderWay) -> bool:
+    def _may_continue(self, found: Assignment) -> bool:
         """Whether it can be nobody but the worker who began the task."""
-        same = _place(self.worker)["place"] == row.place
-        return same and bool(self.worker.signed or row.place)
+        begun_at = found.worker.place
+        same = _place(self.worker)["place"] == begun_at
+        return same and bool(self.worker.signed or begun_at)
 
-    def _is_held(self, row: _UnderWay) -> bool:
+    def _is_held(self, found: Assignment) -> bool:
         """Whether a task has answers, and its lease has not ended."""
-        answered = select(exists().where(judgments.c.assignment == row.assignment))
-        return row.lease_until >= self.now and bool(self.connection.scalar(answered))
+        return found.lease_until >= self.now and found.answered > 0
 
-    def _find_under_way(self) -> _UnderWay | None:
-        row = self.connection.execute(
-            select(
-                assignments.c.id,
-                assignments.c.task,
-                tasks.c.batch,
-                assignments.c.place,
-                assignments.c.lease_until,
-            )
-            .join(tasks, tasks.c.task == assignments.c.task)
-            .where(
-                assignments.c.worker == self.judge,
-                assignments.c.state.in_(("consented", "expired")),
-                assignments.c.failed.is_(None),
-            )
-        ).one_or_none()
-        return None if row is None else _UnderWay(*row)
+    def _find_under_way(self) -> int | None:
+        found = select(assignments.c.id).where(
+            assignments.c.worker == self.judge,
+            assignments.c.state.in_(("consented", "expired")),
+            assignments.c.failed.is_(None),
+        )
+        return self.connection.execute(found).scalar_one_or_none()
 
     def _take_task(self, batch: int) -> _Waiting | None:
         """A task that waits, locked: first of those that nobody is busy with, then of the others.
