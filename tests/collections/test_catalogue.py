@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from heldout.collections.catalogue import read_catalogued
+from heldout.collections.source import read_catalogued
 from heldout.errors import InputError, SetupError
 
 DOCUMENTS = b"d1\tone  document\nd2\tanother\n"

@@ -1,15 +1,26 @@
-"""Where documents, queries and labels come from: the embedded collection, a folder, a name."""
+"""Where documents, queries and labels come from: the embedded collection, a folder, a name.
 
+A name is one of the library ir_datasets, such as `irds:beir/scifact/test`. It fetches what it does
+not have yet and stores it in its own folder (`IR_DATASETS_HOME`, or `.ir_datasets` at home).
+Source: MacAvaney et al., SIGIR 2021.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
-from heldout.collections.catalogue import PREFIX, read_catalogued
 from heldout.collections.collection import Collection, split_queries
 from heldout.collections.stdlib_docs import build_collection, read_docstrings
 from heldout.collections.tables import find_labels, read_labels, read_texts
-from heldout.errors import printable
+from heldout.errors import InputError, SetupError, printable, quote
+from heldout.ids import DocId, QueryId
 from heldout.progress import SILENT, Progress
+
+PREFIX = "irds:"
+"""What stands before a name of ir_datasets where a collection is asked for."""
+
+Part = TypeVar("Part")
 
 EMBEDDED = "stdlib-docs"
 """Name of the embedded collection."""
@@ -34,7 +45,7 @@ class SourcedCollection:
 
 
 def read_source(
-    place: str,
+    named: str,
     subset: QuerySubset,
     seed: int,
     *,
@@ -45,7 +56,7 @@ def read_source(
     """Read a collection.
 
     Args:
-        place: `stdlib-docs`, `irds:` and a name of ir_datasets, or a folder.
+        named: `stdlib-docs`, `irds:` and a name of ir_datasets, or a folder.
         subset: of the queries.
         seed: divides them, as in `take_subset`.
         qrels: labels that go before the collection's own.
@@ -57,7 +68,7 @@ def read_source(
         SetupError: ir_datasets is missing or could not fetch its files.
     """
     given = read_labels(qrels) if qrels is not None and labelled else None
-    found, labels = read_whole(place, labelled=labelled and given is None, progress=progress)
+    found, labels = read_whole(named, labelled=labelled and given is None, progress=progress)
     found = take_subset(found, subset, seed)
     if given is not None:
         found = Collection(documents=found.documents, queries=found.queries, qrels=given)
@@ -66,27 +77,27 @@ def read_source(
 
 
 def read_whole(
-    place: str, *, labelled: bool = True, progress: Progress = SILENT
+    named: str, *, labelled: bool = True, progress: Progress = SILENT
 ) -> tuple[Collection, str]:
     """A collection with all its queries, and where its labels come from ("" where there are none).
 
     Args:
-        place: as for `read_source`.
+        named: as for `read_source`.
         labelled: whether labels of a folder are wanted at all.
         progress: as for `read_source`.
 
     Raises:
         InputError, SetupError: as `read_source`.
     """
-    if place == EMBEDDED:
+    if named == EMBEDDED:
         source = read_docstrings()
         for skipped in source.skipped:
             progress.note("note", f"{skipped.module} left out: {printable(skipped.reason)}")
         return build_collection(source.docstrings), EMBEDDED
-    if place.startswith(PREFIX):
-        progress.note("reading", f"{printable(place)} with ir_datasets, which may fetch it")
-        return read_catalogued(place.removeprefix(PREFIX)), place
-    folder = Path(place)
+    if named.startswith(PREFIX):
+        progress.note("reading", f"{printable(named)} with ir_datasets, which may fetch it")
+        return read_catalogued(named.removeprefix(PREFIX)), named
+    folder = Path(named)
     path = find_labels(folder) if labelled else None
     documents, queries = read_texts(folder)
     labels = read_labels(path) if path is not None else {}
@@ -107,3 +118,75 @@ def take_subset(collection: Collection, subset: QuerySubset, seed: int) -> Colle
 
     split = split_queries(collection, dev=_DEV_SHARE, rng=np.random.default_rng(seed))
     return split.dev if subset == "dev" else split.eval
+
+
+def read_catalogued(name: str) -> Collection:
+    """Read a collection of ir_datasets.
+
+    Args:
+        name: a name of the library, with queries: `beir/scifact/test`, `vaswani`.
+
+    Returns:
+        Documents and queries on one line each, as the library's `default_text` gives them, in
+        the library's order; labels where it has them, else none.
+
+    Raises:
+        InputError: code `collection-name`: there is none of this name, or it has no documents
+            or no queries.
+        SetupError: ir_datasets is not installed, or could not fetch or read its files.
+    """
+    dataset = _load(name)
+    for part, has in (("documents", dataset.has_docs()), ("queries", dataset.has_queries())):
+        if not has:
+            raise _no_name(name, f"a name without {part}")
+    labels = dataset.qrels_iter if dataset.has_qrels() else tuple
+    return Collection(
+        documents=_read(name, lambda: _texts(dataset.docs_iter(), "doc_id", DocId)),
+        queries=_read(name, lambda: _texts(dataset.queries_iter(), "query_id", QueryId)),
+        qrels=_read(name, lambda: _grades(labels())),
+    )
+
+
+def _load(name: str) -> Any:
+    try:
+        import ir_datasets  # type: ignore[import-untyped]  # noqa: PLC0415 - extra `data`
+    except ImportError as error:
+        message = "collections by name need ir_datasets: pip install 'heldout[data]'"
+        raise SetupError(message) from error
+    try:
+        return ir_datasets.load(name)
+    except KeyError as error:
+        raise _no_name(name, quote(name)) from error
+
+
+def _no_name(name: str, found: str) -> InputError:
+    return InputError.of(
+        code="collection-name",
+        path=printable(f"{PREFIX}{name}"),
+        found=found,
+        expected="a name of ir_datasets that has documents and queries",
+        hint="its catalogue lists them, such as beir/scifact/test",
+    )
+
+
+def _read(name: str, read: Callable[[], Part]) -> Part:
+    try:
+        return read()
+    except Exception as error:
+        cause = printable(f"{type(error).__name__}: {error}")[:200]
+        message = (
+            f"ir_datasets could not read {printable(name)} ({cause}); what it has to fetch it can "
+            "fetch on a machine with a network: copy its folder .ir_datasets from there"
+        )
+        raise SetupError(message) from error
+
+
+def _texts(items: Any, key: str, kind: Callable[[str], Part]) -> dict[Part, str]:
+    return {kind(getattr(item, key)): " ".join(item.default_text().split()) for item in items}
+
+
+def _grades(rows: Any) -> dict[QueryId, dict[DocId, int]]:
+    grades: dict[QueryId, dict[DocId, int]] = {}
+    for row in rows:
+        grades.setdefault(QueryId(row.query_id), {})[DocId(row.doc_id)] = row.relevance
+    return grades

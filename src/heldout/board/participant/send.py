@@ -73,11 +73,11 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
     spec = rules_to_seal_by(repository).on(submission_date(submission))
     runs = _read_runs(repository, spec, submission)
     digests = {name: str(digest_bytes(data)) for name, (_, data) in runs.items()}
-    before = read_sealed(repository, submission)
+    before = read_sealed(repository, submission) or Sealed(inputs={}, outputs={}, revision=0)
     inputs = {**digests, _RECIPIENTS: _mark(spec.recipients)}
-    if before is not None and _covers(repository, spec, submission, before, inputs):
+    if _covers(repository, spec, submission, before, inputs):
         return update(repository, submission, manifest, withdrawn=False)
-    revision = 1 if before is None else before.revision + 1
+    revision = before.revision + 1
     bound = _bind(manifest, submission, digests, revision=revision)
     sealed = seal(
         spec.envelope,
@@ -88,17 +88,11 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
         key=_key_file(repository, submission).find(),
     )
     _key_file(repository, submission).write_whole(sealed.key, mode=0o600)
-    outputs = _write_sealed(repository, sealed.files)
     inputs[METADATA] = _mark((manifest, False, *team_mark(repository)))
-    state = Sealed(
-        inputs=inputs,
-        outputs=outputs,
-        revision=revision,
-        sent="" if before is None else before.sent,
-        sent_at=None if before is None else before.sent_at,
+    state = msgspec.structs.replace(
+        before, inputs=inputs, outputs={}, revision=revision, withdrawn=False
     )
-    write_sealed(repository, submission, state)
-    return _packed(repository, state, done_before=False)
+    return _store(repository, submission, state, sealed.files)
 
 
 def update(
@@ -120,16 +114,8 @@ def update(
     bound = _bind(manifest, submission, digests, revision=revision)
     metadata = format_metadata(repository, msgspec.structs.replace(bound, withdrawn=withdrawn))
     blob = seal_metadata(spec.envelope, metadata, key=key)
-    written = _write_sealed(repository, {name: blob})
-    state = msgspec.structs.replace(
-        before,
-        inputs=inputs,
-        outputs={**before.outputs, **written},
-        revision=revision,
-        withdrawn=withdrawn,
-    )
-    write_sealed(repository, submission, state)
-    return _packed(repository, state, done_before=False)
+    state = msgspec.structs.replace(before, inputs=inputs, revision=revision, withdrawn=withdrawn)
+    return _store(repository, submission, state, {name: blob})
 
 
 def submit(
@@ -173,10 +159,8 @@ def deliver(repository: Repository, packed: Packed, folder: Path) -> bool:
     Returns:
         Whether it lacked any of them.
     """
-    new = [
-        write_whole(folder / name, repository.packed_file(name).read_bytes())
-        for name in packed.files
-    ]
+    files = {name: repository.packed_file(name).read_bytes() for name in packed.files}
+    new = [write_whole(folder / name, data) for name, data in files.items()]
     return any(new)
 
 
@@ -307,10 +291,16 @@ def _mark(value: object) -> str:
     return digest_bytes(msgspec.json.encode(value))
 
 
-def _write_sealed(repository: Repository, files: Mapping[str, bytes]) -> dict[str, str]:
+def _store(
+    repository: Repository, submission: SubmissionId, state: Sealed, files: Mapping[str, bytes]
+) -> Packed:
+    """Write sealed files, and note in the clone what was sealed."""
     for name, data in files.items():
         repository.packed_file(name).write_whole(data)
-    return {name: str(digest_bytes(data)) for name, data in files.items()}
+    written = {name: str(digest_bytes(data)) for name, data in files.items()}
+    state = msgspec.structs.replace(state, outputs={**state.outputs, **written})
+    write_sealed(repository, submission, state)
+    return _packed(repository, state, done_before=False)
 
 
 def _packed(repository: Repository, state: Sealed, *, done_before: bool) -> Packed:

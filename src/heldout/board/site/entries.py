@@ -147,17 +147,11 @@ def make_entry_pages(
         line = replace(short, system=name_system(row), identity=row.identity)
         permalink = _permalink(line, facts)
         title = short.system if line.embargo is None else f"{ANONYMOUS} entry"
+        named = f"{title} – {clean(spec.title)}"
         yield (
             row.id,
             EntryPage(
-                frame=make_frame(
-                    f"{title} – {clean(spec.title)}",
-                    position,
-                    root="../",
-                    standings=standings,
-                    spec=spec,
-                    facts=facts,
-                ),
+                frame=make_frame(named, position, standings, spec, facts, root="../"),
                 row=line,
                 position=position,
                 scores=(*_score_lines(row, line), *_final_lines(row, standings, spec)),

@@ -166,9 +166,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
     )
     title = clean(spec.title)
     return BoardPage(
-        frame=make_frame(
-            title, plain(standing), root="", standings=standings, spec=spec, facts=facts
-        ),
+        frame=make_frame(title, plain(standing), standings, spec, facts),
         task=clean(spec.task),
         facts=(
             *([f"Season {clean(standings.season)}"] if standings.season else []),
@@ -217,7 +215,13 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
 
 
 def make_frame(
-    title: str, summary: str, *, root: str, standings: Standings, spec: BoardSpec, facts: BoardFacts
+    title: str,
+    summary: str,
+    standings: Standings,
+    spec: BoardSpec,
+    facts: BoardFacts,
+    *,
+    root: str = "",
 ) -> Frame:
     """What stands around a page."""
     moment = standings.as_of.astimezone(UTC)

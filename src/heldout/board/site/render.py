@@ -80,16 +80,8 @@ def make_seasons_page(
         standings: of the season that runs.
     """
     said = f"{count(len(seasons), 'season')} of {clean(spec.title)}"
-    frame = make_frame(
-        f"Seasons – {clean(spec.title)}",
-        said,
-        root="",
-        standings=standings,
-        spec=spec,
-        facts=facts,
-    )
     return SeasonsPage(
-        frame=frame,
+        frame=make_frame(f"Seasons – {clean(spec.title)}", said, standings, spec, facts),
         seasons=tuple(_table(one, spec, facts) for one in seasons),
         overall=tuple(_line(line, spec) for line in rank_overall(seasons)),
     )

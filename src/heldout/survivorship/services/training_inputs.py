@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from heldout.collections.catalogue import PREFIX
 from heldout.collections.collection import Collection
-from heldout.collections.source import EMBEDDED, QuerySubset, read_whole, take_subset
+from heldout.collections.source import EMBEDDED, PREFIX, QuerySubset, read_whole, take_subset
 from heldout.errors import InputError, plural, quote
 from heldout.ids import Digest, DocId, QueryId
 from heldout.options import OptionError
