@@ -32,9 +32,12 @@ from pathlib import Path
 import heldout
 home = str(Path(heldout.__file__).parent)
 entered, functions = set(), set()
+inlined = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
 def look(frame, event, arg):
     code = frame.f_code
-    if event == "call" and code.co_flags & 1 and code.co_filename.startswith(home):
+    # A comprehension is no function (Python 3.12 has no frame for it), and a template no module.
+    ours = code.co_filename.startswith(home) and code.co_filename.endswith(".py")
+    if event == "call" and code.co_flags & 1 and ours and code.co_name not in inlined:
         entered.add(code.co_filename)
         functions.add(code)
 threading.setprofile(look)

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from heldout.board.audit.archive import EARLIER, Unpacked, list_agreed, unpack_archive
-from heldout.board.audit.audit import FINAL_CHECKED, Audit, count_releases
+from heldout.board.audit.audit import FINAL_CHECKED, Audit
 from heldout.board.audit.replay import replay_releases
 from heldout.board.log.events import AFTER_CLOSING, Entry
 from heldout.board.log.measured import Figures, Measured
@@ -56,7 +56,7 @@ from heldout.board.scores.sets import SetData
 from heldout.board.standings.standings import count_step
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
-from heldout.errors import HeldoutError, InputError, StoreError, quote
+from heldout.errors import HeldoutError, InputError, StoreError, plural, quote
 from heldout.ids import query_set_of, run_name
 
 _COMMITTING = ("opened-board", "changed-rules")
@@ -187,11 +187,10 @@ def say_labels(unpacked: Unpacked) -> tuple[str, ...]:
     held = [name for name in files if f"labels/{held_out_file(name)}" in unpacked.names]
     if not held:
         return ()
-    many = "1 held-out file" if len(held) == 1 else f"{len(held)} held-out files"
-    first = f"the commitment of {commitments[0].at:%d %b %Y}"
     later = len(commitments) - 1
-    changes = f", as changed by {later} later event{'s' * (later > 1)}" if later else ""
-    return (f"{many} against {first}{changes}",)
+    changes = f", as changed by {plural(later, 'later event')}" if later else ""
+    first = f"the commitment of {commitments[0].at:%d %b %Y}"
+    return (f"{plural(len(held), 'held-out file')} against {first}{changes}",)
 
 
 _CHANGES = ("corrected", "reviewed", "changed-rules")
@@ -221,7 +220,8 @@ def check_measured(unpacked: Unpacked) -> Iterator[str]:
         near, apart = find_near_scores(compared.table), compared.apart
         if any(near[name] - apart[name] for name in compared.table.systems):
             yield f"{place} compares entries whose scores differ for a few queries only"
-        if _list_different(unpacked, one, compared) - _excused(unpacked, one):
+        excused = _MORE if _may_differ(unpacked, one) else frozenset[str]()
+        if _list_different(unpacked, one, compared) - excused:
             yield f"{place} tells figures that the scores by query do not give"
 
 
@@ -252,11 +252,6 @@ def _list_different(unpacked: Unpacked, one: Measured, compared: Compared) -> fr
     found = measure_ranking(compared, show, seed=one.seed)
     fields = (field.name for field in msgspec.structs.fields(Figures))
     return frozenset(f for f in fields if getattr(found, f) != getattr(one.figures, f))
-
-
-def _excused(unpacked: Unpacked, one: Measured) -> frozenset[str]:
-    """The fields that may differ, for what they rest on was changed since."""
-    return _MORE if _may_differ(unpacked, one) else frozenset()
 
 
 def _is_same(unpacked: Unpacked, one: Measured, compared: Compared) -> bool:
@@ -341,7 +336,7 @@ def _audit(path: Path, folder: Path, public: Sequence[Entry]) -> Audit:
     )
     runs = [s for s in unpacked.published if unpacked.runs(s)]
     checked = [*_CHECKED, *say_labels(unpacked), _FOLLOWS]
-    checked.append(f"{count_releases(replay)} by the release rule of the day")
+    checked.append(f"{plural(replay.releases, 'release')} by the release rule of the day")
     final = unpacked.history.final
     checked += [FINAL_CHECKED] * (final is not None and final.opened is not None)
     checked += ["what was told of the ranking, computed again"] * bool(unpacked.history.measured)
@@ -378,7 +373,9 @@ def _check(unpacked: Unpacked) -> Iterator[str]:
     for name in sorted(public.keys() & unpacked.names):
         if unpacked.digest(name) != public[name]:
             yield f"{quote(name)} is not the file that the log has"
-    wrong_labels = [*_check_closing(unpacked.log), *check_labels(unpacked)]
+    wrong_labels = [*check_labels(unpacked)]
+    if not any(entry.event.kind == "closed-board" for entry in unpacked.log):
+        wrong_labels.insert(0, "the log does not say that the board was closed")
     yield from wrong_labels
     if wrong_labels:
         return
@@ -421,11 +418,6 @@ def _check_final(unpacked: Unpacked) -> Iterator[str]:
         now = make_evidence(name, view, unpacked.scores(submission))
         if not follows_on(unpacked.evidence(digest), now, labels_in_force(unpacked, submission)):
             yield f"the final was not opened with the scores of {quote(name)} that are here"
-
-
-def _check_closing(log: Sequence[Entry]) -> Iterator[str]:
-    if not any(entry.event.kind == "closed-board" for entry in log):
-        yield "the log does not say that the board was closed"
 
 
 def _check_scores(unpacked: Unpacked, submission: Submission) -> Iterator[str]:

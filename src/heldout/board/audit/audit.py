@@ -107,11 +107,6 @@ class Audit:
     stamps: tuple[Stamp, ...] = ()
 
 
-def count_releases(replay: Replay) -> str:
-    """How many releases were gone over, in words."""
-    return "1 release" if replay.releases == 1 else f"{replay.releases:,} releases"
-
-
 def audit_board(
     repository: Repository, vault: Path | Vault | None, *, roots: Sequence[Certificate] = ()
 ) -> Audit:
@@ -155,7 +150,7 @@ def audit_board(
             notes += [*_tell_held_out(vault, vault.history()), *_tell_removed(vault), *replay.notes]
             notes += _tell_final(vault, vault.history())
             notes += map(say_mixed, find_mixed(vault, vault.history()))
-            checked.append(f"{count_releases(replay)} by the release rule of the day")
+            checked.append(f"{plural(replay.releases, 'release')} by the release rule of the day")
             if history.final is not None and history.final.opened is not None:
                 checked.append(FINAL_CHECKED)
             later = len(vault.entries()) - len(public)
@@ -396,7 +391,7 @@ def _check_scores(vault: Vault, history: History) -> Iterator[str]:
             yield f"the vault has no scores of {submission.id}; restore them from the backup"
         elif not scores.views or not _is_told(spec, scores, submission):
             yield f"the released score of {submission.id} is not that of the vault"
-        elif not all(map(_adds_up, scores.views.values())):
+        elif any(score.mean != _find_mean(score) for score in scores.views.values()):
             yield f"a mean of {submission.id} in the vault is not that of its per-query scores"
         elif not _is_told_for(vault, history, spec, submission, scores):
             yield f"{submission.id} was not told for the per-query scores in the vault"
@@ -447,9 +442,8 @@ def _is_told_for(
     )
 
 
-def _adds_up(score: ViewScore) -> bool:
-    values = [value for value in score.per_query.values() if value is not None]
-    return score.mean == math.fsum(values) / score.n
+def _find_mean(score: ViewScore) -> float:
+    return math.fsum(value for value in score.per_query.values() if value is not None) / score.n
 
 
 def _is_told(spec: BoardSpec, scores: ScoreFile, submission: Submission) -> bool:

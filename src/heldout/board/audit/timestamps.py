@@ -23,7 +23,7 @@ from cryptography.x509 import Certificate, load_pem_x509_certificates
 
 from heldout.board.log.events import Entry, format_time
 from heldout.board.store.repository import TIMESTAMPS, Repository
-from heldout.errors import InputError, SetupError, StoreError, quote
+from heldout.errors import InputError, SetupError, StoreError, plural, quote
 
 _PURPOSE = b"heldout time stamp\n"
 _MOST_BYTES = 1 << 17
@@ -172,7 +172,7 @@ def check_stamps(
     try:
         _need_client()
     except SetupError as error:
-        return StampCheck(unchecked=f"{_count(len(names))}: {error}")
+        return StampCheck(unchecked=f"{plural(len(names), 'time stamp')}: {error}")
     stamps, faults = [], []
     for name in names:
         try:
@@ -188,12 +188,10 @@ def check_stamps(
     ]
     if not roots:
         why = "--timestamp-root FILE names the authority's certificate"
-        return StampCheck(faults=tuple(faults), unchecked=f"{_count(len(names))}: {why}")
+        return StampCheck(
+            faults=tuple(faults), unchecked=f"{plural(len(names), 'time stamp')}: {why}"
+        )
     return StampCheck(stamps=tuple(stamps), faults=tuple(faults), notes=tuple(notes))
-
-
-def _count(number: int) -> str:
-    return "1 time stamp" if number == 1 else f"{number:,} time stamps"
 
 
 def _list_names(repository: Repository) -> list[str]:

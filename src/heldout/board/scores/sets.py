@@ -72,7 +72,14 @@ def check_seeds(
         )
     seeds = max((seed_of(name) for name in named if name not in wrong), default=1)
     if seeds > most:
-        yield _too_many(seeds, most, path)
+        one = most == 1
+        yield Problem(
+            code="too-many-seeds",
+            path=path,
+            found=f"{seeds} seeds",
+            expected="one run for each query set" if one else f"at most {most} seeds",
+            hint="this board takes no further seeds" if one else "runs.seeds in board.toml",
+        )
         return
     wanted = [run_name(name, seed) for seed in range(2, seeds + 1) for name in sets]
     for name in sorted(set(wanted) - set(named), key=_order):
@@ -101,17 +108,6 @@ def group_seeds(runs: Mapping[str, T]) -> Mapping[str, tuple[T, ...]]:
 
 def _order(name: str) -> tuple[str, int]:
     return query_set_of(name), seed_of(name)
-
-
-def _too_many(seeds: int, most: int, path: str) -> Problem:
-    one = most == 1
-    return Problem(
-        code="too-many-seeds",
-        path=path,
-        found=f"{seeds} seeds",
-        expected="one run for each query set" if one else f"at most {most} seeds",
-        hint="this board takes no further seeds" if one else "runs.seeds in board.toml",
-    )
 
 
 _VAULT = "labels/"
@@ -332,18 +328,18 @@ def load_sets(
 
 def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | None) -> SetData:
     files = spec.sets[name]
-    qrels = digest = None
-    if files.qrels is not None:
-        qrels = repository.qrels(files.qrels)
-        digest = digest_bytes(repository.file(files.qrels).read_bytes())
-    elif vault is not None:
-        qrels, digest = vault.labels(name), vault.labels_digest(name)
+    own = _read_labels(repository, vault, name, files.qrels)
+    qrels, digest = (None, None) if own is None else (own.qrels, own.digest)
     given = files.candidates
     others = _load_others(repository, spec, name, vault)
     queries = repository.queries(files.queries)
     excluded = frozenset() if vault is None else _load_excluded(name, queries, vault)
     named = load_view_files(repository, (v for v in spec.views if v.set == name), vault=vault)
     _check_known(name, queries, named.queries)
+    book = None
+    if others and qrels is not None:
+        graded = {name: labels.qrels.judgments for name, labels in others.items()}
+        book = combine({"": qrels.judgments, **graded})
     return SetData(
         queries=queries,
         qrels=qrels,
@@ -351,7 +347,7 @@ def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | Non
         excluded=excluded,
         candidates=None if given is None else repository.candidates(given),
         others=others,
-        book=_combine(qrels, others) if others and qrels is not None else None,
+        book=book,
         files=named,
         held_out={} if vault is None else vault.held_out(list_stems(spec, name)),
         feedback=_draw_feedback(spec, name, queries, vault),
@@ -418,25 +414,25 @@ def _load_others(
 ) -> dict[str, Labels]:
     """Labels that views name: where the set's own lie, in the open or in the vault."""
     named = {view.labels for view in spec.views if view.set == name and view.labels is not None}
-    if not spec.sets[name].held_out:
-        return {
-            labels: Labels(
-                qrels=repository.qrels(open_labels(labels)),
-                digest=digest_bytes(repository.file(open_labels(labels)).read_bytes()),
-            )
-            for labels in sorted(named)
-        }
-    if vault is None:
-        return {}
-    return {
-        labels: Labels(qrels=vault.labels(labels), digest=vault.labels_digest(labels))
+    held_out = spec.sets[name].held_out
+    found = {
+        labels: _read_labels(repository, vault, labels, None if held_out else open_labels(labels))
         for labels in sorted(named)
     }
+    return {labels: one for labels, one in found.items() if one is not None}
 
 
-def _combine(own: Qrels, others: Mapping[str, Labels]) -> GradeBook:
-    return combine(
-        {"": own.judgments, **{name: labels.qrels.judgments for name, labels in others.items()}}
+def _read_labels(
+    repository: Repository, vault: Vault | None, name: str, path: str | None
+) -> Labels | None:
+    """Labels by their path in the board, or of that name in the vault; `None` without a vault."""
+    if path is not None:
+        digest = digest_bytes(repository.file(path).read_bytes())
+        return Labels(qrels=repository.qrels(path), digest=digest)
+    return (
+        None
+        if vault is None
+        else Labels(qrels=vault.labels(name), digest=vault.labels_digest(name))
     )
 
 
@@ -553,7 +549,14 @@ def _list_open(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Problem
         mine = _judgments_of(view, sets[view.set])
         for name, theirs in public.items():
             if any(mine.values()) and _is_within(mine, theirs):
-                yield _tell_open(view, name)
+                yield Problem(
+                    code="open-labels",
+                    path=f"view {view.name}",
+                    found=f"every label of '{view.labels or view.set}' is also one of '{name}', "
+                    "in the open",
+                    expected="held-out labels that nobody has",
+                    hint="who knows the labels writes the perfect run",
+                )
 
 
 def _list_used(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Problem]:
@@ -586,16 +589,6 @@ def _fold(text: str) -> str:
 def _is_within(inner: Judgments, outer: Judgments) -> bool:
     """Whether every judgment is also one of the others, with the same grade."""
     return all(grades.items() <= outer.get(query, {}).items() for query, grades in inner.items())
-
-
-def _tell_open(view: View, name: str) -> Problem:
-    return Problem(
-        code="open-labels",
-        path=f"view {view.name}",
-        found=f"every label of '{view.labels or view.set}' is also one of '{name}', in the open",
-        expected="held-out labels that nobody has",
-        hint="who knows the labels writes the perfect run",
-    )
 
 
 _MOST_VERSIONS = 200
