@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heldout.analyses.drift import Drift, Trend, find_drift
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
-from heldout.analyses.facets import compare_facets
+from heldout.analyses.facets import FacetsOptions, compare_facets
 from heldout.analyses.outcomes.curves import success_curves
 from heldout.analyses.outcomes.options import Band, Margins
 from heldout.analyses.outcomes.tests import compare_runs
@@ -455,7 +455,10 @@ def facet_differences(*, together: bool) -> Trial:
         b = np.concatenate([draw_ranks(rng, 40, chance) for chance in chances])
         facets = {f"f{n}": {f"q{q}" for q in range(40 * n, 40 * n + 40)} for n in range(4)}
         found = compare_facets(
-            as_table(np.array([a, b])), facets, rng, against="s0", draws=1, level=level
+            as_table(np.array([a, b])),
+            facets,
+            rng,
+            FacetsOptions(against="s0", draws=1, level=level),
         )
         each = []
         for one in found.differences:
@@ -474,7 +477,7 @@ def facet_of_rare_losses(rng: Generator, level: float) -> Held:
     b = 0.018 + 0.005 * rng.standard_normal(80) - 0.9 * lost
     facets = {f"f{n}": {f"q{q}" for q in range(40 * n, 40 * n + 40)} for n in range(2)}
     table = as_table(np.array([np.full(80, 0.5), 0.5 + b]))
-    found = compare_facets(table, facets, rng, against="s0", draws=1, level=level)
+    found = compare_facets(table, facets, rng, FacetsOptions(against="s0", draws=1, level=level))
     one = next(one for one in found.differences if one.facet == "f0")
     return holds(one.low, one.high, 0.0)
 

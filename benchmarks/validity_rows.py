@@ -25,7 +25,7 @@ from validity_scores import Simulated
 
 from heldout.analyses.outcomes.options import Rules
 from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes
-from heldout.analyses.reliability import measure_reliability
+from heldout.analyses.reliability import ReliabilityOptions, measure_reliability
 from heldout.files.executors import open_executor
 from heldout.scoring.first_ranks import first_ranks
 from heldout.scoring.table import ScoreTable
@@ -67,7 +67,7 @@ def _reliability(scores: ScoreTable, *, compiled: bool = True) -> object:
         return measure_reliability(
             scores,
             np.random.default_rng(0),
-            splits=_SPLITS,
+            ReliabilityOptions(splits=_SPLITS),
             executor=executor,
             compiled=compiled,
         )

@@ -139,6 +139,31 @@ def option_of(field: str, hint: Any, default: object = MISSING) -> Declared | Ne
     return Declared(field, opt, kind, many, values, default)
 
 
+def check_bounds(chosen: object) -> None:
+    """Refuse a value outside of what its option allows, where no command line has done so.
+
+    Args:
+        chosen: an instance of an options class.
+
+    Raises:
+        ValueError: names the field.
+    """
+    for one in options_of(type(chosen)):
+        value = getattr(chosen, one.field)
+        if isinstance(one, Nested):
+            check_bounds(value)
+            continue
+        low, high = one.opt.least, one.opt.most
+        for number in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(number, int | float) and not (
+                (low is None or number >= low)
+                and (high is None or number <= high)
+                and (one.opt.above is None or number > one.opt.above)
+                and (one.opt.below is None or number < one.opt.below)
+            ):
+                raise ValueError(f"{one.field}: {number}")
+
+
 def _has_options(hint: Any) -> bool:
     if not (isinstance(hint, type) and is_dataclass(hint)):
         return False

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heldout.analyses.facets import compare_facets
-from heldout.analyses.power import plan_power
+from heldout.analyses.facets import FacetsOptions, compare_facets
+from heldout.analyses.power import PowerOptions, plan_power
 from heldout.analyses.ranges import rank_ranges
 from heldout.analyses.stability import bootstrap_stability
 from heldout.errors import SetupError
@@ -50,8 +50,8 @@ def compute(table: ScoreTable, executor: Executor | None) -> tuple[object, ...]:
     stability = bootstrap_stability(table, rng(), trials=2000, executor=executor)
     ranges = rank_ranges(table, rng(), flips=1500, executor=executor)
     odd = {"odd": frozenset(table.queries[1::2])}
-    facets = compare_facets(table, odd, rng(), draws=600, executor=executor)
-    power = plan_power(table, rng(), trials=100, tests=["t"], executor=executor)
+    facets = compare_facets(table, odd, rng(), FacetsOptions(draws=600), executor=executor)
+    power = plan_power(table, rng(), PowerOptions(trials=100, tests=("t",)), executor=executor)
     return stability.rank_counts.tobytes(), ranges.p.tobytes(), facets, power
 
 

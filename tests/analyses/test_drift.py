@@ -112,7 +112,7 @@ def test_means_alone_are_described_and_carry_no_interval() -> None:
     assert (result.difference.low, result.difference.high) == (None, None)
     assert result.verdict == "undefined"
     assert "means alone do not show how much of a trend is luck" in result.why
-    assert report.facts(result)[0][1].startswith(f"no verdict; {result.why}")
+    assert report.summary(result)[0][1].startswith(f"no verdict; {result.why}")
     notes = [note for table in report.tables(result) for note in table.notes]
     assert any("without intervals or a verdict" in note for note in notes)
 
@@ -245,4 +245,4 @@ def test_the_real_boards(
     assert result.ratio == pytest.approx(ratio, abs=0.0005)
     assert result.verdict == verdict
     for plot in ("time", "dev"):
-        assert len(tips(report.spec(result, plot))) == entries
+        assert len(tips(report.chart(result, plot))) == entries

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from drawings import tips
 from heldout.analyses import power as report
-from heldout.analyses.power import MOST_QUERIES, plan_power, simulate_power
+from heldout.analyses.power import MOST_QUERIES, PowerOptions, plan_power, simulate_power
 from heldout.answers.table import to_latex, to_markdown
 from heldout.cli.program import analyse
 from heldout.errors import InputError
@@ -36,7 +36,9 @@ def seeded(seed: int = 0) -> np.random.Generator:
 
 
 def test_plans_follow_from_the_middle_deviation_and_its_interval() -> None:
-    found = plan_power(pilot(), seeded(), differences=[0.05], queries=[60], trials=50, tests=["t"])
+    found = plan_power(
+        pilot(), seeded(), PowerOptions(differences=(0.05,), queries=(60,), trials=50, tests=("t",))
+    )
     asked = {
         plan.asked: plan for plan in found.plans if plan.queries == 60 or plan.difference == 0.05
     }
@@ -51,7 +53,7 @@ def test_plans_follow_from_the_middle_deviation_and_its_interval() -> None:
 
 
 def test_a_board_is_described_by_the_same_figures() -> None:
-    found = plan_power(pilot(systems=3), seeded(), trials=9)
+    found = plan_power(pilot(systems=3), seeded(), PowerOptions(trials=9))
     (plan,) = (one for one in found.plans if one.queries == 500)
     assert plan.difference == pytest.approx(
         detectable_difference(500, found.deviation, alpha=0.05, power=0.8)
@@ -63,12 +65,14 @@ def test_the_deviation_of_a_pilot_is_the_lower_middle_of_its_pairs(systems: int)
     """Three pairs have a middle; of ten the lower one is planned for."""
     scores = pilot(systems=systems)
     deviations = sorted(np.std(a - b, ddof=1) for a, b in combinations(scores.values, 2))
-    found = plan_power(scores, seeded(), trials=9)
+    found = plan_power(scores, seeded(), PowerOptions(trials=9))
     assert found.deviation == pytest.approx(deviations[(len(deviations) - 1) // 2])
 
 
 def test_simulated_t_has_the_power_that_was_planned() -> None:
-    found = plan_power(pilot(queries=200), seeded(1), differences=[0.05], trials=1000, tests=["t"])
+    found = plan_power(
+        pilot(queries=200), seeded(1), PowerOptions(differences=(0.05,), trials=1000, tests=("t",))
+    )
     (simulated,) = found.simulated
 
     # The pair that is simulated is only near to the middle.
@@ -96,9 +100,11 @@ def test_a_difference_beyond_the_pilots_has_no_simulation() -> None:
 
 
 def test_workers_change_nothing() -> None:
-    alone = plan_power(pilot(), seeded(), trials=300, tests=["t", "sign"])
+    alone = plan_power(pilot(), seeded(), PowerOptions(trials=300, tests=("t", "sign")))
     with ThreadPoolExecutor(3) as executor:
-        shared = plan_power(pilot(), seeded(), trials=300, tests=["t", "sign"], executor=executor)
+        shared = plan_power(
+            pilot(), seeded(), PowerOptions(trials=300, tests=("t", "sign")), executor=executor
+        )
     assert alone == shared
 
 
@@ -115,7 +121,7 @@ def test_workers_change_nothing() -> None:
 )
 def test_plans_that_make_no_sense_are_refused(options: dict[str, Any], code: str) -> None:
     with pytest.raises(InputError) as caught:
-        plan_power(pilot(), seeded(), **options)
+        plan_power(pilot(), seeded(), PowerOptions(**options))
     assert [problem.code for problem in caught.value.problems] == [code]
 
 
@@ -134,7 +140,7 @@ def test_pilots_that_say_nothing_are_refused(rows: dict[str, list[float]], code:
         {name: {str(n): score for n, score in enumerate(row)} for name, row in rows.items()}
     )
     with pytest.raises(InputError) as caught:
-        plan_power(scores, seeded(), trials=5)
+        plan_power(scores, seeded(), PowerOptions(trials=5))
     assert [problem.code for problem in caught.value.problems] == [code]
 
 
@@ -164,7 +170,7 @@ def test_the_command_answers_in_every_form(tmp_path: Path) -> None:
     done = run("--scores", path, "--difference", 0)
     assert done.exit_code == 2
     assert "power-option" in done.output
-    result = plan_power(scores, seeded(), trials=5)
+    result = plan_power(scores, seeded(), PowerOptions(trials=5))
     for one in report.tables(result):
         assert to_markdown(one)
         assert to_latex(one)
@@ -190,12 +196,12 @@ def test_trec_dl_2021_can_tell_eight_hundredths_apart(data: Callable[[str], Path
     "asked", [{"differences": [1e-6]}, {"differences": [2e-9]}, {"queries": [10_000_000]}]
 )
 def test_a_plan_for_too_many_queries_stands_without_a_simulation(asked: dict[str, Any]) -> None:
-    found = plan_power(pilot(), seeded(), trials=5, **asked)
+    found = plan_power(pilot(), seeded(), PowerOptions(trials=5, **asked))
 
     assert all(plan.queries > MOST_QUERIES for plan in found.wanted)
     assert [one.power for one in found.simulated] == [None] * 3
     assert "more than 20,000 queries are not simulated" in found.simulated[0].why
-    assert report.facts(found)[0][0] == "plan"
+    assert report.summary(found)[0][0] == "plan"
 
 
 @pytest.mark.parametrize(
@@ -205,41 +211,46 @@ def test_a_plan_for_too_many_queries_stands_without_a_simulation(asked: dict[str
 )
 def test_a_number_of_queries_beyond_all_meaning_is_refused(asked: dict[str, Any]) -> None:
     with pytest.raises(InputError) as caught:
-        plan_power(pilot(), seeded(), trials=5, **asked)
+        plan_power(pilot(), seeded(), PowerOptions(trials=5, **asked))
     assert [problem.code for problem in caught.value.problems] == ["power-option"]
 
 
 def test_no_plan_is_for_a_difference_that_the_measure_cannot_have() -> None:
-    found = plan_power(pilot(), seeded(), queries=[2], trials=9, tests=["t"], largest=1.0)
+    found = plan_power(
+        pilot(), seeded(), PowerOptions(queries=(2,), trials=9, tests=("t",)), largest=1.0
+    )
     (plan,) = found.wanted
 
     assert (plan.difference, plan.difference_low, plan.difference_high) == (None, None, None)
     assert found.simulated == ()
-    assert report.facts(found)[0] == (
+    assert report.summary(found)[0] == (
         "plan",
         "2 queries find none: larger than the measure can differ",
     )
-    assert tips(report.spec(found))
-    assert plan_power(pilot(), seeded(), queries=[2], trials=9).wanted[0].difference is not None
+    assert tips(report.chart(found))
+    assert (
+        plan_power(pilot(), seeded(), PowerOptions(queries=(2,), trials=9)).wanted[0].difference
+        is not None
+    )
     with pytest.raises(InputError, match="larger than the measure can differ"):
-        plan_power(pilot(), seeded(), differences=[1.5], largest=1.0)
+        plan_power(pilot(), seeded(), PowerOptions(differences=(1.5,)), largest=1.0)
 
 
 @pytest.mark.parametrize("queries", [2, 3])
 def test_a_pilot_of_few_queries_is_refused(queries: int) -> None:
     with pytest.raises(InputError, match="at least four"):
-        plan_power(pilot(queries=queries), seeded(), trials=9)
+        plan_power(pilot(queries=queries), seeded(), PowerOptions(trials=9))
 
 
 def test_there_is_no_interval_where_a_resampling_does_not_differ() -> None:
     table = table_of(
         {name: {f"q{n}": float(n == hit) for n in range(6)} for name, hit in (("a", 1), ("b", 2))}
     )
-    found = plan_power(table, seeded(), differences=[0.2], tests=["t"])
+    found = plan_power(table, seeded(), PowerOptions(differences=(0.2,), tests=("t",)))
 
     assert found.deviation > 0
     assert (found.deviation_low, found.deviation_high) == (None, None)
     assert (found.wanted[0].queries_low, found.wanted[0].queries_high) == (None, None)
     assert "No interval" in to_markdown(report.tables(found)[0])
-    assert report.facts(found)[0][1].endswith(" queries")
-    assert tips(report.spec(found))
+    assert report.summary(found)[0][1].endswith(" queries")
+    assert tips(report.chart(found))

@@ -215,7 +215,7 @@ def test_the_chart_stars_significant_steps_and_fills_what_the_filter_finds() -> 
     result = trace(replace(board, entries=entries))
     marks = {
         title.text: group.get("fill")
-        for group in root_of(report.spec(result, find="bert")).iter("g")
+        for group in root_of(report.chart(result, find="bert")).iter("g")
         for mark in group
         if (title := mark.find("title")) is not None
     }
@@ -235,7 +235,7 @@ def test_the_real_boards(
     result = trace(scores_of_old_table(parse_table(file.read_bytes(), path=file.name)))
     assert len(result.entries) == rows
     assert (len(result.line), result.line[0].score, result.line[-1].score) == line
-    assert len(tips(report.spec(result, find="BERT"))) == rows - 3
+    assert len(tips(report.chart(result, find="BERT"))) == rows - 3
 
 
 @pytest.mark.real

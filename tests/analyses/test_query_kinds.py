@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from heldout.analyses import facets as report
 from heldout.analyses.entries import ViewScores
-from heldout.analyses.facets import Facets, compare_facets
+from heldout.analyses.facets import Facets, FacetsOptions, compare_facets
 from heldout.analyses.subsets import cut_queries, cut_subset, cut_view, format_scores
 from heldout.answers.answer import to_document
 from heldout.answers.table import to_latex, to_markdown
@@ -47,7 +47,7 @@ def crossing() -> Facets:
     a = base + np.repeat([0.3, 0.0], 40)
     b = base + np.repeat([0.0, 0.28], 40) + rng.normal(0, 0.05, 80).round(3)
     scores = table({"a": a.tolist(), "b": b.tolist()})
-    return compare_facets(scores, halves(80), seeded(), draws=199)
+    return compare_facets(scores, halves(80), seeded(), FacetsOptions(draws=199))
 
 
 def test_two_systems_that_are_good_at_different_things_interact() -> None:
@@ -65,7 +65,7 @@ def test_two_systems_that_are_good_at_different_things_interact() -> None:
 def test_on_all_queries_the_family_is_every_system_that_is_compared() -> None:
     rng = seeded(9)
     scores = table({f"s{n}": rng.random(60).tolist() for n in range(12)})
-    found = compare_facets(scores, halves(60), seeded(), draws=9)
+    found = compare_facets(scores, halves(60), seeded(), FacetsOptions(draws=9))
 
     overall = [one for one in found.differences if not one.facet]
     assert found.family_overall == len(overall) == 11
@@ -81,7 +81,9 @@ def test_a_reference_that_its_score_has_chosen_is_told() -> None:
     rng = seeded(9)
     scores = table({name: rng.random(60).tolist() for name in "abc"})
     chosen, named = (
-        report.tables(compare_facets(scores, halves(60), seeded(), draws=9, against=against))[1]
+        report.tables(
+            compare_facets(scores, halves(60), seeded(), FacetsOptions(draws=9, against=against))
+        )[1]
         for against in (None, "a")
     )
 
@@ -115,7 +117,10 @@ def test_intervals_on_all_facets_hold_at_once_as_often_as_they_say() -> None:
         a = 1 / rng.choice(ranks, 100, p=weights[0])
         b = np.concatenate([1 / rng.choice(ranks, 25, p=row) for row in weights])
         found = compare_facets(
-            table({"a": a.tolist(), "b": b.tolist()}), facets, rng, against="a", draws=1
+            table({"a": a.tolist(), "b": b.tolist()}),
+            facets,
+            rng,
+            FacetsOptions(against="a", draws=1),
         )
         held += all(
             (one.low_all or 0) <= truth[int(one.facet[1])] <= (one.high_all or 0)
@@ -133,7 +138,9 @@ def test_the_order_of_queries_changes_nothing(order: list[int]) -> None:
     shuffled = {name: {f"q{n}": row[f"q{n}"] for n in order} for name, row in scores.items()}
 
     def run(these: dict[str, dict[str, float]]) -> Facets:
-        return compare_facets(table_of(these), halves(12), seeded(), least=5, draws=19)
+        return compare_facets(
+            table_of(these), halves(12), seeded(), FacetsOptions(draws=19), least=5
+        )
 
     assert run(scores).interactions == run(shuffled).interactions
     assert run(scores).facets == run(shuffled).facets
@@ -147,7 +154,7 @@ def test_small_facets_are_left_out_and_named() -> None:
         "small": frozenset({"q1", "q25"}),
         "elsewhere": frozenset({"x1", "x2"}),
     }
-    found = compare_facets(scores, facets, seeded(), draws=9)
+    found = compare_facets(scores, facets, seeded(), FacetsOptions(draws=9))
 
     assert [facet.name for facet in found.facets] == ["large"]
     assert found.left_out == {"small": 2, "elsewhere": 0}
@@ -157,10 +164,10 @@ def test_small_facets_are_left_out_and_named() -> None:
 
 def test_a_facet_of_all_queries_has_no_outside_to_interact_with() -> None:
     scores = table({"a": [0.1] * 10 + [0.2] * 10, "b": [0.3] * 15 + [0.2] * 5})
-    found = compare_facets(scores, {"all": frozenset(scores.queries)}, seeded())
+    found = compare_facets(scores, {"all": frozenset(scores.queries)}, seeded(), FacetsOptions())
 
     assert found.interactions == ()
-    assert "no facet leaves two queries outside" in dict(report.facts(found))["interact"]
+    assert "no facet leaves two queries outside" in dict(report.summary(found))["interact"]
     assert [one.title for one in report.tables(found)] == [
         "Standings by facet, score",
         "Against b, by facet",
@@ -169,20 +176,20 @@ def test_a_facet_of_all_queries_has_no_outside_to_interact_with() -> None:
 
 def test_equal_systems_have_no_p_and_no_interval() -> None:
     scores = table({"a": [0.5, 0.25] * 20, "b": [0.5, 0.25] * 20})
-    found = compare_facets(scores, halves(40), seeded(), draws=9)
+    found = compare_facets(scores, halves(40), seeded(), FacetsOptions(draws=9))
 
     for one in found.differences:
         assert (one.p, one.p_corrected, one.low, one.low_all) == (None, None, None, None)
         assert one.why
     assert {(one.p, one.error) for one in found.interactions} == {(None, None)}
-    assert dict(report.facts(found))["interact"].startswith("undefined: ")
+    assert dict(report.summary(found))["interact"].startswith("undefined: ")
     assert any(note.startswith("Undefined: scores") for note in report.tables(found)[2].notes)
     assert 'p": 0' not in json.dumps(to_document(found))
 
 
 def test_lower_is_better_turns_ranks_round() -> None:
     scores = table({"near": [1.0, 2.0] * 20, "far": [5.0, 4.0] * 20})
-    found = compare_facets(scores, halves(40), seeded(), better="lower", draws=9)
+    found = compare_facets(scores, halves(40), seeded(), FacetsOptions(draws=9), better="lower")
 
     assert found.systems == ("near", "far")
     assert [facet.ranks for facet in found.facets] == [(1, 2), (1, 2)]
@@ -201,8 +208,9 @@ def test_lower_is_better_turns_ranks_round() -> None:
 )
 def test_what_cannot_be_compared_is_refused(options: dict[str, Any], code: str) -> None:
     scores = table({"a": [0.1, 0.3] * 20, "b": [0.2, 0.1] * 20})
+    chosen = FacetsOptions(**{k: v for k, v in options.items() if k != "least"})
     with pytest.raises(InputError) as caught:
-        compare_facets(scores, halves(40), seeded(), **options)
+        compare_facets(scores, halves(40), seeded(), chosen, least=options.get("least", 20))
     assert [problem.code for problem in caught.value.problems] == [code]
 
 

@@ -3,13 +3,14 @@
 import json
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from heldout.scoring.sources import Scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -17,13 +18,19 @@ from numpy.typing import NDArray
 from drawings import boxes
 from heldout.analyses import reliability as module
 from heldout.analyses import reliability as report
-from heldout.analyses.reliability import COLUMNS, Agreement, Reliability, measure_reliability
+from heldout.analyses.analysis import Draws
+from heldout.analyses.reliability import (
+    COLUMNS,
+    Agreement,
+    Reliability,
+    ReliabilityOptions,
+    measure_reliability,
+)
 from heldout.answers.answer import to_document
 from heldout.answers.table import to_latex, to_markdown
 from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.scoring.table import ScoreTable, table_of
-from heldout.stats.all_pairs import PairOptions
 from heldout.stats.tests import run_test
 
 Floats = NDArray[np.float64]
@@ -46,8 +53,21 @@ def simulated(systems: int, queries: int, seed: int = 0) -> ScoreTable:
     return table(np.where(ranks <= 100, 1 / ranks, 0.0))
 
 
-def measure(scores: ScoreTable, *, seed: int = 0, **options: object) -> Reliability:
-    return measure_reliability(scores, np.random.default_rng(seed), **options)  # type: ignore[arg-type] # by name
+def measure(
+    scores: ScoreTable,
+    *,
+    seed: int = 0,
+    executor: Executor | None = None,
+    compiled: bool = True,
+    **options: object,
+) -> Reliability:
+    return measure_reliability(
+        scores,
+        np.random.default_rng(seed),
+        ReliabilityOptions(**options),  # type: ignore[arg-type] # by name
+        executor=executor,
+        compiled=compiled,
+    )
 
 
 def by_loop(scores: ScoreTable, first: NDArray[np.bool_], name: str, alpha: float) -> list[float]:
@@ -153,7 +173,7 @@ def test_rank_sum_is_conservative_where_systems_agree_on_what_is_hard() -> None:
     random = np.random.default_rng(8)
     ease = random.normal(size=200)
     alike = table(ease + 0.5 * random.normal(size=(30, 200)))
-    found = measure(alike, splits=10, options=PairOptions())
+    found = measure(alike, splits=10)
     assert found.correlation == pytest.approx(0.8, abs=0.05)
     assert found.columns["rank_sum"].significant < 0.01 < found.columns["t"].significant
     assert 0.05 < found.columns["t"].significant < 0.15
@@ -198,8 +218,9 @@ def test_constant_scores_say_nothing_and_are_told_so() -> None:
 
 @pytest.mark.parametrize("wrong", [{"splits": 0}, {"alpha": 0.0}, {"alpha": 1.0}])
 def test_options_out_of_range_are_bugs(wrong: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        measure(simulated(2, 9), **wrong)  # type: ignore[arg-type] # by name
+    options = ReliabilityOptions(**wrong)  # type: ignore[arg-type] # by name
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        module.ANALYSIS.answer(Scores(table=simulated(2, 9), measure=""), options, Draws())
 
 
 def test_the_report_says_what_has_to_be_said() -> None:
@@ -213,7 +234,7 @@ def test_the_report_says_what_has_to_be_said() -> None:
     assert [row[3] for row in beside.rows] == [0.933, 0.921, 0.912, 0.917, 0.802, 0.812, 0.807]
     for form in (to_markdown, to_latex):
         assert "rank-sum" in form(shown)
-    assert len(boxes(report.spec(found))) == 21
+    assert len(boxes(report.chart(found))) == 21
 
 
 @pytest.mark.parametrize("name", ["", "nDCG@10", "P@5"])
@@ -245,7 +266,7 @@ def test_the_correlation_of_any_scores_is_a_number_or_undefined(scale: float) ->
 
 
 def test_the_headline_says_what_is_equal_and_what_is_undefined() -> None:
-    told = dict(report.facts(measure(table(np.full((2, 8), 0.5)), splits=2)))
+    told = dict(report.summary(measure(table(np.full((2, 8), 0.5)), splits=2)))
 
     assert told["by mean"] == (
         "halves agree in 100.0% of pairs, whichever test is taken; means are equal in 100.0% of "
@@ -273,7 +294,7 @@ def test_the_command_answers_in_every_form(tmp_path: Path) -> None:
     assert "signed-rank, by median" in chart.read_text()
     answer = json.loads(call("--scores", str(path), "--splits", "5", "--json", "--jobs", "1"))
     assert answer == json.loads(call("--scores", str(path), "--splits", "5", "--json"))
-    assert {"splits", "pairs", "columns"} <= answer.keys()
+    assert {"options", "pairs", "columns"} <= answer.keys()
     assert list(answer["columns"]) == list(COLUMNS)
     for found in answer["columns"].values():
         assert {"agree", "partly", "disagree", "significant"} <= found.keys()

@@ -146,8 +146,8 @@ def test_facets_power_and_scales_are_those_of_their_commands() -> None:
     assert table is not None
     found = {name: made[name].answer for name in ("view-2-facets", "view-2-power", "scale-1")}
 
-    by_kind = compare_facets(table, KINDS.queries, DRAWS.rng(), least=5, draws=99)
-    planned = plan_power(table, DRAWS.rng(), trials=50)
+    by_kind = compare_facets(table, KINDS.queries, DRAWS.rng(), FacetsOptions(draws=99), least=5)
+    planned = plan_power(table, DRAWS.rng(), PowerOptions(trials=50))
     assert found["view-2-facets"] is not None
     assert found["view-2-facets"].tables == report_facets.tables(by_kind, measure="RR@10")
     assert found["view-2-power"] is not None

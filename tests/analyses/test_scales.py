@@ -106,7 +106,7 @@ def test_without_a_relevant_document_there_is_one_value() -> None:
 
     assert scale.values == (0.0,)
     assert scale.equally_spaced
-    assert report.facts(scale)[-1][1].startswith("1 distinct")
+    assert report.summary(scale)[-1][1].startswith("1 distinct")
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_interval_ranks_of_real_runs_are_found_for_every_query(
 
 def test_values_that_would_cover_each_other_are_strokes_and_not_circles() -> None:
     few, many = (
-        report.spec(describe_scale(universe_of(parse_measure(name), length=5, judged=judged)))
+        report.chart(describe_scale(universe_of(parse_measure(name), length=5, judged=judged)))
         for name, judged in (("RR@5", {1: 5}), ("nDCG@5", {1: 4, 2: 2, 3: 1}))
     )
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from drawings import root_of
 from heldout.analyses.analysis import Draws
 from heldout.analyses.ranges import rank_ranges
-from heldout.analyses.stability import ANALYSIS, StabilityOptions, bootstrap_stability, spec
+from heldout.analyses.stability import ANALYSIS, StabilityOptions, bootstrap_stability, chart
 from heldout.cli.program import analyse
 from heldout.scoring.sources import Scores
 from heldout.scoring.table import table_of
@@ -102,7 +102,7 @@ def test_the_chart_has_a_cell_for_what_happened_and_a_range_for_every_system(
     stability = bootstrap_stability(table, np.random.default_rng(0), trials=200)
     ranges = rank_ranges(table, np.random.default_rng(0), flips=99)
 
-    plot = spec(stability, ranges)
+    plot = chart(stability, ranges)
 
     cells = int((stability.rank_probability >= 0.01).sum())
     key = 4
@@ -218,7 +218,7 @@ def test_the_chart_names_the_lead_group_and_all_where_they_fit(systems: int) -> 
     ranges = rank_ranges(table, np.random.default_rng(0), flips=99)
     stability = bootstrap_stability(table, np.random.default_rng(0), trials=20)
 
-    drawn = root_of(spec(stability, ranges, measure="P@5"))
+    drawn = root_of(chart(stability, ranges, measure="P@5"))
     texts = [(one.text, float(one.get("y", ""))) for one in drawn.iter("text")]
     names = [(text, y) for text, y in texts if text in stability.systems]
 

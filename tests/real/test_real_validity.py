@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from heldout.analyses.outcomes.options import Rules
 from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes
 from heldout.analyses.ranges import RankRanges, rank_ranges
-from heldout.analyses.reliability import measure_reliability
+from heldout.analyses.reliability import ReliabilityOptions, measure_reliability
 from heldout.analyses.stability import bootstrap_stability
 from heldout.cli.analyses.score_source import Source, load_measures
 from heldout.scoring.first_ranks import first_ranks
@@ -161,7 +161,7 @@ def test_how_much_ranks_vary_from_the_top_to_the_bottom(
 
 @pytest.mark.parametrize("name", HALVES, ids=lambda name: re.sub(r"\W+", "-", name))
 def test_how_often_halves_agree(load: Load, name: str) -> None:
-    found = measure_reliability(load(*HALVES[name]), rng())
+    found = measure_reliability(load(*HALVES[name]), rng(), ReliabilityOptions())
     columns = list(found.columns.values())
     *cells, equal = rows()[name]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from heldout.answers.answer import Answer
+from heldout.options import check_bounds
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -75,7 +76,12 @@ class Analysis(Generic[Given, Options]):
     report_options: Callable[[Given], Options] | None = None
 
     def answer(self, given: Given, options: Options, draws: Draws) -> Answer:
-        """The answer, with the seed of what was drawn."""
+        """The answer, with the seed of what was drawn.
+
+        Raises:
+            ValueError: an option lies outside of its bounds.
+        """
+        check_bounds(options)
         answer = self.analyse(given, options, draws)
         seed = {"seed": draws.seed} if self.seeded else {}
         return replace(answer, document={**answer.document, **seed})

@@ -3,7 +3,7 @@
 Everybody has the dev labels, nobody the official ones, so a growing gap may be overfitting to dev.
 But a constant factor between the two looks like drift while scores rise: queries in the official
 mean that score nothing would give one, and so would a harder set. Ratio and difference are both
-told, with the trend of what is left of the difference once the ratio is taken out.
+reported, with the trend of what is left of the difference once the ratio is taken out.
 
 Sources: Lin et al. 2022, §4 and Figure 3. A trend is the median of the slopes between
 all pairs of entries of different days (Theil 1950, Sen 1968), so that a few odd entries do not make
@@ -24,8 +24,8 @@ from heldout.analyses.dated import Dated
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.analyses.views.views import ViewPair, pair_views
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import Cell, Column, Table
-from heldout.charts import plot as plots
+from heldout.answers.table import Cell, Column, Table, columns
+from heldout.charts.plot import Plot
 from heldout.charts.scores import Entry, progress_chart, scatter_chart
 from heldout.errors import plural
 from heldout.ids import Digest
@@ -38,6 +38,9 @@ that stands out. That is no evidence of none: the interval says how large it may
 difficulty`: the difference has one, and the ratio explains it. `not explained`: it does not.
 `undefined`: there are too few entries, or no intervals, as where means alone are known: entries
 share their queries, so a trend of means is there on nearly every board without drift."""
+
+Panel = Literal["time", "dev"]
+"""`time`: official - dev over time. `dev`: official against dev."""
 
 _YEAR = 365.25
 _FEWEST = 3
@@ -123,13 +126,6 @@ class Drift:
     digests: tuple[Digest, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Trends:
-    difference: Trend
-    remainder: Trend
-    ratio: Trend
-
-
 def find_drift(
     board: BoardScores,
     official: ViewScores,
@@ -157,7 +153,7 @@ def find_drift(
     Raises:
         InputError: code `missing-scores`.
     """
-    pair = _keep_entries(pair_views(board, official, dev))
+    pair = _usable_entries(pair_views(board, official, dev))
     eval_means, dev_means = pair.first_means, pair.second_means
     points = _points(pair)
     years = _years(pair)
@@ -167,6 +163,7 @@ def find_drift(
         draws = pair.resample(rng, trials=trials, executor=executor)
     trends = _trends(pair, years, draws, level) if defined else None
     verdict, why = _judge(trends, level, resampled=draws is not None)
+    difference, remainder, ratio_trend = trends or (None, None, None)
     ratio = float(np.median(eval_means / dev_means)) if points else None
     gaps = eval_means - dev_means
     tables = [view.table for view in (official, dev) if view.table is not None]
@@ -180,9 +177,9 @@ def find_drift(
         gap=_median(gaps),
         scatter=_median(np.abs(gaps - np.median(gaps))) if points else None,
         scatter_left=None if ratio is None else _median(np.abs(eval_means - ratio * dev_means)),
-        difference=None if trends is None else trends.difference,
-        remainder=None if trends is None else trends.remainder,
-        ratio_trend=None if trends is None else trends.ratio,
+        difference=difference,
+        remainder=remainder,
+        ratio_trend=ratio_trend,
         verdict=verdict,
         why=why,
         level=level,
@@ -191,17 +188,17 @@ def find_drift(
     )
 
 
-def _keep_entries(pair: ViewPair) -> ViewPair:
+def _usable_entries(pair: ViewPair) -> ViewPair:
     """Without baselines, and without entries that have no ratio."""
-    kept = [
+    usable = [
         not entry.baseline and mean > 0
         for entry, mean in zip(pair.entries, pair.second_means, strict=True)
     ]
     return replace(
         pair,
-        entries=tuple(compress(pair.entries, kept)),
-        first_means=pair.first_means[kept],
-        second_means=pair.second_means[kept],
+        entries=tuple(compress(pair.entries, usable)),
+        first_means=pair.first_means[usable],
+        second_means=pair.second_means[usable],
     )
 
 
@@ -230,7 +227,8 @@ def _trends(
     years: NDArray[np.float64],
     draws: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
     level: float,
-) -> _Trends:
+) -> tuple[Trend, Trend, Trend]:
+    """Of the difference, of what the ratio leaves of it, and of the ratio."""
     now = _slopes(pair.first_means[np.newaxis], pair.second_means[np.newaxis], years)
     drawn = None if draws is None else _slopes(*draws, years)
     intervals = [
@@ -241,7 +239,7 @@ def _trends(
         Trend(per_year=float(slope), low=low, high=high)
         for slope, (low, high) in zip(now[0], intervals, strict=True)
     )
-    return _Trends(difference=difference, remainder=remainder, ratio=ratio)
+    return difference, remainder, ratio
 
 
 def _slopes(
@@ -292,22 +290,27 @@ def _median(values: NDArray[np.float64]) -> float | None:
     return float(np.median(values)) if len(values) else None
 
 
-def _judge(trends: _Trends | None, level: float, *, resampled: bool) -> tuple[Verdict, str]:
+def _judge(
+    trends: tuple[Trend, Trend, Trend] | None, level: float, *, resampled: bool
+) -> tuple[Verdict, str]:
     if trends is None:
         return "undefined", f"a trend needs {_FEWEST} entries with both scores, on different days"
     if not resampled:
         return "undefined", (
             "means alone do not show how much of a trend is luck; scores by query do"
         )
-    moves, stays = _stands_out(trends.difference), _stands_out(trends.remainder)
+    moves, stays = _stands_out(trends[0]), _stands_out(trends[1])
     if moves is None or stays is None:
         return "undefined", "a trend has no interval: the draws of the queries do not vary it"
-    told = f"by intervals of {level:.0%} over queries"
+    basis = f"by intervals of {level:.0%} over queries"
     if stays:
-        return "not explained", f"what the ratio leaves of the difference has a trend, {told}"
+        return "not explained", f"what the ratio leaves of the difference has a trend, {basis}"
     if moves:
-        return "mask or difficulty", f"the difference has a trend and the ratio explains it, {told}"
-    return "no drift", f"neither the difference nor what the ratio leaves has a trend, {told}"
+        return (
+            "mask or difficulty",
+            f"the difference has a trend and the ratio explains it, {basis}",
+        )
+    return "no drift", f"neither the difference nor what the ratio leaves has a trend, {basis}"
 
 
 def _stands_out(trend: Trend) -> bool | None:
@@ -320,14 +323,13 @@ class DriftOptions:
     """Options of `heldout analyse drift`."""
 
     plot: Annotated[
-        Literal["time", "dev"],
+        Panel,
         Opt("Picture: the difference over time, or official against dev."),
     ] = "time"
     trials: Annotated[int, Opt("Number of bootstrap samples of the queries.", least=1)] = 1000
 
 
 def _analyse(given: Dated, options: DriftOptions, draws: Draws) -> Answer:
-
     official, dev = given.views
     result = find_drift(
         given.board,
@@ -338,10 +340,10 @@ def _analyse(given: Dated, options: DriftOptions, draws: Draws) -> Answer:
         executor=draws.executor,
     )
     return Answer(
-        summary=(*facts(result), *given.facts),
+        summary=(*summary(result), *given.facts),
         tables=tables(result),
         document=to_document(result) | given.document,
-        chart=(lambda: spec(result, options.plot)) if result.points else None,
+        chart=(lambda: chart(result, options.plot)) if result.points else None,
         title=title(result, options.plot),
     )
 
@@ -361,37 +363,30 @@ ANALYSIS = Analysis(
 )
 
 
-# Drift between official and dev scores as tables, pictures and JSON.
-
-Plot = Literal["time", "dev"]
-"""`time`: official - dev over time. `dev`: official against dev."""
-
-
 def say_verdict(result: Drift) -> str:
     """The verdict in words: what is not found may be there."""
     words = {"no drift": "no drift found", "undefined": "no verdict"}
     return words.get(result.verdict, result.verdict)
 
 
-def facts(result: Drift) -> tuple[tuple[str, str], ...]:
+def summary(result: Drift) -> tuple[tuple[str, str], ...]:
     """The answer in a line: the verdict, and how large a trend may be."""
-    told = [say_verdict(result)]
+    said = [say_verdict(result)]
     if result.verdict == "undefined":
-        told.append(result.why)
+        said.append(result.why)
     trend = result.difference
     if trend is not None and trend.low is not None and trend.high is not None:
-        told.append(
+        said.append(
             f"the difference changes by {trend.per_year:+.4f} a year, {result.level:.0%} interval "
             f"{trend.low:+.4f} to {trend.high:+.4f}"
         )
     if result.ratio is not None:
-        told.append(f"{result.official} is {result.ratio:.3f} of {result.dev} in the median")
-    return (("drift", "; ".join(told)),)
+        said.append(f"{result.official} is {result.ratio:.3f} of {result.dev} in the median")
+    return (("drift", "; ".join(said)),)
 
 
 def tables(result: Drift) -> tuple[Table, ...]:
     """One table: the difference, the ratio, and what the ratio leaves, with their trends."""
-    share = f"{result.level:.0%}"
     names = f"{result.official} - {result.dev}"
     left = f"{result.official} - ratio × {result.dev}"
     rows: tuple[tuple[Cell, ...], ...] = (
@@ -403,12 +398,10 @@ def tables(result: Drift) -> tuple[Table, ...]:
         Table(
             title=f"{result.official} against {result.dev}, {result.measure}",
             columns=(
-                Column(name="", form="text"),
+                Column(name=""),
                 Column(name="median", form="difference"),
                 Column(name="typical distance", form="score"),
-                Column(name="per year", form="difference"),
-                Column(name=f"{share} from", form="difference"),
-                Column(name="to", form="difference"),
+                *columns("difference", "per year", f"{result.level:.0%} from", "to"),
             ),
             rows=rows,
             notes=(
@@ -417,21 +410,27 @@ def tables(result: Drift) -> tuple[Table, ...]:
                     "Per year: the median slope between all pairs of entries. Typical distance: "
                     "the median distance from the median, or the median size of what is left."
                 ),
-                _say_intervals(result),
+                (
+                    f"Intervals by {plural(result.trials, 'draw')} of the queries of both sets, "
+                    "each alone."
+                    if result.trials
+                    else "Means alone are known: the trends are a description, without intervals "
+                    "or a verdict."
+                ),
                 f"{say_verdict(result).capitalize()}: {result.why}.",
             ),
         ),
     )
 
 
-def title(result: Drift, plot: Plot) -> str:
+def title(result: Drift, plot: Panel) -> str:
     """What a picture shows."""
     if plot == "dev":
         return f"{result.board}: {result.official} against {result.dev} {result.measure}"
     return f"{result.board}: {result.official} less {result.dev} {result.measure} over time"
 
 
-def spec(result: Drift, plot: Plot) -> plots.Plot:
+def chart(result: Drift, plot: Panel) -> Plot:
     """The picture of one of the two panels of Lin et al. 2022, Figure 3.
 
     Args:
@@ -458,11 +457,3 @@ def spec(result: Drift, plot: Plot) -> plots.Plot:
 
 def _trend(trend: Trend | None) -> tuple[Cell, Cell, Cell]:
     return (None, None, None) if trend is None else (trend.per_year, trend.low, trend.high)
-
-
-def _say_intervals(result: Drift) -> str:
-    if result.trials:
-        return (
-            f"Intervals by {plural(result.trials, 'draw')} of the queries of both sets, each alone."
-        )
-    return "Means alone are known: the trends are a description, without intervals or a verdict."

@@ -21,12 +21,11 @@ from typing import Annotated, Self
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.subsets import cut_queries
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import Cell, Column, Table
+from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED, cut
@@ -105,7 +104,22 @@ class Interaction:
     effect: float
     error: float | None
     p: float | None
-    why: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FacetsOptions:
+    """Options of `heldout analyse facets`."""
+
+    against: Annotated[
+        str | None, Opt("Reference system [the best on all queries].", metavar="SYSTEM")
+    ] = None
+    system: Annotated[
+        str | None,
+        Opt("The only system to compare, if it was declared beforehand [all].", metavar="SYSTEM"),
+    ] = None
+    level: Level = 0.95
+    draws: Annotated[int, Opt("Number of permutations behind the interactions.", least=1)] = 9999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +139,7 @@ class Facets:
         family_overall: how many there are on all queries.
         interactions: of systems with facets that leave queries outside; the smallest p first.
         least: fewest queries of a facet.
-        level: of intervals.
-        draws: of the interactions.
+        options: as asked for.
         better: which scores are better.
         digest: of the table of scores.
     """
@@ -143,8 +156,7 @@ class Facets:
     family_overall: int
     interactions: tuple[Interaction, ...]
     least: int
-    level: float
-    draws: int
+    options: FacetsOptions
     better: Better
     digest: Digest
 
@@ -153,12 +165,9 @@ def compare_facets(
     table: ScoreTable,
     facets: Mapping[str, AbstractSet[str]],
     rng: Generator,
+    options: FacetsOptions,
     *,
-    against: str | None = None,
-    system: str | None = None,
     least: int = 20,
-    level: float = 0.95,
-    draws: int = 9999,
     better: Better = "higher",
     executor: Executor | None = None,
 ) -> Facets:
@@ -168,11 +177,8 @@ def compare_facets(
         table: at least two systems on at least two queries, none missing.
         facets: queries by facet; a query may be in several, or in none.
         rng: where draws come from.
-        against: the reference; `None` for the system that is best on all queries.
-        system: the one system to compare with it, declared beforehand; `None` for all.
+        options: the reference, the one system to compare with it, intervals and draws.
         least: fewest queries of a facet, at least 2; a smaller one is left out, and named.
-        level: of intervals, in (0, 1).
-        draws: permutations behind the interactions, >= 1.
         better: which scores are better.
         executor: where to compute; `None` for here.
 
@@ -184,16 +190,30 @@ def compare_facets(
     cuts = cut_queries(table, facets, least=max(least, _SIDES))
     sizes = {name: len(queries & set(table.queries)) for name, queries in facets.items()}
     if not cuts:
-        raise _no_facet(sizes, least)
-    reference = matrix.systems[0] if against is None else _known(against, matrix, "--against")
+        largest = max(sizes.values(), default=0)
+        raise InputError(
+            Problem(
+                code="no-facet",
+                path="facets",
+                found=(
+                    f"{plural(len(sizes), 'facet')}, the largest with "
+                    f"{plural(largest, 'query', 'queries')} that have scores"
+                ),
+                expected=f"at least one with {least}",
+                hint="are these the ids of the queries? a smaller facet says little",
+            )
+        )
+    reference = matrix.systems[0]
+    if options.against is not None:
+        reference = _known(options.against, matrix.systems, "--against")
     others = [name for name in matrix.systems if name != reference]
-    if system is not None:
-        others = [_known(system, matrix, "--system")]
-        if system == reference:
-            raise _unknown("--system", system, "another system than the reference")
+    if options.system is not None:
+        others = [_known(options.system, others, "--system")]
     family = len(cuts) * len(others)
     differences = [
-        _compare(cut, name, reference, other, level=level, family=family if name else len(others))
+        _compare(
+            cut, name, reference, other, level=options.level, family=family if name else len(others)
+        )
         for name, cut in {"": table, **cuts}.items()
         for other in others
     ]
@@ -204,14 +224,13 @@ def compare_facets(
         left_out={name: size for name, size in sizes.items() if name not in cuts},
         unlabelled=len(set(table.queries).difference(*facets.values())),
         reference=reference,
-        chosen=against is None,
+        chosen=options.against is None,
         differences=tuple(differences),
         family=family,
         family_overall=len(others),
-        interactions=_interact(matrix, cuts, rng, draws, executor),
+        interactions=_interact(matrix, cuts, rng, options.draws, executor),
         least=least,
-        level=level,
-        draws=draws,
+        options=options,
         better=better,
         digest=table.digest,
     )
@@ -262,7 +281,7 @@ def _interact(
     if not names:
         return ()
     member = np.array([[query in inside[name] for query in matrix.queries] for name in names])
-    values = _unsigned(matrix)
+    values = matrix.values if matrix.better == "higher" else -matrix.values
     found = compare_subgroups(
         values - values.mean(axis=0), member, rng, draws=draws, executor=executor
     )
@@ -281,52 +300,23 @@ def _interact(
 
 
 def _interaction(facet: str, system: str, effect: float, error: float, p: float) -> Interaction:
-    varies = error > 0
-    return Interaction(
-        facet=facet,
-        system=system,
-        effect=effect,
-        error=error if varies else None,
-        p=p if varies else None,
-        why="" if varies else "scores less the mean of all systems do not vary",
-    )
-
-
-def _unsigned(matrix: ScoreMatrix) -> NDArray[np.float64]:
-    """Scores as they are, systems and queries in the order of the matrix."""
-    return matrix.values if matrix.better == "higher" else -matrix.values
+    if error > 0:
+        return Interaction(facet=facet, system=system, effect=effect, error=error, p=p)
+    why = "scores less the mean of all systems do not vary"
+    return Interaction(facet=facet, system=system, effect=effect, error=None, p=None, why=why)
 
 
 def _by_p(one: Interaction) -> tuple[float, float]:
     return (2.0 if one.p is None else one.p, -abs(one.effect) / one.error if one.error else 0.0)
 
 
-def _known(name: str, matrix: ScoreMatrix, option: str) -> str:
-    if name not in matrix.systems:
-        raise _unknown(option, name, "a system that has scores")
-    return name
-
-
-def _unknown(option: str, name: str, expected: str) -> InputError:
-    return InputError(
-        Problem(code="unknown-system", path=option, found=quote(name), expected=expected)
-    )
-
-
-def _no_facet(sizes: Mapping[str, int], least: int) -> InputError:
-    largest = max(sizes.values(), default=0)
-    return InputError(
-        Problem(
-            code="no-facet",
-            path="facets",
-            found=(
-                f"{plural(len(sizes), 'facet')}, the largest with "
-                f"{plural(largest, 'query', 'queries')} that have scores"
-            ),
-            expected=f"at least one with {least}",
-            hint="are these the ids of the queries? a smaller facet says little",
+def _known(name: str, systems: Sequence[str], option: str) -> str:
+    if name not in systems:
+        expected = "a system that has scores, and not the reference"
+        raise InputError(
+            Problem(code="unknown-system", path=option, found=quote(name), expected=expected)
         )
-    )
+    return name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -353,40 +343,21 @@ class ScoresByKind:
         return replace(self, scores=self.scores.cut(queries))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FacetsOptions:
-    """Options of `heldout analyse facets`."""
-
-    against: Annotated[
-        str | None, Opt("Reference system [the best on all queries].", metavar="SYSTEM")
-    ] = None
-    system: Annotated[
-        str | None,
-        Opt("The only system to compare, if it was declared beforehand [all].", metavar="SYSTEM"),
-    ] = None
-    level: Level = 0.95
-    draws: Annotated[int, Opt("Number of permutations behind the interactions.", least=1)] = 9999
-
-
 def _analyse(given: ScoresByKind, options: FacetsOptions, draws: Draws) -> Answer:
-
     result = compare_facets(
         given.scores.table,
         given.kinds,
         draws.rng(),
-        against=options.against,
-        system=options.system,
+        options,
         least=given.least,
-        level=options.level,
-        draws=options.draws,
         better=given.scores.better,
         executor=draws.executor,
     )
     return Answer(
-        summary=(*facts(result), *given.scores.facts),
+        summary=(*summary(result), *given.scores.facts),
         tables=tables(result, measure=given.scores.measure),
         document=to_document(result) | given.scores.document,
-        chart=lambda: spec(result),
+        chart=lambda: chart(result),
         title=title(result),
     )
 
@@ -412,14 +383,12 @@ ANALYSIS = Analysis(
 )
 
 
-# Facets as tables, a picture and JSON.
-
 _ALL = "all queries"
 _NAME = 32
 _SHOWN = 20
 
 
-def facts(result: Facets) -> tuple[tuple[str, str], ...]:
+def summary(result: Facets) -> tuple[tuple[str, str], ...]:
     """The answer in a few lines: who leads where, and whether systems differ in what they are for.
 
     Args:
@@ -437,7 +406,7 @@ def facts(result: Facets) -> tuple[tuple[str, str], ...]:
     if not tested:
         return (*lines, ("interact", f"undefined: {result.interactions[0].why}"))
     best = tested[0]
-    alpha = 1 - result.level
+    alpha = 1 - result.options.level
     found = sum(one.p is not None and one.p <= alpha for one in tested)
     told = (
         f"{found} of {plural(len(tested), 'pair')} of system and facet "
@@ -464,7 +433,7 @@ def title(result: Facets) -> str:
     return f"{_drawn(result)} against {result.reference} on each facet of the queries"
 
 
-def spec(result: Facets) -> Plot:
+def chart(result: Facets) -> Plot:
     """One system's difference from the reference by facet, alone and with all at once."""
     system = _drawn(result)
     shown = [one for one in result.differences if one.system == system]
@@ -486,7 +455,7 @@ def spec(result: Facets) -> Plot:
         ],
         "disc",
     )
-    plot.key("line", f"{result.level:.0%} interval, each alone")
+    plot.key("line", f"{result.options.level:.0%} interval, each alone")
     plot.key("thin", "all at once", MUTED)
     return plot
 
@@ -509,42 +478,35 @@ def _standings(result: Facets, measure: str) -> Table:
     for place, system in enumerate(result.systems):
         cells = [cell for facet in facets for cell in (facet.ranks[place], facet.means[place])]
         rows.append((cut(system, _NAME), *cells))
-    columns = [Column(name="system")]
+    shown = [Column(name="system")]
     for facet in facets:
         name = f"{cut(_name(facet.name), _NAME)} ({facet.queries:,})"
-        columns += [Column(name="rank", form="count"), Column(name=name, form="score")]
+        shown += [Column(name="rank", form="count"), Column(name=name, form="score")]
     notes = [f"A facet has at least {result.least} queries; in brackets how many have scores."]
     if result.left_out:
-        told = ", ".join(f"{name} ({size})" for name, size in result.left_out.items())
-        notes.append(f"Left out, too small: {told}.")
+        small = ", ".join(f"{name} ({size})" for name, size in result.left_out.items())
+        notes.append(f"Left out, too small: {small}.")
     if result.unlabelled:
-        are = "is" if result.unlabelled == 1 else "are"
-        notes.append(f"{plural(result.unlabelled, 'query', 'queries')} {are} in no facet.")
+        notes.append(f"{plural(result.unlabelled, 'query is', 'queries are')} in no facet.")
     return Table(
         title=f"Standings by facet, {measure}",
-        columns=tuple(columns),
+        columns=tuple(shown),
         rows=tuple(rows),
         notes=tuple(notes),
     )
 
 
 def _differences(result: Facets) -> Table:
-    share = f"{result.level:.0%}"
+    share = f"{result.options.level:.0%}"
     compared = result.family_overall
     shown = [one for one in result.differences if one.system in _compared(result)]
     return Table(
         title=f"Against {result.reference}, by facet",
         columns=(
-            Column(name="system"),
-            Column(name="facet"),
+            *columns("text", "system", "facet"),
             Column(name="queries", form="count"),
-            Column(name="difference", form="difference"),
-            *(
-                Column(name=name, form="difference")
-                for name in (f"{share} from", "to", "all: from", "to")
-            ),
-            Column(name="p", form="p"),
-            Column(name="corrected", form="p"),
+            *columns("difference", "difference", f"{share} from", "to", "all: from", "to"),
+            *columns("p", "p", "corrected"),
         ),
         rows=tuple(_difference_row(one) for one in shown),
         notes=tuple(_difference_notes(result, compared)),
@@ -571,61 +533,50 @@ def _difference_notes(result: Facets, compared: int) -> list[str]:
             f"{plural(len(result.facets), 'facet')}; all queries are a family of their own, of "
             f"{plural(compared, 'difference')}."
         ),
-        *_reference_notes(result),
-        (
-            "Significant on one facet and not on another is no evidence that they differ: see the "
-            "interactions."
-        ),
     ]
+    if result.chosen:
+        notes.append(
+            f"{result.reference} is the reference because it has the best score here, so chance "
+            "favours it: its lead is too large. --against names a reference beforehand."
+        )
+    notes.append(
+        "Significant on one facet and not on another is no evidence that they differ: see the "
+        "interactions."
+    )
     hidden = compared - len(_compared(result))
     if hidden > 0:
-        are = "is" if hidden == 1 else "are"
-        notes.append(f"{plural(hidden, 'more system')} {are} compared; all of them with --json.")
+        systems = plural(hidden, "more system is", "more systems are")
+        notes.append(f"{systems} compared; all of them with --json.")
     why = sorted({one.why for one in result.differences if one.why})
     return notes + [f"Undefined: {reason}." for reason in why]
 
 
-def _reference_notes(result: Facets) -> list[str]:
-    if not result.chosen:
-        return []
-    return [
-        (
-            f"{result.reference} is the reference because it has the best score here, so chance "
-            "favours it: its lead is told too large. --against names a reference beforehand."
-        )
-    ]
-
-
 def _interactions(result: Facets) -> Table:
+    shown = result.interactions[:_SHOWN]
     return Table(
         title="System by facet: better or worse inside than outside",
         columns=(
-            Column(name="system"),
-            Column(name="facet"),
+            *columns("text", "system", "facet"),
             Column(name="effect", form="difference"),
             Column(name="error", form="score"),
             Column(name="corrected", form="p"),
         ),
-        rows=tuple(_interaction_row(one) for one in result.interactions[:_SHOWN]),
+        rows=tuple(
+            (cut(one.system, _NAME), cut(one.facet, _NAME), one.effect, one.error, one.p)
+            for one in shown
+        ),
         notes=(
             (
                 "Effect: score less the mean of all systems on the same query, inside the facet "
                 f"less outside; Welch's t, max-t over one family of {len(result.interactions)} by "
-                f"{result.draws:,} permutations of the queries' facets; error: standard error."
+                f"{result.options.draws:,} permutations of the queries' facets; error: standard "
+                "error."
             ),
             *(
                 (f"The {_SHOWN} smallest p of {len(result.interactions):,}.",)
                 if len(result.interactions) > _SHOWN
                 else ()
             ),
-            *(f"Undefined: {why}." for why in _whys(result.interactions[:_SHOWN])),
+            *(f"Undefined: {why}." for why in sorted({one.why for one in shown if one.why})),
         ),
     )
-
-
-def _whys(interactions: Sequence[Interaction]) -> list[str]:
-    return sorted({one.why for one in interactions if one.why})
-
-
-def _interaction_row(one: Interaction) -> tuple[Cell, ...]:
-    return (cut(one.system, _NAME), cut(one.facet, _NAME), one.effect, one.error, one.p)

@@ -12,7 +12,6 @@ is the pair with the smallest mean difference, which needs the least reweighting
 """
 
 import math
-from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import Cell, Column, Table
+from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import log_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import MUTED
@@ -174,6 +173,38 @@ def _chances(unit: NDArray[np.float64], angle: float) -> NDArray[np.float64]:
     return chances
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerOptions:
+    """Options of `heldout analyse power`."""
+
+    differences: Annotated[
+        tuple[float, ...],
+        Opt(
+            "Difference to plan for; can be given many times.",
+            names=("--difference",),
+            metavar="D",
+        ),
+    ] = ()
+    queries: Annotated[
+        tuple[int, ...],
+        Opt(
+            "Number of queries to plan with [as many as the pilot has]; can be given many times.",
+            names=("--size",),
+            metavar="N",
+        ),
+    ] = ()
+    tests: Annotated[
+        tuple[SimulatedTest, ...],
+        Opt("Test to simulate [all three]; can be given many times.", names=("--test",)),
+    ] = ()
+    alpha: Alpha = 0.05
+    power: Annotated[float, Opt("Power to reach.", above=0, below=1)] = 0.8
+    level: Level = 0.95
+    trials: Annotated[
+        int, Opt("Number of bootstrap samples of the pilot, and of simulated query sets.", least=1)
+    ] = 1000
+
+
 LADDER = (25, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 """Numbers of queries that a plan looks at, besides those asked for."""
 
@@ -181,6 +212,7 @@ LADDER = (25, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 _TENTH = 10
 _LEAST = 4
 _SMALLEST = 3e-9
+_LEAST_SIZE, _MOST_SIZE = 2, 10**15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,9 +253,7 @@ class Power:
         plans: by rising number of queries.
         wanted: those of them that were asked for.
         simulated: tests at the plans that were asked for.
-        alpha, power: of the two-sided test that is planned.
-        level: of the intervals.
-        trials: resamplings of the pilot's queries.
+        options: as asked for.
         largest: the largest difference that the measure can have; `None` where unknown.
         digest: of the pilot's scores.
     """
@@ -240,10 +270,7 @@ class Power:
     plans: tuple[Plan, ...]
     wanted: tuple[Plan, ...]
     simulated: tuple[Simulated, ...]
-    alpha: float
-    power: float
-    level: float
-    trials: int
+    options: PowerOptions
     largest: float | None
     digest: Digest
 
@@ -251,14 +278,8 @@ class Power:
 def plan_power(
     pilot: ScoreTable,
     rng: Generator,
+    options: PowerOptions,
     *,
-    differences: Sequence[float] = (),
-    queries: Sequence[int] = (),
-    tests: Sequence[SimulatedTest] = ("t", "signed-rank", "sign"),
-    alpha: float = 0.05,
-    power: float = 0.8,
-    level: float = 0.95,
-    trials: int = 1000,
     largest: float | None = None,
     executor: Executor | None = None,
 ) -> Power:
@@ -267,13 +288,9 @@ def plan_power(
     Args:
         pilot: at least two systems on at least four queries, none missing.
         rng: where draws come from.
-        differences: above 0 and up to `largest`, how many queries each takes.
-        queries: 2 to 10^15 each, what they find; with neither, the pilot's own number.
-        tests: those that are simulated at what was asked for.
-        alpha: level of the two-sided test, in (0, 1).
-        power: in (alpha, 1).
-        level: of the intervals, in (0, 1).
-        trials: resamplings of the pilot's queries, and simulated query sets, >= 1.
+        options: differences above 0 and up to `largest`: how many queries each takes; queries, 2
+            to 10^15 each: what they find; with neither, the pilot's own number. The power lies in
+            (alpha, 1).
         largest: the largest difference that the measure can have; `None` where unknown.
         executor: where to compute; `None` for here.
 
@@ -283,38 +300,64 @@ def plan_power(
             `no-spread` where half of the pairs never differ.
     """
     most = math.inf if largest is None else largest
-    _check(differences, queries, alpha=alpha, power=power, largest=most)
+    _check(options, most)
     matrix = score_matrix(pilot)
     if len(matrix.queries) < _LEAST:
-        raise _few_queries(len(matrix.queries))
+        raise InputError(
+            Problem(
+                code="too-few-queries",
+                path="scores",
+                found=plural(len(matrix.queries), "query", "queries"),
+                expected="a pilot of at least four",
+                hint="fewer say next to nothing of how far differences vary",
+            )
+        )
     values = matrix.values
     deviations = pair_deviations(values)
-    spread = middle_spread(values, rng, level=level, trials=trials, executor=executor)
+    spread = middle_spread(
+        values, rng, level=options.level, trials=options.trials, executor=executor
+    )
     if not spread.middle > 0:
-        raise _no_spread()
-    if any(difference < spread.middle * _SMALLEST for difference in differences):
-        raise _too_small(min(differences))
+        raise InputError(
+            Problem(
+                code="no-spread",
+                path="scores",
+                found="half of the pairs have equal differences on every query",
+                expected="a pilot whose systems differ",
+                hint="leave out runs that are the same",
+            )
+        )
+    if any(difference < spread.middle * _SMALLEST for difference in options.differences):
+        least = min(options.differences)
+        raise _bad_option(f"a difference of {least:g}", "one that takes at most some 10^18 queries")
     first, second = np.triu_indices(len(values), 1)
     near = np.argsort(np.abs(deviations - spread.middle), kind="stable")
     near = near[: math.ceil(len(near) / _TENTH)]
     means = values.mean(axis=1)
     at = near[np.argmin(np.abs(means[first[near]] - means[second[near]]))]
-    asked = tuple(queries) if queries or differences else (values.shape[1],)
-    goal = (alpha, power)
-    plans = [_of_queries(n, spread, goal, most) for n in sorted({*LADDER, *asked})]
+    asked = options.queries
+    if not (options.queries or options.differences):
+        asked = (values.shape[1],)
+    plans = [_of_queries(n, spread, options, most) for n in sorted({*LADDER, *asked})]
     wanted = [plan for plan in plans if plan.queries in asked]
-    planned = [_of_difference(difference, spread, goal) for difference in differences]
+    planned = [_of_difference(one, spread, options) for one in options.differences]
     wanted += planned
     pair = values[first[at]] - values[second[at]]
     simulated = [
         simulate_power(
-            pair, test, rng, difference=plan.difference, queries=plan.queries, alpha=alpha,
-            trials=trials, executor=executor,
+            pair,
+            test,
+            rng,
+            difference=plan.difference,
+            queries=plan.queries,
+            alpha=options.alpha,
+            trials=options.trials,
+            executor=executor,
         )
         for plan in wanted
         if plan.difference is not None
-        for test in tests
-    ]  # fmt: skip
+        for test in options.tests or get_args(SimulatedTest)
+    ]
     return Power(
         systems=len(values),
         queries=values.shape[1],
@@ -328,18 +371,14 @@ def plan_power(
         plans=tuple(sorted((*plans, *planned), key=lambda plan: (plan.queries, plan.asked))),
         wanted=tuple(wanted),
         simulated=tuple(simulated),
-        alpha=alpha,
-        power=power,
-        level=level,
-        trials=trials,
+        options=options,
         largest=largest,
         digest=pilot.digest,
     )
 
 
-def _of_queries(queries: int, spread: Spread, goal: tuple[float, float], most: float) -> Plan:
-    alpha, power = goal
-    unit = detectable_difference(queries, 1.0, alpha=alpha, power=power)
+def _of_queries(queries: int, spread: Spread, options: PowerOptions, most: float) -> Plan:
+    unit = detectable_difference(queries, 1.0, alpha=options.alpha, power=options.power)
     found, low, high = (
         None if deviation is None or unit * deviation > most else unit * deviation
         for deviation in (spread.middle, spread.low, spread.high)
@@ -355,16 +394,13 @@ def _of_queries(queries: int, spread: Spread, goal: tuple[float, float], most: f
     )
 
 
-def _of_difference(difference: float, spread: Spread, goal: tuple[float, float]) -> Plan:
-    alpha, power = goal
-    low, high = (
-        None
-        if deviation is None
-        else queries_needed(difference, deviation, alpha=alpha, power=power)
-        for deviation in (spread.low, spread.high)
-    )
+def _of_difference(difference: float, spread: Spread, options: PowerOptions) -> Plan:
+    def need(deviation: float) -> int:
+        return queries_needed(difference, deviation, alpha=options.alpha, power=options.power)
+
+    low, high = (None if end is None else need(end) for end in (spread.low, spread.high))
     return Plan(
-        queries=queries_needed(difference, spread.middle, alpha=alpha, power=power),
+        queries=need(spread.middle),
         queries_low=low,
         queries_high=high,
         difference=difference,
@@ -374,131 +410,44 @@ def _of_difference(difference: float, spread: Spread, goal: tuple[float, float])
     )
 
 
-def _check(
-    differences: Sequence[float],
-    queries: Sequence[int],
-    *,
-    alpha: float,
-    power: float,
-    largest: float,
-) -> None:
-    least, most = 2, 10**15
-    wrong = [
-        (found, expected)
-        for fits, found, expected in (
-            (
-                0 < alpha < power < 1,
-                f"alpha {alpha:g} and power {power:g}",
-                "0 < alpha < power < 1",
-            ),
-            (all(d > 0 for d in differences), "a difference of 0 or less", "differences above 0"),
-            (
-                not any(d > largest for d in differences),
-                "a difference that is larger than the measure can differ",
-                f"at most {largest:g}",
-            ),
-            (all(n >= least for n in queries), "fewer than two queries", "at least two"),
-            (all(n <= most for n in queries), "a number of queries without meaning", "up to 10^15"),
-        )
-        if not fits
-    ]
-    if wrong:
-        raise InputError(
-            Problem(code="power-option", path="power", found=found, expected=expected)
-            for found, expected in wrong
-        )
+def _check(options: PowerOptions, largest: float) -> None:
+    """Refuse what has no plan.
+
+    Raises:
+        InputError: code `power-option`.
+    """
+    alpha, power, differences = options.alpha, options.power, options.differences
+    if not 0 < alpha < power < 1:
+        raise _bad_option(f"alpha {alpha:g} and power {power:g}", "0 < alpha < power < 1")
+    if not all(one > 0 for one in differences):
+        raise _bad_option("a difference of 0 or less", "differences above 0")
+    if any(one > largest for one in differences):
+        found = "a difference that is larger than the measure can differ"
+        raise _bad_option(found, f"at most {largest:g}")
+    if not all(_LEAST_SIZE <= one <= _MOST_SIZE for one in options.queries):
+        raise _bad_option("a number of queries without meaning", "from 2 up to 10^15")
 
 
-def _few_queries(queries: int) -> InputError:
-    return InputError(
-        Problem(
-            code="too-few-queries",
-            path="scores",
-            found=plural(queries, "query", "queries"),
-            expected="a pilot of at least four",
-            hint="fewer say next to nothing of how far differences vary",
-        )
-    )
-
-
-def _too_small(difference: float) -> InputError:
-    return InputError(
-        Problem(
-            code="power-option",
-            path="power",
-            found=f"a difference of {difference:g}",
-            expected="one that takes at most some 10^18 queries",
-        )
-    )
-
-
-def _no_spread() -> InputError:
-    return InputError(
-        Problem(
-            code="no-spread",
-            path="scores",
-            found="half of the pairs have equal differences on every query",
-            expected="a pilot whose systems differ",
-            hint="leave out runs that are the same",
-        )
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PowerOptions:
-    """Options of `heldout analyse power`."""
-
-    differences: Annotated[
-        tuple[float, ...],
-        Opt(
-            "Difference to plan for; can be given many times.",
-            names=("--difference",),
-            metavar="D",
-        ),
-    ] = ()
-    queries: Annotated[
-        tuple[int, ...],
-        Opt(
-            "Number of queries to plan with [as many as the pilot has]; can be given many times.",
-            names=("--size",),
-            metavar="N",
-        ),
-    ] = ()
-    tests: Annotated[
-        tuple[SimulatedTest, ...],
-        Opt("Test to simulate [all three]; can be given many times.", names=("--test",)),
-    ] = ()
-    alpha: Alpha = 0.05
-    power: Annotated[float, Opt("Power to reach.", above=0, below=1)] = 0.8
-    level: Level = 0.95
-    trials: Annotated[
-        int, Opt("Number of bootstrap samples of the pilot, and of simulated query sets.", least=1)
-    ] = 1000
+def _bad_option(found: str, expected: str) -> InputError:
+    return InputError(Problem(code="power-option", path="power", found=found, expected=expected))
 
 
 def _analyse(scores: Scores, options: PowerOptions, draws: Draws) -> Answer:
-
     largest = None
     if scores.measure and not scores.transformed:
         largest = parse_measure(scores.measure, path="-m").largest
     result = plan_power(
         scores.table,
         draws.rng(),
-        differences=options.differences,
-        queries=options.queries,
-        tests=options.tests or get_args(SimulatedTest),
-        alpha=options.alpha,
-        power=options.power,
-        level=options.level,
-        trials=options.trials,
+        options,
         largest=largest,
         executor=draws.executor,
     )
     return Answer(
-        summary=(*facts(result), *scores.facts),
+        summary=(*summary(result), *scores.facts),
         tables=tables(result, measure=scores.measure),
         document=to_document(result) | scores.document,
-        chart=lambda: spec(result),
+        chart=lambda: chart(result),
         title=title(result),
     )
 
@@ -518,10 +467,7 @@ ANALYSIS = Analysis(
 )
 
 
-# A plan of power as tables, a picture and JSON.
-
-
-def facts(result: Power) -> tuple[tuple[str, str], ...]:
+def summary(result: Power) -> tuple[tuple[str, str], ...]:
     """The answer in a few lines: what was asked for.
 
     Args:
@@ -550,12 +496,12 @@ def tables(result: Power, *, measure: str = "") -> tuple[Table, ...]:
 def title(result: Power) -> str:
     """What the picture shows."""
     return (
-        f"The smallest difference that a number of queries finds with power {result.power:g} at "
-        f"level {result.alpha:g}"
+        "The smallest difference that a number of queries finds with power "
+        f"{result.options.power:g} at level {result.options.alpha:g}"
     )
 
 
-def spec(result: Power) -> Plot:
+def chart(result: Power) -> Plot:
     """The smallest difference found over the number of queries, both on logarithmic axes."""
     plans = [plan for plan in result.plans if plan.asked == "queries"]
     middle, *ends = (
@@ -572,7 +518,7 @@ def spec(result: Power) -> Plot:
         plot.line(line, MUTED, dash=True)
     plot.line(middle)
     plot.dots([(x, y, f"{x:,} queries: {y:.4f}") for x, y in middle], "disc")
-    plot.key("dashed", f"{result.level:.0%} interval", MUTED)
+    plot.key("dashed", f"{result.options.level:.0%} interval", MUTED)
     return plot
 
 
@@ -603,6 +549,7 @@ def _score(number: float | None, digits: int) -> str:
 
 
 def _plan_table(result: Power, measure: str) -> Table:
+    options = result.options
     rows: list[tuple[Cell, ...]] = []
     for plan in result.plans:
         given = plan.asked == "queries"
@@ -614,25 +561,20 @@ def _plan_table(result: Power, measure: str) -> Table:
         title=f"Queries and differences, {measure}",
         columns=(
             Column(name="given"),
-            Column(name="queries", form="count"),
-            Column(name="from", form="count"),
-            Column(name="to", form="count"),
-            Column(name="difference", form="score"),
-            Column(name="from", form="score"),
-            Column(name="to", form="score"),
+            *columns("count", "queries", "from", "to"),
+            *columns("score", "difference", "from", "to"),
         ),
         rows=tuple(rows),
         notes=(
             (
-                f"Found by a two-sided paired t test at {result.alpha:g} in {result.power:.0%} of "
-                "samples, one comparison, none of a family; noncentral t."
+                f"Found by a two-sided paired t test at {options.alpha:g} in {options.power:.0%} "
+                "of samples, one comparison, none of a family; noncentral t."
             ),
             (
-                f"Planned for the middle of {plural(result.pairs, 'pair')} of "
-                f"{result.systems} pilot "
-                f"systems on {result.queries:,} queries; quartiles of the pairs' standard "
-                f"deviations: {quartiles}. From and to: {result.level:.0%} interval of the "
-                f"middle's, by {plural(result.trials, 'resampling')} of the pilot's queries."
+                f"Planned for the middle of {plural(result.pairs, 'pair')} of {result.systems} "
+                f"pilot systems on {result.queries:,} queries; quartiles of the pairs' standard "
+                f"deviations: {quartiles}. From and to: {options.level:.0%} interval of the "
+                f"middle's, by {plural(options.trials, 'resampling')} of the pilot's queries."
             ),
             *_undefined(result),
         ),
@@ -663,9 +605,7 @@ def _simulation_table(result: Power) -> Table:
             Column(name="test"),
             Column(name="queries", form="count"),
             Column(name="difference", form="score"),
-            Column(name="power", form="share", decimals=3),
-            Column(name="error", form="share", decimals=3),
-            Column(name="wrong", form="share", decimals=3),
+            *columns("share", "power", "error", "wrong", decimals=3),
         ),
         rows=tuple(
             (one.test, one.queries, one.difference, one.power, one.error, one.wrong)
@@ -675,9 +615,8 @@ def _simulation_table(result: Power) -> Table:
             (
                 f"Differences of {result.simulated_pair[1]} and {result.simulated_pair[0]} "
                 f"(standard deviation {result.simulated_deviation:.3f}), reweighted to the mean "
-                f"planned for; {plural(result.simulated[0].trials, 'query set')}; "
-                "wrong: significant the "
-                "other way; error: standard error of the simulation."
+                f"planned for; {plural(result.simulated[0].trials, 'query set')}; wrong: "
+                "significant the other way; error: standard error of the simulation."
             ),
             *(f"Undefined: {reason}." for reason in why),
         ),

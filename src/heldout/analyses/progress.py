@@ -22,7 +22,7 @@ from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.dated import Dated
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import Cell, Column, Table
+from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.plot import Plot
 from heldout.charts.scores import Entry, progress_chart
 from heldout.charts.svg import cut
@@ -298,7 +298,6 @@ class ProgressOptions:
 
 
 def _analyse(given: Dated, options: ProgressOptions, _: Draws) -> Answer:
-
     (view,) = given.views
     result = trace_progress(given.board, view, decide=options.decide, bar=options.bar)
     facts = [("progress", _say(result)), *given.facts]
@@ -310,7 +309,7 @@ def _analyse(given: Dated, options: ProgressOptions, _: Draws) -> Answer:
         summary=facts,
         tables=tables(result),
         document=to_document(result) | given.document,
-        chart=lambda: spec(result, find=options.find),
+        chart=lambda: chart(result, find=options.find),
         title=title(result),
     )
 
@@ -344,8 +343,6 @@ ANALYSIS = Analysis(
 )
 
 
-# Progress of a board as tables, a picture and JSON.
-
 _NAME = 44
 _ALPHA = 0.05
 
@@ -361,7 +358,7 @@ def title(result: Progress) -> str:
     return f"{result.board}: {result.view} {result.measure} over time, with the best so far"
 
 
-def spec(result: Progress, *, find: str = "") -> Plot:
+def chart(result: Progress, *, find: str = "") -> Plot:
     """Score over date with the stepped line of the best so far.
 
     Args:
@@ -398,33 +395,22 @@ def _is_significant(p: float | None) -> bool:
 
 def _line_table(result: Progress) -> Table:
     tested = bool(result.comparisons)
-    columns = [
-        Column(name="", form="text"),
-        Column(name="date", form="text"),
-        Column(name="system", form="text"),
+    shown = [
+        *columns("text", "", "date", "system"),
         Column(name=result.measure, form="score"),
         Column(name="gain", form="difference"),
     ]
     if tested:
-        columns += [
-            Column(name="p", form="p"),
-            Column(name="corrected then", form="p"),
-            Column(name="family then", form="count"),
-        ]
+        shown += [*columns("p", "p", "corrected then"), Column(name="family then", form="count")]
     names = _names(result)
     rows: list[tuple[Cell, ...]] = []
     for step in result.line:
-        cells: list[Cell] = [
-            names[step.entry.id],
-            step.entry.day.isoformat(),
-            cut(step.entry.name, _NAME),
-            step.score,
-            step.gain,
-        ]
-        rows.append((*cells, step.p, step.p_then, step.family_then) if tested else tuple(cells))
+        named = (names[step.entry.id], step.entry.day.isoformat(), cut(step.entry.name, _NAME))
+        p = (step.p, step.p_then, step.family_then) if tested else ()
+        rows.append((*named, step.score, step.gain, *p))
     return Table(
         title="Best so far",
-        columns=tuple(columns),
+        columns=tuple(shown),
         rows=tuple(rows),
         notes=tuple(_line_notes(result, tested=tested)),
     )
@@ -456,12 +442,9 @@ def _comparison_table(result: Progress) -> Table:
     return Table(
         title="Steps and top three",
         columns=(
-            Column(name="A", form="text"),
-            Column(name="B", form="text"),
-            Column(name="B - A", form="difference"),
-            Column(name=f"{share} from", form="difference"),
-            Column(name="to", form="difference"),
-            *(Column(name=f"p {name}", form="p") for name in TESTS),
+            *columns("text", "A", "B"),
+            *columns("difference", "B - A", f"{share} from", "to"),
+            *columns("p", *(f"p {name}" for name in TESTS)),
             Column(name="corrected", form="p"),
         ),
         rows=tuple(_comparison_row(one, names) for one in result.comparisons),
@@ -480,12 +463,6 @@ def _comparison_table(result: Progress) -> Table:
 
 
 def _comparison_row(one: Comparison, names: Mapping[str, str]) -> tuple[Cell, ...]:
-    return (
-        cut(names[one.a], _NAME),
-        cut(names[one.b], _NAME),
-        one.difference,
-        one.low,
-        one.high,
-        *(one.p[name] for name in TESTS),
-        one.p_corrected,
-    )
+    named = (cut(names[one.a], _NAME), cut(names[one.b], _NAME))
+    tested = (*(one.p[name] for name in TESTS), one.p_corrected)
+    return (*named, one.difference, one.low, one.high, *tested)

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import reduce
-from types import MappingProxyType
 from typing import Annotated, Literal
 
 import numpy as np
@@ -22,8 +21,7 @@ from numpy.typing import NDArray
 
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import UNDEFINED, Cell, Table
-from heldout.answers.table import Column as TableColumn
+from heldout.answers.table import UNDEFINED, Table, columns
 from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import INK, LINK, RECORD, RULE
@@ -64,17 +62,15 @@ class Column:
     by: Better
 
 
-COLUMNS: Mapping[str, Column] = MappingProxyType(
-    {
-        "sign": Column(test="sign", by="mean"),
-        "rank_sum": Column(test="rank-sum", by="mean"),
-        "signed_rank": Column(test="signed-rank", by="mean"),
-        "t": Column(test="t", by="mean"),
-        "sign_median": Column(test="sign", by="median"),
-        "rank_sum_median": Column(test="rank-sum", by="median"),
-        "signed_rank_median": Column(test="signed-rank", by="median"),
-    }
-)
+COLUMNS: Mapping[str, Column] = {
+    "sign": Column(test="sign", by="mean"),
+    "rank_sum": Column(test="rank-sum", by="mean"),
+    "signed_rank": Column(test="signed-rank", by="mean"),
+    "t": Column(test="t", by="mean"),
+    "sign_median": Column(test="sign", by="median"),
+    "rank_sum_median": Column(test="rank-sum", by="median"),
+    "signed_rank_median": Column(test="signed-rank", by="median"),
+}
 """The columns of the paper's table 4, by our names for them."""
 
 FEWEST_SPLITS = 40
@@ -114,47 +110,73 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilityOptions:
+    """Options of `heldout analyse reliability`."""
+
+    splits: Annotated[int, Opt("Number of random splits of the queries.", least=1)] = 100
+    alpha: Alpha = 0.05
+    equal: Annotated[
+        Equal,
+        Opt("Verdict where neither system is better: one of its own, or one that matches either."),
+    ] = "own"
+    rank_sum: Annotated[
+        Corrections,
+        Opt("Rank-sum test: with corrections for ties and continuity, or with neither."),
+    ] = "mann-whitney"
+    zeros: Annotated[Zeros, Opt("Treatment of differences of 0 in the signed-rank test.")] = (
+        "wilcox"
+    )
+    continuity: Annotated[bool, Opt("Continuity correction of the signed-rank test.")] = (
+        PairOptions().continuity
+    )
+    sign_tolerance: Annotated[
+        float, Opt("Largest difference that is a tie for the sign test.", least=0)
+    ] = 0.0
+
+    @property
+    def tests(self) -> PairOptions:
+        """Those of them that the tests take."""
+        return PairOptions(
+            rank_sum=self.rank_sum,
+            zeros=self.zeros,
+            continuity=self.continuity,
+            sign_tolerance=self.sign_tolerance,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reliability:
     """How often halves agree.
 
     Attributes:
         systems: how many there are.
         queries: how many there are.
-        splits: how often they were split.
         pairs: of systems.
         columns: by the names of `COLUMNS`.
         equal_means: share of comparisons of two systems in one half whose means are equal.
         equal_medians: likewise.
         correlation: mean over pairs of the correlation of two systems' scores; `None` where no
             two systems have one.
-        alpha: a p of at most this is significant.
-        equal: what it means that neither system is better.
-        options: of the tests.
+        options: as asked for; a p of at most `alpha` is significant.
         digest: of the table of scores.
     """
 
     systems: int
     queries: int
-    splits: int
     pairs: int
     columns: Mapping[str, Agreement]
     equal_means: float
     equal_medians: float
     correlation: float | None
-    alpha: float
-    equal: Equal
-    options: PairOptions
+    options: ReliabilityOptions
     digest: Digest
 
 
 def measure_reliability(
     table: ScoreTable,
     rng: Generator,
+    options: ReliabilityOptions,
     *,
-    splits: int = 100,
-    alpha: float = 0.05,
-    equal: Equal = "own",
-    options: PairOptions | None = None,
     executor: Executor | None = None,
     compiled: bool = True,
 ) -> Reliability:
@@ -164,56 +186,42 @@ def measure_reliability(
         table: at least two systems on at least four queries, none missing. Neither the order of
             systems nor that of queries matters.
         rng: where splits come from; they do not depend on `executor`.
-        splits: how many, >= 1.
-        alpha: level of significance, above 0 and below 1; no correction for many pairs, as in
-            the paper.
-        equal: what it means that neither system is better.
-        options: of the tests.
+        options: of splits and tests; no correction for many pairs, as in the paper.
         executor: where to compute; `None` for here.
         compiled: whether numba may be used where it is installed; the answer is the same.
 
     Raises:
         InputError: codes `too-few-systems`, `too-few-queries`, `missing-scores`.
     """
-    if splits < 1 or not 0 < alpha < 1:
-        raise ValueError(splits, alpha)
     matrix = score_matrix(table)
     queries = len(matrix.queries)
     if queries < _LEAST:
-        raise InputError(_few_queries(queries))
-    halves = split_scores(matrix.values, _draw_halves(rng, queries, splits), compiled=compiled)
-    ask = _Ask(alpha=alpha, equal=equal, options=options or PairOptions())
-    counted = _count_all(halves, ask, executor)
+        raise InputError(
+            Problem(
+                code="too-few-queries",
+                path="scores",
+                found=plural(queries, "query", "queries"),
+                expected="at least four",
+                hint="each half needs two, or nothing says how far scores vary in it",
+            )
+        )
+    drawn = _draw_halves(rng, queries, options.splits)
+    counted = _count_all(split_scores(matrix.values, drawn, compiled=compiled), options, executor)
     pairs = len(matrix.systems) * (len(matrix.systems) - 1) // 2
-    compared = 2 * pairs * splits
+    compared = 2 * pairs * options.splits
     return Reliability(
         systems=len(matrix.systems),
         queries=queries,
-        splits=splits,
         pairs=pairs,
-        columns=MappingProxyType(
-            {
-                name: _shares(counts, pairs)
-                for name, counts in zip(COLUMNS, counted.columns, strict=True)
-            }
-        ),
+        columns={
+            name: _shares(counts, pairs)
+            for name, counts in zip(COLUMNS, counted.columns, strict=True)
+        },
         equal_means=int(counted.equal["mean"]) / compared,
         equal_medians=int(counted.equal["median"]) / compared,
         correlation=_mean_correlation(matrix.values),
-        alpha=alpha,
-        equal=equal,
-        options=ask.options,
+        options=options,
         digest=matrix.digest,
-    )
-
-
-def _few_queries(queries: int) -> Problem:
-    return Problem(
-        code="too-few-queries",
-        path="scores",
-        found=plural(queries, "query", "queries"),
-        expected="at least four",
-        hint="each half needs two, or nothing says how far scores vary in it",
     )
 
 
@@ -221,13 +229,6 @@ def _draw_halves(rng: Generator, queries: int, splits: int) -> NDArray[np.bool_]
     """Whether a query is in the first half, shape (splits, queries)."""
     even = np.arange(queries) < queries // 2
     return rng.permuted(np.tile(even, (splits, 1)), axis=1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ask:
-    alpha: float
-    equal: Equal
-    options: PairOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -246,15 +247,15 @@ class _Counted:
 Tiles = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
-def _count_all(halves: Halves, ask: _Ask, executor: Executor | None) -> _Counted:
+def _count_all(halves: Halves, options: ReliabilityOptions, executor: Executor | None) -> _Counted:
     """Count all pairs; sums of whole numbers, so it does not matter who counts which."""
     medians = find_medians(halves)
     tiles = tile_pairs(len(halves.values))
     if executor is None:
-        return _count_tiles(halves, medians, tiles, ask)
+        return _count_tiles(halves, medians, tiles, options)
     length = -(-len(tiles) // _TASKS)
     futures = [
-        executor.submit(_count_tiles, halves, medians, tiles[start : start + length], ask)
+        executor.submit(_count_tiles, halves, medians, tiles[start : start + length], options)
         for start in range(0, len(tiles), length)
     ]
     return reduce(_add, (future.result() for future in futures))
@@ -267,8 +268,10 @@ def _add(one: _Counted, other: _Counted) -> _Counted:
     )
 
 
-def _count_tiles(halves: Halves, medians: NDArray[np.float64], tiles: Tiles, ask: _Ask) -> _Counted:
-    return reduce(_add, (_count_tile(halves, medians, a, b, ask) for a, b in tiles))
+def _count_tiles(
+    halves: Halves, medians: NDArray[np.float64], tiles: Tiles, options: ReliabilityOptions
+) -> _Counted:
+    return reduce(_add, (_count_tile(halves, medians, a, b, options) for a, b in tiles))
 
 
 def _count_tile(
@@ -276,17 +279,17 @@ def _count_tile(
     medians: NDArray[np.float64],
     a: NDArray[np.intp],
     b: NDArray[np.intp],
-    ask: _Ask,
+    options: ReliabilityOptions,
 ) -> _Counted:
     """Count some pairs of systems A and B."""
-    tests = compare_pairs(halves, a, b, ask.options)
+    tests = compare_pairs(halves, a, b, options.tests)
     better: dict[Better, NDArray[np.float64]] = {
         "mean": np.sign(tests.means),
         "median": np.sign(medians[:, b] - medians[:, a]),
     }
-    same = {by: _is_same(signs, ask.equal) for by, signs in better.items()}
+    same = {by: _is_same(signs, options.equal) for by, signs in better.items()}
     # Rounded, so that no decision hangs on the order in which a processor adds; NaN is above
-    found = {test: np.round(p, _ROUNDED) <= ask.alpha for test, p in tests.p.items()}
+    found = {test: np.round(p, _ROUNDED) <= options.alpha for test, p in tests.p.items()}
     missing = {test: np.isnan(p).sum(axis=(0, 1)) for test, p in tests.p.items()}
     return _Counted(
         columns=np.stack(
@@ -342,52 +345,18 @@ def _mean_correlation(values: NDArray[np.float64]) -> float | None:
     return round(float(between.mean()), _ROUNDED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReliabilityOptions:
-    """Options of `heldout analyse reliability`."""
-
-    splits: Annotated[int, Opt("Number of random splits of the queries.", least=1)] = 100
-    alpha: Alpha = 0.05
-    equal: Annotated[
-        Equal,
-        Opt("Verdict where neither system is better: one of its own, or one that matches either."),
-    ] = "own"
-    rank_sum: Annotated[
-        Corrections,
-        Opt("Rank-sum test: with corrections for ties and continuity, or with neither."),
-    ] = "mann-whitney"
-    zeros: Annotated[Zeros, Opt("Treatment of differences of 0 in the signed-rank test.")] = (
-        "wilcox"
-    )
-    continuity: Annotated[bool, Opt("Continuity correction of the signed-rank test.")] = (
-        PairOptions().continuity
-    )
-    sign_tolerance: Annotated[
-        float, Opt("Largest difference that is a tie for the sign test.", least=0)
-    ] = 0.0
-
-
 def _analyse(scores: Scores, options: ReliabilityOptions, draws: Draws) -> Answer:
-
     result = measure_reliability(
         scores.table,
         draws.rng(),
-        splits=options.splits,
-        alpha=options.alpha,
-        equal=options.equal,
-        options=PairOptions(
-            rank_sum=options.rank_sum,
-            zeros=options.zeros,
-            continuity=options.continuity,
-            sign_tolerance=options.sign_tolerance,
-        ),
+        options,
         executor=draws.executor,
     )
     return Answer(
-        summary=(*facts(result), *scores.facts),
+        summary=(*summary(result), *scores.facts),
         tables=tables(result, measure=scores.measure),
         document=to_document(result) | scores.document,
-        chart=lambda: spec(result),
+        chart=lambda: chart(result),
         title=title(result),
     )
 
@@ -406,8 +375,6 @@ ANALYSIS = Analysis(
     chapter="Halves of the queries",
 )
 
-
-# The reliability of tests as tables, a picture and JSON.
 
 PUBLISHED: Mapping[str, float] = {
     "sign": 0.933,
@@ -440,7 +407,7 @@ _ONLY_AGREEMENT = (
 )
 
 
-def facts(result: Reliability) -> tuple[tuple[str, str], ...]:
+def summary(result: Reliability) -> tuple[tuple[str, str], ...]:
     """The answer: by what systems should be compared."""
     return tuple((f"by {by}", _say(result, by)) for by in ("mean", "median"))
 
@@ -448,14 +415,14 @@ def facts(result: Reliability) -> tuple[tuple[str, str], ...]:
 def _say(result: Reliability, by: str) -> str:
     found = [one for name, one in result.columns.items() if COLUMNS[name].by == by]
     agree = _span([one.agree for one in found], 1)
-    told = f"halves agree in {agree} of pairs, whichever test is taken"
+    said = f"halves agree in {agree} of pairs, whichever test is taken"
     equal = result.equal_means if by == "mean" else result.equal_medians
     if equal:
-        told += f"; {by}s are equal in {equal:.1%} of comparisons"
+        said += f"; {by}s are equal in {equal:.1%} of comparisons"
     undefined = max(one.undefined for one in found)
     if undefined:
-        told += f"; a test is undefined in up to {undefined:.1%}"
-    return told
+        said += f"; a test is undefined in up to {undefined:.1%}"
+    return said
 
 
 def _span(shares: Sequence[float], decimals: int) -> str:
@@ -472,11 +439,7 @@ def tables(result: Reliability, *, measure: str = "") -> tuple[Table, ...]:
         measure: what was measured, "" where nobody knows.
     """
     published = bool(measure) and parse_measure(measure).name == "RR"
-    return (
-        (_reliability_shares(result), _beside_paper(result))
-        if published
-        else (_reliability_shares(result),)
-    )
+    return (_share_table(result), _beside_paper(result)) if published else (_share_table(result),)
 
 
 def title(result: Reliability) -> str:
@@ -489,46 +452,29 @@ def title(result: Reliability) -> str:
     )
 
 
-def _reliability_shares(result: Reliability) -> Table:
-    columns = (
-        TableColumn(name="test"),
-        TableColumn(name="better by"),
-        TableColumn(name="agree", form="share"),
-        TableColumn(name="of 95% of splits"),
-        TableColumn(name="partly", form="share"),
-        TableColumn(name="disagree", form="share"),
-        TableColumn(name="significant", form="share"),
-    )
+def _share_table(result: Reliability) -> Table:
+    rows = []
+    for name, found in result.columns.items():
+        middle = UNDEFINED
+        if found.agree_low is not None and found.agree_high is not None:
+            middle = f"{found.agree_low:.3f} to {found.agree_high:.3f}"
+        shares = (found.partly, found.disagree, found.significant)
+        rows.append((COLUMNS[name].test, COLUMNS[name].by, found.agree, middle, *shares))
     return Table(
         title="How often two halves of the queries agree, as shares of pairs",
-        columns=columns,
-        rows=tuple(_row(name, found) for name, found in result.columns.items()),
+        columns=(
+            *columns("text", "test", "better by"),
+            *columns("share", "agree"),
+            *columns("text", "of 95% of splits"),
+            *columns("share", "partly", "disagree", "significant"),
+        ),
+        rows=tuple(rows),
         notes=_notes(result),
     )
 
 
-def _row(name: str, found: Agreement) -> tuple[Cell, ...]:
-    column = COLUMNS[name]
-    return (
-        column.test,
-        column.by,
-        found.agree,
-        UNDEFINED
-        if found.agree_low is None
-        else f"{found.agree_low:.3f} to {found.agree_high:.3f}",
-        found.partly,
-        found.disagree,
-        found.significant,
-    )
-
-
-def _ends(found: Agreement) -> str:
-    if found.agree_low is None or found.agree_high is None:
-        return UNDEFINED
-    return f"{found.agree_low:.3f} to {found.agree_high:.3f}"
-
-
 def _notes(result: Reliability) -> tuple[str, ...]:
+    options = result.options
     undefined = max(found.undefined for found in result.columns.values())
     missing = (
         f"Up to {undefined:.2%} of a test's comparisons have no p-value, as all scores or "
@@ -541,27 +487,27 @@ def _notes(result: Reliability) -> tuple[str, ...]:
             "different ones are and neither is. Significant: in at least one half."
         ),
         (
-            f"{plural(result.splits, 'random split')} of "
-            f"{plural(result.queries, 'query', 'queries')}, "
-            f"{plural(result.pairs, 'pair')} of systems; significant is p <= {result.alpha:g} in a "
-            "half, two-sided, not corrected for many pairs, as in the paper."
+            f"{plural(options.splits, 'random split')} of "
+            f"{plural(result.queries, 'query', 'queries')}, {plural(result.pairs, 'pair')} of "
+            f"systems; significant is p <= {options.alpha:g} in a half, two-sided, not corrected "
+            "for many pairs, as in the paper."
         ),
         (
-            f"{_EQUAL[result.equal]} Means were equal in {result.equal_means:.1%} of comparisons, "
+            f"{_EQUAL[options.equal]} Means were equal in {result.equal_means:.1%} of comparisons, "
             f"medians in {result.equal_medians:.1%}."
         ),
-        *_tell_options(result),
+        *_describe_tests(result),
         (
             "The splits share their queries: where 95% of them lie tells how much one split says, "
             "and is no confidence interval."
-            if result.splits >= FEWEST_SPLITS
+            if options.splits >= FEWEST_SPLITS
             else f"Where 95% of the splits lie is undefined with fewer than {FEWEST_SPLITS}."
         ),
     )
     return (*notes, missing) if undefined else notes
 
 
-def _tell_options(result: Reliability) -> tuple[str, ...]:
+def _describe_tests(result: Reliability) -> tuple[str, ...]:
     options = result.options
     continuity = "with" if options.continuity else "without"
     here = "" if result.correlation is None else f" (here r = {result.correlation:.2f} on average)"
@@ -583,10 +529,8 @@ def _beside_paper(result: Reliability) -> Table:
     return Table(
         title="Agreement beside that on the MS MARCO document board, RR",
         columns=(
-            TableColumn(name="test"),
-            TableColumn(name="better by"),
-            TableColumn(name="agree", form="share", decimals=3),
-            TableColumn(name="published", form="share", decimals=3),
+            *columns("text", "test", "better by"),
+            *columns("share", "agree", "published", decimals=3),
         ),
         rows=tuple(
             (COLUMNS[name].test, COLUMNS[name].by, found.agree, PUBLISHED[name])
@@ -599,7 +543,7 @@ def _beside_paper(result: Reliability) -> Table:
 _PARTS = (("agree", LINK), ("partly", RULE), ("disagree", RECORD))
 
 
-def spec(result: Reliability) -> Plot:
+def chart(result: Reliability) -> Plot:
     """A bar for every test, in parts of agreement; a mark where the significant share ends."""
     columns = [COLUMNS[name] for name in result.columns]
     plot = Plot(

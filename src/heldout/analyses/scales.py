@@ -4,7 +4,7 @@ A difference structure on result lists asks that, where a difference cd fits bet
 list lies as far above a, and some list as far below b (solvability). A finite set of values does
 that exactly where its values are equally spaced. Held against the whole range, every gap between
 two values must be attainable above the lowest value and below the highest one; where a gap is not,
-it is told with the values that are missing. Sources: Craswell et al. 2021, §4.1 and Table 3;
+it is reported with the values that are missing. Sources: Craswell et al. 2021, §4.1 and Table 3;
 Ferrante, Ferro and Fuhr 2021.
 
 The paper's authors hold that users' perception, and not the set of lists, should be equally
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import Cell, Column, Table
+from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED
@@ -159,7 +159,6 @@ class ScalesOptions:
 
 
 def _analyse(measure: str, options: ScalesOptions, _: Draws) -> Answer:
-
     parsed = parse_measure(measure, path="-m")
     length = options.length or parsed.cutoff
     if length is None:
@@ -176,10 +175,10 @@ def _analyse(measure: str, options: ScalesOptions, _: Draws) -> Answer:
         universe_of(parsed, length=length, judged=_read_grades(options.grades, length))
     )
     return Answer(
-        summary=facts(scale),
+        summary=summary(scale),
         tables=tables(scale),
         document=to_document(scale) | {"measure": str(parsed)},
-        chart=lambda: spec(scale),
+        chart=lambda: chart(scale),
         title=title(scale),
     )
 
@@ -219,15 +218,13 @@ ANALYSIS = Analysis(
 )
 
 
-# A measure's scale as tables, a picture and JSON.
-
 _SHOWN = 24
 _LISTS = 64
 _DRAWN = 4096
 _CIRCLES = 40
 
 
-def facts(scale: Scale) -> tuple[tuple[str, str], ...]:
+def summary(scale: Scale) -> tuple[tuple[str, str], ...]:
     """The answer in a few lines.
 
     Args:
@@ -259,7 +256,7 @@ def title(scale: Scale) -> str:
     return f"The {len(scale.values):,} values of {scale.universe.measure} on {_lists(scale)}"
 
 
-def spec(scale: Scale) -> Plot:
+def chart(scale: Scale) -> Plot:
     """Every value on a line: circles, or thin strokes where these would cover each other.
 
     Of very many values evenly chosen ones.
@@ -278,8 +275,8 @@ def _lists(scale: Scale) -> str:
     length = scale.universe.length
     scarce = [f"{count} of grade {grade}" for grade, count in supply.items() if count < length]
     grades = ", ".join(str(grade) for grade in (0, *supply))
-    told = f"all lists of {length:,} documents of grades {grades}"
-    return f"{told}, at most {' and '.join(scarce)}" if scarce else told
+    lists = f"all lists of {length:,} documents of grades {grades}"
+    return f"{lists}, at most {' and '.join(scarce)}" if scarce else lists
 
 
 def _value_table(scale: Scale) -> Table:
@@ -297,8 +294,7 @@ def _value_table(scale: Scale) -> Table:
         title=f"Values of {scale.universe.measure}",
         columns=(
             Column(name="exactly"),
-            Column(name="value", form="score"),
-            Column(name="gap", form="score"),
+            *columns("score", "value", "gap"),
             Column(name="lists", form="count"),
         ),
         rows=tuple(rows),
@@ -320,9 +316,7 @@ def _violation_table(scale: Scale) -> Table:
     return Table(
         title="Gaps that break the solvability condition",
         columns=(
-            Column(name="between", form="score"),
-            Column(name="and", form="score"),
-            Column(name="gap", form="score"),
+            *columns("score", "between", "and", "gap"),
             Column(name="missing"),
         ),
         rows=tuple(

@@ -6,6 +6,7 @@ confidence statement: percentiles of these ranks hold far less often than they s
 are close. For ranks that may be believed see `analyses.ranges`.
 """
 
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from math import isnan
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.ranges import RankRanges, rank_ranges
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import Cell, Column, Table
+from heldout.answers.table import Column, Table, columns
 from heldout.charts.axes import place_axis
 from heldout.charts.plot import Plot, Row, shade
 from heldout.charts.svg import RECORD
@@ -122,32 +123,30 @@ def bootstrap_stability(
 
 _MOST = 50
 _TOP = 5
-
-
 _SHOWN = 3
-
-
 _TIES = {
     "earlier": "of equal means the earlier in the table gets the better rank",
     "shared": "equal means share the best of their ranks",
 }
 
 
-def facts(stability: Stability, ranges: RankRanges) -> tuple[tuple[str, str], ...]:
+def summary(stability: Stability, ranges: RankRanges) -> tuple[tuple[str, str], ...]:
     """The answer in a few lines: who leads, who cannot be told from whom, how stable the top is."""
     first, rest = ranges.systems[0], ranges.lead[1:]
-    told = sum(low == high for low, high in zip(ranges.low, ranges.high, strict=True))
-    if not rest:
-        lead = f"{first}, told apart from all others"
-    else:
-        named = ", ".join(rest[:_SHOWN])
-        more = f" and {len(rest) - _SHOWN:,} more" if len(rest) > _SHOWN else ""
-        lead = f"{first}, but {named}{more} can't be told apart from it"
+    certain = sum(low == high for low, high in zip(ranges.low, ranges.high, strict=True))
+    lead = f"{first}, told apart from all others"
+    if rest:
+        lead = f"{first}, but {_name_some(rest)} can't be told apart from it"
     return (
         ("lead", lead),
         ("first", _say_first(stability, ranges)),
-        ("certain", f"{told:,} of {len(ranges.systems):,} systems have one possible rank"),
+        ("certain", f"{certain:,} of {len(ranges.systems):,} systems have one possible rank"),
     )
+
+
+def _name_some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 def _say_first(stability: Stability, ranges: RankRanges) -> str:
@@ -157,10 +156,8 @@ def _say_first(stability: Stability, ranges: RankRanges) -> str:
     equals = [name for name, p in zip(ranges.systems[1:], ranges.p[0, 1:], strict=True) if isnan(p)]
     if not equals:
         return f"{ranges.systems[0]} in {resampled}"
-    named = ", ".join(equals[:_SHOWN])
-    more = f" and {len(equals) - _SHOWN:,} more" if len(equals) > _SHOWN else ""
     return (
-        f"{ranges.systems[0]}, first among equals: {named}{more} "
+        f"{ranges.systems[0]}, first among equals: {_name_some(equals)} "
         f"{'has' if len(equals) == 1 else 'have'} its scores on every query, and which of them is "
         f"first is the order of the table; one of them in {resampled}"
     )
@@ -182,44 +179,28 @@ def tables(
 
 def _rank_table(stability: Stability, ranges: RankRanges, measure: str, most: int | None) -> Table:
     own = stability.rank_probability.diagonal().tolist()
-    rows: list[tuple[Cell, ...]] = [
-        (rank, _range(low, high), name, mean, expected, share)
-        for rank, (low, high, name, mean, expected, share) in enumerate(
-            zip(
-                ranges.low,
-                ranges.high,
-                stability.systems,
-                stability.means,
-                stability.expected_rank.tolist(),
-                own,
-                strict=True,
-            ),
-            start=1,
-        )
-    ]
+    expected = stability.expected_rank.tolist()
+    ranked = zip(
+        map(_range, ranges.low, ranges.high),
+        *(stability.systems, stability.means, expected, own),
+        strict=True,
+    )
+    rows = [(rank, *cells) for rank, cells in enumerate(ranked, start=1)]
+    cut = []
+    if most is not None and len(rows) > most:
+        cut = [f"the first {most:,} of {len(rows):,} systems; all of them with --all or --json"]
     return Table(
         title=f"Ranks of {len(rows):,} systems on {plural(stability.queries, 'query', 'queries')}",
         columns=(
             Column(name="rank", form="count"),
-            Column(name="range"),
-            Column(name="system"),
+            *columns("text", "range", "system"),
             Column(name=measure, form="score"),
             Column(name="expected rank", form="score", decimals=1),
             Column(name="at this rank", form="share", decimals=3),
         ),
         rows=tuple(rows[:most]),
-        notes=(
-            *_cut_notes(len(rows), most),
-            *_range_notes(ranges),
-            *_trial_notes(stability),
-        ),
+        notes=(*cut, *_range_notes(ranges), *_trial_notes(stability)),
     )
-
-
-def _cut_notes(systems: int, most: int | None) -> list[str]:
-    if most is None or systems <= most:
-        return []
-    return [f"the first {most:,} of {systems:,} systems; all of them with --all or --json"]
 
 
 def _range(low: int, high: int) -> str:
@@ -249,7 +230,7 @@ def _range_notes(ranges: RankRanges) -> list[str]:
             "where systems fail rarely and badly the ranges are too narrow"
         )
     if untested:
-        have = "1 pair has" if untested == 1 else f"{untested:,} pairs have"
+        have = plural(untested, "pair has", "pairs have")
         notes.append(f"{have} equal scores on every query (to 1e-12): no test, never told apart")
     return notes
 
@@ -268,17 +249,13 @@ def _trial_notes(stability: Stability) -> list[str]:
 
 def _top_table(stability: Stability) -> Table:
     top = min(_TOP, len(stability.systems))
-    rows = [
-        (name, *shares[:top])
-        for name, shares in zip(
-            stability.systems[:top], stability.rank_probability.tolist(), strict=False
-        )
-    ]
+    shares = stability.rank_probability[:top, :top].tolist()
+    rows = [(name, *row) for name, row in zip(stability.systems, shares, strict=False)]
     return Table(
         title=f"Share of trials in which each of the first {top} has rank 1 to {top}",
         columns=(
             Column(name="system"),
-            *(Column(name=f"{rank}", form="share", decimals=3) for rank in range(1, top + 1)),
+            *columns("share", *map(str, range(1, top + 1)), decimals=3),
         ),
         rows=tuple(rows),
         notes=(f"{plural(stability.trials, 'trial')}, as above",),
@@ -315,7 +292,6 @@ class StabilityOptions:
 
 
 def _analyse(scores: Scores, options: StabilityOptions, draws: Draws) -> Answer:
-
     found = bootstrap_stability(
         scores.table,
         draws.rng(),
@@ -337,10 +313,10 @@ def _analyse(scores: Scores, options: StabilityOptions, draws: Draws) -> Answer:
     most = _MOST if draws.short and not options.every else None
     document = to_document(found, "rank_probability", "expected_rank")
     return Answer(
-        summary=(*facts(found, ranges), *scores.facts),
+        summary=(*summary(found, ranges), *scores.facts),
         tables=tables(found, ranges, measure=scores.measure, most=most),
         document=document | {"ranges": to_document(ranges, "lead", "told_apart")} | scores.document,
-        chart=lambda: spec(found, ranges, measure=scores.measure),
+        chart=lambda: chart(found, ranges, measure=scores.measure),
         title=title(found),
     )
 
@@ -363,9 +339,6 @@ ANALYSIS = Analysis(
 )
 
 
-# The picture of a ranking's stability: how often each system has each rank, and its range.
-
-
 _LEAST = (0.5, 0.2, 0.05, 0.01)
 """From which share of the resamplings on a cell has which shade; a smaller share has none."""
 
@@ -378,7 +351,7 @@ def title(stability: Stability) -> str:
     )
 
 
-def spec(stability: Stability, ranges: RankRanges, *, measure: str = "") -> Plot:
+def chart(stability: Stability, ranges: RankRanges, *, measure: str = "") -> Plot:
     """The heat map of figure 3 with the ranges in it.
 
     A row for each system, a column for each rank: the darker a cell, the more resamplings. The

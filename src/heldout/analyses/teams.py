@@ -1,4 +1,4 @@
-"""Whether teams that submit often fit the labels that their scores are told by.
+"""Whether teams that submit often fit the labels that their scores are released by.
 
 For each team and each institution: how many submissions came and how many within one window, the
 rank of its best entry on the public view and on the reserve that nobody ever sees a score of, and
@@ -26,7 +26,7 @@ from heldout.analyses.dated import Dated
 from heldout.analyses.entries import AlikeRuns, BoardEntry, BoardScores, ViewScores
 from heldout.analyses.views.views import ViewPair, pair_views
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import Cell, Column, Table
+from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED, cut
@@ -244,7 +244,7 @@ def look_at_teams(
 
     Args:
         board: its entries; baselines belong to no team.
-        public: the view whose scores are told.
+        public: the view whose scores are released.
         reserve: the view whose scores are not.
         rng: where draws come from.
         by: what groups are.
@@ -371,7 +371,6 @@ class TeamsOptions:
 
 
 def _analyse(given: Dated, options: TeamsOptions, draws: Draws) -> Answer:
-
     public, reserve = given.views
     result = look_at_teams(
         given.board,
@@ -389,7 +388,7 @@ def _analyse(given: Dated, options: TeamsOptions, draws: Draws) -> Answer:
         summary=(("teams", _say(result)), *given.facts),
         tables=tables(result),
         document=to_document(result) | given.document,
-        chart=(lambda: spec(result)) if drawn else None,
+        chart=(lambda: chart(result)) if drawn else None,
         title=title(result),
     )
 
@@ -435,7 +434,7 @@ def title(result: Teams) -> str:
     )
 
 
-def spec(result: Teams) -> Plot:
+def chart(result: Teams) -> Plot:
     """The slope of each group, alone and with all at once, those with most submissions first.
 
     Args:
@@ -489,28 +488,19 @@ def tables(result: Teams) -> tuple[Table, ...]:
 
 
 def _group_table(result: Teams) -> Table:
-    share = f"{result.level:.0%}"
+    intervals = (f"{result.level:.0%} from", "to", "all: from", "to")
     return Table(
         title=f"By {result.by}: {result.public} against {result.reserve}, {result.measure}",
         columns=(
-            Column(name=result.by, form="text"),
-            Column(name="entries", form="count"),
-            Column(name=f"in {result.window} days", form="count"),
-            Column(name=f"best {result.public}", form="count"),
-            Column(name=f"best {result.reserve}", form="count"),
-            Column(name="slope", form="difference"),
-            *(_interval_columns(share) if result.trials else ()),
-            Column(name="OLS from", form="difference"),
-            Column(name="to", form="difference"),
+            Column(name=result.by),
+            *columns("count", "entries", f"in {result.window} days"),
+            *columns("count", f"best {result.public}", f"best {result.reserve}"),
+            *columns("difference", "slope", *(intervals if result.trials else ())),
+            *columns("difference", "OLS from", "to"),
         ),
         rows=tuple(_group_row(group, known=result.trials > 0) for group in result.groups),
         notes=tuple(_group_notes(result)),
     )
-
-
-def _interval_columns(share: str) -> tuple[Column, ...]:
-    names = (f"{share} from", "to", "all: from", "to")
-    return tuple(Column(name=name, form="difference") for name in names)
 
 
 def _group_row(group: Group, *, known: bool) -> tuple[Cell, ...]:
@@ -529,14 +519,14 @@ def _group_notes(result: Teams) -> list[str]:
     notes = [
         (
             f"Best: rank of its best entry among all with both scores. Slope of ({apart}) from one "
-            "submission to the next; below 0 where the told score rises faster."
+            "submission to the next; below 0 where the released score rises faster."
         ),
     ]
     if result.trials:
         notes.append(
-            f"Intervals by {plural(result.trials, 'draw')} of queries; all: the "
-            f"{len(slopes)} slopes here "
-            "at once. OLS takes submissions for independent, which they are not: do not rely on it."
+            f"Intervals by {plural(result.trials, 'draw')} of queries; all: the {len(slopes)} "
+            "slopes here at once. OLS takes submissions for independent, which they are not: do "
+            "not rely on it."
         )
     else:
         notes.append(
@@ -555,14 +545,13 @@ def _variant_table(result: Teams) -> Table:
     return Table(
         title="Nearly the same runs, different teams",
         columns=(
-            Column(name="entries", form="text"),
-            Column(name="teams", form="text"),
+            *columns("text", "entries", "teams"),
             Column(name="least RBO", form="score", decimals=2),
         ),
         rows=tuple((", ".join(g.entries), "; ".join(g.teams), g.least_rbo) for g in groups),
         notes=(
-            ("No two teams have runs that the board's rule calls variants of each other.",)
-            if not groups
-            else ("Linked by the board's rule for variants; RBO of the first ten documents.",)
+            "Linked by the board's rule for variants; RBO of the first ten documents."
+            if groups
+            else "No two teams have runs that the board's rule calls variants of each other.",
         ),
     )
