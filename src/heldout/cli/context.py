@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from heldout.cli.options import with_options
-from heldout.cli.printing import TERMINAL, answers, messages, print_facts
+from heldout.cli.printing import TERMINAL, answers, messages, print_facts, print_json
 from heldout.errors import StoreError, plural, printable
 from heldout.options import Json, Now, Opt
 
@@ -86,6 +86,13 @@ class BoardPlace:
         from heldout.board.store.repository import find_board  # noqa: PLC0415 - heavy, --help is not
 
         return find_board(self.board_folder or Path())
+
+    def answer(self, document: object, facts: Sequence[tuple[str, str]]) -> None:
+        """Print one JSON document, or facts for a reader."""
+        if self.as_json:
+            print_json(document)
+        else:
+            print_facts(answers(), facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,15 +207,13 @@ def _show_rules(change: "RuleChange", *, accepted: bool) -> None:
         )
 
 
-def print_next(repository: "Repository", commands: Sequence[str]) -> None:
+def next_facts(repository: "Repository", commands: Sequence[str] = ()) -> list[tuple[str, str]]:
     """The commands to call next, and what is committed but not pushed yet."""
     lines = [*commands]
     unpushed = repository.git.unpushed() if repository.git.is_repository() else 0
     if unpushed:
         lines.append(f"not yet public: {plural(unpushed, 'commit')}; git push")
-    heads = ["next", *[""] * len(lines)]
-    if lines:
-        print_facts(answers(), [("", ""), *zip(heads, lines, strict=False)])
+    return [("", ""), ("next", lines[0]), *(("", line) for line in lines[1:])] if lines else []
 
 
 def agrees(question: str) -> bool:

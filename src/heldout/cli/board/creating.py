@@ -21,7 +21,7 @@ from heldout.cli.context import (
     OrganiserPlace,
     VaultPlace,
     at_board,
-    print_next,
+    next_facts,
     read_clock,
 )
 from heldout.cli.options import with_options
@@ -313,13 +313,12 @@ def baseline(
         decision = add_baseline(session, name, runs.files, description=description)
         rebuilt = catch_up(session, news=decision.event is not None)
     row = next(row for row in rebuilt.standings.rows if row.id == name)
-    if place.as_json:
-        print_json({"id": name, "scores": {key: float(v) for key, v in row.scores.items()}})
-        return
     before = "   (done before)" if decision.done_before else ""
-    released = released_fact(row, session.spec())
-    print_facts(answers(), [("baseline", f"{name}{before}"), released, *rebuilt_facts(rebuilt)])
-    print_next(session.repository, [])
+    facts = [("baseline", f"{name}{before}"), released_fact(row, session.spec())]
+    place.answer(
+        {"id": name, "scores": {key: float(v) for key, v in row.scores.items()}},
+        [*facts, *rebuilt_facts(rebuilt), *next_facts(session.repository)],
+    )
 
 
 def _print_numbers(numbers: PublishedNumbers) -> None:

@@ -96,11 +96,8 @@ def draft(
     submission = draft_id(name, today=today, embargoed=embargo is not None)
     with repository.locked():
         folder = make_draft(repository, submission, runs.files, embargo_until=embargo).inside
-    if place.as_json:
-        print_json({"id": submission, "folder": folder})
-        return
-    print_facts(
-        answers(),
+    place.answer(
+        {"id": submission, "folder": folder},
         [
             ("drafted", submission),
             ("wrote", f"{folder}/ with {plural(len(runs.files), 'run')}; git ignores it"),
@@ -175,9 +172,9 @@ def print_check(found: Check, repository: Repository, place: BoardPlace) -> None
     for scan in found.scans.values():
         print_problems(answers(), scan.problems, counts=scan.counts)
     print_problems(answers(), found.metadata)
-    print_facts(answers(), [(f.severity, f"{f.rule}: {f.evidence}") for f in found.findings])
-    print_seen(found)
-    print_facts(answers(), difference_facts(found.differences))
+    findings = [(f.severity, f"{f.rule}: {f.evidence}") for f in found.findings]
+    facts = [*findings, *seen_facts(found), *difference_facts(found.differences)]
+    print_facts(answers(), facts)
     if not found.ok:
         count = sum(count_errors(scan.problems, scan.counts) for scan in found.scans.values())
         count += count_errors((*found.files, *found.metadata), {})
@@ -214,10 +211,10 @@ def _check_facts(found: Check, repository: Repository, place: BoardPlace) -> lis
     return [*facts, ("quota", text)]
 
 
-def print_seen(found: Check) -> None:
+def seen_facts(found: Check) -> list[tuple[str, str]]:
     """What an embargo hides, and what it cannot hide."""
-    print_facts(answers(), [("hidden", what) for what in found.hidden])
-    print_facts(answers(), [("visible", warning) for warning in found.warnings])
+    hidden = [("hidden", what) for what in found.hidden]
+    return hidden + [("visible", warning) for warning in found.warnings]
 
 
 def _document(found: Check) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from heldout.cli.context import OrganiserPlace, at_board, print_next, reach_forge
+from heldout.cli.context import OrganiserPlace, at_board, next_facts, reach_forge
 from heldout.cli.printing import answers, print_facts, print_json, print_problems
 from heldout.options import Opt
 
@@ -160,7 +160,7 @@ def _print_waiting(session: Session, silent: Sequence[str]) -> None:
         earlier = sorted({name for one in mixed for name in one.earlier})
         following.append(f'heldout correct {" ".join(earlier)} --why "…"')
     print_facts(answers(), facts or [("inbox", "empty, nothing waits")])
-    print_next(session.repository, following)
+    print_facts(answers(), next_facts(session.repository, following))
 
 
 def _print_receipts(receipts: Sequence[Receipt], *, every: bool) -> None:

@@ -15,7 +15,7 @@ from heldout.cli.context import (
     Why,
     at_board,
     check_reason,
-    print_next,
+    next_facts,
     reach_forge,
     require_yes,
 )
@@ -106,7 +106,7 @@ def publish(
         reviews = review_all(session, sets, ids)
         reason = _confirm(reviews, why or "", yes=yes)
         outcome = publish_all(session, reach_forge(), sets, reviews, why=reason)
-        _report(session, outcome, "published", as_json=place.as_json)
+        _report(place, session, outcome, "published")
 
 
 @click.command()
@@ -132,7 +132,7 @@ def reject(
 
     with place.session() as session:
         outcome = reject_all(session, reach_forge(), ids, why=why, anyway=yes)
-        _report(session, outcome, "rejected", as_json=place.as_json)
+        _report(place, session, outcome, "rejected")
 
 
 @click.command()
@@ -157,7 +157,7 @@ def ask(
 
     with place.session() as session:
         outcome = ask_team(session, reach_forge(), submission, text=text, anyway=yes)
-        _report(session, outcome, "asked", as_json=place.as_json)
+        _report(place, session, outcome, "asked")
 
 
 @click.command()
@@ -183,7 +183,7 @@ def correct(
 
     with place.session() as session:
         outcome = correct_all(session, reach_forge(), ids, why=why, unchanged=anyway, anyway=yes)
-        _report(session, outcome, "corrected", as_json=place.as_json)
+        _report(place, session, outcome, "corrected")
 
 
 @click.command()
@@ -206,7 +206,7 @@ def extend(
 
     with place.session() as session:
         outcome = extend_embargo(session, reach_forge(), submission, until=day, why=why, anyway=yes)
-        _report(session, outcome, "extended", as_json=place.as_json)
+        _report(place, session, outcome, "extended")
 
 
 @click.command()
@@ -245,12 +245,9 @@ def rebuild(
     else:
         with place.session(late=yes, restore=restore_rules) as session:
             rebuilt = bring_up_to_date(session)
-    if place.as_json:
-        print_json(rebuilt_document(rebuilt))
-        return
-    print_facts(answers(), rebuilt_facts(rebuilt))
-    if place.vault is not None:
-        print_next(place.board(), [])
+    facts = rebuilt_facts(rebuilt)
+    facts += [] if place.vault is None else next_facts(place.board())
+    place.answer(rebuilt_document(rebuilt), facts)
 
 
 def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
@@ -277,50 +274,46 @@ def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
     return why
 
 
-def _report(session: Session, outcome: Outcome, verb: str, *, as_json: bool) -> None:
+def _report(place: OrganiserPlace, session: Session, outcome: Outcome, verb: str) -> None:
     """Say what became of submissions; exit code 1 where one is not as was asked for."""
-    from heldout.board.organiser.words import decision_document, rebuilt_document
+    from heldout.board.organiser.words import (
+        decision_document,
+        decision_facts,
+        rebuilt_document,
+        rebuilt_facts,
+    )
 
+    rebuilt, earlier = outcome.rebuilt, outcome.earlier
     waiting = _count_waiting(session, outcome.done) if verb == "published" else ()
-    if as_json:
-        more: dict[str, Any] = {}
-        if verb == "corrected":
-            more["earlier_labels"] = list(outcome.earlier)
-        if waiting:
-            more["waiting"] = {one.query_set: one.tops for one in waiting}
-        rows = [decision_document(decision) for decision in outcome.decisions]
-        print_json({"decisions": rows, **more, **rebuilt_document(outcome.rebuilt)})
-    else:
-        _print_outcome(session, outcome, verb, waiting)
-    if len(outcome.done) < len(outcome.decisions):
-        raise click.exceptions.Exit(1)
-
-
-def _print_outcome(
-    session: Session, outcome: Outcome, verb: str, waiting: Sequence[Waiting]
-) -> None:
-    from heldout.board.organiser.words import decision_facts, rebuilt_facts
-
-    standings, earlier = outcome.rebuilt.standings, outcome.earlier
-    for decision in outcome.decisions:
-        print_facts(answers(), decision_facts(session, decision, verb, standings))
-    print_facts(answers(), rebuilt_facts(outcome.rebuilt))
+    document: dict[str, Any] = {"decisions": [*map(decision_document, outcome.decisions)]}
+    if verb == "corrected":
+        document["earlier_labels"] = earlier
+    if waiting:
+        document["waiting"] = {one.query_set: one.tops for one in waiting}
+    facts = [
+        fact
+        for decision in outcome.decisions
+        for fact in decision_facts(session, decision, verb, rebuilt.standings)
+    ]
+    facts += rebuilt_facts(rebuilt)
+    commands = [f'heldout correct {" ".join(earlier)} --why "…"'] if earlier else []
+    commands += ['heldout board final --why "…"'] if outcome.reopens_final else []
     left = sum(s.waits_since is not None for s in session.history().submissions.values())
-    commands = ['heldout board final --why "…"'] if outcome.reopens_final else []
     commands += [f"heldout inbox   ({left} left)"] if left else []
     if verb == "published" and (missing := _list_missing(session.spec())):
         lack = f"board.toml has no {' and no '.join(missing)}: readers of the page cannot tell"
-        print_facts(answers(), [("warning", f"{lack} where to get them")])
+        facts.append(("warning", f"{lack} where to get them"))
     if earlier:
         count = plural(len(earlier), "entry is", "entries are")
-        print_facts(answers(), [("earlier", f"{count} still scored with earlier labels")])
-        commands.insert(0, f'heldout correct {" ".join(earlier)} --why "…"')
+        facts.append(("earlier", f"{count} still scored with earlier labels"))
     for one in waiting:
         tops = plural(one.tops, "first document")
-        print_facts(answers(), [("waiting", f"{tops} that {one.labels} was made without")])
-    if waiting:
-        commands.append("heldout prefer maintain CAMPAIGN --documents FILE")
-    print_next(session.repository, commands)
+        facts.append(("waiting", f"{tops} that {one.labels} was made without"))
+    commands += ["heldout prefer maintain CAMPAIGN --documents FILE"] * bool(waiting)
+    facts += next_facts(session.repository, commands)
+    place.answer({**document, **rebuilt_document(rebuilt)}, facts)
+    if len(outcome.done) < len(outcome.decisions):
+        raise click.exceptions.Exit(1)
 
 
 def _list_missing(spec: BoardSpec) -> list[str]:
@@ -370,7 +363,7 @@ def finalists(
             check_text(session, why, *ids, anyway=yes)
         step = name_finalists(session, ids, why=why or "")
         rebuilt = catch_up(session, news=step.event is not None)
-        _report_final(session, step, rebuilt, as_json=place.as_json)
+        _report_final(place, session, step, rebuilt)
 
 
 @click.command()
@@ -416,10 +409,12 @@ def final(
             require_yes("Open the final?")
         step = open_final(session, why=why or "")
         rebuilt = catch_up(session, news=step.event is not None)
-        _report_final(session, step, rebuilt, as_json=place.as_json)
+        _report_final(place, session, step, rebuilt)
 
 
-def _report_final(session: Session, step: FinalStep, rebuilt: Rebuilt, *, as_json: bool) -> None:
+def _report_final(
+    place: OrganiserPlace, session: Session, step: FinalStep, rebuilt: Rebuilt
+) -> None:
     from heldout.board.organiser.words import (
         final_document,
         final_facts,
@@ -428,11 +423,14 @@ def _report_final(session: Session, step: FinalStep, rebuilt: Rebuilt, *, as_jso
     )
 
     known = step.final
-    if as_json:
-        print_json({**final_document(known), "event": step.event, **rebuilt_document(rebuilt)})
-        return
     before = "" if step.event is not None else "   (done before)"
-    facts = [("final", f"{known.view}{before}"), *final_facts(known)]
-    print_facts(answers(), [*facts, *rebuilt_facts(rebuilt)])
-    after = f"after {session.spec().closes}: heldout board final"
-    print_next(session.repository, [after] if known.opened is None else [])
+    after = [] if known.opened else [f"after {session.spec().closes}: heldout board final"]
+    place.answer(
+        {**final_document(known), "event": step.event, **rebuilt_document(rebuilt)},
+        [
+            ("final", f"{known.view}{before}"),
+            *final_facts(known),
+            *rebuilt_facts(rebuilt),
+            *next_facts(session.repository, after),
+        ],
+    )

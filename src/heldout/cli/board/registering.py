@@ -12,17 +12,16 @@ from heldout.cli.context import (
     SendTo,
     Why,
     at_board,
-    print_next,
+    next_facts,
     require_yes,
 )
 from heldout.cli.options import with_options
-from heldout.cli.printing import answers, fail, print_facts, print_json
+from heldout.cli.printing import fail
 from heldout.errors import InputError, plural, printable
 from heldout.options import Opt
 
 if TYPE_CHECKING:
     from heldout.board.log.registration import Agreement, Team
-    from heldout.board.participant.team import OwnTeam
 
 
 @click.command()
@@ -69,10 +68,16 @@ def register(
                 sent = send_registration(repository, own, folder, now=place.now)
     except InputError as error:
         fail(error, status=1)
-    if place.as_json:
-        print_json({"team": own.handle, "agreement": own.agreement or None, "sent": sent})
-        return
-    _print_registered(own, sent)
+    facts = [("registered", own.handle + ("" if sent else "   (done before)"))]
+    facts += [("agreed", f"to the text with SHA-256 {own.agreement}")] * bool(own.agreement)
+    facts += [("sent", sent)] * bool(sent)
+    facts += [
+        ("back up", ".heldout/team: its key signs all that this team submits"),
+        ("visible", "the account that pushes the branch or opens the pull request"),
+        ("", ""),
+        ("next", "heldout draft NAME --dev FILE --eval FILE"),
+    ]
+    place.answer({"team": own.handle, "agreement": own.agreement or None, "sent": sent}, facts)
 
 
 @click.command()
@@ -91,15 +96,13 @@ def teams(*, place: OrganiserPlace) -> None:
         current = history.agreements[-1] if history.agreements else None
         everybody = history.teams.values()
         notes = {team.handle: [*revoked_before(team, everybody)] for team in everybody}
-        if place.as_json:
-            rows = [{**_team_json(one, current), "notes": notes[one.handle]} for one in everybody]
-            print_json({"teams": rows})
-            return
+        rows = [{**_team_json(one, current), "notes": notes[one.handle]} for one in everybody]
+        facts: list[tuple[str, str]] = []
         for team in everybody:
-            lines = [("", note) for note in notes[team.handle]]
-            print_facts(answers(), [*_team_facts(team, current), *lines])
+            facts += _team_facts(team, current)
+            facts += [("", note) for note in notes[team.handle]]
         count = plural(len(everybody), "team")
-        print_facts(answers(), [("teams", f"{count} registered")])
+        place.answer({"teams": rows}, [*facts, ("teams", f"{count} registered")])
 
 
 @click.command()
@@ -122,12 +125,12 @@ def revoke(
     with place.session() as session:
         event = revoke_team(session, team, why=why)
         rebuilt = catch_up(session, news=event is not None)
-        if place.as_json:
-            print_json({"team": team, "event": event, **rebuilt_document(rebuilt)})
-            return
         logged = "   (done before)" if event is None else f", event {event}"
-        print_facts(answers(), [("revoked", f"{team}{logged}"), *rebuilt_facts(rebuilt)])
-        print_next(session.repository, [])
+        facts = [("revoked", f"{team}{logged}"), *rebuilt_facts(rebuilt)]
+        place.answer(
+            {"team": team, "event": event, **rebuilt_document(rebuilt)},
+            [*facts, *next_facts(session.repository)],
+        )
 
 
 def _consent(agreement: Agreement, *, agreed: bool, as_json: bool) -> None:
@@ -142,19 +145,6 @@ def _consent(agreement: Agreement, *, agreed: bool, as_json: bool) -> None:
             "Do you agree to it for your team?",
             "nothing was sent; --agree agrees without a question",
         )
-
-
-def _print_registered(own: OwnTeam, sent: str) -> None:
-    facts = [("registered", own.handle + ("" if sent else "   (done before)"))]
-    facts += [("agreed", f"to the text with SHA-256 {own.agreement}")] * bool(own.agreement)
-    facts += [("sent", sent)] * bool(sent)
-    facts += [
-        ("back up", ".heldout/team: its key signs all that this team submits"),
-        ("visible", "the account that pushes the branch or opens the pull request"),
-        ("", ""),
-        ("next", "heldout draft NAME --dev FILE --eval FILE"),
-    ]
-    print_facts(answers(), facts)
 
 
 def _team_facts(team: Team, current: Agreement | None) -> list[tuple[str, str]]:

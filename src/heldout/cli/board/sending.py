@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 import msgspec
 
-from heldout.cli.board.drafting import print_check, print_seen
+from heldout.cli.board.drafting import print_check, seen_facts
 from heldout.cli.context import BoardPlace, Identifier, SendTo
 from heldout.cli.options import with_options
 from heldout.cli.printing import answers, fail, messages, print_facts, print_json
@@ -35,11 +35,8 @@ def pack(*, submission: Identifier, place: BoardPlace) -> None:
     repository = place.board()
     with repository.locked():
         found, packed = _check_and_pack(repository, submission, place)
-    if place.as_json:
-        print_json(_document(found.id, packed))
-        return
-    _print_packed(repository, found.id, packed)
-    print_facts(answers(), [("", ""), ("next", f"heldout submit {found.id}")])
+    facts = [*_packed_facts(repository, found.id, packed), ("", "")]
+    place.answer(_document(found.id, packed), [*facts, ("next", f"heldout submit {found.id}")])
 
 
 @click.command()
@@ -59,14 +56,15 @@ def submit(*, submission: Identifier, folder: SendTo = None, place: BoardPlace) 
     with repository.locked():
         found, packed = _check_and_pack(repository, submission, place)
         sent = send(repository, found.id, packed, folder, now=place.now)
-    if place.as_json:
-        print_json(_document(found.id, packed, sent))
-        return
-    _print_packed(repository, found.id, packed)
-    print_seen(found)
-    receipt = f".heldout/receipts/{found.id}.json: heldout audit --receipt FILE"
-    facts = [("sent", sent.sent + _DONE * sent.sent_before), ("receipt in", receipt)]
-    print_facts(answers(), [*facts, ("", ""), ("next", f"heldout status {found.id}")])
+    facts = [
+        *_packed_facts(repository, found.id, packed),
+        *seen_facts(found),
+        ("sent", sent.sent + _DONE * sent.sent_before),
+        ("store", f".heldout/receipts/{found.id}.json: heldout audit --receipt FILE"),
+        ("", ""),
+        ("next", f"heldout status {found.id}"),
+    ]
+    place.answer(_document(found.id, packed, sent), facts)
 
 
 @click.command()
@@ -112,9 +110,7 @@ def _update(submission: str, folder: SendTo, place: BoardPlace, *, withdrawn: bo
         # Into a folder it goes all the same: what was sent may have gone elsewhere.
         if folder is not None or withdrawn or not packed.sent_before:
             sent = send(repository, name, packed, folder, now=place.now)
-    if place.as_json:
-        print_json({"sent": "", **_document(name, packed, sent), "withdrawn": withdrawn})
-        return
+    document = {"sent": "", **_document(name, packed, sent), "withdrawn": withdrawn}
     what = "a withdrawal" if withdrawn else "new metadata"
     text = f"{what} under the key of {name}, revision {packed.revision}{_DONE * packed.done_before}"
     facts = [("sealed", text)]
@@ -123,7 +119,7 @@ def _update(submission: str, folder: SendTo, place: BoardPlace, *, withdrawn: bo
         facts = [("unchanged", text)]
     else:
         facts.append(("sent", sent.sent + _DONE * sent.sent_before))
-    print_facts(answers(), [*facts, ("", ""), ("next", f"heldout status {name}")])
+    place.answer(document, [*facts, ("", ""), ("next", f"heldout status {name}")])
 
 
 def _check_and_pack(
@@ -139,7 +135,9 @@ def _check_and_pack(
     return found, pack_draft(repository, found.id, found.manifest)
 
 
-def _print_packed(repository: Repository, submission: SubmissionId, packed: Packed) -> None:
+def _packed_facts(
+    repository: Repository, submission: SubmissionId, packed: Packed
+) -> list[tuple[str, str]]:
     from heldout.board.participant.checks import rules_to_seal_by
     from heldout.envelope.bundle import short_recipient
 
@@ -151,7 +149,7 @@ def _print_packed(repository: Repository, submission: SubmissionId, packed: Pack
         ("", f"{f'.heldout/sealed/{name}':<{width}}  {_bytes(size):>8}")
         for name, size in packed.files.items()
     ]
-    facts = [
+    return [
         ("sealed", who + _DONE * packed.done_before),
         ("wrote", wrote[0][1]),
         *wrote[1:],
@@ -159,7 +157,6 @@ def _print_packed(repository: Repository, submission: SubmissionId, packed: Pack
         ("your key", f".heldout/keys/{submission}"),
         ("", "store a copy: only this key can change the metadata later"),
     ]
-    print_facts(answers(), facts)
 
 
 def _document(name: SubmissionId, packed: Packed, sent: Sent | None = None) -> dict[str, Any]:

@@ -16,11 +16,10 @@ from heldout.cli.context import (
     Why,
     at_board,
     check_reason,
-    print_next,
+    next_facts,
     require_yes,
 )
 from heldout.cli.options import with_options
-from heldout.cli.printing import answers, print_facts, print_json
 from heldout.errors import StoreError, plural, quote
 from heldout.options import Opt
 
@@ -95,10 +94,8 @@ def audit(
         found = audit_board(place.board(), place.vault, roots=roots)
         if receipt is not None or earlier is not None:
             found, checked = hold_against(place.board(), found, receipt, earlier)
-    if place.as_json:
-        print_json({"ok": not found.faults, **msgspec.to_builtins(found), "receipt": checked})
-    else:
-        print_facts(answers(), _audit_facts(found, checked))
+    document = {"ok": not found.faults, **msgspec.to_builtins(found), "receipt": checked}
+    place.answer(document, _audit_facts(found, checked))
     if found.faults:
         raise click.exceptions.Exit(1)
 
@@ -146,13 +143,15 @@ def archive(
         closed = close_board(session, agreed=agreed, why=why or "")
         rebuilt = catch_up(session, news=closed)
         made = write_archive(session, file)
-        if place.as_json:
-            document = {"file": str(file), "archive": made, "closed_before": not closed}
-            print_json({**document, **rebuilt_document(rebuilt)})
-            return
-        print_facts(answers(), [*_archive_facts(session, file, made, closed=closed)])
-        print_facts(answers(), rebuilt_facts(rebuilt))
-        print_next(session.repository, [f"heldout audit {file}"])
+        document = {"file": str(file), "archive": made, "closed_before": not closed}
+        place.answer(
+            {**document, **rebuilt_document(rebuilt)},
+            [
+                *_archive_facts(session, file, made, closed=closed),
+                *rebuilt_facts(rebuilt),
+                *next_facts(session.repository, [f"heldout audit {file}"]),
+            ],
+        )
 
 
 @click.command()
@@ -232,14 +231,12 @@ def rekey(
                 grace_until=session.now.date() + timedelta(grace),
             ),
         )
-        if place.as_json:
-            document = {one.name: getattr(done, one.name) for one in fields(done)}
-            print_json({**document, "rebuilt": rebuilt_document(done.rebuilt)})
-            return
-        print_facts(answers(), [*_rekey_facts(session, done), *rebuilt_facts(done.rebuilt)])
+        document = {one.name: getattr(done, one.name) for one in fields(done)}
         following = [f'heldout reject {name} --why "…"' for name in done.waiting]
         following += ["back up the vault: it has a new key"] * bool(done.added and not keep_key)
-        print_next(session.repository, following)
+        facts = [*_rekey_facts(session, done), *rebuilt_facts(done.rebuilt)]
+        facts += next_facts(session.repository, following)
+        place.answer({**document, "rebuilt": rebuilt_document(done.rebuilt)}, facts)
 
 
 @click.command()
@@ -263,15 +260,13 @@ def signer(
 
     repository = place.board()
     own = own_signer_key(repository, place.need_vault(), name=name)
-    if place.as_json:
-        print_json({"name": own.name, "key": own.key, "signs": own.signs})
-        return
     text = f"{own.name}={own.key}"
     signs = "signs events of this board" if own.signs else "signs nothing yet"
-    print_facts(answers(), [("signer", text), ("state", signs)])
+    facts = [("signer", text), ("state", signs)]
     if not own.signs:
         command = f"heldout board rekey --keep-key --add-signer '{text}' --why \"…\""
-        print_next(repository, [f"another organiser: {command}"])
+        facts += next_facts(repository, [f"another organiser: {command}"])
+    place.answer(own, facts)
 
 
 @click.command()
@@ -336,10 +331,7 @@ def timestamp(
             commands = f"git add {TIMESTAMPS} && git commit -m 'Time stamp' && git push"
             facts = [("stamped", f"event {stamp.event}, {format_time(stamp.at)}")]
             facts += [("wrote", stamp.file), ("next", commands)]
-    if place.as_json:
-        print_json(document)
-    else:
-        print_facts(answers(), facts)
+    place.answer(document, facts)
 
 
 def _read_signers(given: tuple[str, ...]) -> dict[str, str]:
