@@ -50,7 +50,7 @@ def test_all_of_the_metadata_is_told_at_once_with_its_fields(town: Town) -> None
     assert answer.code == 1
     assert "metadata  7 problems\n" in answer.out
     assert answer.out.endswith(
-        "\n7 problems; nothing was sealed or sent. Mend them, then check again.\n"
+        "\n7 problems; nothing was sealed or sent. Fix them, then check again.\n"
     )
     found = town.participant("check", submission, "--json", now=DAY).json
     assert {(p["code"], p["path"]) for p in found["problems"]} == {
@@ -72,7 +72,7 @@ def test_a_field_is_told_once(town: Town) -> None:
     answer = town.participant("check", submission, now=DAY)
     assert answer.out.count("metadata.json:team") == 1
     assert answer.out.endswith(
-        "1 problem; nothing was sealed or sent. Mend it, then check again.\n"
+        "1 problem; nothing was sealed or sent. Fix it, then check again.\n"
     )
 
 

@@ -6,22 +6,19 @@ one is an entry, all at the time of the import. The day of an entry is a field o
 it is only claimed, and no event is dated before the one above it.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from importlib.resources import files
 from pathlib import Path
-from string import Template
-
-import msgspec
 
 from heldout.board.log.events import Entry
 from heldout.board.log.manifest import Identity, identity_fields
-from heldout.board.old_boards.legacy import TYPES, OldEntry, OldTable, Repair
+from heldout.board.old_boards.legacy import TYPES, OldEntry, OldTable
 from heldout.board.organiser.creation import first_signers
 from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.template import format_recipients
+from heldout.board.rules.template import fill_template, format_recipients, quote_toml
 from heldout.board.scores.session import Session, begin_session
 from heldout.board.scores.sets import digest_public
 from heldout.board.standings.standings import Standings, make_standings
@@ -33,6 +30,12 @@ from heldout.errors import InputError, Problem, StoreError
 # The files that the record of an old board begins with, as text.
 
 
+_RECORD = (
+    "A record of the old board: dates, scores and trophies are as it published them; nothing was "
+    "scored here, and nothing can be submitted."
+)
+
+
 def record_files(table: OldTable, *, source: str, recipient: str) -> Mapping[str, bytes]:
     """Path in the board -> content: board.toml, README.md, .gitignore, the public key.
 
@@ -42,16 +45,18 @@ def record_files(table: OldTable, *, source: str, recipient: str) -> Mapping[str
         recipient: public key of the vault, for a board has at least one.
     """
     layout, days = table.layout, [entry.day for entry in table.entries]
+    counts = Counter((repair.kind, repair.column) for repair in table.repairs)
+    lines = [f"- {kind}, column {column}: {n}" for (kind, column), n in counts.items()]
     words = {
-        "name": _quote(layout.name),
-        "title": _quote(layout.title),
-        "task": _quote(_say_task(table)),
+        "name": quote_toml(layout.name),
+        "title": quote_toml(layout.title),
+        "task": quote_toml(f"{layout.task} {_RECORD}"),
         "opens": min(days).isoformat(),
         "closes": max(days).isoformat(),
         "decimals": str(_decimals(table)),
-        "types": _quote(list(TYPES)),
-        "recipients": _quote([recipient]),
-        "measure": _quote(layout.measure),
+        "types": quote_toml(TYPES),
+        "recipients": quote_toml([recipient]),
+        "measure": quote_toml(layout.measure),
         "depth": str(layout.depth),
     }
     plain = {
@@ -59,21 +64,14 @@ def record_files(table: OldTable, *, source: str, recipient: str) -> Mapping[str
         "source": source,
         "digest": table.digest,
         "entries": str(len(table.entries)),
-        "repairs": _list_repairs(table.repairs),
+        "repairs": "\n".join(lines) or "- none",
     }
     return {
-        "board.toml": _fill("record.toml", words),
-        "README.md": _fill("record.md", plain),
+        "board.toml": fill_template("record.toml", words),
+        "README.md": fill_template("record.md", plain),
         ".gitignore": b"drafts/\n.heldout/\n.writing-*\n",
         "keys/organisers.txt": format_recipients([recipient]),
     }
-
-
-def _say_task(table: OldTable) -> str:
-    return (
-        f"{table.layout.task} A record of the old board: dates, scores and trophies are as it "
-        "published them; nothing was scored here, and nothing can be submitted."
-    )
 
 
 def _decimals(table: OldTable) -> int:
@@ -81,25 +79,6 @@ def _decimals(table: OldTable) -> int:
     texts = [text for entry in table.entries for text in entry.scores.values()]
     most = max((len(text.partition(".")[2]) for text in texts), default=3)
     return min(max(most, 1), 6)
-
-
-def _list_repairs(repairs: Sequence[Repair]) -> str:
-    counts: dict[tuple[str, str], int] = {}
-    for repair in repairs:
-        place = (repair.kind, repair.column)
-        counts[place] = counts.get(place, 0) + 1
-    lines = [f"- {kind}, column {column}: {n}" for (kind, column), n in counts.items()]
-    return "\n".join(lines) or "- none"
-
-
-def _quote(value: object) -> str:
-    """A string, or a list of them, as TOML: JSON's escapes are TOML's."""
-    return msgspec.json.encode(value).decode()
-
-
-def _fill(name: str, words: Mapping[str, str]) -> bytes:
-    text = files("heldout.board.rules").joinpath("templates", name).read_text("utf-8")
-    return Template(text).substitute(words).encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,9 +127,17 @@ def import_board(root: Path, vault_root: Path, source: Source, *, now: datetime)
     check_apart(vault_root, root)
     _check_days(source, now)
     repository, vault = Repository(root), Vault(vault_root)
-    done_before = _is_done(repository, vault, source.table)
+    logged = vault.entries()
+    unfinished = vault.is_unfinished(repository.root)
+    done_before = (
+        not unfinished
+        and _imported_digest(logged) == source.table.digest
+        and len(repository.log()) == len(logged)
+    )
     if not done_before:
-        _check_folders(repository, vault)
+        if not unfinished and root.exists() and {path.name for path in root.iterdir()} - {".git"}:
+            raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
+        vault.check_new(board=root)
         root.mkdir(parents=True, exist_ok=True)
         Vault.create(vault_root, board=root)
     with vault.locked(), repository.locked():
@@ -191,27 +178,10 @@ def _check_days(source: Source, now: datetime) -> None:
         raise InputError(problems)
 
 
-def _is_done(repository: Repository, vault: Vault, table: OldTable) -> bool:
-    """Whether an earlier call imported just this file to its end."""
-    return (
-        not vault.is_unfinished(repository.root)
-        and _imported_digest(vault.entries()) == table.digest
-        and len(repository.log()) == len(vault.entries())
-    )
-
-
 def _imported_digest(entries: Sequence[Entry]) -> str | None:
     """Which file a log was begun with, `None` where it has no import."""
     found = (str(e.get("sha256")) for e in entries if e.event.kind == "imported-board")
     return next(found, None)
-
-
-def _check_folders(repository: Repository, vault: Vault) -> None:
-    root = repository.root
-    going_on = vault.is_unfinished(root)
-    if not going_on and root.exists() and {path.name for path in root.iterdir()} - {".git"}:
-        raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
-    vault.check_new(board=root)
 
 
 def _write_rules(repository: Repository, vault: Vault, source: Source) -> None:
@@ -219,17 +189,13 @@ def _write_rules(repository: Repository, vault: Vault, source: Source) -> None:
         vault.add_identity("organiser", new_identity("age").private)
     recipient = recipient_of("age", vault.identities()[0])
     files = record_files(source.table, source=source.name, recipient=recipient)
-    _check_begun(vault.entries(), source.table, files[SPEC].decode())
+    entries = vault.entries()
+    same = _imported_digest(entries) in (None, source.table.digest)
+    if not same or (entries and entries[0].get("board.toml") != files[SPEC].decode()):
+        raise StoreError("another file's import was begun here; remove both folders, or finish it")
     for path, data in files.items():
         repository.write_file(path, data)
     parse_spec(repository.files.read(SPEC))
-
-
-def _check_begun(entries: Sequence[Entry], table: OldTable, rules: str) -> None:
-    """Refuse to go on with what a killed import of another file began."""
-    same = _imported_digest(entries) in (None, table.digest)
-    if not same or (entries and entries[0].get("board.toml") != rules):
-        raise StoreError("another file's import was begun here; remove both folders, or finish it")
 
 
 def _log(session: Session, source: Source) -> None:

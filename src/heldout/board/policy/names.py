@@ -9,7 +9,7 @@ detection) and section 5 (mixed scripts); the tables are those of Unicode 15.1.
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Literal
 
@@ -91,7 +91,7 @@ def mixed_words(name: str) -> tuple[str, ...]:
 
     Source: UTS #39, section 5.2, the level "highly restrictive", word by word.
     """
-    return tuple(word for word in _words(name) if not _belong_together(_scripts(word)))
+    return tuple(word for word in _words(name) if not word.isascii() and _is_mixed(word))
 
 
 def _fold_width(name: str) -> str:
@@ -120,21 +120,14 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple("".join(kept).split())
 
 
-def _scripts(word: str) -> set[str]:
-    return set() if word.isascii() else {_script(character) for character in word} - _NEUTRAL
-
-
-def _script(character: str) -> str:
+def _is_mixed(word: str) -> bool:
     # 0.1 s to load, and most names are ASCII; ships no types.
     from confusable_homoglyphs import (  # type: ignore[import-untyped]  # noqa: PLC0415 - said above
         categories,
     )
 
-    return str(categories.alias(character))
-
-
-def _belong_together(scripts: set[str]) -> bool:
-    return len(scripts) <= 1 or any(scripts <= group for group in _TOGETHER)
+    scripts = set(map(categories.alias, word)) - _NEUTRAL
+    return len(scripts) > 1 and not any(scripts <= group for group in _TOGETHER)
 
 
 @cache
@@ -186,9 +179,14 @@ def compare_names(first: str, second: str) -> Likeness | None:
     one, two = skeleton_words(first), skeleton_words(second)
     if "".join(one) == "".join(two) or sorted(one) == sorted(two):
         return "confusable"
-    if _same_but_digits(first, second):
+    bare, other = ("".join(map(_without_digits, spelling_words(n))) for n in (first, second))
+    if bare == other and len(bare) >= _FEWEST_LETTERS:
         return "number"
-    return "near" if _are_near(one, two) else None
+    left = "".join((Counter(one) - Counter(two)).elements())
+    right = "".join((Counter(two) - Counter(one)).elements())
+    allowed = min(len(left), len(right)) // _LETTERS_PER_EDIT
+    near = allowed > 0 and OSA.distance(left, right, score_cutoff=allowed) <= allowed
+    return "near" if near else None
 
 
 def is_generic(name: str) -> bool:
@@ -211,8 +209,12 @@ def claims_name(name: str, reserved: Iterable[str]) -> str | None:
         name: of a team.
         reserved: the board's and the organisers' own names.
     """
-    core = _core(name)
-    return next((own for own in reserved if core and core == _core(own)), None)
+
+    def core(text: str) -> str:
+        return skeleton("".join(without_fillers(text)))
+
+    own = core(name)
+    return next((one for one in reserved if own and own == core(one)), None)
 
 
 def without_fillers(name: str) -> tuple[str, ...]:
@@ -220,24 +222,8 @@ def without_fillers(name: str) -> tuple[str, ...]:
     return tuple(word for word in spelling_words(name) if not _is_filler(word))
 
 
-def _same_but_digits(first: str, second: str) -> bool:
-    one, two = ("".join(_without_digits(w) for w in spelling_words(n)) for n in (first, second))
-    return one == two and len(one) >= _FEWEST_LETTERS
-
-
 def _without_digits(word: str) -> str:
     return "".join(character for character in word if not character.isnumeric())
-
-
-def _are_near(one: Sequence[str], two: Sequence[str]) -> bool:
-    left = "".join((Counter(one) - Counter(two)).elements())
-    right = "".join((Counter(two) - Counter(one)).elements())
-    allowed = min(len(left), len(right)) // _LETTERS_PER_EDIT
-    return allowed > 0 and OSA.distance(left, right, score_cutoff=allowed) <= allowed
-
-
-def _core(name: str) -> str:
-    return skeleton("".join(without_fillers(name)))
 
 
 @lru_cache(maxsize=_KEPT)

@@ -148,34 +148,22 @@ def list_moved(history: History) -> Iterator[str]:
     Yields:
         A sentence for each.
     """
+    published = [s.published for s in history.submissions.values() if not s.baseline]
     for before, after in pairwise(list_terms(history, _ALWAYS)):
         rules = f"the rules of {after.since:%d %b %Y}"
-        day = "" if before.deadline is None else f"{before.deadline:%d %b %Y}"
-        if _comes_after(before, after):
+        last = "" if before.deadline is None else f"{before.deadline:%d %b %Y}"
+        if before.deadline is not None and after.since.date() > before.deadline:
             if (after.spec.kind, after.spec.closes) != ("one-shot", before.deadline):
-                yield f"{rules} move the last day of a one-shot board, {day}, which was over"
-        elif not _has_entries(history, after.since):
+                yield f"{rules} move the last day of a one-shot board, {last}, which was over"
+        elif not any(day is not None and day < after.since for day in published):
             continue
         elif before.deadline is None and after.deadline is not None:
             yield f"{rules} seal scores on a board whose entries had been told theirs"
-        elif before.deadline is not None and _opens(after):
-            yield f"{rules} open the scores of a one-shot board before its last day, {day}, is over"
-
-
-def _comes_after(before: Term, after: Term) -> bool:
-    """Whether the last day of a one-shot board was over when its rules were changed."""
-    return before.deadline is not None and after.since.date() > before.deadline
-
-
-def _opens(term: Term) -> bool:
-    """Whether rules show at once all scores that are there."""
-    return term.deadline is None or term.since.date() > term.deadline
-
-
-def _has_entries(history: History, moment: datetime) -> bool:
-    """Whether an entry had been published before a moment."""
-    times = (s.published for s in history.submissions.values() if not s.baseline)
-    return any(time is not None and time < moment for time in times)
+        elif before.deadline is not None and (
+            after.deadline is None or after.since.date() > after.deadline
+        ):
+            which = f"the scores of a one-shot board before its last day, {last}, is over"
+            yield f"{rules} open {which}"
 
 
 def list_early(history: History) -> Iterator[str]:

@@ -78,20 +78,17 @@ def decide_final(scores: Sequence[ArrayLike]) -> FinalOutcome:
     return FinalOutcome(means=means, best=best, below=below, winner=winner, luck=_find_luck(rows))
 
 
+@cache
 def expected_maximum(count: int) -> float:
     """The expected value of the highest of some independent standard normal draws.
+
+    By the trapezoid rule, which is exact to rounding for such a function.
 
     Args:
         count: how many, at least 1.
     """
     if count < 1:
         raise ValueError(count)
-    return _integrate_maximum(count)
-
-
-@cache
-def _integrate_maximum(count: int) -> float:
-    """The trapezoid rule, which is exact to rounding for such a function."""
     points = [i * _STEP for i in range(round(-_WIDTH / _STEP), round(_WIDTH / _STEP) + 1)]
     return _STEP * math.fsum(x * count * _density(x) * _share(x) ** (count - 1) for x in points)
 

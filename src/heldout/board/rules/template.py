@@ -176,21 +176,21 @@ class NewBoard:
 def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
     """Path in the board -> content: board.toml, README.md, .gitignore, the public keys."""
     words = {
-        "name": _quote(board.name),
-        "title": _quote(board.title),
-        "task": _quote(board.task),
+        "name": quote_toml(board.name),
+        "title": quote_toml(board.title),
+        "task": quote_toml(board.task),
         "opens": board.opens.isoformat(),
         "closes": _say_closes(board.closes),
-        "primary": _quote(board.primary),
-        "envelope": _quote(board.envelope),
-        "recipients": _quote(list(board.recipients)),
-        "order": _quote(board.order),
+        "primary": quote_toml(board.primary),
+        "envelope": quote_toml(board.envelope),
+        "recipients": quote_toml(list(board.recipients)),
+        "order": quote_toml(board.order),
         "depth": str(board.depth),
         "seeds": str(_SEEDS[board.envelope]),
         "sets": "\n".join(_set_table(name, public=p) for name, p in board.sets.items()),
         "forge": _forge_table(board.forge),
-        "repository": _quote("" if board.forge is None else _address(board.forge)),
-        "install": _quote(board.install),
+        "repository": quote_toml("" if board.forge is None else _address(board.forge)),
+        "install": quote_toml(board.install),
         "example": _example_table(board.example),
         "views": "\n".join(_view_tables(name, board) for name in board.sets),
         "release": _release_table(board),
@@ -198,7 +198,7 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
     readme = _fill_readme(board.title, board.task, board.install, tuple(board.sets))
     return {
         **workflow_files(board.forge, install=board.install),
-        "board.toml": _fill("board.toml", words),
+        "board.toml": fill_template("board.toml", words),
         "README.md": readme,
         ".gitignore": b"drafts/\n.heldout/\n.writing-*\n",
         "keys/organisers.txt": format_recipients(board.recipients),
@@ -242,7 +242,7 @@ def _fill_readme(
         draft = "heldout draft NAME " + " ".join(f"--run {name}=FILE" for name in sets)
     else:
         draft = draft_command(sets)
-    return _fill("README.md", {**words, "draft": draft})
+    return fill_template("README.md", {**words, "draft": draft})
 
 
 def format_recipients(recipients: Sequence[str]) -> bytes:
@@ -263,7 +263,7 @@ def _set_table(name: str, *, public: bool) -> str:
 
 def _view_tables(name: str, board: NewBoard) -> str:
     """The views of a set: its own, and beside one that a ratchet ranks by one that informs."""
-    words = {"set": _quote(name), "measure": _quote(board.measure)}
+    words = {"set": quote_toml(name), "measure": quote_toml(board.measure)}
     if name == board.final:
         return Template(_FINAL).substitute(words)
     own = Template("[[views]]\nname = $set\nset = $set\nmeasure = $measure\n").substitute(words)
@@ -285,7 +285,7 @@ def _example_table(example: Example | None) -> str:
     if example is None:
         return ""
     pairs = msgspec.structs.asdict(example).items()
-    return "[example]\n" + "".join(f"{key} = {_quote(value)}\n" for key, value in pairs) + "\n"
+    return "[example]\n" + "".join(f"{key} = {quote_toml(value)}\n" for key, value in pairs) + "\n"
 
 
 def _forge_table(forge: ForgeSpec | None) -> str:
@@ -293,7 +293,7 @@ def _forge_table(forge: ForgeSpec | None) -> str:
     if forge is None:
         return ""
     pairs = msgspec.structs.asdict(forge).items()
-    return "\n[forge]\n" + "".join(f"{key} = {_quote(value)}\n" for key, value in pairs)
+    return "\n[forge]\n" + "".join(f"{key} = {quote_toml(value)}\n" for key, value in pairs)
 
 
 def _say_install(address: str, *, first: bool) -> str:
@@ -311,11 +311,12 @@ def _address(forge: ForgeSpec) -> str:
     return f"{forge.url.rstrip('/')}/{forge.project}" if forge.hosted else ""
 
 
-def _quote(value: object) -> str:
+def quote_toml(value: object) -> str:
     """A string, or a list of them, as TOML: JSON's escapes are TOML's."""
     return msgspec.json.encode(value).decode()
 
 
-def _fill(name: str, words: Mapping[str, str]) -> bytes:
+def fill_template(name: str, words: Mapping[str, str]) -> bytes:
+    """A file of `templates/` with words for its `$name`s."""
     text = files("heldout.board.rules").joinpath("templates", name).read_text("utf-8")
     return Template(text).substitute(words).encode()
