@@ -9,11 +9,13 @@ away, so two that are nearly the same are never compared with each other, and ea
 all others.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
+from statistics import median
+from typing import Any
 
 from heldout.board.log.events import Entry, redact
 from heldout.board.log.final import Final
@@ -30,7 +32,7 @@ from heldout.board.rules.days import (
     opened_before,
     tells_final,
 )
-from heldout.board.rules.release import RuleName, say_withheld
+from heldout.board.rules.release import say_withheld
 from heldout.board.rules.spec import BoardSpec, Season, Trust, View, due_day, say_after
 from heldout.errors import InputError
 
@@ -177,30 +179,17 @@ def project(entries: Iterable[Entry], *, now: datetime) -> tuple[Entry, ...]:
     terms = list_terms(history, now)
     opened = opened_before(terms)
     told = ("scores", "queries", "seeds", "untold")
-    renamed = list_renamed(history)
-    return tuple(
-        redact(
-            entry,
-            (
-                *(told if entry.time < opened else ()),
-                *_may_open(entry, history.submissions, now.date()),
-                *(
-                    _may_open_bar(entry, history, renamed, now.date())
-                    if entry.time < opened
-                    else ()
-                ),
-                *_may_open_final(entry, history, terms),
-            ),
-        )
-        for entry in entries
-    )
-
-
-def _may_open_final(entry: Entry, history: History, terms: Sequence[Term]) -> tuple[str, ...]:
-    if "final" not in entry.event.sealed or entry.event.submission is None:
-        return ()
-    received = history.submissions[entry.event.submission].received.date()
-    return ("final",) if tells_final(entry, terms, received) else ()
+    renamed, today = list_renamed(history), now.date()
+    shown = []
+    for entry in entries:
+        fields = [*_may_open(entry, history.submissions, today)]
+        if entry.time < opened:
+            fields += [*told, *_may_open_bar(entry, history, renamed, today)]
+        if "final" in entry.event.sealed and entry.event.submission is not None:
+            received = history.submissions[entry.event.submission].received.date()
+            fields += ["final"] * tells_final(entry, terms, received)
+        shown.append(redact(entry, fields))
+    return tuple(shown)
 
 
 def _may_open_bar(
@@ -261,13 +250,12 @@ def make_standings(
     if season is not None:
         spec = spec.in_season(season)
         every = [s for s in every if season.view in {*s.scores, *s.untold}]
-    terms = list_terms(history, now)
+    today, terms = now.date(), list_terms(history, now)
     deadline = one_shot_deadline(history)
-    unlisted = {s.id: list_reasons(spec.views, s.identity) for s in every}
-    rules = {s.id: release_rule_at(history, s.received) for s in every}
+    base = {s.id: _row(s, history, spec.views, today=today) for s in every}
     why = {
-        s.id: _why_unranked(s, spec.primary, deadline, terms, rules[s.id])
-        or unlisted[s.id].get(spec.primary, "")
+        s.id: _why_unranked(s, history, spec.primary, deadline, terms)
+        or base[s.id].unlisted.get(spec.primary, "")
         for s in every
     }
     shown = [s for s in every if not why[s.id]]
@@ -279,51 +267,37 @@ def make_standings(
     rank = 0
     for submission in shown:
         rank += not submission.baseline
-        place = None if submission.baseline else rank
-        row = _row(
-            submission,
-            place,
-            trophy=submission.id in trophies,
-            today=now.date(),
-            rule=rules[submission.id],
+        row, trophy = base[submission.id], submission.id in trophies
+        rows.append(
+            replace(
+                row,
+                rank=None if submission.baseline else rank,
+                trophy=row.trophy if row.imported else trophy,
+                trophy_by_rule=trophy,
+            )
         )
-        rows.append(_unlist(row, unlisted[submission.id]))
     named = "" if season is None else season.name
     measured = find_measured(history.measured, season=named, view=spec.primary, now=now)
     corrected = {s.id: max(s.mended) for s in every if s.mended}
     if measured is not None and is_stale(measured, corrected):
         measured = None
     others = sorted((s for s in every if why[s.id]), key=lambda s: (s.received, s.id))
+    finalists = () if history.final is None else history.final.finalists
     return Standings(
         board=spec.name,
         as_of=now,
         primary=spec.primary,
         rows=_add_ranges(rows, measured, spec, season=named, closed=history.closed),
-        unranked=tuple(
-            replace(
-                _unlist(
-                    _row(s, None, trophy=False, today=now.date(), rule=rules[s.id]),
-                    unlisted[s.id],
-                ),
-                unranked=why[s.id],
-            )
-            for s in others
-        ),
+        unranked=tuple(replace(base[s.id], unranked=why[s.id]) for s in others),
         waiting=sum(s.pending for s in history.submissions.values()),
         decision_days=_median_days(history),
         season=named,
         measured=measured,
         final=history.final,
-        finalists=tuple(_list_finalists(history, today=now.date())),
+        finalists=tuple(
+            _row(history.submissions[name], history, (), today=today) for name in finalists
+        ),
     )
-
-
-def _list_finalists(history: History, *, today: date) -> Iterator[Row]:
-    """The finalists' rows, whatever season they are of."""
-    for name in () if history.final is None else history.final.finalists:
-        submission = history.submissions[name]
-        rule = release_rule_at(history, submission.received)
-        yield _row(submission, None, trophy=False, today=today, rule=rule)
 
 
 def _add_ranges(
@@ -350,37 +324,21 @@ def _add_ranges(
 
 def _why_unranked(
     submission: Submission,
+    history: History,
     primary: str,
     deadline: date | None,
     terms: Sequence[Term],
-    rule: RuleName,
 ) -> str:
     """Why an entry has no rank, "" if it has one."""
     if submission.status == "imported" and primary not in submission.scores:
         return "the old board gave it no official score"
     if primary in submission.untold:
+        rule = release_rule_at(history, submission.received)
         return say_withheld(submission.not_above.get(primary), rule)
     if deadline is not None and not submission.scores:
         return f"score shown after {deadline:%d %b %Y}"
     missed = None if submission.baseline else missed_deadline(terms, submission.received)
-    if missed is not None:
-        return f"{POST_HOC}: came after {missed:%d %b %Y}"
-    return ""
-
-
-def _unlist(row: Row, unlisted: Mapping[str, str]) -> Row:
-    """A row without the scores of the views that do not list it."""
-
-    def keep(texts: Mapping[str, str]) -> dict[str, str]:
-        return {view: text for view, text in texts.items() if view not in unlisted}
-
-    return replace(
-        row,
-        scores=keep(row.scores),
-        spreads=keep(row.spreads),
-        not_above=keep(row.not_above),
-        unlisted=unlisted,
-    )
+    return "" if missed is None else f"{POST_HOC}: came after {missed:%d %b %Y}"
 
 
 def _check_primary(shown: Iterable[Submission], primary: str) -> None:
@@ -431,32 +389,36 @@ def _trophies(shown: Iterable[Submission], primary: str, *, bar: bool) -> frozen
     return frozenset(winners)
 
 
-def _row(
-    submission: Submission, rank: int | None, *, trophy: bool, today: date, rule: RuleName
-) -> Row:
+def _row(submission: Submission, history: History, views: Iterable[View], *, today: date) -> Row:
+    """An entry's row, without a rank; a view that does not list it has no score there."""
     identity, until = submission.identity, submission.embargo_until
     if submission.published is None or submission.type is None:
         raise ValueError(submission.id)
+    rule = release_rule_at(history, submission.received)
+    unlisted = list_reasons(views, identity)
+    untold = {view: submission.not_above.get(view) for view in submission.untold}
+
+    def listed(texts: Mapping[str, Any]) -> dict[str, Any]:
+        return {view: text for view, text in texts.items() if view not in unlisted}
+
     return Row(
-        rank=rank,
+        rank=None,
         id=submission.id,
         received=submission.received,
         published=submission.published,
         identity=identity,
         type=submission.type,
-        scores={**submission.scores, **submission.final},
+        scores=listed({**submission.scores, **submission.final}),
         counts=submission.counts,
         seeds=submission.seeds,
-        spreads=submission.spreads,
-        trophy=trophy if submission.old_trophy is None else submission.old_trophy,
-        trophy_by_rule=trophy,
+        spreads=listed(submission.spreads),
+        trophy=bool(submission.old_trophy),
         imported=submission.old_trophy is not None,
         reveal_due=identity is None and until is not None and today >= until,
         embargo_until=until,
         baseline=submission.baseline,
-        not_above={
-            view: say_withheld(submission.not_above.get(view), rule) for view in submission.untold
-        },
+        not_above=listed({view: say_withheld(above, rule) for view, above in untold.items()}),
+        unlisted=unlisted,
         findings=() if identity is None else submission.findings,
         errata=submission.errata,
         corrected=bool(submission.mended),
@@ -467,17 +429,14 @@ def _row(
 
 
 def _median_days(history: History) -> float | None:
-    days = sorted(
+    days = [
         (moment - submission.received).total_seconds() / 86_400
         for submission in history.submissions.values()
         if not submission.baseline
         for moment, kind, _ in submission.events
         if kind in ("published", "rejected")
-    )
-    middle = len(days) // 2
-    if not days:
-        return None
-    return days[middle] if len(days) % 2 else (days[middle - 1] + days[middle]) / 2
+    ]
+    return median(days) if days else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -505,14 +464,9 @@ def find_measured(
         view: what ranks them.
         now: the moment, UTC.
     """
-    return next(
-        (
-            one
-            for one in reversed(measured)
-            if (one.season, one.view) == (season, view) and one.due <= now.date()
-        ),
-        None,
-    )
+    wanted = (season, view)
+    due = (one for one in reversed(measured) if one.due <= now.date())
+    return next((one for one in due if (one.season, one.view) == wanted), None)
 
 
 def is_stale(measured: Measured, corrected: Mapping[str, datetime]) -> bool:
@@ -543,9 +497,16 @@ def list_ranges(
         closed: when the board was closed for good, `None` before.
     """
     known = {} if measured is None else _widen(measured, ranked)
+
+    def say_due(published: date) -> str:
+        if trust is None or "ranges" not in trust.show:
+            return "this board tells no rank ranges"
+        day = due_day(trust, published, last=last, closed=closed)
+        when = say_after(trust, published, last=last) if day is None else f"from {day} on"
+        return f"published {when}"
+
     return {
-        name: known.get(name)
-        or RankRange(why=_say_why(name, day, measured, trust, last=last, closed=closed))
+        name: known.get(name) or RankRange(why=_say_why(name, measured) or say_due(day))
         for name, day in ranked.items()
     }
 
@@ -561,15 +522,8 @@ def _widen(measured: Measured, ranked: Mapping[str, date]) -> Mapping[str, RankR
     }
 
 
-def _say_why(
-    name: str,
-    published: date,
-    measured: Measured | None,
-    trust: Trust | None,
-    *,
-    last: date | None,
-    closed: date | None,
-) -> str:
+def _say_why(name: str, measured: Measured | None) -> str:
+    """What the event says of an entry without a range; "" for one that it does not know."""
     if measured is not None and name in measured.left_out:
         why = measured.left_out[name]
         # Events of old say it in their own words, so that their leaderboard.json stays as it is.
@@ -577,11 +531,7 @@ def _say_why(
         return _NEAR_OF_OLD if old else _LEFT_OUT[why]
     if measured is not None and name in measured.entries:
         return measured.figures.why.get("ranges", "rank ranges were not computed")
-    if trust is None or "ranges" not in trust.show:
-        return "this board tells no rank ranges"
-    day = due_day(trust, published, last=last, closed=closed)
-    when = say_after(trust, published, last=last) if day is None else f"from {day} on"
-    return f"published {when}"
+    return ""
 
 
 def list_reasons(views: Iterable[View], identity: Identity | None) -> Mapping[str, str]:
