@@ -43,7 +43,7 @@ KINDS: tuple[TieKind, ...] = ("key", "paper", "code", "institution", "name")
 
 
 def kinds(one: Entrant, *others: Entrant) -> list[str]:
-    return [tie.kind for tie in same_people(one, others)]
+    return [kind for kind, _ in same_people(one, others)]
 
 
 def test_strangers_have_no_ties_and_nobody_is_tied_to_himself() -> None:
@@ -302,9 +302,9 @@ def test_real_teams_with_one_paper_or_code_share_people(rows: list[dict[str, str
         for n, r in enumerate(rows)
     ]
     pairs = {
-        tuple(sorted((one.team, tie.other.team)))
+        tuple(sorted((one.team, other.team)))
         for n, one in enumerate(entrants)
-        for tie in same_people(one, entrants[:n])
+        for _, other in same_people(one, entrants[:n])
     }
     assert all(_words(one) & _words(two) for one, two in pairs), pairs
     assert len(pairs) == 14

@@ -71,9 +71,7 @@ def test_a_field_is_told_once(town: Town) -> None:
     town.fill(submission, team=7)
     answer = town.participant("check", submission, now=DAY)
     assert answer.out.count("metadata.json:team") == 1
-    assert answer.out.endswith(
-        "1 problem; nothing was sealed or sent. Fix it, then check again.\n"
-    )
+    assert answer.out.endswith("1 problem; nothing was sealed or sent. Fix it, then check again.\n")
 
 
 def test_the_dev_score_stays_where_only_the_other_run_is_wrong(town: Town) -> None:

@@ -160,10 +160,8 @@ class _Fold:
             self.closed = entry.time
         elif entry.event.kind == "changed-agreement":
             self.agreements.append(read_agreement(entry))
-        elif entry.event.kind in ("named-finalists", "opened-final"):
-            self.final = self._fold_final(entry)
-        elif entry.event.kind == "measured":
-            self.measured.append(_read_measured(entry, self.submissions))
+        elif entry.event.kind in ("named-finalists", "opened-final", "measured"):
+            self._measure(entry)
         elif entry.event.kind in ("registered", "revoked-registration"):
             self.teams = fold_team(self.teams, entry)
         elif "board.toml" in entry.event.public:
@@ -171,12 +169,22 @@ class _Fold:
             self.rules.append((entry.time, str(entry.get("board.toml"))))
             self.files = entry.event.public.get("files", self.files)
             if entry.event.kind == "rekeyed":
-                self.submissions |= dict(_sealed_again(self.submissions, entry))
+                self.submissions |= {
+                    name: replace(self.submissions[name], sealed_again=digest)
+                    for name, digest in entry.get("sealed_again").items()
+                    if name in self.submissions
+                }
             self.commitments += _committed(entry)
 
-    def _fold_final(self, entry: Entry) -> Final:
+    def _measure(self, entry: Entry) -> None:
+        """Take what is told of a ranking, or of a final."""
+        known = self.submissions
+        shown = {s.id for s in known.values() if s.status == "published" and not s.baseline}
         try:
-            return fold_final(self.final, entry, self.submissions, closed=self.closed is not None)
+            if entry.event.kind == "measured":
+                self.measured.append(read_measured(entry, known=shown))
+            else:
+                self.final = fold_final(self.final, entry, known, closed=self.closed is not None)
         except ValueError as error:
             raise StoreError(f"{place_of(entry)}: {error}") from None
 
@@ -186,9 +194,12 @@ class _Fold:
         if known is None:
             return frozenset(("new",))
         state: State = "baseline" if known.baseline and known.status != "imported" else known.status
-        proposed: tuple[State, ...] = () if known.proposal is None else ("proposed",)
-        embargoed: tuple[State, ...] = ("embargoed",) if _is_embargoed(known, day) else ()
-        return frozenset((state, *proposed, *embargoed))
+        states = {state}
+        if known.proposal is not None:
+            states.add("proposed")
+        if known.status == "published" and known.is_hidden(day):
+            states.add("embargoed")
+        return frozenset(states)
 
     def now(self) -> History:
         known = [one.files for one in self.commitments if one.files is not None]
@@ -236,25 +247,6 @@ def _check_recipients(entry: Entry, rules: Sequence[tuple[datetime, str]]) -> No
         )
 
 
-def _read_measured(entry: Entry, submissions: Mapping[str, Submission]) -> Measured:
-    event = entry.event
-    shown = {s.id for s in submissions.values() if s.status == "published" and not s.baseline}
-    try:
-        return read_measured(
-            event.public,
-            event=event.seq,
-            at=entry.time,
-            digest=event.sealed["table"],
-            known=shown,
-        )
-    except ValueError as error:
-        raise StoreError(f"{place_of(entry)}: {error}") from None
-
-
-def _is_embargoed(known: Submission, day: date) -> bool:
-    return known.status == "published" and known.is_hidden(day)
-
-
 def _committed(entry: Entry) -> Iterator[Commitment]:
     """What an event commits to, if it does: an old board's record commits to nothing."""
     if entry.event.kind not in ("opened-board", "changed-rules"):
@@ -269,15 +261,6 @@ def _committed(entry: Entry) -> Iterator[Commitment]:
             files=files,
             why=entry.get("why") or "",
         )
-
-
-def _sealed_again(
-    submissions: Mapping[str, Submission], entry: Entry
-) -> Iterator[tuple[str, Submission]]:
-    """The submissions whose own keys an event says were sealed for other organisers."""
-    for name, digest in entry.get("sealed_again").items():
-        if name in submissions:
-            yield name, replace(submissions[name], sealed_again=digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

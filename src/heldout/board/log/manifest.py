@@ -6,7 +6,7 @@ institution named by itself, the training data disclosed, and what binds the fil
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
@@ -251,13 +251,7 @@ def _check_names(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if len(unknown) > _MOST_UNKNOWN:
         found.append(f"{len(unknown) - _MOST_UNKNOWN:,} more unknown fields")
     for name in found:
-        yield Problem(
-            code="unknown-field",
-            path=path,
-            found=name,
-            expected="one of " + ", ".join(_KNOWN),
-            hint="remove it, or correct its spelling",
-        )
+        yield _unknown(path, name, _KNOWN)
     for name in _NEEDED:
         if name not in fields:
             yield Problem(
@@ -266,18 +260,21 @@ def _check_names(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
 
 
 def _check_texts(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    category = unicodedata.category
     texts = {name: fields[name] for name in (*_TEXTS, "date") if name in fields}
     efficiency = fields.get("efficiency")
     if isinstance(efficiency, dict) and "hardware" in efficiency:
         texts["efficiency.hardware"] = efficiency["hardware"]
     for name, value in texts.items():
         if not isinstance(value, str):
-            yield _wrong(path, name, value, "text in quotes")
+            yield _wrong(f"{path}:{name}", value, "text in quotes")
         elif len(value) > _MOST_CHARACTERS:
             yield _wrong(
-                path, name, f"{len(value):,} characters", f"at most {_MOST_CHARACTERS:,} characters"
+                f"{path}:{name}",
+                f"{len(value):,} characters",
+                f"at most {_MOST_CHARACTERS:,} characters",
             )
-        elif bad := next((c for c in value if _is_invisible(c)), None):
+        elif bad := next((c for c in value if category(c) in _INVISIBLE or c in _BLANKS), None):
             yield Problem(
                 code="invisible-character",
                 path=f"{path}:{name}",
@@ -285,10 +282,6 @@ def _check_texts(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
                 expected="text that shows all it holds, on one line",
                 hint="retype the text by hand",
             )
-
-
-def _is_invisible(character: str) -> bool:
-    return unicodedata.category(character) in _INVISIBLE or character in _BLANKS
 
 
 def _check_links(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
@@ -320,22 +313,22 @@ def is_link(text: str) -> bool:
 def _check_others(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
     day = fields.get("embargo_until")
     if day not in (None, "") and not _is_day(day):
-        yield _wrong(path, "embargo_until", day, "a day as yyyy-mm-dd, or null")
+        yield _wrong(f"{path}:embargo_until", day, "a day as yyyy-mm-dd, or null")
     if not isinstance(fields.get("open_runs"), bool | None):
-        yield _wrong(path, "open_runs", fields["open_runs"], "true, false, or null")
+        yield _wrong(f"{path}:open_runs", fields["open_runs"], "true, false, or null")
     revision = fields.get("revision", 1)
     if type(revision) is not int or not 1 <= revision <= _MOST_REVISIONS:
-        yield _wrong(path, "revision", revision, "a whole number from 1 up")
+        yield _wrong(f"{path}:revision", revision, "a whole number from 1 up")
     if not isinstance(fields.get("withdrawn", False), bool):
-        yield _wrong(path, "withdrawn", fields["withdrawn"], "true or false")
+        yield _wrong(f"{path}:withdrawn", fields["withdrawn"], "true or false")
     schema = fields.get("schema", 1)
     if type(schema) is not int or schema != 1:
-        yield _wrong(path, "schema", fields["schema"], "1")
+        yield _wrong(f"{path}:schema", fields["schema"], "1")
     digests = fields.get("digests", {})
     if not isinstance(digests, dict) or not all(
         isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) for value in digests.values()
     ):
-        yield _wrong(path, "digests", digests, "query set -> 64 hexadecimal digits")
+        yield _wrong(f"{path}:digests", digests, "query set -> 64 hexadecimal digits")
 
 
 def _is_day(value: object) -> bool:
@@ -345,8 +338,18 @@ def _is_day(value: object) -> bool:
         return False
 
 
-def _wrong(path: str, name: str, found: object, expected: str) -> Problem:
-    return Problem(code="wrong-field", path=f"{path}:{name}", found=quote(found), expected=expected)
+def _wrong(place: str, found: object, expected: str) -> Problem:
+    return Problem(code="wrong-field", path=place, found=quote(found), expected=expected)
+
+
+def _unknown(place: str, found: str, known: Iterable[str]) -> Problem:
+    return Problem(
+        code="unknown-field",
+        path=place,
+        found=found,
+        expected="one of " + ", ".join(known),
+        hint="remove it, or correct its spelling",
+    )
 
 
 def read_efficiency(value: object) -> Efficiency | None:
@@ -372,38 +375,18 @@ def check_efficiency(value: object, *, path: str) -> Iterator[Problem]:
         value: what stands in the file, as JSON gives it.
         path: where it stands, for errors.
     """
+    known = Efficiency.__struct_fields__
     if value is None:
         return
     if not isinstance(value, dict):
-        yield Problem(
-            code="wrong-field",
-            path=path,
-            found=quote(value),
-            expected="an object with any of " + ", ".join(Efficiency.__struct_fields__),
-        )
+        yield _wrong(path, value, "an object with any of " + ", ".join(known))
         return
-    for name in value:
-        if name not in Efficiency.__struct_fields__:
-            yield Problem(
-                code="unknown-field",
-                path=path,
-                found=quote(name),
-                expected="one of " + ", ".join(Efficiency.__struct_fields__),
-                hint="remove it, or correct its spelling",
-            )
-    yield from _check_numbers(value, path)
-
-
-def _check_numbers(value: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    for name in (one for one in value if one not in known):
+        yield _unknown(path, quote(name), known)
     for name, (least, most) in LIMITS.items():
         number = value.get(name)
         kinds = (int,) if name in _WHOLE else (int, float)
         if number is None or (type(number) in kinds and least <= number <= most):
             continue
         kind = "a whole number" if name in _WHOLE else "a number"
-        yield Problem(
-            code="wrong-field",
-            path=f"{path}.{name}",
-            found=quote(number),
-            expected=f"{kind} from {least:,} to {most:,}, or null",
-        )
+        yield _wrong(f"{path}.{name}", number, f"{kind} from {least:,} to {most:,}, or null")

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
+from heldout.board.log.events import Entry
 from heldout.errors import quote
 
 TrustPart = Literal["ranges", "stability", "progress", "drift", "outcomes", "facets"]
@@ -304,39 +305,32 @@ class Measured:
         return frozenset((*self.entries, *self.left_out))
 
 
-def read_measured(
-    public: Mapping[str, Any], *, event: int, at: datetime, digest: str, known: AbstractSet[str]
-) -> Measured:
+def read_measured(entry: Entry, *, known: AbstractSet[str]) -> Measured:
     """What an event says whose fields are of the right types.
 
     Args:
-        public: its public fields.
-        event: its number.
-        at: its time.
-        digest: salted, of the scores.
+        entry: the event.
         known: ids of what was published.
 
     Raises:
         ValueError: its figures do not fit its entries, or these are not published.
     """
-    figures = msgspec.convert(public["figures"], Figures)
-    entries = tuple(public["entries"])
     measured = Measured(
-        event=event,
-        at=at,
-        season=public["season"],
-        view=public["view"],
-        due=date.fromisoformat(public["due"]),
-        seed=public["seed"],
-        entries=entries,
-        left_out=dict(public["left_out"]),
-        figures=figures,
-        digest=digest,
+        event=entry.event.seq,
+        at=entry.time,
+        season=entry.get("season"),
+        view=entry.get("view"),
+        due=date.fromisoformat(entry.get("due")),
+        seed=entry.get("seed"),
+        entries=tuple(entry.get("entries")),
+        left_out=dict(entry.get("left_out")),
+        figures=msgspec.convert(entry.get("figures"), Figures),
+        digest=entry.event.sealed["table"],
     )
-    wrong = [*list_wrong(figures, entries)]
-    if measured.due > at.date():
+    wrong = [*list_wrong(measured.figures, measured.entries)]
+    if measured.due > entry.time.date():
         wrong.append("it was told before its day")
-    if not measured.covered <= known or set(entries) & measured.left_out.keys():
+    if not measured.covered <= known or set(measured.entries) & measured.left_out.keys():
         wrong.append("an entry is not published, or compared and left out")
     if wrong:
         raise ValueError("; ".join(wrong))

@@ -15,6 +15,7 @@ spoilt on most queries ask for single labels. A weak system may be as low: a per
 import calendar
 import math
 import statistics
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -57,11 +58,6 @@ def _entrant(case: Case) -> Entrant:
     )
 
 
-def check_scripts(case: Case) -> Iterator[str]:
-    """No word of the team's name mixes scripts."""
-    yield from script_evidence(case.manifest.team)
-
-
 def check_look_alikes(case: Case) -> Iterator[str]:
     """The team's name looks like that of no other team."""
     yield from look_alike_evidence(_entrant(case), case.entrants, reader=case.reader)
@@ -99,8 +95,7 @@ def check_id_words(case: Case) -> Iterator[str]:
     until, said = case.manifest.embargo_until, case.manifest
     if until is None or until <= case.received.date():
         return
-    found = resembles(case.id, said.team, said.institution)
-    if found is not None:
+    if found := resembles(case.id, said.team, said.institution):
         yield found
 
 
@@ -109,14 +104,14 @@ def check_alike(verdict: Verdict, *, own: bool) -> Callable[[Case], Iterator[str
 
     def check(case: Case) -> Iterator[str]:
         keys = names_of(list_renamed(case.history), [case.manifest.team])
-        alike: dict[str, dict[str, Neighbour]] = {}
+        alike: dict[str, dict[str, Neighbour]] = defaultdict(dict)
         for name, found in case.likenesses.items():
             for other in found.neighbours:
                 submission = case.history.submissions.get(other.id)
                 teams = () if submission is None else submission.counts_for
                 mine = not keys.isdisjoint(map(team_key, teams))
                 if other.verdict == verdict and mine == own:
-                    alike.setdefault(other.id, {})[name] = other
+                    alike[other.id][name] = other
         for name in list(alike)[:_SAID]:
             known = case.history.submissions.get(name)
             yield say_neighbour(alike[name], baseline=known is not None and known.baseline)
@@ -497,7 +492,7 @@ CHECKS: Mapping[str, Callable[[Case], Iterator[str]]] = {
     "id-date": check_id_date,
     "team-named": check_team,
     "team-registered": check_registered,
-    "mixed-scripts": check_scripts,
+    "mixed-scripts": lambda case: script_evidence(case.manifest.team),
     "look-alike": check_look_alikes,
     "several-names": check_ties("paper", "code", "institution"),
     "shared-key": check_ties("key"),

@@ -12,6 +12,7 @@ Whether a public id or text gives away who sent a submission, though an embargo 
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -158,10 +159,8 @@ def mentions(
 
 def _has_words(text: str, name: str) -> bool:
     """Whether a text has a name as it stands, whatever it is made of."""
-    words, wanted = skeleton_words(text), skeleton_words(name)
-    size = len(wanted)
-    starts = range(len(words) - size + 1)
-    return size > 0 and any(words[at : at + size] == wanted for at in starts)
+    words, wanted = (f" {' '.join(skeleton_words(one))} " for one in (text, name))
+    return bool(wanted.strip()) and wanted in words
 
 
 def _split_id(suffix: str) -> Iterator[str]:
@@ -260,19 +259,6 @@ class Entrant:
     renamed: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tie:
-    """Something that two submissions have in common though their teams differ.
-
-    Attributes:
-        other: the other submission.
-        kind: what they share.
-    """
-
-    other: Entrant
-    kind: TieKind
-
-
 def key_digest(key: bytes) -> Digest:
     """What a submission's opened key is compared by, across submissions.
 
@@ -316,7 +302,7 @@ def visible_to(reader: Reader, others: Iterable[Entrant]) -> tuple[Entrant, ...]
     return tuple(other for other in others if reader == "organiser" or not other.hidden)
 
 
-def same_people(entrant: Entrant, others: Iterable[Entrant]) -> tuple[Tie, ...]:
+def same_people(entrant: Entrant, others: Iterable[Entrant]) -> Sequence[tuple[TieKind, Entrant]]:
     """What ties a submission to those of other teams, or its name to another institution.
 
     Args:
@@ -324,15 +310,16 @@ def same_people(entrant: Entrant, others: Iterable[Entrant]) -> tuple[Tie, ...]:
         others: those known; itself among them does no harm.
 
     Returns:
-        Ties in the order of the others; each other submission once per kind.
+        What they share, though their teams differ, with the other submission; in the order of the
+        others, and each once per kind.
     """
     found = {
-        (kind, other.submission): Tie(other=other, kind=kind)
+        (kind, other.submission): (kind, other)
         for other in others
         if not _is_own(entrant, other)
         for kind in _ties(entrant, other)
     }
-    return tuple(found.values())
+    return [*found.values()]
 
 
 def name_evidence(name: str, what: str, *, reserved: Iterable[str] = ()) -> Iterator[str]:
@@ -360,17 +347,18 @@ def look_alike_evidence(
     entrant: Entrant, others: Sequence[Entrant], *, reader: Reader
 ) -> Iterator[str]:
     """The names of other teams that may be taken for this one's, with their submissions."""
-    submissions: dict[str, list[str]] = {}
+    submissions: dict[str, list[str]] = defaultdict(list)
     for other in visible_to(reader, others):
         if not _is_own(entrant, other):
-            submissions.setdefault(other.team, []).append(other.submission)
+            submissions[other.team].append(other.submission)
     for name, ids in submissions.items():
         kind = compare_names(entrant.team, name)
-        if kind is not None:
-            yield (
-                f"{quote(entrant.team)} {_LIKENESS[kind]} {quote(name)} ({some_ids(ids)})"
-                + _where_confusable(kind, entrant.team, name)
-            )
+        if kind is None:
+            continue
+        said = f"{quote(entrant.team)} {_LIKENESS[kind]} {quote(name)} ({some_ids(ids)})"
+        strange = [one for one in dict.fromkeys(entrant.team) if one not in name]
+        where = f": {_describe(strange[:3])}" if kind == "confusable" and strange else ""
+        yield said + where
 
 
 def tie_evidence(
@@ -378,10 +366,10 @@ def tie_evidence(
 ) -> Iterator[str]:
     """The ties of some kinds, one sentence for each kind and other team."""
     wanted = set(kinds)
-    groups: dict[tuple[TieKind, str], list[Entrant]] = {}
-    for tie in same_people(entrant, visible_to(reader, others)):
-        if tie.kind in wanted:
-            groups.setdefault((tie.kind, team_key(tie.other.team)), []).append(tie.other)
+    groups: dict[tuple[TieKind, str], list[Entrant]] = defaultdict(list)
+    for kind, other in same_people(entrant, visible_to(reader, others)):
+        if kind in wanted:
+            groups[kind, team_key(other.team)].append(other)
     for (kind, _), tied in groups.items():
         ids = some_ids([other.submission for other in tied])
         yield f"{_TIES[kind]} {quote(tied[0].team)} ({ids})"
@@ -398,10 +386,11 @@ def _is_own(entrant: Entrant, other: Entrant) -> bool:
 
 def _ties(entrant: Entrant, other: Entrant) -> Iterator[TieKind]:
     if team_key(entrant.team) == team_key(other.team):
-        if _both(entrant.institution, other.institution) and not _one_institution(entrant, other):
+        named = entrant.institution and other.institution
+        if named and not _one_institution(entrant, other):
             yield "name"
         return
-    if _both(entrant.key, other.key) and entrant.key == other.key:
+    if entrant.key and entrant.key == other.key:
         yield "key"
     if link_key(entrant.paper) and link_key(entrant.paper) == link_key(other.paper):
         yield "paper"
@@ -409,10 +398,6 @@ def _ties(entrant: Entrant, other: Entrant) -> Iterator[TieKind]:
         yield "code"
     if _one_institution(entrant, other) and _much_in_common(entrant, other):
         yield "institution"
-
-
-def _both(first: str, second: str) -> bool:
-    return bool(first) and bool(second)
 
 
 def _one_institution(entrant: Entrant, other: Entrant) -> bool:
@@ -448,13 +433,6 @@ def _much_in_common(entrant: Entrant, other: Entrant) -> bool:
         for name in (entrant.team, other.team)
     )
     return bool(one and two) and len(one & two) >= _SHARED * min(len(one), len(two))
-
-
-def _where_confusable(kind: Likeness, team: str, other: str) -> str:
-    if kind != "confusable":
-        return ""
-    strange = [character for character in dict.fromkeys(team) if character not in other]
-    return f": {_describe(strange[:3])}" if strange else ""
 
 
 def _describe(characters: Iterable[str]) -> str:
