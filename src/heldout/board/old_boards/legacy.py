@@ -8,6 +8,7 @@ is kept as it stands; what is made of it is said beside it.
 import csv
 import re
 import unicodedata
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
@@ -293,23 +294,27 @@ def parse_table(data: bytes, *, path: str) -> OldTable:
         InputError: `unknown-table` for headings of another table, `no-date` for rows that cannot be
             dated, and those of `read_records`; each with its line.
     """
-    header, *rows = read_records(data, path=path)
+    header, *records = read_records(data, path=path)
     layout = find_layout(header, path=path)
-    read = [_Row(line=r.line, raw=dict(zip(header.cells, r.cells, strict=True))) for r in rows]
-    days = [_read_day(row) for row in read]
-    problems = [_undated(row, path) for row, day in zip(read, days, strict=True) if day is None]
-    if problems:
-        raise InputError(problems)
-    known = [day for day in days if day is not None]
-    ids = _read_ids(read, known)
-    parts = zip(rows, read, known, ids, strict=True)
-    entries = tuple(_read_entry(*part, layout=layout) for part in parts)
+    rows = [
+        _Row(record=one, raw=dict(zip(header.cells, one.cells, strict=True))) for one in records
+    ]
+    dated = [(row, day) for row in rows if (day := _read_day(row)) is not None]
+    if len(dated) < len(rows):
+        known = {row.record.line for row, _ in dated}
+        raise InputError(_undated(row, path) for row in rows if row.record.line not in known)
+    ids = _read_ids(dated)
+    entries = tuple(
+        _read_entry(row, day, name, layout) for (row, day), name in zip(dated, ids, strict=True)
+    )
+    byte_order = Repair(line=1, column="id", kind="byte-order-mark", found="\ufeff", made="")
+    mark = [byte_order] if data.startswith(BOM_UTF8) else []
     return OldTable(
         layout=layout,
         digest=digest_bytes(data),
         header=header.cells,
         entries=entries,
-        repairs=(*_tell_mark(data), *(repair for row in read for repair in row.repairs)),
+        repairs=(*mark, *(repair for row in rows for repair in row.repairs)),
     )
 
 
@@ -317,14 +322,15 @@ def parse_table(data: bytes, *, path: str) -> OldTable:
 class _Row:
     """A row's cells by heading, and what was repaired in it so far."""
 
-    line: int
+    record: Record
     raw: Mapping[str, str]
     repairs: list[Repair] = field(default_factory=list)
 
     def read(self, column: str) -> str:
         """A cell without what nobody can see."""
         found = self.raw[column]
-        shown = _drop_invisible(found)
+        spaced = (" " if unicodedata.category(c) == "Cc" else c for c in found)
+        shown = "".join(c for c in spaced if unicodedata.category(c) not in _INVISIBLE)
         made = " ".join(shown.split())
         if shown != found:
             self.report("invisible-character", column, made)
@@ -334,21 +340,16 @@ class _Row:
 
     def report(self, kind: RepairKind, column: str, made: str) -> None:
         """Note a repair of a cell."""
-        found = self.raw[column]
+        found, line = self.raw[column], self.record.line
         named = column or "mark"
-        self.repairs.append(Repair(line=self.line, column=named, kind=kind, found=found, made=made))
-
-
-def _tell_mark(data: bytes) -> Iterator[Repair]:
-    if data.startswith(b"\xef\xbb\xbf"):
-        yield Repair(line=1, column="id", kind="byte-order-mark", found="\ufeff", made="")
+        self.repairs.append(Repair(line=line, column=named, kind=kind, found=found, made=made))
 
 
 def _undated(row: _Row, path: str) -> Problem:
     return Problem(
         code="no-date",
         path=f"{path}:date",
-        line=row.line,
+        line=row.record.line,
         found=quote(row.raw["date"]),
         expected=f"a day as yyyy/mm/dd from {_FIRST_YEAR} on, in the date or before the id's name",
     )
@@ -373,12 +374,15 @@ def _as_day(text: str) -> date | None:
     return day if day.year >= _FIRST_YEAR else None
 
 
-def _read_ids(rows: Sequence[_Row], days: Sequence[date]) -> list[str]:
-    """The given ids where they are fit and the first of their name, else made ones."""
-    ids: list[str | None] = []
+def _read_ids(rows: Sequence[tuple[_Row, date]]) -> list[str]:
+    """The given ids where they are fit and the first of their name, else made ones.
+
+    Those are `yyyymmdd-row-NNN`: the claimed day and the row's number below the header.
+    """
+    ids: list[str] = []
     kinds: list[RepairKind | None] = []
     taken: set[str] = set()
-    for row in rows:
+    for row, _ in rows:
         given = row.read("id")
         kind: RepairKind | None = None if given else "made-id"
         if given and (not _ID.fullmatch(given) or ".." in given):
@@ -386,35 +390,30 @@ def _read_ids(rows: Sequence[_Row], days: Sequence[date]) -> list[str]:
         elif given.casefold() in taken:
             kind = "repeated-id"
         kinds.append(kind)
-        ids.append(None if kind else given)
+        ids.append(given)
         taken |= set() if kind else {given.casefold()}
-    made = [
-        name or _make_id(day, number, taken)
-        for number, (name, day) in enumerate(zip(ids, days, strict=True), 1)
-    ]
-    for row, kind, name in zip(rows, kinds, made, strict=True):
-        if kind:
-            row.report(kind, "id", name)
-    return made
+    for number, ((row, day), kind) in enumerate(zip(rows, kinds, strict=True), 1):
+        if kind is not None:
+            made = f"{day:%Y%m%d}-row-{number:03d}"
+            while made in taken:
+                made += "-again"
+            taken.add(made)
+            ids[number - 1] = made
+            row.report(kind, "id", made)
+    return ids
 
 
-def _make_id(day: date, number: int, taken: set[str]) -> str:
-    """`yyyymmdd-row-NNN`: the claimed day and the row's number below the header."""
-    made = f"{day:%Y%m%d}-row-{number:03d}"
-    while made in taken:
-        made += "-again"
-    taken.add(made)
-    return made
-
-
-def _read_entry(record: Record, row: _Row, day: date, name: str, *, layout: Layout) -> OldEntry:
+def _read_entry(row: _Row, day: date, name: str, layout: Layout) -> OldEntry:
     scores = {"dev": _read_score(row, layout.dev), "eval": _read_score(row, layout.eval)}
+    mark = row.read("").removesuffix(_VARIATION)
+    if mark not in _MARKS:
+        row.report("unknown-mark", "", "")
     return OldEntry(
-        line=record.line,
-        cells=record.cells,
+        line=row.record.line,
+        cells=row.record.cells,
         id=name,
         day=day,
-        mark=_read_mark(row),
+        mark=_MARKS.get(mark, ""),
         description=row.read("description"),
         team=row.read("team"),
         paper=_read_link(row, "paper"),
@@ -422,13 +421,6 @@ def _read_entry(record: Record, row: _Row, day: date, name: str, *, layout: Layo
         type=_read_type(row),
         scores={view: score for view, score in scores.items() if score is not None},
     )
-
-
-def _read_mark(row: _Row) -> Mark:
-    mark = row.read("").removesuffix(_VARIATION)
-    if mark not in _MARKS:
-        row.report("unknown-mark", "", "")
-    return _MARKS.get(mark, "")
 
 
 def _read_type(row: _Row) -> str:
@@ -455,11 +447,6 @@ def _read_score(row: _Row, column: str) -> str | None:
         return given
     row.report("not-a-score" if given else "no-score", column, "")
     return None
-
-
-def _drop_invisible(text: str) -> str:
-    spaced = (" " if unicodedata.category(c) == "Cc" else c for c in text)
-    return "".join(c for c in spaced if unicodedata.category(c) not in _INVISIBLE)
 
 
 def scores_of_old_table(table: OldTable) -> BoardScores:
