@@ -52,7 +52,13 @@ class Problem:
 
 
 class HeldoutError(Exception):
-    """Base of everything raised on purpose; a user sees its text, never a traceback."""
+    """Base of everything raised on purpose; a user sees its text, never a traceback.
+
+    Attributes:
+        status: exit code of a command that it ends.
+    """
+
+    status = 2
 
 
 class InputError(HeldoutError):
@@ -107,6 +113,12 @@ class SetupError(HeldoutError):
 
 class StoreError(HeldoutError):
     """A board or vault on disk is damaged, locked, missing or not where it should be."""
+
+
+class PushError(StoreError):
+    """A remote did not take what was sent; it is there to be sent again."""
+
+    status = 1
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:

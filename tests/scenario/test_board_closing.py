@@ -48,7 +48,7 @@ def test_closing_asks_first(still_open: Town, tmp_path: Path) -> None:
 
 def test_runs_are_opened_by_the_word_of_their_team(still_open: Town, tmp_path: Path) -> None:
     answer = still_open.organiser("archive", tmp_path / "a.zip", "--yes", "--json", now=LAST)
-    assert (answer.code, answer.json["runs"]) == (0, [BASELINE, ONE])
+    assert (answer.code, answer.json["archive"]["runs"]) == (0, [BASELINE, ONE])
     assert still_open.events()[-1]["public"] == {"open_runs": [BASELINE, ONE]}
     assert audited(still_open, tmp_path / "a.zip").code == 0
 
@@ -63,7 +63,7 @@ def test_consent_is_withdrawn_until_the_closing(still_open: Town, tmp_path: Path
     assert "the team's own word" in answer.err
     assert "closed-board" not in still_open.kinds()
     answer = still_open.organiser("archive", tmp_path / "a.zip", "--yes", "--json", now=LAST)
-    assert (answer.code, answer.json["runs"]) == (0, [BASELINE])
+    assert (answer.code, answer.json["archive"]["runs"]) == (0, [BASELINE])
     assert not [name for name in read_files(tmp_path / "a.zip") if ONE in name and "runs/" in name]
 
 
@@ -99,7 +99,7 @@ def test_a_board_that_never_opens_runs(still_open: Town, tmp_path: Path) -> None
     assert answer.code == 2
     assert 'archive.runs = "never"' in answer.err
     answer = still_open.organiser("archive", tmp_path / "a.zip", "--yes", "--json", now=LAST)
-    assert (answer.code, answer.json["runs"]) == (0, [])
+    assert (answer.code, answer.json["archive"]["runs"]) == (0, [])
     assert audited(still_open, tmp_path / "a.zip").json["faults"] == []
 
 
@@ -130,7 +130,7 @@ def test_a_board_that_opens_all_runs_tells_it_before(tmp_path: Path) -> None:
     assert "this board opens the runs of every entry" in refused.out + refused.err
     assert town.kinds()[-1] == "published"
     closed = town.organiser("archive", tmp_path / "a.zip", "--yes", "--json", now=LAST)
-    assert (closed.code, closed.json["runs"]) == (0, [name])
+    assert (closed.code, closed.json["archive"]["runs"]) == (0, [name])
 
 
 def test_an_organiser_who_opens_runs_against_the_team_s_word(

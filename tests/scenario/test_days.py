@@ -75,7 +75,7 @@ def test_own_submissions_that_wait_count_before_anybody_else_knows(town: Town) -
     assert answer.code == 1
     assert "2 of 2 used" in answer.out
     rows = town.participant("status", "--json", now=LATER).json["submissions"]
-    assert [row["next_allowed"] for row in rows] == ["2026-12-02T10:00:00+00:00"] * 2
+    assert [row["next_allowed"] for row in rows] == ["2026-12-02T10:00:00Z"] * 2
     told = town.participant("status", "20261102-first", now=LATER).out
     assert "your team may submit again from 02 Dec 2026 10:00:00 UTC" in told
 

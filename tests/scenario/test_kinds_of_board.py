@@ -64,7 +64,7 @@ def test_a_one_shot_board_keeps_all_scores_to_itself_until_its_last_day_is_over(
     status = town.participant("status", first, now=LAST)
     assert status.code == 0
     assert shown not in status.out
-    assert "score     told after the last day, 31 Dec 2026, with everybody's" in status.out
+    assert "score     published after the last day, 31 Dec 2026, with everybody's" in status.out
     assert town.organiser("rebuild", now=LAST).code == 0
     assert {row["rank"] for row in town.rows()} == {None}
     third = town.draft("third", seed=3, now=NEXT)

@@ -167,11 +167,8 @@ def test_the_same_change_twice_is_one(town: Town) -> None:
     told = ("board", "rekey", "--why", "a stolen laptop", "--yes", "--json")
     first, second = (town.organiser(*told, now=LAST).json for _ in range(2))
     assert (first["done_before"], second["done_before"]) == (False, True)
-    assert {**second, "done_before": False, "changed": 0, "commit": ""} == {
-        **first,
-        "changed": 0,
-        "commit": "",
-    }
+    again = {"done_before": False, "rebuilt": {}}
+    assert {**second, **again} == {**first, **again}
     assert town.kinds().count("rekeyed") == 1
     assert town.organiser(*told[:3], "another one", "--yes", now=LAST).code == 0
     assert town.kinds().count("rekeyed") == 2

@@ -93,11 +93,12 @@ def test_an_open_board_takes_a_baseline_and_entries_and_is_audited(
     assert equal["scores"].get("eval") is None
     assert informing in equal["scores"]
     assert all(row["rank"] is None for row in town.rows() if row["id"] != first)
-    described = town.organiser("board", "describe", "--json", now=NEXT).json["numbers"]
+    answer = town.organiser("board", "describe", "--json", now=NEXT)
+    described = answer.json["numbers"]
     assert (described["views"], described["informing"]) == (["eval"], [informing])
     board = described["board"]
     assert (board["entries"], board["numbers"], board["without"]) == (2, 1, 1)
-    assert described["price"] is None
+    assert answer.json["price"] is None
     assert town.audit()["faults"] == []
 
 
@@ -170,12 +171,12 @@ def test_a_board_of_known_teams_reads_what_its_published_numbers_can_gain(
     a, b = ([1 / PLACES[seed](n) for n in range(towns.QUERIES)] for seed in (2, 3))
     differences = [one - other for one, other in zip(a, b, strict=True)]
     assert sum(one != 0 for one in differences) < 10  # near copies say nothing about u
-    told = town.organiser("board", "describe", "--json", now=DAY).json["numbers"]["price"]
+    told = town.organiser("board", "describe", "--json", now=DAY).json["price"]
     assert (told["view"], told["numbers"], told["unit"]) == ("eval", 2, None)
     third = town.send("third", now=NEXT, seed=1, team=named("Third"))
     town.take_in(now=NEXT)
     assert town.organiser("publish", third, "--why", "a start", "--yes", now=NEXT).code == 0
-    price = town.organiser("board", "describe", "--json", now=NEXT).json["numbers"]["price"]
+    price = town.organiser("board", "describe", "--json", now=NEXT).json["price"]
     assert price["gain"] == pytest.approx(0.4 * 3**0.5)
     low = [1 / PLACES[1](n) for n in range(towns.QUERIES)]
     units = {

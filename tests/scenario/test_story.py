@@ -136,9 +136,11 @@ def test_by_pull_request(town: Town) -> None:
     (receipt,) = town.take_in(now=DAY_2)["received"]
     assert receipt == {
         "id": submission,
-        "team": None,
+        "team": "",
         "source": "pull request 31",
         "kind": "received",
+        "mark": "",
+        "told_before": False,
         "notes": [],
         "problems": [],
     }
@@ -345,7 +347,9 @@ SHAPES: dict[str, set[str]] = {
         "unknown",
         "changed_rules",
     },
-    "audit": {"ok", "events", "faults", "notes", "unchecked", "signers", "timestamps"},
+    "audit": {
+        *("ok", "events", "checked", "faults", "notes", "unchecked", "signers", "stamps", "receipt")
+    },
 }
 
 

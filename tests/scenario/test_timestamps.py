@@ -48,11 +48,11 @@ def test_a_stamped_log_is_audited_offline(town: Town, authority: Authority) -> N
     assert files == ["0.tsr", f"{last}.tsr"]
     told = ("audit", "--timestamp-root", authority.root)
     found = town.organiser(*told, "--json", now=DAY).json
-    assert (found["ok"], [one["event"] for one in found["timestamps"]]) == (True, [0, last])
+    assert (found["ok"], [one["event"] for one in found["stamps"]]) == (True, [0, last])
     plain = town.organiser(*told, now=DAY)
     assert f"2 time stamps; event {last} and all before it existed on 20" in plain.out
     without = town.organiser("audit", "--json", now=DAY).json
-    assert (without["ok"], without["timestamps"]) == (True, [])
+    assert (without["ok"], without["stamps"]) == (True, [])
     assert any("2 time stamps: --timestamp-root FILE names" in t for t in without["unchecked"])
     assert town.organiser("rebuild", now=DAY).code == 0
     assert "timestamps/0.tsr" in git(town.board, "ls-files", "timestamps")

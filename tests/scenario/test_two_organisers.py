@@ -232,7 +232,7 @@ def test_who_was_second_goes_on_where_nothing_stands_against_it(
     before_push(pair.ann, shell(pair.bob, "publish", other, "--yes", now=LATER))
     acted = pair.town.root / "acted"
     began, after = datetime.fromisoformat(DAY), datetime.fromisoformat(LATER)
-    monkeypatch.setattr(context, "_clock", lambda: after if acted.exists() else began)
+    monkeypatch.setattr(context, "read_clock", lambda: after if acted.exists() else began)
     told = pair.ann.call("publish", mine, "--yes", "--json", now=None)
     assert told.code == 0, told
     assert [row["done"] for row in told.json["decisions"]] == [True]

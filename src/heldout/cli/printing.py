@@ -343,7 +343,7 @@ def reports_errors(command: Callable[Arguments, Result]) -> Callable[Arguments, 
             context = click.get_current_context(silent=True)
             if context is not None and context.find_root().params.get("debug"):
                 raise
-            fail(error)
+            fail(error, status=error.status)
 
     return guarded
 

@@ -32,7 +32,7 @@ from heldout.board.store.arrivals import branch_name
 from heldout.board.store.git import Git
 from heldout.board.store.repository import Repository
 from heldout.envelope.bundle import file_names, seal, seal_metadata
-from heldout.errors import InputError, Problem, StoreError, plural
+from heldout.errors import InputError, Problem, PushError, StoreError, plural
 from heldout.files.durable import File, write_whole
 from heldout.ids import SubmissionId, digest_bytes, query_set_of, submission_date
 
@@ -243,7 +243,7 @@ def _push(repository: Repository, branch: str) -> str:
     try:
         repository.git.push("origin", f"+refs/heads/{branch}:refs/heads/{branch}")
     except StoreError as error:
-        raise StoreError(
+        raise PushError(
             f"branch {branch} is ready, but could not be pushed ({error}); push it to a fork and "
             "open a pull request: git remote rename origin upstream, git remote add origin "
             "YOUR-FORK, then call this again (docs/forge.md)"
