@@ -24,7 +24,7 @@ from heldout.redteam.game import Plan, Weak
 from heldout.redteam.honest import play_honest
 from heldout.redteam.releases import Scores
 from heldout.redteam.report import Case, Line, draw_chart, play_cases, play_worst_again
-from heldout.redteam.systems import Source, Systems, draw, find_systems
+from heldout.redteam.systems import Source, SystemOptions, Systems, draw, find_systems
 
 DECIMALS = 3
 GAPS = (0.0, 8.0, 16.0)
@@ -38,14 +38,14 @@ _LEFT = ("attack", "rule", "baseline", "n")
 def find(demo: Path, queries: int) -> tuple[Systems, Scores]:
     """The systems on so many queries, and the weak one."""
     runs = {name: str(demo / "runs" / name / "dev.tsv.bz2") for name in ("bm25-stem", "fusion")}
-    source = Source(
+    options = SystemOptions(
         runs=(runs["bm25-stem"], runs["fusion"]),
         baselines=(str(demo / "runs" / "tfidf" / "dev.tsv.bz2"),),
         qrels=str(demo / "board" / "qrels" / "dev.qrels"),
         measure="RR@10",
         order="msmarco",
     )
-    systems = draw(find_systems(source), queries, seed=0)
+    systems = draw(find_systems(Source(options=options)), queries, seed=0)
     (weak,) = systems.baselines.values()
     return systems, weak
 

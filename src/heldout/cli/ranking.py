@@ -5,83 +5,58 @@ stand inside the functions.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from heldout.cli.options import add_options
+from heldout.cli.options import with_options
 from heldout.cli.printing import TERMINAL, messages, print_json
 from heldout.errors import InputError, StoreError, plural, printable
+from heldout.options import Opt, Seed
 from heldout.rankers.options import DEFAULT_FIRST, Playbook, Reranking
 
 if TYPE_CHECKING:
-    from heldout.collections.source import QuerySubset
     from heldout.rankers.playbook.questions import Questions
     from heldout.rankers.run import Run, RunForm, Task
 
 
 @click.command()
-@click.option(
-    "--collection",
-    "place",
-    default="stdlib-docs",
-    show_default=True,
-    metavar="NAME|DIR",
-    help="stdlib-docs, a folder (documents.tsv and queries.tsv, or corpus.jsonl and "
-    "queries.jsonl), or irds: and a name of ir_datasets.",
-)
-@click.option(
-    "--method",
-    metavar="METHOD",
-    help="A method, named above [default: one that needs no tuning, compared with BM25].",
-)
-@click.option(
-    "--param",
-    "parameters",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A parameter of the method; repeat the option for more.",
-)
-@add_options("reranking", Reranking)
-@add_options("playbook", Playbook)
-@click.option(
-    "--depth",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Documents per query.",
-)
-@click.option(
-    "--queries",
-    "subset",
-    type=click.Choice(["dev", "eval", "all"]),
-    default="all",
-    show_default=True,
-    help="All queries, or one of two halves that --seed divides them into.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--form", type=click.Choice(["msmarco", "trec"]), default="trec", show_default=True)
-@click.option("--tag", metavar="NAME", help="Name of the run in the TREC form [default: METHOD].")
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The run file; a name in .gz or .bz2 compresses it.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Say on standard output what was written.")
-def rank(  # noqa: PLR0917 - click passes by keyword
-    place: str,
-    method: str | None,
-    parameters: tuple[str, ...],
+@with_options
+def rank(
+    *,
+    place: Annotated[
+        str,
+        Opt(
+            "Collection to rank: stdlib-docs, a folder (documents.tsv and queries.tsv, or "
+            "corpus.jsonl and queries.jsonl), or irds: and a name of ir_datasets.",
+            names=("--collection",),
+            metavar="NAME|DIR",
+        ),
+    ] = "stdlib-docs",
+    method: Annotated[
+        str | None,
+        Opt(
+            "Method, named above [one that needs no tuning, compared with BM25].", metavar="METHOD"
+        ),
+    ] = None,
+    parameters: Annotated[
+        tuple[str, ...],
+        Opt("Parameter of the method. Repeatable.", names=("--param",), metavar="NAME=VALUE"),
+    ] = (),
     reranking: Reranking,
     playbook: Playbook,
-    depth: int,
-    subset: "QuerySubset",
-    seed: int,
-    form: "RunForm",
-    tag: str | None,
-    out: Path,
-    as_json: bool,  # noqa: FBT001 - a flag of the command line
+    depth: Annotated[int, Opt("Number of documents per query.", least=1)] = 100,
+    subset: Annotated[
+        Literal["dev", "eval", "all"],
+        Opt("All queries, or one of two halves, divided by --seed.", names=("--queries",)),
+    ] = "all",
+    seed: Seed = 0,
+    form: Annotated[Literal["msmarco", "trec"], Opt("Format of the run file.")] = "trec",
+    tag: Annotated[
+        str | None, Opt("Name of the run in the TREC form [METHOD].", metavar="NAME")
+    ] = None,
+    out: Annotated[Path, Opt("Run file; a name in .gz or .bz2 compresses it.", path="file")],
+    as_json: Annotated[bool, Opt("What was written, as JSON.", names=("--json",))] = False,
 ) -> None:
     """Make a run: rank a collection's documents for each of its queries.
 

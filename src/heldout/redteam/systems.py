@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -13,9 +14,11 @@ from heldout.board.standings.standings import FEWEST_DIFFERENT
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError, OptionError, Problem, SetupError
+from heldout.options import Opt
 from heldout.redteam.releases import Exchange, Scores, exchange
 from heldout.scoring.evaluate import prepare
 from heldout.scoring.measures import Measure, parse_measure
+from heldout.scoring.options import RunOrder
 from heldout.scoring.run_files import run_name
 from heldout.scoring.score import Failed, Scored, Work, score_run
 from heldout.trec.accelerators import Accelerators
@@ -44,30 +47,78 @@ class Systems:
     baselines: Mapping[str, Scores] = field(default_factory=dict)
 
 
+def _check_two(runs: tuple[str, str]) -> None:
+    """Refuse an option in the place of the second run."""
+    if any(run.startswith("--") for run in runs):
+        raise ValueError(f"two runs are needed, --runs A B; found {' '.join(runs)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemOptions:
+    """Where two systems come from; what is not named is taken from the board."""
+
+    folder: Annotated[
+        Path | None,
+        Opt(
+            "The board whose rule is attacked [without --qrels, the one you stand in].",
+            names=("--board",),
+            metavar="DIR",
+            path="folder",
+        ),
+    ] = None
+    vault: Annotated[
+        Path | None,
+        Opt(
+            "Vault whose dev scores give systems and baselines, without --runs [or HELDOUT_VAULT].",
+            metavar="DIR",
+            path="folder",
+            env="HELDOUT_VAULT",
+        ),
+    ] = None
+    runs: Annotated[
+        tuple[str, str] | None,
+        Opt(
+            "Two runs that are about equally good: the attacker's systems.",
+            metavar="A B",
+            check=_check_two,
+        ),
+    ] = None
+    baselines: Annotated[
+        tuple[str, ...],
+        Opt(
+            "A baseline of the board, beside --runs; repeat it for more.",
+            names=("--baseline",),
+            metavar="RUN",
+        ),
+    ] = ()
+    qrels: Annotated[
+        str | None, Opt("Judgments of the runs [the board's, of its dev set].", metavar="Q")
+    ] = None
+    measure: Annotated[
+        str | None,
+        Opt(
+            "Measure of the scores [that of the board's primary view].",
+            names=("-m", "--measure"),
+            metavar="MEASURE",
+        ),
+    ] = None
+    order: RunOrder = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where two systems come from; what is `None` is taken from the board.
+    """Where two systems come from.
 
     Attributes:
+        options: what was asked for.
         repository: the board, `None` for none.
         spec: its rules, `None` likewise.
-        vault: the board's vault, for its scores.
-        runs: two run files, `None` for two systems of the vault.
-        baselines: run files of baselines; none, those of the vault.
-        qrels: file of the judgments; by default those of the first set with open labels.
-        measure: name of the measure; by default that of the primary view.
-        order: how documents are ordered.
         accelerators: how runs are read.
     """
 
+    options: SystemOptions
     repository: Repository | None = None
     spec: BoardSpec | None = None
-    vault: Path | None = None
-    runs: tuple[str, str] | None = None
-    baselines: tuple[str, ...] = ()
-    qrels: str | None = None
-    measure: str | None = None
-    order: Order | None = None
     accelerators: Accelerators = field(default_factory=Accelerators)
 
 
@@ -80,14 +131,14 @@ def find_systems(source: Source) -> Systems:
         SetupError: the board has no open labels, or the vault no dev scores.
     """
     measure = _choose_measure(source)
-    if source.runs is None:
-        if source.baselines:
+    if source.options.runs is None:
+        if source.options.baselines:
             raise OptionError("--baseline goes with --runs A B, scored by the same judgments")
         return _find_scored(source, measure)
-    files = (*source.runs, *source.baselines)
+    files = (*source.options.runs, *source.options.baselines)
     a, b, *rows = _score_runs(files, source, measure)
-    baselines = dict(zip(map(run_name, source.baselines), rows, strict=True))
-    names = _names(*source.runs)
+    baselines = dict(zip(map(run_name, source.options.baselines), rows, strict=True))
+    names = _names(*source.options.runs)
     return Systems(names=names, pair=_pair(a, b), measure=str(measure), baselines=baselines)
 
 
@@ -109,7 +160,7 @@ def draw(systems: Systems, queries: int, *, seed: int) -> Systems:
 
 
 def _choose_measure(source: Source) -> Measure:
-    name = source.measure
+    name = source.options.measure
     if name is None and source.spec is not None:
         name = source.spec.view(source.spec.primary).measure
     if name is None:
@@ -126,14 +177,14 @@ def _choose_measure(source: Source) -> Measure:
 
 
 def _choose_order(source: Source) -> Order | None:
-    if source.order is None and source.spec is not None:
+    if source.options.order is None and source.spec is not None:
         return source.spec.runs.order
-    return source.order
+    return source.options.order
 
 
 def _read_qrels(source: Source) -> Qrels:
-    if source.qrels is not None:
-        return read_file(read_qrels, source.qrels)
+    if source.options.qrels is not None:
+        return read_file(read_qrels, source.options.qrels)
     if source.spec is None or source.repository is None:
         raise OptionError("which judgments? --qrels Q, or --board DIR")
     return source.repository.qrels(source.spec.sets[_dev_set(source.spec)].qrels or "")
@@ -173,10 +224,10 @@ def _find_scored(source: Source, measure: Measure) -> Systems:
 
     Of a single system the other is the same one with its scores in another order of the queries.
     """
-    if source.spec is None or source.repository is None or source.vault is None:
+    if source.spec is None or source.repository is None or source.options.vault is None:
         raise OptionError("which two systems? --runs A B, or a board and its --vault")
     root = source.repository.root
-    vault = Vault.open(source.vault.absolute(), board=root, read_only=True)
+    vault = Vault.open(source.options.vault.absolute(), board=root, read_only=True)
     every = _dev_scores(vault, source.spec, measure)
     baselines = {name: every[name] for name, s in vault.history().submissions.items() if s.baseline}
     pair = _nearest(baselines) or _nearest(every)
