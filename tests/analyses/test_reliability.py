@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from heldout.scoring.sources import Scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ from heldout.answers.answer import to_document
 from heldout.answers.table import to_latex, to_markdown
 from heldout.cli.program import analyse
 from heldout.errors import InputError
+from heldout.scoring.sources import Scores
 from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.tests import run_test
 
