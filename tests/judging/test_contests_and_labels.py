@@ -168,7 +168,7 @@ def test_runs_are_scored_again_and_each_left_out(files: Path) -> None:
     assert scores["perfect"]["after"]["value"] == 0
     assert scores["A"]["before"]["t"] is None
     assert found["why"]["t, bca"]
-    assert found["orderings"]["B"]["share"] == pytest.approx((9 * 2 + 3 * 1) / 36)
+    assert found["orderings"]["B"]["value"] == pytest.approx((9 * 2 + 3 * 1) / 36)
     taus = {one["name"]: one["tau"] for one in found["rescored"]["taus"]}
     assert taus["all"] == pytest.approx(-1 / 3)
     left_out = {one["run"]: one for one in found["left_out"]}
@@ -345,7 +345,7 @@ def test_copies_of_a_label_change_no_score_where_no_label_changes(files: Path) -
     for run in found["rescored"]["runs"]:
         assert run["before"]["value"] == run["after"]["value"]
     words = call("labels", files / "copies", *named).output
-    assert "12 ids have the text of a label before, in 12 of the pools" in words
+    assert "12 ids have the text of a label before, in 12 pools" in words
 
 
 def test_no_run_is_best_where_all_score_the_same(files: Path) -> None:

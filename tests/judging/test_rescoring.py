@@ -277,12 +277,12 @@ def test_order_agrees_on_pairs_that_the_run_shows_and_people_decided() -> None:
         "s": {("a", "b"): PairVotes(first=0, second=1)},
     }
     found = order_agreement(run, votes)
-    assert (found.pairs, found.agreed, found.queries) == (3, 2, 2)
-    assert found.share == pytest.approx(2 / 3)
+    assert (found.units, found.groups) == (3, 2)
+    assert found.value == pytest.approx(2 / 3)
     deep = order_agreement(run, votes, depth=11)
-    assert (deep.pairs, deep.agreed) == (4, 3)
+    assert (deep.units, deep.value) == (4, 0.75)
     nothing = order_agreement(run, {})
-    assert (nothing.share, nothing.low, nothing.pairs) == (None, None, 0)
+    assert (nothing.value, nothing.low, nothing.units) == (None, None, 0)
 
 
 def test_a_text_stands_where_it_is_shown_first() -> None:
@@ -297,7 +297,7 @@ def test_the_interval_of_agreement_adds_two_queries_to_those_of_a_mean() -> None
     values = np.array([float(n % 4 > 0) for n in range(40)] + [1.0, 0.0])
     error = values.std(ddof=1) / np.sqrt(42)
     assert found.low is not None
-    assert found.share == 0.75
+    assert found.value == 0.75
     assert values.mean() - found.low == pytest.approx(2.0227 * error, rel=1e-4)
 
 

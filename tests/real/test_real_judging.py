@@ -184,7 +184,7 @@ def test_scores_on_both_labels_are_as_the_page_says(strongest: Found) -> None:
         on_page(
             f"| {name} | {one['before']['rank']} | {one['after']['rank']} "
             f"| {points(one['after']['value'])} | {points(low)} to {points(high)} "
-            f"| {points(ordered['share'])} of {ordered['pairs']} |"
+            f"| {points(ordered['value'])} of {ordered['units']} |"
         )
     perfect = runs["perfect"]["after"]["value"]
     assert sum(one["after"]["value"] > perfect for one in found["runs"]) == 34

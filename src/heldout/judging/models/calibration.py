@@ -28,7 +28,7 @@ ENOUGH = 300
 """Pairs that a calibration should have at least."""
 
 LEADS = (0, 1, 2, 3)
-"""Leads of votes by which pairs are told apart; the last stands for all greater ones."""
+"""Leads of votes that pairs are grouped by; the last stands for all greater ones."""
 
 _BINS = 10
 
@@ -54,7 +54,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stratum:
-    """Pairs that people told apart with one lead of votes.
+    """Pairs that people decided with one lead of votes.
 
     Attributes:
         lead: of votes; the last of `LEADS` stands for all greater ones.

@@ -130,7 +130,7 @@ def ask_model(
                 record(one.result()[0])
     if reason:
         raise StoreError(
-            f"the endpoint fails: {reason}; what was answered is kept, "
+            f"the endpoint fails: {reason}; what was answered is stored, "
             "and the same command goes on from there"
         )
 

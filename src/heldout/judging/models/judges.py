@@ -130,7 +130,7 @@ and directly. Length, style and the order of the two do not matter. Choose one e
 close.
 
 Reply with one letter, A or B, and nothing else."""
-"""What a model is told unless `--prompt` names another text."""
+"""The instruction unless `--prompt` names another text."""
 
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 _CHOICE = re.compile(
@@ -147,7 +147,7 @@ class ModelJudge:
 
     Attributes:
         model: its name at the endpoint.
-        instruction: what it is told before it sees a pair.
+        instruction: what it reads before it sees a pair.
         seed: sent along, 0 up to 2^31 - 1.
     """
 

@@ -91,18 +91,18 @@ def _cut(share: float) -> float:
 def _describe_kappa(found: Calibration) -> str:
     if found.kappa.value is None:
         return f"undefined: {found.kappa.why}"
-    told = f"{found.kappa.value:.3f}"
+    kappa = f"{found.kappa.value:.3f}"
     if found.kappa_interval is None:
-        return told
+        return kappa
     low, high = found.kappa_interval
-    return f"{told}, {found.level:.0%} interval {low:.3f} to {high:.3f}"
+    return f"{kappa}, {found.level:.0%} interval {low:.3f} to {high:.3f}"
 
 
 def _describe_side(found: Calibration) -> str:
     if found.side_p is None:
         return "no flip whose sides are known"
-    told = f"of its flips {found.first_twice:,} to the passage shown first"
-    return f"{told}, {found.second_twice:,} to the second, p {format_p(found.side_p)}"
+    first = f"of its flips {found.first_twice:,} to the passage shown first"
+    return f"{first}, {found.second_twice:,} to the second, p {format_p(found.side_p)}"
 
 
 def _describe_length(found: Calibration) -> str:

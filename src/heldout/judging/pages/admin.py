@@ -60,8 +60,8 @@ class Admin:
         clock: the time, UTC.
         attempts: failed sign-ins.
         quick: of so many judgments the whole page of quality is worked out at once.
-        quality_kept: that page as it was last worked out.
-        first_kept: what of it takes no time, as it was last worked out.
+        last_quality: that page as it was last worked out.
+        last_first: what of it takes no time, as it was last worked out.
     """
 
     database: Database
@@ -69,8 +69,8 @@ class Admin:
     clock: Callable[[], datetime]
     attempts: Attempts = field(default_factory=Attempts)
     quick: int = 2_000
-    quality_kept: LastResult[tuple[Section, ...]] = field(default_factory=LastResult)
-    first_kept: LastResult[tuple[Section, ...]] = field(default_factory=LastResult)
+    last_quality: LastResult[tuple[Section, ...]] = field(default_factory=LastResult)
+    last_first: LastResult[tuple[Section, ...]] = field(default_factory=LastResult)
 
     def sign_in_page(self) -> Response:
         """Ask for the token."""
@@ -153,12 +153,12 @@ class Admin:
         entered = self._enter(request)
         state, settings = readings.judged_so_far(self.database), entered.campaign.settings
         asked = state.judgments <= self.quick or request.query_params.get("effects") == "yes"
-        if asked or self.quality_kept.has(state):
-            sections = self.quality_kept.get(
+        if asked or self.last_quality.has(state):
+            sections = self.last_quality.get(
                 state, lambda: measure_quality(self.database, settings, effects=True)
             )
         else:
-            first = self.first_kept.get(
+            first = self.last_first.get(
                 state, lambda: measure_quality(self.database, settings, effects=False)
             )
             sections = (more_section(state.judgments), *first)

@@ -188,7 +188,7 @@ def _agreement(found: JudgeAgreement, accuracy: float | None) -> Section:
 
 
 def _why_low(accuracy: float | None) -> list[str]:
-    """What a low alpha can mean; failed tests tell careless work from passages that are alike."""
+    """What a low alpha can mean; failed tests show careless work."""
     meanings = [
         (
             "A low α can mean that passages are about as good as each other. It can also mean that "
@@ -196,7 +196,7 @@ def _why_low(accuracy: float | None) -> list[str]:
         )
     ]
     if accuracy is None:
-        meanings.append("No test was answered, so that nothing here tells the two apart.")
+        meanings.append("No test was answered, so that nothing here shows which it is.")
     elif accuracy < STUDY_ACCURACY:
         meanings.append(
             f"Here workers failed {percent(1 - accuracy)} of tests, of which the right answer is "
@@ -238,7 +238,7 @@ def _cannot(found: JudgingQuality) -> tuple[tuple[str, str], ...]:
     return (total, *((_REASONS[why], f"{n:,}") for why, n in sorted(found.cannot.items())))
 
 
-# What took long to work out, kept until what it comes from changes.
+# What took long to work out, stored until what it comes from changes.
 
 Result = TypeVar("Result")
 
@@ -247,26 +247,26 @@ class LastResult(Generic[Result]):
     """The last result and its state; threads may share it, and wait while one works it out."""
 
     def __init__(self) -> None:
-        """Nothing is kept yet."""
+        """Nothing is stored yet."""
         self._lock = threading.Lock()
-        self._kept: tuple[Hashable, Result] | None = None
+        self._last: tuple[Hashable, Result] | None = None
 
     def has(self, state: Hashable) -> bool:
-        """Whether the result for a state is kept; does not wait."""
-        kept = self._kept
-        return kept is not None and kept[0] == state
+        """Whether the result for a state is stored; does not wait."""
+        last = self._last
+        return last is not None and last[0] == state
 
     def get(self, state: Hashable, work: Callable[[], Result]) -> Result:
         """The result for a state.
 
         Args:
             state: of all that the result comes from; read before `work` reads it.
-            work: works it out; called where another state, or none, is kept.
+            work: works it out; called where another state, or none, is stored.
         """
         with self._lock:
-            if self._kept is None or self._kept[0] != state:
-                self._kept = (state, work())
-            return self._kept[1]
+            if self._last is None or self._last[0] != state:
+                self._last = (state, work())
+            return self._last[1]
 
 
 # The organiser's page of quality, worked out: all of it, or what takes no time.

@@ -130,8 +130,8 @@ class Judging:
         self._check_code(code)
         arrival, batch = self._arrival(fields), read_count(fields.get("batch", ""))
         if arrival.worker is None:
-            told = arrival.preview or arrival.unsigned
-            return self._offer(arrival, problem="" if told else _NO_WORKER)
+            known = arrival.preview or arrival.unsigned
+            return self._offer(arrival, problem="" if known else _NO_WORKER)
         if batch is None:
             return self._offer(arrival)
         return self._ended(arrival) or self._begin(

@@ -151,14 +151,14 @@ def publish_labels(
         labels: query -> best documents.
         record: where they come from; version and parent are set here.
         measure: of the view; `None` for that of the version before, or of the set's first view.
-        public: whether scores on the labels are told.
+        public: whether scores on the labels are published.
 
     Returns:
         `None` where the labels are those of the latest version.
 
     Raises:
-        InputError: code `unknown-set`; `ladder-view`: every entry's score would be told where a
-            Ladder tells some; `no-labels`, `label-id`; and those of `check_new_rules`.
+        InputError: code `unknown-set`; `ladder-view`: every entry's score would be published
+            where a Ladder publishes some; `no-labels`, `label-id`; and those of `check_new_rules`.
         StoreError: a file that decides scores is not what the log commits to.
     """
     spec = session.spec()
@@ -204,12 +204,12 @@ def score_versions(
 ) -> tuple[Decision, ...]:
     """Score every published run again that is not scored on all versions.
 
-    What was scored is not scored again, so a call after a crash goes on. Public scores are told by
-    an erratum; of others the log vouches for the file alone.
+    What was scored is not scored again, so a call after a crash goes on. Public scores are
+    published by an erratum; of others the log vouches for the file alone.
 
     Args:
         session: its lock is held; the rules were logged.
-        why: the reason; it is public where a score is told.
+        why: the reason; it is public where a score is published.
         done: called after each run.
 
     Raises:
@@ -222,20 +222,20 @@ def score_versions(
     sets = load_sets(session.repository, spec, vault=session.vault)
     decisions = []
     for entry in list_published(session):
-        kept = read_stored(session.vault, entry)
-        if kept is None or _lacks(kept, versions, session.spec_at(entry.received)):
+        stored = read_stored(session.vault, entry)
+        if stored is None or _lacks(stored, versions, session.spec_at(entry.received)):
             scores = rescore(session, sets, entry.id)
-            mended = kept is not None and not kept.labels.items() <= scores.labels.items()
-            reason = f"{why}, and on labels that were mended" if mended else why
+            repaired = stored is not None and not stored.labels.items() <= scores.labels.items()
+            reason = f"{why}, and on labels that were repaired" if repaired else why
             decisions.append(correct(session, entry.id, scores, why=reason))
         done()
     return tuple(decisions)
 
 
-def _lacks(kept: ScoreFile, versions: Sequence[BoardLabels], spec: BoardSpec) -> bool:
+def _lacks(stored: ScoreFile, versions: Sequence[BoardLabels], spec: BoardSpec) -> bool:
     """Whether scores lack a version of a set that the entry had to answer."""
     return any(
-        kept.labels.get(f"{one.view.set}/{one.view.labels}") != one.digest
+        stored.labels.get(f"{one.view.set}/{one.view.labels}") != one.digest
         for one in versions
         if one.view.set in spec.sets
     )
@@ -269,7 +269,7 @@ def _check(spec: BoardSpec, query_set: str, *, public: bool) -> None:
             code="ladder-view",
             path="--public",
             found=f'release.rule = "{spec.release.rule}"',
-            expected="rounded scores, for every entry's score is told",
+            expected="rounded scores, for every entry's score is published",
             hint="without --public the labels are a reserve, for analyses alone",
         )
 
@@ -378,9 +378,9 @@ def _read_rows(
 ) -> Mapping[str, tuple[ViewScore, ViewScore]]:
     rows = {}
     for entry in list_published(session):
-        kept = read_stored(session.vault, entry)
-        if kept is not None and before in kept.views and after in kept.views:
-            rows[entry.id] = (kept.views[before], kept.views[after])
+        stored = read_stored(session.vault, entry)
+        if stored is not None and before in stored.views and after in stored.views:
+            rows[entry.id] = (stored.views[before], stored.views[after])
     return rows
 
 

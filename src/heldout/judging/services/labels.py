@@ -1,6 +1,5 @@
 """Labels from preferences as a new version, what they change, and the report on a campaign."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -45,7 +44,6 @@ from heldout.judging.studies.labels import Relabelled
 from heldout.options import Opt, OptionError
 from heldout.progress import SILENT, Progress
 from heldout.scoring.measures import parse_measure
-from heldout.trec.tops import Tops
 
 if TYPE_CHECKING:
     from heldout.judging.studies.report import Section
@@ -53,17 +51,20 @@ if TYPE_CHECKING:
 _PRIVATE = 0o600
 
 
+_Mode = Annotated[
+    Algorithm | None,
+    Opt(
+        "Way to find the best of a pool [tournament, or what the campaign's mode needs].",
+        names=("--mode",),
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelOptions:
     """How labels are made, and where versions of them lie."""
 
-    algorithm: Annotated[
-        Algorithm | None,
-        Opt(
-            "Way to find the best of a pool [tournament, or what the campaign's mode needs].",
-            names=("--mode",),
-        ),
-    ] = None
+    algorithm: _Mode = None
     prior: Annotated[
         float | None,
         Opt(
@@ -105,13 +106,7 @@ class ReportOptions:
     examples: Annotated[
         int, Opt("Number of judged pairs to show, drawn by --seed.", least=0, most=100)
     ] = 3
-    algorithm: Annotated[
-        Algorithm | None,
-        Opt(
-            "Way to find the best of a pool [tournament, or what the campaign's mode needs].",
-            names=("--mode",),
-        ),
-    ] = None
+    algorithm: _Mode = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,7 +247,11 @@ def write_report(
         judged, runs = _load_board(source, published, now=now, progress=progress)
     sections = _sections(judged, runs, options=options, scoring=scoring, progress=progress)
     name, language = _describe(source, judged)
-    top = page.Top(name=name, words=_words(judged, scoring), language=language)
+    until = f" up to {judged.rules.until}" if judged.rules.until else ""
+    size = f"{plural(len(judged.judgments), 'judgment')}{until}"
+    queries = f"{plural(len(judged.pools), 'query', 'queries')}; seed {scoring.seed}"
+    private = "Private: it holds judgments, texts and scores."
+    top = page.Top(name=name, words=f"{size}, {queries}. {private}", language=language)
     files = page.render_judging_report(top, sections)
     for path, data in sorted(files.items()):
         Folder(out).write_whole(path, data, mode=_PRIVATE)
@@ -359,7 +358,7 @@ def _sections(
 
     given = Given(
         judged=replace(judged, rules=rules),
-        tops=runs.tops or _pooled(judged),
+        tops=runs.tops or ({} if judged.folder is None else pooled_tops(judged.pools)),
         places={} if judged.labels is None else runs.places,
         before=None
         if judged.labels is None
@@ -373,23 +372,9 @@ def _sections(
     return tuple(write_sections(given))
 
 
-def _pooled(judged: Judged) -> Mapping[str, Tops]:
-    """First documents as the campaign's pools have them; none without a campaign."""
-    return {} if judged.folder is None else pooled_tops(judged.pools)
-
-
 def _describe(source: JudgedSource, judged: Judged) -> tuple[str, str]:
     """Name of what is reported, and the language of its texts."""
     if judged.folder is not None:
         settings = judged.folder.settings()
         return settings.name, settings.language
     return ("judgments" if source.judgments is None else source.judgments.name), "en"
-
-
-def _words(judged: Judged, scoring: Scoring) -> str:
-    until = f" up to {judged.rules.until}" if judged.rules.until else ""
-    return (
-        f"{plural(len(judged.judgments), 'judgment')}{until}, "
-        f"{plural(len(judged.pools), 'query', 'queries')}; seed {scoring.seed}. Private: it holds "
-        "judgments, texts and scores."
-    )

@@ -244,16 +244,14 @@ def _choose_rule(
     session: Session, held: Campaign, query_set: str, options: RoundOptions
 ) -> LeadRule:
     """The rule that was asked for; what was not is as in the version before."""
-    before = list_versions(session).get(query_set, ())
-    record = before[-1].record if before else None
-    lead = options.lead or (LEAD if record is None else record.lead)
-    cap = options.cap or (CAP if record is None else record.cap)
-    budget = BUDGET if record is None else record.budget
+    versions = list_versions(session).get(query_set, ())
+    before = versions[-1].record if versions else LeadRule(cap=CAP, budget=BUDGET)
+    lead = options.lead or before.lead
     return LeadRule(
         lead=lead,
-        cap=cap if options.cap else max(lead, cap),
+        cap=options.cap or max(lead, before.cap),
         algorithm=options.algorithm or _MODES[held.settings.mode],
-        budget=budget if options.budget is None else options.budget,
+        budget=before.budget if options.budget is None else options.budget,
     )
 
 

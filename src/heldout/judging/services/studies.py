@@ -138,7 +138,7 @@ def find_bias(source: JudgedSource, *, level: float, progress: Progress = SILENT
     Args:
         source: judgments.
         level: of the intervals.
-        progress: is told how many judgments are left out.
+        progress: reports how many judgments are left out.
 
     Raises:
         InputError: a file has errors.

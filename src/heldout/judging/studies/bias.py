@@ -33,7 +33,7 @@ from heldout.stats.tests import compare_counts
 LEFT_OUT = "not asked for"
 """Why an effect is undefined that was not to be fitted."""
 
-_UNBOUND = "the choices follow it without an exception, or nothing tells it from the other effects"
+_UNBOUND = "the choices follow it without an exception, or another effect explains it"
 _SAME = "all pairs have passages of the same length"
 _ALONE = "one query and one worker have no interval"
 
@@ -259,10 +259,10 @@ def describe_effect(effect: Effect, level: float) -> str:
     """An effect in logits with its interval, or why there is none."""
     if effect.value is None:
         return f"undefined: {effect.why}"
-    told = f"{effect.value:+.3f} logits"
+    size = f"{effect.value:+.3f} logits"
     if effect.low is None:
-        return f"{told}; {effect.why}"
-    return f"{told}, {level:.0%} interval {effect.low:+.3f} to {effect.high:+.3f}"
+        return f"{size}; {effect.why}"
+    return f"{size}, {level:.0%} interval {effect.low:+.3f} to {effect.high:+.3f}"
 
 
 def _effects(found: SideBias) -> Table:

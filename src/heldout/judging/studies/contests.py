@@ -51,8 +51,8 @@ def _facts(found: Contests) -> list[tuple[str, str]]:
     if found.wins:
         most = max(found.wins.values())
         best = ", ".join(run for run, wins in found.wins.items() if wins == most)
-        told = f"{best}: {most:,} of {len(found.runs) - 1:,}"
-        lines.append(("most wins", told if most else "none: no run is preferred to another"))
+        wins = f"{best}: {most:,} of {len(found.runs) - 1:,}"
+        lines.append(("most wins", wins if most else "none: no run is preferred to another"))
     if PERFECT in found.runs:
         lines += _facts_of_perfect(found)
     return lines + _facts_of_cycles(found)
@@ -223,15 +223,16 @@ def _pairs(found: Contests) -> Table:
             *columns("share", "share", "low", "high", decimals=3),
             *columns("p", "p", "Bonferroni", "Holm"),
         ),
-        rows=tuple(_pair_row(one) for one in shown[:_MOST_PAIRS]),
+        rows=tuple(
+            (
+                *(one.a, one.b, one.a_preferred, one.b_preferred),
+                *(one.drawn, one.same, one.unjudged, one.share, one.low, one.high),
+                *(one.p, one.p_bonferroni, one.p_holm),
+            )
+            for one in shown[:_MOST_PAIRS]
+        ),
         notes=_notes(found, left_out),
     )
-
-
-def _pair_row(one: Contest) -> tuple[Cell, ...]:
-    counts = (one.a_preferred, one.b_preferred, one.drawn, one.same, one.unjudged)
-    ps = (one.p, one.p_bonferroni, one.p_holm)
-    return (one.a, one.b, *counts, one.share, one.low, one.high, *ps)
 
 
 def _notes(found: Contests, left_out: int) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """How far judges agree on pairs, and how far they should, being right as often as they are.
 
 Low agreement alone is no sign of careless judges, nor of careful ones: where the two passages are
-nearly as good, honest judges differ; tests tell who is careless. What is expected of judges follows
+nearly as good, honest judges differ; tests show who is careless. What is expected of judges follows
 from how often one is right.
 """
 

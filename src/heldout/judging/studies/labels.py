@@ -13,7 +13,8 @@ from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import Made, Pairings
 from heldout.judging.labels.rescoring import LeftOut, Rescored, RunMean, SpreadLabels
 from heldout.judging.labels.strengths import PASSAGE_PRIOR
-from heldout.judging.studies.sample import WHY_NO_TAU, OrderAgreement, tau_table, taus_facts
+from heldout.judging.studies.sample import WHY_NO_TAU, tau_table, taus_facts
+from heldout.stats.regression import MeanFit
 
 # Scores of runs on preference labels over those on the labels there were, as a picture.
 #
@@ -75,7 +76,7 @@ class Relabelled:
     spread: SpreadLabels
     pairings: Mapping[str, Pairings]
     rescored: Rescored | None = None
-    orderings: Mapping[str, OrderAgreement]
+    orderings: Mapping[str, MeanFit]
     left_out: Sequence[LeftOut] = ()
 
 
@@ -114,14 +115,15 @@ def _facts(found: Relabelled) -> list[tuple[str, str]]:
     if found.made.prior_decides is not None:
         prior = PASSAGE_PRIOR if one.prior is None else one.prior
         others = f"{found.made.prior_decides:,} of {judged:,} judged queries have other labels"
-        told = f"{prior:g}: at a tenth of it, or ten times it, {others} (--prior)"
-        lines.append(("prior", told))
+        lines.append(("prior", f"{prior:g}: at a tenth of it, or ten times it, {others} (--prior)"))
     if one.kept:
         lines.append(("kept", f"known answers of {one.kept:,} pools without a vote"))
     if found.spread.copies:
         copies, queries = found.spread.copies, found.spread.queries
-        told = f"{copies:,} ids have the text of a label before, in {queries:,} of the pools"
-        lines += [("copies", told), ("", "they are labels before too, as they are of the new ones")]
+        lines += [
+            ("copies", f"{copies:,} ids have the text of a label before, in {queries:,} pools"),
+            ("", "they are labels before too, as they are of the new ones"),
+        ]
     return lines + [
         ("pairs", f"{name} win {own.won:,} of their {own.pairs:,}, {own.won / own.pairs:.1%}")
         for name, own in found.pairings.items()
@@ -146,7 +148,7 @@ def _document(found: Relabelled) -> dict[str, Any]:
             "why": {
                 "tau": WHY_NO_TAU,
                 "t, bca": "null where a run's scores do not differ from query to query",
-                "share": "null where no judged pair has both passages in the run's top",
+                "orderings": "value is null where no judged pair is in the run's top",
             },
         }
     )
@@ -240,14 +242,14 @@ def _name_best(found: Rescored, means: Sequence[RunMean]) -> str:
     return " and ".join(best) if len(best) <= _NAMED else f"{len(best):,} runs alike"
 
 
-def _runs(found: Rescored, orderings: Mapping[str, OrderAgreement]) -> Table:
+def _runs(found: Rescored, orderings: Mapping[str, MeanFit]) -> Table:
     noisy = found.noise is not None
     redrawn_columns = columns("score", "judged low", "judged high", "label error")
     rows = []
     for one in found.runs:
         order = orderings.get(one.run)
         redrawn = (*(one.noisy or (None, None)), one.label_error) if noisy else ()
-        ordered = (None, None) if order is None else (order.share, order.pairs)
+        ordered = (None, None) if order is None else (order.value, order.units)
         rows.append(
             (one.run, *_mean_cells(one.before), *_mean_cells(one.after), *redrawn, *ordered)
         )
@@ -290,8 +292,8 @@ def _run_notes(found: Rescored) -> list[str]:
         notes.append(f"{found.left_out:,} queries with labels of one kind alone are left out.")
     if found.noise is not None:
         notes.append(
-            f"judged low, high: judgments are drawn anew too, {found.noise.draws:,} times for each "
-            "query. label error: standard deviation from judgments alone, on the same queries."
+            f"judged low, high: judgments are drawn again too, {found.noise.draws:,} times for "
+            "each query. label error: standard deviation from judgments alone, on the same queries."
         )
     return notes
 
@@ -305,7 +307,7 @@ def _taus(found: Rescored) -> Table:
     ]
     if found.noise is not None:
         notes.append(
-            "With judgments drawn anew, on the same queries, preference labels rank the runs with "
+            "With judgments drawn again, on the same queries, preference labels rank the runs with "
             f"tau {found.noise.tau:.3f} to these: about what a second judging of the pairs would "
             "give, or a little less."
         )

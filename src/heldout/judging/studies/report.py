@@ -79,7 +79,7 @@ def agreement_answer(found: JudgeAgreement) -> Answer:
                         "votes on one pair. a vote is right: what that comes to if all pairs are "
                         "equally hard. expected alpha: of judges who are right in "
                         f"{STUDY_ACCURACY:.1%} of pairs, as in the study. Low agreement can mean "
-                        "that pairs are hard, or that judges are careless; failed tests tell which."
+                        "that pairs are hard, or that judges are careless; failed tests show which."
                     ),
                     *((f"alpha is undefined: {found.why}.",) if found.why else ()),
                 ),

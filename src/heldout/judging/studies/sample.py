@@ -16,33 +16,13 @@ from heldout.judging.campaign.judgments import Votes
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.rescoring import Rescored, RunMean, ScoredLabels, means_of, score_labels
 from heldout.stats.rank_correlation import Both, TauRange, find_taus
-from heldout.stats.regression import clustered_share
+from heldout.stats.regression import MeanFit, clustered_share
 from heldout.trec.tops import Places
 
 # How often a run orders two passages as people do (Arabzadeh et al. 2021, §4.1).
 #
 # Of the judged pairs with both passages among a run's first ten documents, the share that the run
 # orders as most votes do. Run L of the study came to 63.07%, the most of all.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderAgreement:
-    """One run and the judged pairs.
-
-    Attributes:
-        pairs: judged pairs with both passages in the run's top, and more votes for one of them.
-        agreed: of those, the pairs that the run orders as judged.
-        queries: how many queries they are of.
-        share: `None` without a pair.
-        low, high: of the share, with queries as what is drawn; `None` for fewer than two queries.
-    """
-
-    pairs: int
-    agreed: int
-    queries: int
-    share: float | None
-    low: float | None
-    high: float | None
 
 
 def fold_places(places: Places, same: Mapping[str, Mapping[str, str]]) -> Places:
@@ -63,7 +43,7 @@ def fold_places(places: Places, same: Mapping[str, Mapping[str, str]]) -> Places
 
 def order_agreement(
     places: Places, votes: Votes, *, depth: int = 10, level: float = 0.95
-) -> OrderAgreement:
+) -> MeanFit:
     """Compare the order of a run with what people prefer.
 
     Args:
@@ -73,8 +53,9 @@ def order_agreement(
         level: of the interval.
 
     Returns:
-        The share, with an interval from the spread of the queries' shares around it: pairs of a
-        query are not independent.
+        The share of judged pairs with both passages in the run's top, and more votes for one of
+        them, that the run orders as judged. Its interval takes a query as one observation: pairs
+        of a query are not independent.
     """
     right, queries = [], []
     for query, found in votes.items():
@@ -86,15 +67,7 @@ def order_agreement(
         ]
         right += mine
         queries += [query] * len(mine)
-    share = clustered_share(right, queries, level=level)
-    return OrderAgreement(
-        pairs=len(right),
-        agreed=sum(right),
-        queries=share.groups,
-        share=share.value,
-        low=share.low,
-        high=share.high,
-    )
+    return clustered_share(right, queries, level=level)
 
 
 # Do the judged queries rank runs as all queries do?

@@ -19,7 +19,7 @@ from heldout.judging.labels.choosing import VOTES_EACH, choose_pairs, prune, sea
 from heldout.judging.labels.labels import Find, find_strongest, find_unbeaten, play
 
 SPREAD = 0.8
-"""Standard deviation of strengths; two passages drawn at random are told apart 69% of the time."""
+"""Standard deviation of strengths; a vote on two random passages is right 69% of the time."""
 
 _BATCHES = 10_000
 _CAP = 7

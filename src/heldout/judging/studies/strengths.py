@@ -1,4 +1,4 @@
-"""Strengths of runs as an answer: who is strongest, and whom it cannot be told from."""
+"""Strengths of runs as an answer: who is strongest, and who may be as strong."""
 
 from collections import Counter
 
@@ -69,7 +69,7 @@ def spec(found: RunStrengths) -> Plot:
 
 
 def _facts_of_strongest(found: RunStrengths) -> list[tuple[str, str]]:
-    """Who is strongest and whom it cannot be told from; nobody where nothing tells."""
+    """Who is strongest and who may be as strong; nobody where nothing shows it."""
     if not found.comparisons:
         return [("strongest", "none: no judged pair compares two of the runs")]
     strengths = list(found.strengths.values())
@@ -83,7 +83,7 @@ def _facts_of_strongest(found: RunStrengths) -> list[tuple[str, str]]:
     unknown = sum(one.sandwich is None for one in against)
     lines = [("strongest", next(iter(found.strengths)))]
     if unknown < len(against):
-        lines.append(("", f"{unsure:,} of {len(against):,} others cannot be told from it"))
+        lines.append(("", f"{unsure:,} of {len(against):,} others may be as strong"))
     if unknown:
         lines.append(("", f"of {unknown:,} others the difference has no interval"))
     return lines
