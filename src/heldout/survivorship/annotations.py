@@ -20,14 +20,14 @@ class Annotation:
 
     Attributes:
         query: its id.
-        text: its words; `None` where the source does not tell.
+        text: its words; `None` where the source has none.
         kind: its type as the source names it (`DESCRIPTION`), `None` where it names none.
-        shown: ids in the order shown, the first at place 1; empty where the source tells only
+        shown: ids in the order shown, the first at place 1; empty where the source says only
             what was selected, and where.
         selected: document -> place at which it was shown, from 1; empty: the query was
             discarded. Where `shown` is known, every selected document stands there; its place is
             greater than there only where a document before it was shown twice.
-        texts: document -> passage, for as many as the source tells.
+        texts: document -> passage, for as many as the source has.
         answers: what the annotator wrote, well-formed answers first; may be empty.
     """
 
@@ -52,12 +52,12 @@ class Annotations:
     Attributes:
         source: where they were read, for messages and records.
         records: one for each query, discarded ones among them, in the order of the source.
-        depth: deepest place that the source tells apart, >= 1. A document selected at
+        depth: deepest position that the source distinguishes, >= 1. A document selected at
             `depth` or, where `open_ended`, anywhere below it has this place.
         open_ended: whether `depth` stands for "this deep or deeper".
         counts_discarded: whether discarded queries are among `records`; some sources leave
             them out.
-        notes: what was read in a way worth telling, one of each code.
+        notes: how it was read, where that is worth reporting; one of each code.
     """
 
     source: str

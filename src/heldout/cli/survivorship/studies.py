@@ -37,7 +37,7 @@ def depths(*, source: AnnotationSource, options: DepthOptions, output: Output) -
 @click.command
 @with_options
 def types(*, source: TypedSource, level: Level = 0.95, output: Output) -> None:
-    """Tell which types of queries annotators could not answer, and left out.
+    """Which types of queries could annotators not answer, and left out?
 
     Each type has its share with an interval and is compared with all other queries; all types
     together have a chi-squared test and Cramer's V.

@@ -8,7 +8,7 @@ without an answer so far that have one there. Two lines in the logarithm of the 
 - what a place adds to the sum of a system's scores, per query that it adds.
 
 Both are carried on beyond the last place. An interval holds three things: the lines' error, from
-queries drawn anew with all that happened to them, so that the depths of one query stay together;
+queries drawn again with all that happened to them, so that the depths of one query stay together;
 the error made where the places scatter about a line more than draws of queries explain (Birge's
 ratio); and the chance of the queries to come. It does not hold the error of the model itself:
 nothing seen says that the lines stay lines. `Backtest` shows how far they did within what was seen.

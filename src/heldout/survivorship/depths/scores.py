@@ -161,7 +161,7 @@ def pick_depths(scores: DepthScores, depths: Sequence[int]) -> DepthScores:
         depths: those that are wanted.
 
     Raises:
-        InputError: code `depth-beyond-list`: nothing was told apart so deep.
+        InputError: code `depth-beyond-list`: annotators did not look so deep.
     """
     beyond = [depth for depth in depths if depth not in scores.depths]
     if beyond:
@@ -191,9 +191,9 @@ def _sets(
     sets: list[Mapping[str, int]] = []
     for depth in depths:
         docs = [doc for doc, place in ordered if place <= depth]
-        kept = docs[:1] if first_only else docs
-        grades: Mapping[str, int] = dict.fromkeys(kept, 1)
-        sets.append(sets[-1] if sets and len(sets[-1]) == len(kept) else grades)
+        docs = docs[:1] if first_only else docs
+        grades: Mapping[str, int] = dict.fromkeys(docs, 1)
+        sets.append(sets[-1] if sets and len(sets[-1]) == len(docs) else grades)
     return sets
 
 
@@ -218,10 +218,10 @@ def shown_documents(annotations: Annotations) -> Mapping[QueryId, tuple[DocId, .
     ranking only where a system ranked them, and nobody mixed them.
 
     Args:
-        annotations: of a source that tells what was shown.
+        annotations: of a source that says what was shown.
 
     Raises:
-        InputError: code `no-shown`: the source tells only what was selected.
+        InputError: code `no-shown`: the source says only what was selected.
     """
     shown = {record.query: record.shown for record in annotations.records if record.shown}
     if not shown:
@@ -230,7 +230,7 @@ def shown_documents(annotations: Annotations) -> Mapping[QueryId, tuple[DocId, .
             annotations.source,
             found=f"{plural(len(annotations.records), 'query', 'queries')}, and what was shown "
             "for none",
-            expected="a source that tells what was shown, or run files",
+            expected="a source that says what was shown, or run files",
             hint="--runs 'GLOB'",
         )
     return shown

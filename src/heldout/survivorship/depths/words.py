@@ -7,13 +7,13 @@ from typing import Any
 
 from heldout.answers.table import UNDEFINED, Cell, Column, Table, columns
 from heldout.errors import plural
-from heldout.survivorship.depths.extrapolation import Backtest, Outlook, Predicted
+from heldout.survivorship.depths.extrapolation import Backtest, Extrapolation, Outlook, Predicted
 from heldout.survivorship.depths.scores import SHOWN, SHOWN_IS_FAVOURED
 from heldout.survivorship.depths.study import NO_QUERY, DepthStudy
 from heldout.survivorship.depths.tests import DepthTest
 
 _FAR = 2
-_CONSTANT = "all its scores are the same: nothing tells how they would vary"
+_CONSTANT = "all its scores are the same: nothing shows how they would vary"
 _DASH = f"{UNDEFINED}: {_CONSTANT}"
 
 
@@ -87,28 +87,26 @@ def _outlook_document(outlook: Outlook, study: DepthStudy) -> dict[str, Any]:
         "model": "logit of the hazard, and score added per query added, linear in log place",
         "trials": study.question.trials,
         "warnings": _warnings(outlook, study),
-        "depths": [
-            {
-                "depth": one.depth,
-                "queries": _predicted(one.queries),
-                "scores": dict(zip(systems, map(_predicted, one.scores), strict=True)),
-            }
-            for one in outlook.predicted
-        ],
+        "depths": [_ahead_document(one, systems) for one in outlook.predicted],
         "backtest_why": outlook.backtest_why,
         "backtest": None
         if check is None
         else {
             "fitted": check.fitted,
-            "depth": check.predicted.depth,
-            "queries": _predicted(check.predicted.queries) | {"observed": check.queries},
-            "scores": {
-                system: _predicted(one) | {"observed": seen}
-                for system, one, seen in zip(
-                    systems, check.predicted.scores, check.scores, strict=True
-                )
+            **_ahead_document(check.predicted, systems),
+            "observed": {
+                "queries": check.queries,
+                "scores": dict(zip(systems, check.scores, strict=True)),
             },
         },
+    }
+
+
+def _ahead_document(one: Extrapolation, systems: Sequence[str]) -> dict[str, Any]:
+    return {
+        "depth": one.depth,
+        "queries": _predicted(one.queries),
+        "scores": dict(zip(systems, map(_predicted, one.scores), strict=True)),
     }
 
 
@@ -145,7 +143,7 @@ def _warnings(outlook: Outlook, study: DepthStudy) -> list[str]:
     return [
         (
             f"depth {outlook.predicted[-1].depth} is more than {_FAR} times as deep as anybody "
-            "looked: nothing here tells whether the lines stay lines so far, and no interval holds "
+            "looked: nothing here shows whether the lines stay lines so far, and no interval holds "
             "that"
         )
     ]

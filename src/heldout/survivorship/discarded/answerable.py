@@ -47,7 +47,7 @@ FirstRanks = Mapping[str, Mapping[str, int | None]]
 
 
 class SystemTop(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one system showed for one query; kept apart from what annotators see.
+    """What one system showed for one query; stored apart from what annotators see.
 
     Attributes:
         system: its name.
@@ -100,7 +100,7 @@ class SystemPair:
         a, b: their names.
         depth: an answer counts that stands there or above.
         a_only, b_only: queries that one of them alone answers.
-        p: exact McNemar, two-sided; `None` where no query tells them apart.
+        p: exact McNemar, two-sided; `None` where no query distinguishes them.
         p_corrected: by Holm over all pairs and depths.
     """
 
@@ -303,7 +303,7 @@ def report_reach(
         ],
         "unanswered": share_document(found.unanswered, why=_NONE),
         "comparisons": [
-            asdict(one) | ({"why": "no query tells them apart"} if one.p is None else {})
+            asdict(one) | ({"why": "no query distinguishes them"} if one.p is None else {})
             for one in pairs
         ],
         "interval": "Wilson",

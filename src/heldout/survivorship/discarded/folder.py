@@ -100,11 +100,11 @@ class QuestionFolder:
             raise StoreError(
                 f"{self.place} is missing; `heldout survive {self.form.kind}` draws questions"
             )
-        version, kept = _version(self.place), self._asked
-        if kept is None or kept[0] != version:
+        version, stored = _version(self.place), self._asked
+        if stored is None or stored[0] != version:
             data = self.place.read_bytes()
-            kept = self._asked = (version, parse_questions(data, path=str(self.place)))
-        return kept[1]
+            stored = self._asked = (version, parse_questions(data, path=str(self.place)))
+        return stored[1]
 
     def answers(self) -> tuple[Answer, ...]:
         """All answers, in the order in which they came; read again where there are others.
@@ -113,8 +113,8 @@ class QuestionFolder:
             StoreError: there are no questions, or answers that were there are gone.
             InputError: as `parse_questions` and `parse_answers`.
         """
-        version, kept = _version(self.answered), self._said
-        if kept is None or kept[0] != version:
+        version, stored = _version(self.answered), self._said
+        if stored is None or stored[0] != version:
             # Answers first: one to a question that is added meanwhile is then no stranger's
             longest = self._longest  # before reading: another thread may see more meanwhile
             data = self.files.read_lines(_ANSWERS)
@@ -124,9 +124,9 @@ class QuestionFolder:
                     "are gone; restore it, or begin another folder if that was meant"
                 )
             found = parse_answers(data, self.questions(), self.form, path=str(self.answered))
-            kept = self._said = (version, found)
+            stored = self._said = (version, found)
             self._longest = max(self._longest, len(data))
-        return kept[1]
+        return stored[1]
 
     def add(self, questions: Sequence[Question]) -> tuple[Question, ...]:
         """Add questions behind those that are there; all of them.
@@ -185,7 +185,7 @@ class QuestionFolder:
             key = self.files.find("key")
             if key is None or not _KEY.fullmatch(key):
                 place = self.path / "key"
-                raise StoreError(f"{place} is no key; remove it, and addresses are given out anew")
+                raise StoreError(f"{place} is no key; remove it, and new addresses are given out")
             return key
 
     def write_pool(self, tops: Sequence[SystemTop], record: PoolRecord) -> None:

@@ -255,7 +255,7 @@ def agreement_document(
         return document
     why = "no interval: too few queries; draws are all alike, or alpha is undefined in one"
     if alpha.observed == 0:
-        why = "no interval: annotators agree on all, so no draw of queries tells anything"
+        why = "no interval: annotators agree on all, so draws of queries do not vary"
     return document | {"why": alpha.why or why}
 
 

@@ -128,7 +128,7 @@ def count_types(annotations: Annotations) -> Mapping[str, TypeCount]:
 
 
 def compare_types(counts: Mapping[str, TypeCount], *, level: float = 0.95) -> QueryTypes:
-    """Shares, their intervals, and what tells them apart.
+    """Shares, their intervals, and how they differ.
 
     Args:
         counts: at least one type.

@@ -67,7 +67,7 @@ def _is_hidden(character: str) -> bool:
 
 
 CANNOT = "cannot"
-"""The choice of somebody who cannot judge; it is kept, and never counts."""
+"""The choice of somebody who cannot judge; it is stored, and never counts."""
 
 Ticks = Literal["some", "none", "any"]
 """How many passages are ticked with a choice."""
@@ -360,7 +360,7 @@ LONG_PASSAGE = 100_000
 
 
 def note_long_passages(questions: Iterable[Question], *, path: str) -> tuple[Problem, ...]:
-    """What to tell of passages of more than `LONG_PASSAGE` characters.
+    """A note on passages of more than `LONG_PASSAGE` characters.
 
     Args:
         questions: that people will look at.

@@ -308,7 +308,7 @@ def _summarise(found: TriageResult, agreement: TriageAgreement) -> tuple[tuple[s
         lines.append(("open", f"{plural(every.open, 'query', 'queries')} without an answer"))
     if found.cannot:
         lines.append(("cannot", f"{plural(found.cannot, 'answer')} that it can't be judged"))
-    text = f"no agreement to tell: {alpha.why}"
+    text = f"agreement is undefined: {alpha.why}"
     if alpha.value is not None:
         queries = plural(alpha.units, "query", "queries")
         text = f"{say_alpha(alpha, agreement.interval)} on {queries} that several answered"

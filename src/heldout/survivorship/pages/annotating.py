@@ -227,7 +227,7 @@ class Annotating:
             study=_STUDY,
             title=form.title,
             annotator=annotator,
-            told=(
+            paragraphs=(
                 f"{done:,} of {total:,} answered. "
                 + (ended if not first else "Every answer is saved as you go on."),
             ),

@@ -15,7 +15,7 @@ class AnnotatorPage:
         study: of the window.
         title: the heading.
         name: what was typed before.
-        problem: what has to be mended; empty at first.
+        problem: what has to be corrected; empty at first.
     """
 
     study: Study
@@ -52,7 +52,7 @@ class OverviewPage:
         study: of the window.
         title: the heading.
         annotator: who is there.
-        told: paragraphs.
+        paragraphs: above the list.
         next: the first question without an answer; empty where there is none.
         button: what the link to it says.
         lines: every question.
@@ -61,7 +61,7 @@ class OverviewPage:
     study: Study
     title: str
     annotator: str
-    told: tuple[str, ...]
+    paragraphs: tuple[str, ...]
     next: str
     button: str
     lines: tuple[Line, ...]
@@ -103,7 +103,7 @@ class QuestionPage:
         replaces: answers that stand.
         back: the question before; empty on the first.
         all: the list of questions.
-        problem: what has to be mended; empty at first.
+        problem: what has to be corrected; empty at first.
     """
 
     study: Study

@@ -57,7 +57,7 @@ def read_annotation_file(source: BinaryIO, *, path: str, texts: bool = True) -> 
     Args:
         source: its bytes.
         path: its name for messages.
-        texts: whether texts and answers are kept.
+        texts: whether texts and answers are stored.
 
     Raises:
         InputError: code `bad-annotation`: a first line of another kind or version, after which
@@ -118,7 +118,7 @@ class _Lines:
         return fault or record
 
     def _read_head(self, line: bytes) -> Fault | None:
-        """The first line; what follows one that is broken cannot be told right from wrong."""
+        """The first line; what follows one that is broken is not read."""
         if self._headless:
             return None
         try:

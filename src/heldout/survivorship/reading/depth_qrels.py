@@ -44,7 +44,7 @@ class _Depth:
         place: where a document stands that is first selected here.
         path: its file.
         grades: by query and document.
-        notes: what was read there in a way worth telling.
+        notes: how it was read, where that is worth reporting.
     """
 
     place: int
@@ -282,7 +282,7 @@ def reselect(
     """The same passages shown to annotators who select what these labels call relevant.
 
     Args:
-        annotations: that tell what was shown.
+        annotations: that say what was shown.
         labels: query -> document -> grade; above 0 is relevant.
         path: where they were read, for messages.
 
@@ -291,14 +291,14 @@ def reselect(
         and `label-not-shown`.
 
     Raises:
-        InputError: code `no-common-query`: none has labels; `nothing-shown`: the annotations tell
+        InputError: code `no-common-query`: none has labels; `nothing-shown`: the annotations say
             only what was selected.
     """
     if not any(record.shown for record in annotations.records):
         raise InputError.of(
             "nothing-shown",
             annotations.source,
-            found="annotations that tell what was selected, and not what was shown",
+            found="annotations that say what was selected, and not what was shown",
             expected="the passages shown, for other labels to select from",
         )
     records = [

@@ -110,7 +110,7 @@ def read_names(source: BinaryIO, wanted: AbstractSet[DocId], *, path: str) -> Ma
 def match_names(
     documents: Iterable[tuple[DocId, str]], wanted: AbstractSet[DocId]
 ) -> Mapping[DocId, DocId]:
-    """The same of documents in hand: each is looked at once, and no text is kept.
+    """The same of documents in hand: each is looked at once, and no text is stored.
 
     Args:
         documents: id and text of each.
@@ -127,7 +127,7 @@ def match_names(
 def name_passages(
     annotations: Annotations, names: Mapping[DocId, DocId], *, path: str
 ) -> Annotations:
-    """The same with the ids of a collection; passages that it lacks keep theirs, and are told.
+    """The same with the ids of a collection; passages that it lacks keep theirs, and are counted.
 
     Args:
         annotations: whose documents are known by their text.

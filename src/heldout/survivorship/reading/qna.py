@@ -254,7 +254,7 @@ _NO_TEXT: Mapping[DocId, str] = MappingProxyType({})
 
 
 class Passage(msgspec.Struct, frozen=True):
-    """A passage as it was shown; its URL is not kept.
+    """A passage as it was shown; its URL is not stored.
 
     Attributes:
         is_selected: 1 where it was used for an answer.
@@ -291,7 +291,7 @@ class Seen(NamedTuple):
     Attributes:
         shown: ids by the text, in order; a text that was shown twice is there once.
         selected: id -> place at which it was selected, the first of several.
-        texts: id -> text, where texts are kept.
+        texts: id -> text, where texts are stored.
         places: how many passages were shown.
     """
 
@@ -306,23 +306,23 @@ class Answers(NamedTuple):
 
     Attributes:
         answered: whether they found an answer.
-        texts: the answers, where texts are kept.
+        texts: the answers, where texts are stored.
     """
 
     answered: bool
     texts: tuple[str, ...]
 
 
-def _see(passages: Sequence[Passage], texts: bool) -> Seen:  # noqa: FBT001 - a `Keep`
+def _see(passages: Sequence[Passage], texts: bool) -> Seen:  # noqa: FBT001 - a `Store`
     ids = [passage_id(one.passage_text) for one in passages]
     selected: dict[DocId, int] = {}
-    kept: dict[DocId, str] = {}
+    stored: dict[DocId, str] = {}
     for place, (doc, one) in enumerate(zip(ids, passages, strict=True), 1):
         if one.is_selected:
             selected.setdefault(doc, place)
         if texts:
-            kept.setdefault(doc, one.passage_text)
-    return Seen(tuple(dict.fromkeys(ids)), selected or _NOTHING, kept or _NO_TEXT, len(ids))
+            stored.setdefault(doc, one.passage_text)
+    return Seen(tuple(dict.fromkeys(ids)), selected or _NOTHING, stored or _NO_TEXT, len(ids))
 
 
 def _answers(answers: Sequence[str], texts: bool) -> Answers:  # noqa: FBT001 - the same
@@ -334,10 +334,10 @@ def _well_formed(answers: Sequence[str], texts: bool) -> tuple[str, ...]:  # noq
     return tuple(answers) if texts and not isinstance(answers, str) else ()
 
 
-Keep = Callable[[Any, bool], Any]
+Store = Callable[[Any, bool], Any]
 """Value, and whether texts are stored -> what is stored of it."""
 
-_KEEP: Mapping[str, tuple[Keep, str]] = {
+_STORE: Mapping[str, tuple[Store, str]] = {
     "query_id": (lambda value, _: str(value), "a query's id"),
     "query": (lambda value, texts: value if texts else None, "a query's text"),
     "query_type": (lambda value, _: sys.intern(value), "a type, such as DESCRIPTION"),
@@ -382,7 +382,7 @@ def annotate(values: Mapping[str, Any], notes: "QnaNotes") -> Annotation | Fault
 
 
 class QnaNotes:
-    """Counts what is worth telling of a file, one query after another.
+    """Counts what is odd in a file, one query after another.
 
     Attributes:
         depth: most passages that a query was shown.
@@ -449,7 +449,7 @@ def read_qna_lines(source: BinaryIO, *, path: str, texts: bool = True) -> Annota
     Args:
         source: its bytes.
         path: its name for messages.
-        texts: whether texts and answers are kept.
+        texts: whether texts and answers are stored.
 
     Raises:
         InputError: code `bad-annotation`: a line of another kind, or `is_selected` neither 0 nor
@@ -461,7 +461,7 @@ def read_qna_lines(source: BinaryIO, *, path: str, texts: bool = True) -> Annota
 
     def make(line: bytes) -> Annotation | Fault:
         row = decode(line)
-        values = {name: keep(getattr(row, name), texts) for name, (keep, _) in _KEEP.items()}
+        values = {name: store(getattr(row, name), texts) for name, (store, _) in _STORE.items()}
         return annotate(values, notes)
 
     log = read_record_lines(source, path=path, make=make, expected=f"a JSON object with {_NAMES}")
@@ -476,7 +476,7 @@ def read_qna_columns(source: BinaryIO, *, path: str, texts: bool = True) -> Anno
     Args:
         source: its bytes.
         path: its name for messages.
-        texts: whether texts and answers are kept.
+        texts: whether texts and answers are stored.
 
     Raises:
         InputError: code `bad-annotation`: a value of another kind, or `is_selected` neither 0 nor
@@ -489,7 +489,7 @@ def read_qna_columns(source: BinaryIO, *, path: str, texts: bool = True) -> Anno
     log = RecordLog()
     table = _Table(log, path, texts=texts)
     for column, key, value in reader.values():
-        if column in _KEEP:
+        if column in _STORE:
             table.put(column, key, value)
     notes = QnaNotes()
     for key, values in table.rows():
@@ -524,7 +524,7 @@ class _Table:
         self._columns: dict[str, list[Any]] = {}
 
     def put(self, column: str, key: str, value: Any) -> None:
-        """Keep a value."""
+        """Store a value."""
         if not self._columns:
             self._columns[column] = self._first
         values = self._columns.get(column)
@@ -540,7 +540,7 @@ class _Table:
         elif values[row] is not _ABSENT:
             self._refuse("repeated-record", column, key, show(key), "each key once in a column")
         else:
-            values[row] = self._kept(column, key, value)
+            values[row] = self._stored(column, key, value)
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Key and values of each row.
@@ -549,22 +549,22 @@ class _Table:
             InputError: what is wrong with the columns.
         """
         self._check()
-        columns = {name: self._columns.get(name) for name in _KEEP}
+        columns = {name: self._columns.get(name) for name in _STORE}
         for key, row in self._rows.items():
             values = {name: () if own is None else own[row] for name, own in columns.items()}
             yield key, values
 
-    def _kept(self, column: str, key: str, value: Any) -> Any:
-        keep, expected = _KEEP[column]
+    def _stored(self, column: str, key: str, value: Any) -> Any:
+        store, expected = _STORE[column]
         try:
-            return keep(msgspec.convert(value, _TYPES[column]), self._texts)
+            return store(msgspec.convert(value, _TYPES[column]), self._texts)
         except msgspec.ValidationError as error:
             found = f"{show(str(value))}: {error}"
             self._refuse("bad-annotation", column, key, found, expected)
             return None
 
     def _check(self) -> None:
-        for name in _KEEP:
+        for name in _STORE:
             values = self._columns.get(name)
             if values is None and name in _NEEDED:
                 hint = "the queries of the eval set have no answers: take train or dev"

@@ -94,7 +94,7 @@ def keep_queries(annotations: Annotations, queries: AbstractSet[str], *, path: s
 
     Args:
         annotations: of all.
-        queries: those that are kept.
+        queries: those that stay.
         path: where they were read, for messages.
 
     Raises:
@@ -299,7 +299,7 @@ def read_shown_passages(source: BinaryIO, *, path: str, texts: bool = True) -> A
     Args:
         source: its bytes.
         path: its name for messages.
-        texts: whether texts are kept.
+        texts: whether texts are stored.
 
     Raises:
         InputError: code `bad-annotation`: a line of another kind; `no-passages`: a query that was

@@ -43,7 +43,7 @@ class TestSet:
         first_name: what it is called in tables.
         qrels: grade by query and document.
         measures: what is measured.
-        depth: how many documents of each query are scored anew, from 1.
+        depth: how many documents of each query are scored again, from 1.
         passage: words of a passage, and words from one to the next, where a document is as good
             as its best passage (MaxP); `None` where its beginning is scored.
     """

@@ -195,7 +195,7 @@ class Comparison:
         family: how many comparisons are corrected for, within one seed as across seeds.
         deviation: standard deviation over queries of the differences averaged over seeds.
         same_size: whether both trained on as many queries, labels and triples in each seed, so
-            that of a depth and its control depth alone tells them apart.
+            that of a depth and its control depth alone is the difference.
     """
 
     a: Condition

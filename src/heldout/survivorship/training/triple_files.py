@@ -229,7 +229,7 @@ class PlacedTriple(NamedTuple):
 def read_triples(
     source: BinaryIO, *, path: str, limits: Limits = TRIPLE_LIMITS
 ) -> Iterator[PlacedTriple]:
-    """Read triples one by one; nothing is kept.
+    """Read triples one by one; nothing is stored.
 
     Args:
         source: the bytes of the file: plain, gzip, bzip2 or zstd.
@@ -262,7 +262,7 @@ def write_triples(path: Path) -> Iterator[Callable[[Triple], None]]:
         To be called with each triple.
 
     Raises:
-        OSError: the file cannot be written; one of this name that was there is kept.
+        OSError: the file cannot be written; one of this name that was there stays.
     """
     folder, aside = Folder(path.parent), f"{ASIDE}{secrets.token_hex(8)}"
     folder.make_folder()
@@ -286,7 +286,7 @@ def _write(file: IO[bytes], triple: Triple) -> None:
 
 
 def _usual_rows(block: Block) -> Sequence[PlacedTriple] | None:
-    """The block's triples; `None` if any line may have to be told about."""
+    """The block's triples; `None` if any line may have a problem."""
     text = block.text
     if not is_clean(text):
         return None
@@ -445,7 +445,7 @@ def _unknown(row: PlacedTriple, places: SelectedPlaces, path: str) -> Problem:
         found=f"{found}, which annotators did not select"
         if known
         else f"{found}, a query without labels in the annotations",
-        expected="positives that the annotations tell the place of",
+        expected="positives whose position the annotations have",
         hint="are both of the same collection? --skip-unknown leaves such triples out",
     )
 
@@ -493,7 +493,7 @@ def filter_triples(
 
     Raises:
         InputError: code `no-triples`: a depth leaves none; nothing is written then.
-        OSError: a file cannot be written; files of these names that were there are kept, unless
+        OSError: a file cannot be written; files of these names that were there stay, unless
             the failure came between two of them.
     """
     depths = [one for one in conditions if one.like is None]

@@ -190,12 +190,12 @@ def as_small_as(wanted: TripleCounts, whole: TripleCounts, rng: np.random.Genera
     chosen = {queries[index]: documents[queries[index]] for index in sorted(drawn)}
     labels = _draw_labels(chosen, wanted.labels, rng)
     available = sum(whole.per_label[label] for label in labels)
-    kept = min(wanted.triples, available)
+    size = min(wanted.triples, available)
     return Sample(
         labels=labels,
-        triples=kept,
+        triples=size,
         available=available,
-        missing=wanted.triples - kept,
+        missing=wanted.triples - size,
         missing_labels=wanted.labels - len(labels),
     )
 
@@ -258,7 +258,7 @@ def make_triples(
     """Triples for labels that have none: negatives are drawn from a run.
 
     Each label has its negatives without a repetition. The sequence goes in rounds: each round
-    has every label once, in an order drawn anew, with its next negative; so the beginning of
+    has every label once, in an order of its own, with its next negative; so the beginning of
     the sequence knows all labels.
 
     Args:
