@@ -17,12 +17,12 @@ from importlib.util import find_spec
 import numpy as np
 from structured import Case, make_case
 
-from heldout.trec import accelerators as numeric
 from heldout.trec import runs as gathering
 from heldout.trec.accelerators import Accelerators, Scanner
 from heldout.trec.reading import sources as archives
 from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import scan_run
+from heldout.trec.scanning import scanners as numeric
 from heldout.trec.scans import Scan
 
 __all__ = ["check", "run_seeded"]

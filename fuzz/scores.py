@@ -12,10 +12,10 @@ from decimal import Context, Decimal, localcontext
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.trec.accelerators import make_scanner
 from heldout.trec.orders import Order
 from heldout.trec.ranking import sort_keys
 from heldout.trec.scanning.plain import BROKEN
+from heldout.trec.scanning.scanners import make_scanner
 from heldout.trec.text import parse_scores
 
 __all__ = ["Verdict", "compare", "make_tokens", "read_scores"]

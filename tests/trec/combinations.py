@@ -17,12 +17,12 @@ from naive_runs import assert_same
 
 from heldout.scoring.evaluate import evaluate
 from heldout.scoring.measures import Measure, parse_measure
-from heldout.trec import accelerators as numeric
 from heldout.trec.accelerators import Accelerators, Bzip2, Gzip, Scanner
 from heldout.trec.orders import Order
 from heldout.trec.reading import sources as archives
 from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import scan_run
+from heldout.trec.scanning import scanners as numeric
 from heldout.trec.scans import Expected, Scan
 
 Qrels = Mapping[str, Mapping[str, int]]

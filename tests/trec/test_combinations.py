@@ -22,9 +22,10 @@ from odd_runs import GRADES, odd_runs
 from test_malformed_runs import CASES, TOLERATED, Case
 
 from heldout.scoring import measures as ranked
-from heldout.trec.accelerators import Accelerators, make_scanner
+from heldout.trec.accelerators import Accelerators
 from heldout.trec.orders import ORDERS, Order
 from heldout.trec.reading.streams import Limits
+from heldout.trec.scanning.scanners import make_scanner
 from heldout.trec.scans import Expected
 
 QRELS = {"1": {"a": 1, "b": 0, "c": 3}, "2": {"a": 2}, "7": {"é": 1, "7": -1}}

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from naive_runs import integers, scan
 
-from heldout.trec.accelerators import make_scanner
 from heldout.trec.orders import Order
 from heldout.trec.reading.streams import Limits
 from heldout.trec.scanning.plain import BROKEN, hash_documents
+from heldout.trec.scanning.scanners import make_scanner
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "fuzz"))
 

@@ -13,7 +13,7 @@ from naive_runs import as_float32, hash_document
 from odd_runs import GRADES, odd_runs
 
 from heldout.trec import accelerators, runs
-from heldout.trec.accelerators import Accelerators, make_scanner
+from heldout.trec.accelerators import Accelerators
 from heldout.trec.orders import ORDERS, Order
 from heldout.trec.rows import COLUMNS
 from heldout.trec.runs import scan_run
@@ -28,6 +28,7 @@ from heldout.trec.scanning.plain import (
     Segment,
     TextScanner,
 )
+from heldout.trec.scanning.scanners import make_scanner
 from heldout.trec.text import is_clean
 
 DEPTH = 3

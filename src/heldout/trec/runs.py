@@ -17,7 +17,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO
 
 from heldout.errors import InputError, Problem, plural
-from heldout.trec.accelerators import Accelerators, make_scanner
+from heldout.trec.accelerators import Accelerators
 from heldout.trec.answers import SIGNATURE_DEPTH, Examiner, Parsed
 from heldout.trec.orders import Order
 from heldout.trec.reading.sources import Replay
@@ -40,6 +40,7 @@ from heldout.trec.scanning.plain import (
     Segment,
     TextScanner,
 )
+from heldout.trec.scanning.scanners import make_scanner
 from heldout.trec.scans import Coverage, Expected, Facts, Results, Scan
 from heldout.trec.text import ProblemLog, is_clean, parse_integer
 
