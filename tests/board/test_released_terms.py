@@ -50,7 +50,7 @@ def edit(before: str, after: str, text: str = BEFORE) -> str:
             "sets.eval.qrels",
             "none",
         ),
-        ("decimals = 3", 'decimals = 3\ndenominator = "all"', "denominator", '"counted"'),
+        ("decimals = 3", 'decimals = 3\ndenominator = "all"', "denominator", "counted"),
         ("decimals = 3", "decimals = 6", "decimals", "3"),
         ('order = "trec"', 'order = "msmarco"', "runs.order", "trec"),
         ("[policy]", '[release]\nrule = "step"\n\n[policy]', "release.rule", "rounded"),

@@ -18,7 +18,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -78,7 +77,7 @@ _MEANINGS = (
 )
 
 _SET = ("queries", "qrels")
-_HINT = "a view that has told scores stays: add one under a new name"
+_HINT = "a view with published scores stays: add one under a new name"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,9 +145,8 @@ def list_changed_keys(before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
     for key in ("envelope", "recipients"):
         was, now = getattr(before, key), getattr(after, key)
         if was != now:
-            told = ", ".join(was) if key == "recipients" else was
-            found = ", ".join(now) if key == "recipients" else now
-            yield (key, found, f"{told}, as the log has it", hint)
+            known, found = (was, now) if key == "envelope" else map(", ".join, (was, now))
+            yield (key, found, f"{known}, as the log has it", hint)
 
 
 def list_unsaid_keys(entries: Iterable[Entry]) -> Iterator[str]:
@@ -178,7 +176,8 @@ def list_changed_terms(history: History, after: BoardSpec) -> Iterator[Wrong]:
     for index, view in enumerate(after.views):
         if view.name in named:
             # The last rules that had it: what was taken away may not come back as another.
-            before = next((old for old in rules if _find(old, view.name) is not None), None)
+            had = (old for old in rules if view.name in [one.name for one in old.views])
+            before = next(had, None)
             if before is not None:
                 yield from _compare_views(before, after, view, f"views[{index}]")
     if named:
@@ -248,31 +247,22 @@ def _list_views(history: History) -> frozenset[str]:
     return frozenset(told.union(*shown))
 
 
-def _find(spec: BoardSpec, name: str) -> View | None:
-    return next((view for view in spec.views if view.name == name), None)
-
-
 def _compare_views(before: BoardSpec, after: BoardSpec, view: View, place: str) -> Iterator[Wrong]:
     old = before.view(view.name)
-    for key in _VIEW:
-        was, now = getattr(old, key), getattr(view, key)
+    pairs = [(f"{place}.{key}", getattr(old, key), getattr(view, key)) for key in _VIEW]
+    if old.set == view.set:
+        own, new = before.sets[view.set], after.sets[view.set]
+        pairs += [(f"sets.{view.set}.{k}", getattr(own, k), getattr(new, k)) for k in _SET]
+    for key, was, now in pairs:
         if was != now:
-            yield (f"{place}.{key}", _say(now), f"{_say(was)}, as before", _HINT)
-    if old.set != view.set:
-        return
-    for key in _SET:
-        was, now = (getattr(spec.sets[view.set], key) for spec in (before, after))
-        if was != now:
-            yield (f"sets.{view.set}.{key}", _say(now), f"{_say(was)}, as before", _HINT)
+            yield (key, _say(now), f"{_say(was)}, as before", _HINT)
 
 
 def _compare_numbers(before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
     """What makes a number out of a run, the same for all views: else numbers cannot be compared."""
-    hint = "older scores are means over other queries: found a board anew"
-    if after.denominator != before.denominator:
-        yield ("denominator", after.denominator, f'"{before.denominator}", as before', hint)
-    hint = "scores were told in another way and stand beside the new ones: found a board anew"
+    hint = "scores have been published under the old rule; start a new board to change it"
     keys: list[tuple[str, object, object]] = [
+        ("denominator", before.denominator, after.denominator),
         ("decimals", before.decimals, after.decimals),
         ("runs.order", before.runs.order, after.runs.order),
     ]
@@ -517,13 +507,7 @@ def add_label_views(
 
 def release_rule_at(history: History, moment: datetime) -> RuleName:
     """The release rule for what was submitted at a moment."""
-    return _release_rule(history.rules_at(moment))
-
-
-@lru_cache(maxsize=64)
-def _release_rule(text: str) -> RuleName:
-    """Asked for with every entry of a log, which has few rules."""
-    return parse_spec(text.encode()).release.rule
+    return parse_spec(history.rules_at(moment).encode()).release.rule
 
 
 def rules_told_by(history: History, submission: Submission, named: Collection[str]) -> BoardSpec:
@@ -541,7 +525,6 @@ def rules_told_by(history: History, submission: Submission, named: Collection[st
 
 def difference_facts(differences: Iterable[Difference]) -> list[tuple[str, str]]:
     """That board.toml of a clone is not what the log has, and that the log counts."""
-    counts = "board.toml here is not what the board's log has, and the log counts; ask the "
-    counts += "organisers"
+    text = "board.toml here is not what the board's log has, and the log counts; ask the organisers"
     lines = [("", str(one)) for one in differences]
-    return [("warning", counts), *lines] if lines else []
+    return [("warning", text), *lines] if lines else []

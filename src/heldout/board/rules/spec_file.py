@@ -550,7 +550,7 @@ _LONGEST_LINE = 3_000  # no number in it has more digits than Python turns into 
 _MOST_MISTAKES = 50
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def parse_spec(data: bytes, *, path: str = "board.toml") -> BoardSpec:
     """Read a board.toml.
 
