@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table
@@ -83,9 +83,9 @@ def say_why(error: InputError) -> str:
 def _join(name: str, parts: Mapping[str, _Part], least: int) -> Answer:
     made = {value: part.answer for value, part in parts.items() if part.answer is not None}
     undefined = len(parts) - len(made)
-    told = f"{name}: {len(parts):,} kinds of query"
+    kinds = f"{name}: {len(parts):,} kinds of query"
     return Answer(
-        summary=(("facet", f"{told}, {undefined:,} of them undefined" if undefined else told),),
+        summary=(("facet", f"{kinds}, {undefined:,} of them undefined" if undefined else kinds),),
         tables=(
             _overview(name, parts, least),
             *(
@@ -97,14 +97,16 @@ def _join(name: str, parts: Mapping[str, _Part], least: int) -> Answer:
         document={
             "facet": name,
             "least": least,
-            "values": {value: _part_value(part) for value, part in parts.items()},
+            "values": {
+                value: {
+                    "queries": part.size,
+                    "answer": None if part.answer is None else dict(part.answer.document),
+                    "why": part.why or None,
+                }
+                for value, part in parts.items()
+            },
         },
     )
-
-
-def _part_value(part: _Part) -> dict[str, Any]:
-    answer = None if part.answer is None else dict(part.answer.document)
-    return {"queries": part.size, "answer": answer, "why": part.why or None}
 
 
 def _overview(name: str, parts: Mapping[str, _Part], least: int) -> Table:

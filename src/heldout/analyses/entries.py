@@ -100,13 +100,11 @@ class ViewScores:
         known = self.table.known[at]
         if not known.all():
             lacking = [e.id for e, row in zip(entries, known, strict=True) if not row.all()]
-            raise InputError(
-                Problem(
-                    code="missing-scores",
-                    path=f"view {self.view}",
-                    found=f"no score for some queries: {', '.join(lacking[:3])}",
-                    expected=f"every entry on the same {len(self.table.queries):,} queries",
-                )
+            raise InputError.of(
+                "missing-scores",
+                f"view {self.view}",
+                f"no score for some queries: {', '.join(lacking[:3])}",
+                f"every entry on the same {len(self.table.queries):,} queries",
             )
         return self.table.values[at]
 
@@ -150,7 +148,9 @@ class BoardScores:
         wanted = name or self.primary
         if wanted in self.views:
             return self.views[wanted]
-        raise _no_view(repr(wanted[:100]), f"one of {', '.join(self.views)}")
+        raise InputError.of(
+            "no-view", "--view", repr(wanted[:100]), f"one of {', '.join(self.views)}"
+        )
 
     def dev_view(self, official: ViewScores) -> ViewScores:
         """The view with labels that everybody has, of the official one's measure.
@@ -189,13 +189,7 @@ def _first_of(
     for view in views:
         if view.measure == like.measure:
             return view
-    raise _no_view(f"no such view of {like.measure}", expected, hint=hint)
-
-
-def _no_view(found: str, expected: str, *, hint: str = "") -> InputError:
-    return InputError(
-        Problem(code="no-view", path="--view", found=found, expected=expected, hint=hint)
-    )
+    raise InputError.of("no-view", "--view", f"no such view of {like.measure}", expected, hint)
 
 
 # Reads who sent which system and when, for scores that do not come from a board.

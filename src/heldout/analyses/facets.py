@@ -29,7 +29,7 @@ from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED, cut
-from heldout.errors import InputError, Problem, plural, quote
+from heldout.errors import InputError, plural, quote
 from heldout.ids import Digest
 from heldout.options import Level, Opt
 from heldout.scoring.sources import Scores
@@ -191,17 +191,15 @@ def compare_facets(
     sizes = {name: len(queries & set(table.queries)) for name, queries in facets.items()}
     if not cuts:
         largest = max(sizes.values(), default=0)
-        raise InputError(
-            Problem(
-                code="no-facet",
-                path="facets",
-                found=(
-                    f"{plural(len(sizes), 'facet')}, the largest with "
-                    f"{plural(largest, 'query', 'queries')} that have scores"
-                ),
-                expected=f"at least one with {least}",
-                hint="are these the ids of the queries? a smaller facet says little",
-            )
+        raise InputError.of(
+            "no-facet",
+            "facets",
+            (
+                f"{plural(len(sizes), 'facet')}, the largest with "
+                f"{plural(largest, 'query', 'queries')} that have scores"
+            ),
+            f"at least one with {least}",
+            "are these the ids of the queries? a smaller facet says little",
         )
     reference = matrix.systems[0]
     if options.against is not None:
@@ -313,9 +311,7 @@ def _by_p(one: Interaction) -> tuple[float, float]:
 def _known(name: str, systems: Sequence[str], option: str) -> str:
     if name not in systems:
         expected = "a system that has scores, and not the reference"
-        raise InputError(
-            Problem(code="unknown-system", path=option, found=quote(name), expected=expected)
-        )
+        raise InputError.of("unknown-system", option, quote(name), expected)
     return name
 
 
@@ -408,13 +404,13 @@ def summary(result: Facets) -> tuple[tuple[str, str], ...]:
     best = tested[0]
     alpha = 1 - result.options.level
     found = sum(one.p is not None and one.p <= alpha for one in tested)
-    told = (
+    found_some = (
         f"{found} of {plural(len(tested), 'pair')} of system and facet "
         f"stand{'s' if found == 1 else ''} out"
     )
     word = "better" if (best.effect > 0) == (result.better == "higher") else "worse"
     strongest = f"; most of all {best.system} on {best.facet}, where it is {word}" if found else ""
-    return (*lines, ("interact", f"{told} (corrected, at most {alpha:.2g}){strongest}"))
+    return (*lines, ("interact", f"{found_some} (corrected, at most {alpha:.2g}){strongest}"))
 
 
 def tables(result: Facets, *, measure: str = "") -> tuple[Table, ...]:

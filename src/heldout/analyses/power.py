@@ -2,8 +2,8 @@
 
 What counts is how much the difference of two systems varies from query to query. It is measured on
 the pairs of the pilot's systems; the middle pair (median) is planned for, and the quartiles of the
-pairs are told. The pilot's queries are a sample too: the deviation gets an interval by resampling
-them, and with it every number that is planned from it.
+pairs are reported. The pilot's queries are a sample too: the deviation gets an interval by
+resampling them, and with it every number that is planned from it.
 
 The plan is the paired t test's (`stats.power`). Whether t may be believed, and what another test
 would find, is simulated: queries are drawn from the differences of one pair, reweighted so that
@@ -26,7 +26,7 @@ from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import log_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import MUTED
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, plural
 from heldout.ids import Digest
 from heldout.options import Alpha, Level, Opt
 from heldout.scoring.measures import parse_measure
@@ -303,14 +303,12 @@ def plan_power(
     _check(options, most)
     matrix = score_matrix(pilot)
     if len(matrix.queries) < _LEAST:
-        raise InputError(
-            Problem(
-                code="too-few-queries",
-                path="scores",
-                found=plural(len(matrix.queries), "query", "queries"),
-                expected="a pilot of at least four",
-                hint="fewer say next to nothing of how far differences vary",
-            )
+        raise InputError.of(
+            "too-few-queries",
+            "scores",
+            plural(len(matrix.queries), "query", "queries"),
+            "a pilot of at least four",
+            "fewer say next to nothing of how far differences vary",
         )
     values = matrix.values
     deviations = pair_deviations(values)
@@ -318,14 +316,12 @@ def plan_power(
         values, rng, level=options.level, trials=options.trials, executor=executor
     )
     if not spread.middle > 0:
-        raise InputError(
-            Problem(
-                code="no-spread",
-                path="scores",
-                found="half of the pairs have equal differences on every query",
-                expected="a pilot whose systems differ",
-                hint="leave out runs that are the same",
-            )
+        raise InputError.of(
+            "no-spread",
+            "scores",
+            "half of the pairs have equal differences on every query",
+            "a pilot whose systems differ",
+            "leave out runs that are the same",
         )
     if any(difference < spread.middle * _SMALLEST for difference in options.differences):
         least = min(options.differences)
@@ -429,7 +425,7 @@ def _check(options: PowerOptions, largest: float) -> None:
 
 
 def _bad_option(found: str, expected: str) -> InputError:
-    return InputError(Problem(code="power-option", path="power", found=found, expected=expected))
+    return InputError.of("power-option", "power", found, expected)
 
 
 def _analyse(scores: Scores, options: PowerOptions, draws: Draws) -> Answer:

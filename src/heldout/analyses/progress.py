@@ -26,7 +26,7 @@ from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.plot import Plot
 from heldout.charts.scores import Entry, progress_chart
 from heldout.charts.svg import cut
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, plural
 from heldout.ids import Digest
 from heldout.options import Opt
 from heldout.scoring.table import Better
@@ -161,13 +161,11 @@ def trace_progress(
     """
     entries = board.scored(view)
     if all(entry.baseline for entry in entries):
-        raise InputError(
-            Problem(
-                code="no-entries",
-                path=f"view {view.view}",
-                found=f"{len(entries)} baselines and nothing else",
-                expected="an entry with a score",
-            )
+        raise InputError.of(
+            "no-entries",
+            f"view {view.view}",
+            f"{len(entries)} baselines and nothing else",
+            "an entry with a score",
         )
     table = view.rows(entries)
     rows = {} if table is None else {e.id: row for e, row in zip(entries, table, strict=True)}

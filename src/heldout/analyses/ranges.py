@@ -21,7 +21,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.ids import Digest
 from heldout.scoring.table import Better, ScoreTable, score_matrix
 from heldout.stats.exact import gather_samples
@@ -108,25 +108,23 @@ def rank_ranges(
     """
     alpha = round(1 - level, 12)
     if alpha * (1 + flips) < 1:
-        raise InputError(
-            Problem(
-                code="too-few-flips",
-                path="flips",
-                found=f"{flips}, whose smallest p is {1 / (1 + flips):.2g}",
-                expected=f"enough for p <= {alpha:.2g}",
-            )
+        raise InputError.of(
+            "too-few-flips",
+            "flips",
+            f"{flips}, whose smallest p is {1 / (1 + flips):.2g}",
+            f"enough for p <= {alpha:.2g}",
         )
     matrix = score_matrix(table, better=better)
     p = max_t(matrix.values, rng, flips=flips, step_down=step_down, executor=executor)
     # Rows stand in the order of their means, so of a pair the upper one is the better.
-    told = np.triu(np.nan_to_num(p, nan=1.0) <= alpha, 1)
+    apart = np.triu(np.nan_to_num(p, nan=1.0) <= alpha, 1)
     n = len(matrix.systems)
     largest = float((matrix.values.max(axis=0) - matrix.values.min(axis=0)).max())
     return RankRanges(
         systems=matrix.systems,
         means=matrix.means,
-        low=tuple((1 + told.sum(axis=0)).tolist()),
-        high=tuple((n - told.sum(axis=1)).tolist()),
+        low=tuple((1 + apart.sum(axis=0)).tolist()),
+        high=tuple((n - apart.sum(axis=1)).tolist()),
         p=p,
         pairs=int(np.isfinite(np.triu(p, 1)[np.triu_indices(n, 1)]).sum()),
         level=level,
@@ -134,14 +132,14 @@ def rank_ranges(
         step_down=step_down,
         queries=len(matrix.queries),
         better=better,
-        doubtful=_count_doubtful(matrix.values, told, largest, alpha),
+        doubtful=_count_doubtful(matrix.values, apart, largest, alpha),
         largest=largest,
         digest=matrix.digest,
     )
 
 
 def _count_doubtful(
-    values: NDArray[np.float64], told: NDArray[np.bool_], largest: float, alpha: float
+    values: NDArray[np.float64], apart: NDArray[np.bool_], largest: float, alpha: float
 ) -> int:
     """How many of the pairs that are told apart losses too rare to be seen could undo.
 
@@ -149,7 +147,7 @@ def _count_doubtful(
     """
     queries = values.shape[1]
     means = values.mean(axis=1)
-    near = told & (means[:, np.newaxis] - means < _LOSSES * largest / queries)
+    near = apart & (means[:, np.newaxis] - means < _LOSSES * largest / queries)
     better, worse = np.nonzero(near)
     size = max(1, _CELLS // queries)
     found = 0

@@ -25,7 +25,7 @@ from heldout.answers.table import UNDEFINED, Table, columns
 from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import INK, LINK, RECORD, RULE
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, plural
 from heldout.ids import Digest
 from heldout.options import Alpha, Opt
 from heldout.scoring.measures import parse_measure
@@ -196,14 +196,12 @@ def measure_reliability(
     matrix = score_matrix(table)
     queries = len(matrix.queries)
     if queries < _LEAST:
-        raise InputError(
-            Problem(
-                code="too-few-queries",
-                path="scores",
-                found=plural(queries, "query", "queries"),
-                expected="at least four",
-                hint="each half needs two, or nothing says how far scores vary in it",
-            )
+        raise InputError.of(
+            "too-few-queries",
+            "scores",
+            plural(queries, "query", "queries"),
+            "at least four",
+            "each half needs two, or nothing says how far scores vary in it",
         )
     drawn = _draw_halves(rng, queries, options.splits)
     counted = _count_all(split_scores(matrix.values, drawn, compiled=compiled), options, executor)

@@ -25,7 +25,7 @@ from heldout.answers.files import facts_markdown, plain_markdown, render_alone, 
 from heldout.answers.table import to_markdown
 from heldout.answers.text import clean
 from heldout.charts.svg import stand_alone
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.scoring.sources import Scores
 
 
@@ -84,8 +84,9 @@ def write_chapters(
 
     def make(analysis: Analysis[Any, Any], give: Callable[[], Any]) -> Answer:
         given = give()
-        chosen = options.get(analysis.name) or _choose(analysis, given)
-        return analysis.answer(given, chosen, draws)
+        choose = analysis.report_options
+        own = analysis.options() if choose is None else choose(given)
+        return analysis.answer(given, options.get(analysis.name, own), draws)
 
     official = board.view(view)
     for number, shown in enumerate(board.views.values(), start=1):
@@ -124,12 +125,6 @@ def _attempt(name: str, title: str, make: Callable[[], Answer]) -> Chapter:
         return Chapter(name=name, title=title, answer=None, why_not=say_why(error))
 
 
-def _choose(analysis: Analysis[Any, Any], given: Any) -> Any:
-    """The options of a chapter."""
-    choose = analysis.report_options
-    return analysis.options() if choose is None else choose(given)
-
-
 def _say_view(view: ViewScores) -> str:
     words = f"{view.title}, {'public' if view.public else 'reserve'}"
     return words + ", for information only" * view.for_information
@@ -137,13 +132,8 @@ def _say_view(view: ViewScores) -> str:
 
 def _give_view(source: Source, view: ViewScores, kinds: Kinds | None) -> Scores | ScoresByKind:
     if view.table is None:
-        raise InputError(
-            Problem(
-                code="no-query-scores",
-                path=f"view {view.view}",
-                found="means alone",
-                expected="a score for each query",
-            )
+        raise InputError.of(
+            "no-query-scores", f"view {view.view}", "means alone", "a score for each query"
         )
     scores = Scores(table=view.table, measure=view.measure, better=view.better)
     if source == "scores" or kinds is None:

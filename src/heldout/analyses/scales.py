@@ -27,7 +27,7 @@ from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.options import Opt
 from heldout.scoring.measures import parse_measure
 from heldout.scoring.transforms import Universe, find_values, list_values, universe_of
@@ -162,14 +162,8 @@ def _analyse(measure: str, options: ScalesOptions, _: Draws) -> Answer:
     parsed = parse_measure(measure, path="-m")
     length = options.length or parsed.cutoff
     if length is None:
-        raise InputError(
-            Problem(
-                code="no-scale",
-                path=measure,
-                found="no cutoff",
-                expected="lists of one length",
-                hint="name the length: --length N",
-            )
+        raise InputError.of(
+            "no-scale", measure, "no cutoff", "lists of one length", "name the length: --length N"
         )
     scale = describe_scale(
         universe_of(parsed, length=length, judged=_read_grades(options.grades, length))
@@ -188,13 +182,8 @@ def _read_grades(text: str, length: int) -> dict[int, int]:
     for part in text.split(","):
         match = _GRADE.fullmatch(part)
         if match is None or int(match[1]) == 0 or int(match[1]) in counts:
-            raise InputError(
-                Problem(
-                    code="scale-grades",
-                    path="--grades",
-                    found=text,
-                    expected="different grades above 0, as in 1,2 or 1:5,2:3",
-                )
+            raise InputError.of(
+                "scale-grades", "--grades", text, "different grades above 0, as in 1,2 or 1:5,2:3"
             )
         counts[int(match[1])] = length if match[2] is None else int(match[2])
     return counts

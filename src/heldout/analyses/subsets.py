@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from io import StringIO
 
 from heldout.analyses.entries import ViewScores
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.scoring.table import ScoreTable, cut_table
 from heldout.trec.qrels import format_qrels
 from heldout.trec.queries import format_queries
@@ -59,13 +59,13 @@ def cut_subset(
         chosen: the queries to keep.
         relevant: lowest grade that makes a training pair.
     """
-    kept = {query: grades for query, grades in judgments.items() if query in chosen}
+    chosen_grades = {query: grades for query, grades in judgments.items() if query in chosen}
     return Subset(
         texts={query: text for query, text in texts.items() if query in chosen},
-        judgments=kept,
+        judgments=chosen_grades,
         pairs=tuple(
             (query, document)
-            for query, grades in kept.items()
+            for query, grades in chosen_grades.items()
             for document, grade in grades.items()
             if grade >= relevant
         ),
@@ -115,13 +115,11 @@ def cut_known(table: ScoreTable | None, queries: AbstractSet[str], *, view: str)
         InputError: code `no-query-scores`: only means are known.
     """
     if table is None:
-        raise InputError(
-            Problem(
-                code="no-query-scores",
-                path=f"view {view}",
-                found="means alone",
-                expected="a score for each query, so that some of them can be looked at",
-            )
+        raise InputError.of(
+            "no-query-scores",
+            f"view {view}",
+            "means alone",
+            "a score for each query, so that some of them can be looked at",
         )
     return cut_table(table, queries)
 

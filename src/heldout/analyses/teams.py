@@ -430,7 +430,7 @@ def title(result: Teams) -> str:
     """What the picture shows."""
     return (
         f"Slope of ({result.reserve} - {result.public}) from one submission to the next, by "
-        f"{result.by}; below 0 where the told score rises faster"
+        f"{result.by}; below 0 where the released score rises faster"
     )
 
 

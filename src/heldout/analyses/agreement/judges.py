@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from heldout.analyses.agreement.runs import Interval, matrix_chart
 from heldout.answers.table import Column, Table, columns
 from heldout.charts.plot import Plot
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, plural
 from heldout.ids import Digest
 from heldout.options import Level, Opt
 from heldout.stats.agreement import (
@@ -78,9 +78,9 @@ class Ratings:
 
     def cut(self, queries: AbstractSet[str]) -> Self:
         """The same on some of the queries."""
-        kept = np.array([query in queries for query in self.queries], np.bool_)
-        digest = sha256(repr((self.digest, np.flatnonzero(kept).tolist())).encode())
-        verdicts, ratings = self.verdicts[:, kept], self.ratings[:, kept]
+        inside = np.array([query in queries for query in self.queries], np.bool_)
+        digest = sha256(repr((self.digest, np.flatnonzero(inside).tolist())).encode())
+        verdicts, ratings = self.verdicts[:, inside], self.ratings[:, inside]
         for values in (verdicts, ratings):
             values.setflags(write=False)
         return replace(
@@ -103,14 +103,12 @@ def rate_documents(judges: Mapping[str, Judgments], *, relevant: int | None = No
         InputError: code `too-few-judges`.
     """
     if len(judges) < _PAIR:
-        raise InputError(
-            Problem(
-                code="too-few-judges",
-                path="judges",
-                found=f"{len(judges)}: {', '.join(judges)}",
-                expected="at least two judges",
-                hint="name another file of judgments, or one whose second column names judges",
-            )
+        raise InputError.of(
+            "too-few-judges",
+            "judges",
+            f"{len(judges)}: {', '.join(judges)}",
+            "at least two judges",
+            "name another file of judgments, or one whose second column names judges",
         )
     units = sorted(
         {
@@ -279,13 +277,8 @@ def judge_agreement(ratings: Ratings, rng: Generator, options: JudgeOptions) -> 
             `too-few-queries`.
     """
     if not ratings.queries:
-        raise InputError(
-            Problem(
-                code="too-few-queries",
-                path="judges",
-                found="no query that anybody judged",
-                expected="at least one",
-            )
+        raise InputError.of(
+            "too-few-queries", "judges", "no query that anybody judged", "at least one"
         )
     categories = _find_categories(ratings)
     own = np.unique(np.array(ratings.queries, dtype=object), return_inverse=True)[1]
@@ -316,14 +309,12 @@ def _find_categories(ratings: Ratings) -> tuple[float, ...]:
     """All grades that occur: few, since every coefficient compares each with each."""
     found = np.unique(ratings.ratings[~np.isnan(ratings.ratings)]).tolist()
     if len(found) > _MOST_GRADES:
-        raise InputError(
-            Problem(
-                code="too-many-grades",
-                path="ratings",
-                found=f"{len(found):,} different grades",
-                expected=f"at most {_MOST_GRADES}",
-                hint="is the last column the grade?",
-            )
+        raise InputError.of(
+            "too-many-grades",
+            "ratings",
+            f"{len(found):,} different grades",
+            f"at most {_MOST_GRADES}",
+            "is the last column the grade?",
         )
     return tuple(found)
 

@@ -37,7 +37,7 @@ def read_judges(
         ratings: those of several judges in one file.
         preferences: of pairs, a file for each judge.
         relevant: grades from here on count as 1 and others as 0; `None` for grades as they are.
-        progress: told which ids are spelled alike.
+        progress: shows which ids are spelled alike.
 
     Raises:
         InputError: a file has errors, or two have one name; fewer than two judges.
@@ -87,7 +87,7 @@ def read_tops(
         paths: of run files.
         order: how documents are ordered; `None` for what fits a run's columns.
         depth: documents of each query.
-        progress: told how many are read.
+        progress: shows how many are read.
 
     Raises:
         InputError: a run has errors, or two have one name.
@@ -123,11 +123,9 @@ def _new_name(path: str, known: Mapping[str, object]) -> str:
     name = run_name(path)
     if name not in known:
         return name
-    raise InputError(
-        Problem(
-            code="repeated-system",
-            path=path,
-            found=f"the name {name!r} again",
-            expected="a different file name for each judge and each run",
-        )
+    raise InputError.of(
+        "repeated-system",
+        path,
+        f"the name {name!r} again",
+        "a different file name for each judge and each run",
     )

@@ -17,7 +17,7 @@ from heldout.answers.table import Column, Table, columns
 from heldout.charts.axes import place_axis
 from heldout.charts.plot import Plot, Row, shade
 from heldout.charts.svg import MUTED
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, plural
 from heldout.ids import Digest
 from heldout.stats.rank_correlation import RboTies, kendall, rank_biased_overlap, tau_ap_b
 from heldout.stats.results import Ask
@@ -178,13 +178,8 @@ def run_agreement(
         InputError: codes `too-few-systems`, `bad-persistence`.
     """
     if len(runs) < _PAIR:
-        raise InputError(
-            Problem(
-                code="too-few-systems",
-                path="--runs",
-                found=f"{len(runs)}: {', '.join(runs)}",
-                expected="at least two runs",
-            )
+        raise InputError.of(
+            "too-few-systems", "--runs", f"{len(runs)}: {', '.join(runs)}", "at least two runs"
         )
     pairs = []
     for first, second in combinations(runs, 2):
@@ -241,8 +236,8 @@ def _mean(values: Sequence[float | None], level: float, why: str, least: float) 
     if not len(known):
         return QueryMean(value=None, low=None, high=None, queries=0, why=why)
     if np.ptp(known) == 0:
-        told = "one query" if len(known) == 1 else "the same on every query"
-        return QueryMean(value=float(known[0]), low=None, high=None, queries=len(known), why=told)
+        why = "one query" if len(known) == 1 else "the same on every query"
+        return QueryMean(value=float(known[0]), low=None, high=None, queries=len(known), why=why)
     found = compare_mean(known, Ask(alternative="two-sided", level=level))
     # No mean lies outside of its scale, so a cut interval holds the truth as often
     low = None if found.low is None else max(found.low, least)

@@ -12,7 +12,7 @@ from heldout.analyses.outcomes.outcomes import (
 from heldout.analyses.outcomes.pairs import count_opposed, summary, tables
 from heldout.analyses.outcomes.words import fit_summary
 from heldout.answers.answer import Answer
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.scoring.first_ranks import first_ranks
 from heldout.scoring.measures import parse_measure
 from heldout.scoring.sources import Scores, queries_with_several
@@ -57,23 +57,13 @@ def _depth(name: str, k: int | None) -> int:
         InputError: code `not-reciprocal-ranks`.
     """
     measure = parse_measure(name or _DEFAULT, path="-m")
-    wrong = None
+    code = "not-reciprocal-ranks"
     if name and measure.name != "RR":
-        wrong = (
-            "-m",
-            str(measure),
-            "a reciprocal rank, from which outcomes are counted",
-            "-m RR@100",
-        )
-    elif name and k is not None and measure.cutoff is not None and measure.cutoff < k:
-        wrong = ("-k", f"{k}, deeper than {measure} looks", f"{measure.cutoff} at most", "")
-    if wrong is not None:
-        path, found, expected, hint = wrong
-        raise InputError(
-            Problem(
-                code="not-reciprocal-ranks", path=path, found=found, expected=expected, hint=hint
-            )
-        )
+        expected = "a reciprocal rank, from which outcomes are counted"
+        raise InputError.of(code, "-m", str(measure), expected, "-m RR@100")
+    if name and k is not None and measure.cutoff is not None and measure.cutoff < k:
+        found = f"{k}, deeper than {measure} looks"
+        raise InputError.of(code, "-k", found, f"{measure.cutoff} at most")
     return k or measure.cutoff or _UNCUT
 
 

@@ -15,7 +15,7 @@ from heldout.analyses.outcomes.options import Rules
 from heldout.analyses.outcomes.tests import Pair, PairTests, compare_groups, compare_runs
 from heldout.analyses.outcomes.verdicts import Judged, RunOrder, judge_pairs, order_runs
 from heldout.answers.answer import to_document
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, quote
 from heldout.ids import Digest
 from heldout.scoring.first_ranks import FirstRanks, Side
 
@@ -91,13 +91,11 @@ def pairs_with(ranks: FirstRanks, baseline: str) -> tuple[Pair, ...]:
     """
     if baseline not in ranks.systems:
         known = ", ".join(ranks.systems[:3])
-        raise InputError(
-            Problem(
-                code="no-run",
-                path="--baseline",
-                found=quote(baseline),
-                expected=f"one of the {len(ranks.systems):,} runs, such as {known}",
-            )
+        raise InputError.of(
+            "no-run",
+            "--baseline",
+            quote(baseline),
+            f"one of the {len(ranks.systems):,} runs, such as {known}",
         )
     a = _single(baseline)
     return tuple((a, _single(name)) for name in ranks.systems if name != baseline)
@@ -152,19 +150,12 @@ def analyse_outcomes(
 
 def _check(pairs: Sequence[Pair]) -> None:
     if not pairs:
-        raise InputError(
-            Problem(code="too-few-systems", path="runs", found="no pair", expected="two runs")
-        )
+        raise InputError.of("too-few-systems", "runs", "no pair", "two runs")
     for a, b in pairs:
         shared = [run for run in a.runs if run in b.runs]
         if shared:
-            raise InputError(
-                Problem(
-                    code="same-run",
-                    path=quote(shared[0]),
-                    found="the same run as A and as B",
-                    expected="different runs",
-                )
+            raise InputError.of(
+                "same-run", quote(shared[0]), "the same run as A and as B", "different runs"
             )
 
 

@@ -21,7 +21,7 @@ def choose_pairs(result: Outcomes, *, most: int) -> tuple[Judged, ...]:
     Returns:
         All pairs in their order, if they are no more. Else up to half of them are neighbours in
         the line by verdict, from its head. Then come pairs with a verdict, those first whose runs
-        stand nearest in the line: they show how fine a difference is told. Then come the others,
+        stand nearest in the line: they show how fine a difference is found. Then come the others,
         by the smallest p of any of their tests.
     """
     if len(result.pairs) <= most:
@@ -31,7 +31,7 @@ def choose_pairs(result: Outcomes, *, most: int) -> tuple[Judged, ...]:
     line = () if result.order is None else result.order.systems
     places = {name: place for place, name in enumerate(line)}
     others = [one for one in result.pairs if id(one) not in taken]
-    others.sort(key=lambda one: _tells(one, places))
+    others.sort(key=lambda one: _sort_key(one, places))
     return (*neighbours, *others[: most - len(neighbours)])
 
 
@@ -44,7 +44,7 @@ def _neighbours(result: Outcomes) -> list[Judged]:
     return [one for one in pairs if one is not None]
 
 
-def _tells(one: Judged, places: Mapping[str, int]) -> tuple[bool, int, float]:
+def _sort_key(one: Judged, places: Mapping[str, int]) -> tuple[bool, int, float]:
     """A key that is smaller where a pair tells more."""
     least = min((test.p for test in one.tests.values() if test.p is not None), default=1.0)
     if one.verdict.better is None:

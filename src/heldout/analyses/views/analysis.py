@@ -10,7 +10,7 @@ from heldout.analyses.subsets import cut_known
 from heldout.analyses.views import words
 from heldout.analyses.views.views import View, bootstrap_views, compare_rankings
 from heldout.answers.answer import Answer, to_document
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.options import Opt
 from heldout.scoring.table import ScoreTable
 from heldout.trec.orders import Order
@@ -60,13 +60,11 @@ class Means:
     def cut(self, queries: AbstractSet[str]) -> Self:
         """Raises `InputError`: there are no queries."""
         del queries
-        raise InputError(
-            Problem(
-                code="no-query-scores",
-                path=self.path,
-                found="means of everything",
-                expected="a score for each query, so that some of them can be looked at",
-            )
+        raise InputError.of(
+            "no-query-scores",
+            self.path,
+            "means of everything",
+            "a score for each query, so that some of them can be looked at",
         )
 
 
@@ -118,13 +116,11 @@ def _analyse(given: LoadedViews | Means, options: ViewsOptions, draws: Draws) ->
 
 def _compare(given: Means, options: ViewsOptions) -> Answer:
     if options.named:
-        raise InputError(
-            Problem(
-                code="no-query-scores",
-                path="--run",
-                found="means alone, so that no ranks can be resampled",
-                expected="a view with a score for each query",
-            )
+        raise InputError.of(
+            "no-query-scores",
+            "--run",
+            "means alone, so that no ranks can be resampled",
+            "a view with a score for each query",
         )
     found = compare_rankings(given.table, top=options.top)
     count = f"{found.systems:,} on {len(found.views):,} collections, in {given.path}"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.analyses.stability import Stability, bootstrap_stability
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, quote
 from heldout.ids import Digest
 from heldout.scoring.table import Better, ScoreTable, table_of
 from heldout.stats.rank_correlation import kendall, tau_ap_b
@@ -354,14 +354,12 @@ def bootstrap_views(
     Source: Craswell et al. 2021, §3.2.
     """
     if len(views) < _LEAST:
-        raise InputError(
-            Problem(
-                code="too-few-views",
-                path="views",
-                found=f"{len(views)}: {', '.join(view.name for view in views)}",
-                expected="at least two",
-                hint="another measure, query set or file of judgments is another view",
-            )
+        raise InputError.of(
+            "too-few-views",
+            "views",
+            f"{len(views)}: {', '.join(view.name for view in views)}",
+            "at least two",
+            "another measure, query set or file of judgments is another view",
         )
     tables = {view.name: (view, view.table) for view in views if view.table is not None}
     systems = _find_shared([view for view, _ in tables.values()])
@@ -426,14 +424,12 @@ def _choose(found: Sequence[Stability]) -> tuple[str, ...]:
 def _check_named(named: Sequence[str], systems: Sequence[str]) -> None:
     unknown = [name for name in named if name not in systems]
     if unknown:
-        raise InputError(
-            Problem(
-                code="unknown-system",
-                path="--run",
-                found=", ".join(quote(name) for name in unknown[:_NAMED]),
-                expected="a system that all views with scores by query have",
-                hint=", ".join(quote(name) for name in systems[:_NAMED]) or "there is none",
-            )
+        raise InputError.of(
+            "unknown-system",
+            "--run",
+            ", ".join(quote(name) for name in unknown[:_NAMED]),
+            "a system that all views with scores by query have",
+            ", ".join(quote(name) for name in systems[:_NAMED]) or "there is none",
         )
 
 

@@ -39,9 +39,12 @@ def print_each(
             kinds = load_facet(facets.facet, facets)
             answer = answer_each(facets.facet, kinds, part, analyse, least=facets.least)
     if facets.only:
-        told = f"{' and '.join(facets.only)}: {part.size:,} of {loaded.size:,} queries"
-        value = {**answer.document, "only": list(facets.only)}
-        answer = replace(answer, summary=(*answer.summary, ("only", told)), document=value)
+        part_of = f"{' and '.join(facets.only)}: {part.size:,} of {loaded.size:,} queries"
+        answer = replace(
+            answer,
+            summary=(*answer.summary, ("only", part_of)),
+            document={**answer.document, "only": list(facets.only)},
+        )
     print_answer(answer, output)
 
 

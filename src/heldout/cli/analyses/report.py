@@ -1,12 +1,12 @@
 """`heldout analyse report`: everything, for the organisers alone."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
 
 from heldout.analyses.analysis import Draws
-from heldout.analyses.report import Chapter, Heading, Kinds, render_report, write_chapters
+from heldout.analyses.report import Heading, Kinds, render_report, write_chapters
 from heldout.cli.analyses.score_source import BoardSource, load_alike, load_board
 from heldout.cli.analyses.sources import Alike
 from heldout.cli.options import dask_option, with_options
@@ -48,7 +48,7 @@ def report(
         raise click.UsageError("which board? --board DIR --vault DIR")
     if facets.only:
         raise click.UsageError("the report is of all queries: leave --only away, or --facet")
-    _check_place(out)
+    _check_folder(out)
     kinds = None
     if facets.facet is not None:
         kinds = Kinds(queries=load_facet(facets.facet, facets), least=facets.least)
@@ -65,12 +65,22 @@ def report(
     for path, data in files.items():
         Folder(out).write_whole(path, data, mode=0o600)
     if as_json:
-        print_json(_value(out, chapters, sorted(files)))
-    else:
-        print_facts(answers(), _tell(out, chapters, len(files)))
+        made = [
+            {"name": c.name, "title": c.title, "made": c.answer is not None, "why": c.why_not}
+            for c in chapters
+        ]
+        print_json({"folder": str(out), "files": sorted(files), "analyses": made})
+        return
+    written = sum(chapter.answer is not None for chapter in chapters)
+    facts = [
+        ("report", f"{plural(written, 'analysis', 'analyses')} in {plural(len(files), 'file')}"),
+        *(("not made", f"{c.title}: {c.why_not}") for c in chapters if c.answer is None),
+        ("open", str(out / "index.html")),
+    ]
+    print_facts(answers(), facts)
 
 
-def _check_place(out: Path) -> None:
+def _check_folder(out: Path) -> None:
     """Refuse a folder that git would publish, or that holds something.
 
     Raises:
@@ -85,24 +95,3 @@ def _check_place(out: Path) -> None:
             )
     if whole.is_dir() and any(whole.iterdir()):
         raise StoreError(f"{out} is not empty; name a folder that does not exist yet")
-
-
-def _tell(out: Path, chapters: tuple[Chapter, ...], files: int) -> list[tuple[str, str]]:
-    made = sum(chapter.answer is not None for chapter in chapters)
-    lacking = [("not made", f"{c.title}: {c.why_not}") for c in chapters if c.answer is None]
-    return [
-        ("report", f"{plural(made, 'analysis', 'analyses')} in {plural(files, 'file')}"),
-        *lacking,
-        ("open", str(out / "index.html")),
-    ]
-
-
-def _value(out: Path, chapters: tuple[Chapter, ...], files: list[str]) -> dict[str, Any]:
-    return {
-        "folder": str(out),
-        "files": files,
-        "analyses": [
-            {"name": c.name, "title": c.title, "made": c.answer is not None, "why": c.why_not}
-            for c in chapters
-        ],
-    }

@@ -11,7 +11,7 @@ import click
 
 from heldout.cli.context import read_clock
 from heldout.cli.printing import TERMINAL, messages, print_notes
-from heldout.errors import InputError, Problem, StoreError
+from heldout.errors import InputError, StoreError
 from heldout.options import Jobs, Now, Opt
 from heldout.scoring.options import FacetSource, RunOrder, RunPatterns
 from heldout.scoring.score import find_reading
@@ -150,10 +150,10 @@ class Source:
 
 
 def load_scores(source: Source, *, measure: str | None = None) -> Scores:
-    """The scores that a command was told of.
+    """The scores that were asked for.
 
     Args:
-        source: what it was told.
+        source: names them.
         measure: the measure where the analysis needs a certain one.
 
     Raises:
@@ -187,7 +187,7 @@ def load_measures(
     """Several measures of the same runs, in one pass over each.
 
     Args:
-        source: what the command was told.
+        source: names runs and judgments.
         measures: their names.
         qrels: the judgments, where they have been read already.
 
@@ -240,14 +240,12 @@ def _read_board(source: Source, measure: str | None) -> Scores:
     if measure not in (None, view.measure):
         raise click.UsageError(f"this needs {measure}; view {view.view} has {view.measure}: --view")
     if view.table is None:
-        raise InputError(
-            Problem(
-                code="no-query-scores",
-                path=f"view {view.view}",
-                found="means alone",
-                expected="a view with a score for each query",
-                hint="an imported board has none, nor has a summary over groups of queries",
-            )
+        raise InputError.of(
+            "no-query-scores",
+            f"view {view.view}",
+            "means alone",
+            "a view with a score for each query",
+            "an imported board has none, nor has a summary over groups of queries",
         )
     return Scores(
         table=check_complete(view.table, f"view {view.view}"),
