@@ -70,26 +70,21 @@ def parse_csv(data: bytes, *, path: str, needed: Sequence[str]) -> tuple[CsvRow,
     try:
         records = [(reader.line_num, cells) for cells in reader if cells]
     except csv.Error as error:
-        raise _problem(
-            "broken-csv", path, str(error), "cells in quotes that are closed", reader.line_num
+        raise InputError.of(
+            "broken-csv", path, str(error), "cells in quotes that are closed", line=reader.line_num
         ) from None
     finally:
         csv.field_size_limit(before)
     if not records:
-        raise _problem("empty-file", path, "nothing", "a header and rows")
+        raise InputError.of("empty-file", path, "nothing", "a header and rows")
     (line, header), *rest = records
     _check_header(header, needed, path, line)
     wrong = [(number, cells) for number, cells in rest if len(cells) != len(header)]
     if wrong:
+        expected = f"{len(header)}, as in the header"
         raise InputError(
             [
-                Problem(
-                    code="wrong-columns",
-                    path=path,
-                    line=number,
-                    found=f"{len(cells)} cells",
-                    expected=f"{len(header)}, as in the header",
-                )
+                Problem("wrong-columns", path, f"{len(cells)} cells", expected, line=number)
                 for number, cells in wrong[:_SHOWN]
             ],
             counts={"wrong-columns": len(wrong)},
@@ -101,26 +96,22 @@ def parse_csv(data: bytes, *, path: str, needed: Sequence[str]) -> tuple[CsvRow,
 
 def _decode(data: bytes, path: str) -> str:
     if len(data) > _MOST_BYTES:
-        raise _problem("too-large", path, f"{len(data):,} bytes", f"at most {_MOST_BYTES:,}")
+        raise InputError.of("too-large", path, f"{len(data):,} bytes", f"at most {_MOST_BYTES:,}")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _problem("bad-utf8", path, "bytes that are not UTF-8", "UTF-8", line) from None
+        raise InputError.of(
+            "bad-utf8", path, "bytes that are not UTF-8", "UTF-8", line=line
+        ) from None
 
 
 def _check_header(header: Sequence[str], needed: Sequence[str], path: str, line: int) -> None:
     missing = [name for name in needed if name not in header]
     if missing:
         found = f"no column {', '.join(map(quote, missing[:_SHOWN]))}"
-        raise _problem("wrong-columns", path, found, "the columns of this form", line)
+        raise InputError.of("wrong-columns", path, found, "the columns of this form", line=line)
     twice = {name for name in header if header.count(name) > 1}
     if twice:
         found = f"{quote(min(twice))} twice"
-        raise _problem("wrong-columns", path, found, "each column once", line)
-
-
-def _problem(
-    code: str, path: str, found: str, expected: str, line: int | None = None
-) -> InputError:
-    return InputError(Problem(code=code, path=path, line=line, found=found, expected=expected))
+        raise InputError.of("wrong-columns", path, found, "each column once", line=line)

@@ -257,10 +257,7 @@ def _read(file: File) -> bytes:
         return file.read_bytes()
     except OSError as error:
         problem = Problem(
-            code="unreadable-file",
-            path=file.name,
-            found=error.strerror or "an error",
-            expected="a file that can be read",
+            "unreadable-file", file.name, error.strerror or "an error", "a file that can be read"
         )
         raise InputError(problem) from None
 

@@ -372,8 +372,5 @@ def main_commit(git: Git) -> str:
     if head is not None:
         return head
     raise InputError.of(
-        code="no-commit",
-        path="the clone",
-        found="a repository without a commit",
-        expected="a clone of the board",
+        "no-commit", "the clone", "a repository without a commit", "a clone of the board"
     )

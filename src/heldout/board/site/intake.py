@@ -138,11 +138,7 @@ class UploadForm:
 
 def _cut_off(found: str) -> InputError:
     return InputError.of(
-        code="upload-cut",
-        path="upload",
-        found=found,
-        expected="all of the files",
-        hint="nothing was stored: send it again",
+        "upload-cut", "upload", found, "all of the files", hint="nothing was stored: send it again"
     )
 
 
