@@ -354,20 +354,15 @@ def _price_facts(price: Price) -> Iterator[tuple[str, str]]:
 
 
 def _print(description: Description) -> None:
-    from heldout.board.scores.describe import (
-        list_columns,
-        list_notes,
-        list_warnings,
-        say_collection,
-    )
+    from heldout.board.scores import describe as described
 
-    facts = [("warning", text) for text in list_warnings(description)]
+    facts = [("warning", text) for text in described.list_warnings(description)]
     if description.collection is not None:
-        facts.append(("collection", say_collection(description.collection)))
+        facts.append(("collection", described.say_collection(description.collection)))
     print_facts(answers(), [*facts, ("", "")] if facts else [])
-    header, *rows = list_columns(description)
+    header, *rows = described.list_columns(description)
     print_table(answers(), header, rows)
-    print_facts(answers(), [("", ""), *(("", note) for note in list_notes(description))])
+    print_facts(answers(), [("", ""), *(("", note) for note in described.list_notes(description))])
 
 
 def _count_documents(place: str) -> CollectionFacts:
@@ -431,17 +426,15 @@ def import_msmarco(
     Example:
       heldout board import-msmarco msmarco-doc-leaderboard.csv old --vault ../old-vault
     """
+    from heldout.board.old_boards import taking_over
     from heldout.board.old_boards.legacy import parse_table
-    from heldout.board.old_boards.taking_over import (
-        Source,
-        differing_trophies,
-        import_board,
-    )
 
     data = table.read_bytes()
-    source = Source(name=table.name, data=data, table=parse_table(data, path=str(table)))
-    taken = import_board(folder, vault.absolute(), source, now=time or read_clock())
-    old, differing = source.table, differing_trophies(taken.standings)
+    source = taking_over.Source(
+        name=table.name, data=data, table=parse_table(data, path=str(table))
+    )
+    taken = taking_over.import_board(folder, vault.absolute(), source, now=time or read_clock())
+    old, differing = source.table, taking_over.differing_trophies(taken.standings)
     trophies = [entry.id for entry in old.entries if entry.mark == "trophy"]
     baselines = sum(entry.mark == "baseline" for entry in old.entries)
     entries, unranked = len(old.entries) - baselines, taken.standings.unranked

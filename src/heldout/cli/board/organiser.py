@@ -51,8 +51,8 @@ def review(
     Example:
       heldout review 20261120-lighthouse-monot5
     """
+    from heldout.board.organiser import words
     from heldout.board.organiser.review import review_all, show_score
-    from heldout.board.organiser.words import review_document, review_facts, verdict_facts
     from heldout.board.scores.sets import load_sets
 
     shown: list[dict[str, Any]] = []
@@ -64,13 +64,13 @@ def review(
             scores = show_score(session, result) if score else None
             against |= bool(result.stands_against)
             if place.as_json:
-                shown.append(review_document(result, scores, spec))
+                shown.append(words.review_document(result, scores, spec))
             else:
-                print_facts(answers(), review_facts(result, now=place.now))
+                print_facts(answers(), words.review_facts(result, now=place.now))
                 print_problems(answers(), result.scores.metadata_problems)
                 for run in result.scores.runs.values():
                     print_problems(answers(), run.problems, counts=run.counts)
-                print_facts(answers(), verdict_facts(result, scores, spec))
+                print_facts(answers(), words.verdict_facts(result, scores, spec))
     if place.as_json:
         print_json({"reviews": shown})
     if against:
@@ -233,8 +233,8 @@ def rebuild(
     Example:
       heldout rebuild
     """
+    from heldout.board.organiser import words
     from heldout.board.organiser.rebuild import bring_up_to_date, rebuild_public
-    from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
 
     if place.vault is None and (restore_rules or place.accept_rules):
         raise click.UsageError("the rules are the organisers': name the vault, --vault DIR")
@@ -245,9 +245,9 @@ def rebuild(
     else:
         with place.session(late=yes, restore=restore_rules) as session:
             rebuilt = bring_up_to_date(session)
-    facts = rebuilt_facts(rebuilt)
+    facts = words.rebuilt_facts(rebuilt)
     facts += [] if place.vault is None else next_facts(place.board())
-    place.answer(rebuilt_document(rebuilt), facts)
+    place.answer(words.rebuilt_document(rebuilt), facts)
 
 
 def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
@@ -276,16 +276,11 @@ def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
 
 def _report(place: OrganiserPlace, session: Session, outcome: Outcome, verb: str) -> None:
     """Say what became of submissions; exit code 1 where one is not as was asked for."""
-    from heldout.board.organiser.words import (
-        decision_document,
-        decision_facts,
-        rebuilt_document,
-        rebuilt_facts,
-    )
+    from heldout.board.organiser import words
 
     rebuilt, earlier = outcome.rebuilt, outcome.earlier
     waiting = _count_waiting(session, outcome.done) if verb == "published" else ()
-    document: dict[str, Any] = {"decisions": [*map(decision_document, outcome.decisions)]}
+    document: dict[str, Any] = {"decisions": [*map(words.decision_document, outcome.decisions)]}
     if verb == "corrected":
         document["earlier_labels"] = earlier
     if waiting:
@@ -293,9 +288,9 @@ def _report(place: OrganiserPlace, session: Session, outcome: Outcome, verb: str
     facts = [
         fact
         for decision in outcome.decisions
-        for fact in decision_facts(session, decision, verb, rebuilt.standings)
+        for fact in words.decision_facts(session, decision, verb, rebuilt.standings)
     ]
-    facts += rebuilt_facts(rebuilt)
+    facts += words.rebuilt_facts(rebuilt)
     commands = [f'heldout correct {" ".join(earlier)} --why "…"'] if earlier else []
     commands += ['heldout board final --why "…"'] if outcome.reopens_final else []
     left = sum(s.waits_since is not None for s in session.history().submissions.values())
@@ -311,7 +306,7 @@ def _report(place: OrganiserPlace, session: Session, outcome: Outcome, verb: str
         facts.append(("waiting", f"{tops} that {one.labels} was made without"))
     commands += ["heldout prefer maintain CAMPAIGN --documents FILE"] * bool(waiting)
     facts += next_facts(session.repository, commands)
-    place.answer({**document, **rebuilt_document(rebuilt)}, facts)
+    place.answer({**document, **words.rebuilt_document(rebuilt)}, facts)
     if len(outcome.done) < len(outcome.decisions):
         raise click.exceptions.Exit(1)
 
@@ -415,22 +410,17 @@ def final(
 def _report_final(
     place: OrganiserPlace, session: Session, step: FinalStep, rebuilt: Rebuilt
 ) -> None:
-    from heldout.board.organiser.words import (
-        final_document,
-        final_facts,
-        rebuilt_document,
-        rebuilt_facts,
-    )
+    from heldout.board.organiser import words
 
     known = step.final
     before = "" if step.event is not None else "   (done before)"
     after = [] if known.opened else [f"after {session.spec().closes}: heldout board final"]
     place.answer(
-        {**final_document(known), "event": step.event, **rebuilt_document(rebuilt)},
+        {**words.final_document(known), "event": step.event, **words.rebuilt_document(rebuilt)},
         [
             ("final", f"{known.view}{before}"),
-            *final_facts(known),
-            *rebuilt_facts(rebuilt),
+            *words.final_facts(known),
+            *words.rebuilt_facts(rebuilt),
             *next_facts(session.repository, after),
         ],
     )

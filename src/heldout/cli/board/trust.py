@@ -298,12 +298,7 @@ def timestamp(
       heldout board timestamp --request log.tsq
       heldout board timestamp --response log.tsr --timestamp-root tsa.pem
     """
-    from heldout.board.audit.timestamps import (
-        ask_authority,
-        make_request,
-        read_roots,
-        store_response,
-    )
+    from heldout.board.audit import timestamps
     from heldout.board.log.events import format_time
     from heldout.board.store.repository import TIMESTAMPS
     from heldout.files.durable import write_whole
@@ -316,17 +311,17 @@ def timestamp(
         if not log:
             raise StoreError("log.jsonl is missing or empty: there is nothing to stamp")
         if request is not None:
-            write_whole(request, make_request(log[-1]))
+            write_whole(request, timestamps.make_request(log[-1]))
             document = {"event": log[-1].event.seq, "request": str(request)}
             facts = [("wrote", f"{request}: a request for event {log[-1].event.seq}")]
         else:
-            roots = () if root is None else read_roots(root)
+            roots = () if root is None else timestamps.read_roots(root)
             if response is not None:
                 data, where = response.read_bytes(), response.name
             else:
                 where = str(authority)
-                data = ask_authority(where, make_request(log[-1]))
-            stamp = store_response(repository, data, log, roots, path=where)
+                data = timestamps.ask_authority(where, timestamps.make_request(log[-1]))
+            stamp = timestamps.store_response(repository, data, log, roots, path=where)
             document = msgspec.to_builtins(stamp)
             commands = f"git add {TIMESTAMPS} && git commit -m 'Time stamp' && git push"
             facts = [("stamped", f"event {stamp.event}, {format_time(stamp.at)}")]
