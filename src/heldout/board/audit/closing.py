@@ -1,6 +1,6 @@
 """Closes a board for good, once it is sure that all of it can be opened and checked."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -54,7 +54,13 @@ def close_board(session: Session, *, agreed: Sequence[str] = (), why: str = "") 
             )
         return False
     check_closable(session)
-    public: dict[str, object] = {OPEN_RUNS: sorted(_list_opened(history, agreed))}
+    opened = [
+        submission.id
+        for submission in published(history)
+        if (submission.runs or not submission.baseline)  # a baseline of old has no runs here
+        and may_open_runs(history, submission, agreed=agreed)
+    ]
+    public: dict[str, object] = {OPEN_RUNS: sorted(opened)}
     if agreed:
         public |= {AGREED: sorted(set(agreed)), "why": why}
     closing = Draft(kind="closed-board", by=session.by, public=public, sealed={})
@@ -83,14 +89,6 @@ def rehearse(session: Session, closing: Draft) -> None:
     if found.faults:
         told = "; ".join(found.faults[:3])
         raise StoreError(f"the archive would not be sound, so nothing was closed: {told}")
-
-
-def _list_opened(history: History, agreed: Collection[str]) -> Iterator[str]:
-    """The entries whose runs may be opened, and the baselines whose runs the vault has."""
-    for submission in published(history):
-        kept = submission.runs or not submission.baseline
-        if kept and may_open_runs(history, submission, agreed=agreed):
-            yield submission.id
 
 
 def _check_agreed(history: History, name: str) -> None:

@@ -20,19 +20,17 @@ from typing import Any, Literal
 import msgspec
 
 from heldout.board.log.events import Entry, Signers, check_clock, name_of_key, signers_of
-from heldout.board.log.submission import Submission
 from heldout.board.organiser.rebuild import Rebuilt, bring_up_to_date, catch_up
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import among, check_recipients, own_recipients, plain
+from heldout.board.scores.score import open_own_key
 from heldout.board.scores.session import Session, note_held_out, organiser_name
 from heldout.board.scores.sets import digest_public
 from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import (
-    file_names,
     new_identity,
-    open_key,
     recipient_of,
     seal_key,
     short_recipient,
@@ -47,7 +45,7 @@ from heldout.errors import (
     quote,
 )
 from heldout.files.durable import File
-from heldout.ids import SubmissionId, digest_bytes
+from heldout.ids import digest_bytes
 
 RETIRED = "retired-"
 """What the names of private keys begin with that are kept only for what was sealed for them."""
@@ -146,13 +144,22 @@ def make_plan(session: Session, change: KeyChange) -> KeyPlan:
     spec, vault = session.spec(), session.vault
     own = list(own_keys(spec.envelope, vault))
     removed = _find_removed(spec, own, change)
-    private = _new_private(spec, own) if change.new_key else ""
+    # A key that lies in the vault and is nobody's recipient yet, or a fresh one.
+    spare = [k for k in own if not k.retired and not among(k.recipient, spec.recipients)]
+    private = ""
+    if change.new_key:
+        private = spare[0].private if spare else new_identity(spec.envelope).private
     fresh = [recipient_of(spec.envelope, private)] if private else []
     kept = [key for key in spec.recipients if not among(key, removed)]
     added = [key.strip() for key in (*fresh, *change.add) if not among(key, kept)]
     recipients = (*kept, *added)
     retired = [key for key in own if key.retired or among(key.recipient, removed)]
-    signing = _new_signing(session, change)
+    own_signer = vault.own_signer(signers_of(vault.entries()))
+    # Where the vault's keys are changed, or it has no key for signatures that begin.
+    fresh_signing = (change.new_key and own_signer is not None) or (
+        change.sign and not vault.signing_keys()
+    )
+    signing = new_signing_key("ORGANISER") if fresh_signing else b""
     signers = _change_signers(session, change, spec, signing=signing, fresh=fresh)
     same = signers == signers_of(vault.entries())
     if not added and not removed and same and not (change.destroy_old and retired):
@@ -178,16 +185,6 @@ def make_plan(session: Session, change: KeyChange) -> KeyPlan:
         signers=signers,
         signing=signing,
     )
-
-
-def _new_signing(session: Session, change: KeyChange) -> bytes:
-    """A new key for signatures where the vault's keys are changed, or has none for what begins."""
-    own = session.vault.own_signer(signers_of(session.vault.entries()))
-    if change.new_key and own is not None:
-        return new_signing_key("ORGANISER")
-    if change.sign and not session.vault.signing_keys():
-        return new_signing_key("ORGANISER")
-    return b""
 
 
 def _change_signers(
@@ -336,12 +333,6 @@ def _wrong_key(found: str, expected: str, hint: str) -> Problem:
     )
 
 
-def _new_private(spec: BoardSpec, own: Sequence[OwnKey]) -> str:
-    """A key that lies in the vault and is nobody's recipient yet, or a fresh one."""
-    spare = [k for k in own if not k.retired and not among(k.recipient, spec.recipients)]
-    return spare[0].private if spare else new_identity(spec.envelope).private
-
-
 def _seal_again(
     session: Session, form: Form, recipients: Sequence[str]
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
@@ -358,17 +349,12 @@ def _seal_again(
         if session.spec_at(submission.received).envelope != form:
             continue
         try:
-            key = open_key(form, _sealed_key(session, form, submission), session.vault.identities())
+            key = open_own_key(session.vault, session.spec(), submission)
         except TrustError:
             shut.append(submission.id)
         else:
             again[submission.id] = seal_key(form, key, recipients)
     return again, tuple(shut)
-
-
-def _sealed_key(session: Session, form: Form, submission: Submission) -> bytes:
-    first = submission.files[file_names(form, SubmissionId(submission.id)).key]
-    return session.vault.sealed(submission.sealed_again or first).read_bytes()
 
 
 def _find_statement(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -509,7 +495,11 @@ def rekey(session: Session, change: KeyChange) -> Rekeyed:
         plan = msgspec.json.decode(note.read_bytes(), type=KeyPlan)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise StoreError(f"{note} is damaged; restore it from the backup, or remove it") from None
-    _check_overtaken(session, plan)
+    if session.spec().recipients not in (plan.before, plan.recipients):
+        raise StoreError(
+            "the board's recipients were changed since this change of keys was begun; remove "
+            f"{session.vault.root / _NOTE} and call again"
+        )
     rekeyed = _carry_out(session, plan, went_on=went_on)
     note.delete()
     return rekeyed
@@ -554,16 +544,6 @@ def _tell_again(session: Session, entry: Entry, rebuilt: Rebuilt) -> Rekeyed:
 def _still_waiting(session: Session, names: Sequence[str]) -> tuple[str, ...]:
     submissions = session.history().submissions
     return tuple(name for name in names if submissions[name].pending)
-
-
-def _check_overtaken(session: Session, plan: KeyPlan) -> None:
-    """Refuse to go on where the recipients were changed by others since the plan was made."""
-    in_force = parse_spec(session.history().rules[-1][1].encode(), path=SPEC).recipients
-    if in_force not in (plan.before, plan.recipients):
-        raise StoreError(
-            "the board's recipients were changed since this change of keys was begun; remove "
-            f"{session.vault.root / _NOTE} and call again"
-        )
 
 
 def _carry_out(session: Session, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
