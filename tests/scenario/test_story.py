@@ -140,7 +140,7 @@ def test_by_pull_request(town: Town) -> None:
         "source": "pull request 31",
         "kind": "received",
         "mark": "",
-        "told_before": False,
+        "printed_before": False,
         "notes": [],
         "problems": [],
     }
