@@ -11,13 +11,12 @@ from typing import BinaryIO, TypeVar
 
 from heldout.board.log.submission import Submission
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.scores.score import open_manifest
+from heldout.board.scores.score import binding_of, open_manifest
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import list_runs
 from heldout.envelope.bundle import OpenedRun, file_names, open_runs
-from heldout.envelope.keys import Binding
 from heldout.errors import InputError
-from heldout.ids import Digest, SubmissionId, query_set_of
+from heldout.ids import SubmissionId, query_set_of
 from heldout.trec.orders import Order
 from heldout.trec.tops import Tops, read_tops
 
@@ -50,11 +49,6 @@ def open_published_runs(
     if not spec.sets.keys() & set(query_sets):
         return {}
     key, manifest = open_manifest(session.vault, spec, entry)
-    claimed = Binding(
-        submission_id=SubmissionId(manifest.id),
-        revision=manifest.revision,
-        digests={name: Digest(digest) for name, digest in manifest.digests.items()},
-    )
     name = SubmissionId(entry.id)
     with session.vault.sealed(entry.files[file_names(spec.envelope, name).tar]).open(
         "rb"
@@ -65,7 +59,7 @@ def open_published_runs(
             key=key,
             submission_id=name,
             runs=list_runs(manifest.digests, sets=spec.sets),
-            binding=claimed if manifest.id else None,
+            binding=binding_of(manifest),
             consume=lambda run, stream: (
                 consume(run, stream) if query_set_of(run) in query_sets else None
             ),

@@ -149,7 +149,7 @@ def open_submission(
             key=key,
             submission_id=SubmissionId(submission.id),
             runs=list_runs(given, sets=sets.keys()),
-            binding=_binding(manifest),
+            binding=binding_of(manifest),
             consume=scan,
         )
     scans = {name: run.value for name, run in opened.items()}
@@ -168,7 +168,7 @@ def check_id(spec: BoardSpec, manifest: Manifest, submission: str) -> None:
         raise TrustError
 
 
-def _binding(manifest: Manifest) -> Binding | None:
+def binding_of(manifest: Manifest) -> Binding | None:
     """What the metadata says of its runs, `None` where it says nothing."""
     if not manifest.id:
         return None
