@@ -170,30 +170,30 @@ def new_campaign(name: str) -> bytes:
 
 def _contradictions(settings: Settings, text: str, path: str) -> Iterator[Problem]:
     """What each key allows by itself and another key, or a reader, does not."""
-    sequential = settings.mode == "sequential"
-    wrong = {
-        "failures": settings.tests and settings.failures > settings.tests,
-        "lead": sequential and settings.lead > settings.cap,
-        "exclusion": settings.excludes != settings.exclusion,
-        "language": not _LANGUAGE.fullmatch(settings.language),
-    }
-    expected = {
-        "failures": f"at most the {settings.tests} of `tests`: nobody can fail more",
-        "lead": f"at most `cap`, {settings.cap}: nobody can lead by more",
-        "exclusion": 'task, or links = "personal": an open link lets anybody fail tests under '
-        "another's id",
-        "language": "a tag of BCP 47, as en, de-CH or zh-Hant",
-    }
-    hidden = [key for key in _TEXTS if _CONTROL.search(getattr(settings, key))]
-    for key in (*(key for key, found in wrong.items() if found), *hidden):
-        line, row = _line_of(key, text)
-        yield Problem(
-            code="campaign-settings",
-            path=path,
-            line=line,
-            found=show(row or key),
-            expected=expected.get(key, "text without control characters"),
+    if settings.tests and settings.failures > settings.tests:
+        most = f"at most the {settings.tests} of `tests`: nobody can fail more"
+        yield _refused("failures", most, text, path)
+    if settings.mode == "sequential" and settings.lead > settings.cap:
+        yield _refused(
+            "lead", f"at most `cap`, {settings.cap}: nobody can lead by more", text, path
         )
+    if settings.excludes != settings.exclusion:
+        own = (
+            'task, or links = "personal": an open link lets anybody fail tests under another\'s id'
+        )
+        yield _refused("exclusion", own, text, path)
+    if not _LANGUAGE.fullmatch(settings.language):
+        yield _refused("language", "a tag of BCP 47, as en, de-CH or zh-Hant", text, path)
+    for key in _TEXTS:
+        if _CONTROL.search(getattr(settings, key)):
+            yield _refused(key, "text without control characters", text, path)
+
+
+def _refused(key: str, expected: str, text: str, path: str) -> Problem:
+    line, row = _line_of(key, text)
+    return Problem(
+        code="campaign-settings", path=path, line=line, found=show(row or key), expected=expected
+    )
 
 
 def _line_of(key: str, text: str) -> tuple[int | None, str]:

@@ -69,48 +69,31 @@ def redraw_labels(
         Query -> its labels of each draw; the same each time for a query without a vote. Queries
         that have no label are left out.
     """
-    found = {}
+    redrawn = {}
     for pool in pools:
-        counts = votes.get(pool.query)
-        if not counts:
-            kept = label_pool(pool, None, find)
-            drawn = [kept] * draws if kept else []
-        else:
-            drawn = _redraw(pool, counts, draws, rng, find)
+        drawn: list[tuple[str, ...]] = []
+        if counts := votes.get(pool.query):
+            cast = np.array([[found.first, found.second] for found in counts.values()])
+            total = int(cast.sum())
+            tables = rng.multinomial(total, cast.ravel() / total, size=draws)
+            for table in tables.reshape(draws, -1, 2).tolist():
+                again = {
+                    pair: PairVotes(first=first, second=second)
+                    for pair, (first, second) in zip(counts, table, strict=True)
+                    if first or second
+                }
+                drawn.append(label_pool(pool, again, find))
+        elif known := label_pool(pool, None, find):
+            drawn = [known] * draws
         if drawn:
-            found[pool.query] = drawn
+            redrawn[pool.query] = drawn
         done()
-    return found
+    return redrawn
 
 
 def differs(redrawn: Mapping[str, Sequence[tuple[str, ...]]]) -> bool:
     """Whether any query has another label in some draw; else draws say nothing of noise."""
     return any(labels != drawn[0] for drawn in redrawn.values() for labels in drawn)
-
-
-def _redraw(
-    pool: Pool,
-    counts: Mapping[tuple[str, str], PairVotes],
-    draws: int,
-    rng: Generator,
-    find: Find,
-) -> list[tuple[str, ...]]:
-    pairs = list(counts)
-    cast = np.array([[counts[pair].first, counts[pair].second] for pair in pairs])
-    total = int(cast.sum())
-    tables = rng.multinomial(total, cast.ravel() / total, size=draws).reshape(draws, -1, 2)
-    return [
-        label_pool(
-            pool,
-            {
-                pair: PairVotes(first=first, second=second)
-                for pair, (first, second) in zip(pairs, table, strict=True)
-                if first or second
-            },
-            find,
-        )
-        for table in tables.tolist()
-    ]
 
 
 # Scores of runs on labels: on one set of them, and on many sets of the same queries at once.
@@ -675,9 +658,14 @@ def _compare(
     columns = [place for place, query in enumerate(scored.queries) if query in labels]
     if not columns:
         return None
-    values = _score_again(
-        scored, ScoredLabels(name=after.name, labels=labels, measure=after.measure), after.labels
-    )
+    differ = {query for query in labels if labels[query] != after.labels[query]}
+    changed = [place for place in columns if scored.queries[place] in differ]
+    values = scored.values.copy()
+    if changed:  # the scores of all other queries are as they were
+        now = ScoredLabels(name=after.name, labels=labels, measure=after.measure)
+        values[:, changed] = score_labels(
+            scored.runs, now, queries=[scored.queries[place] for place in changed]
+        )
     whole, without = (means_of(one[:, columns]) for one in (scored.values, values))
     place = list(scored.runs).index(run)
     return LeftOut(
@@ -691,16 +679,3 @@ def _compare(
         rank_without=rank_means((after.sign * without).tolist())[place],
         tau=kendall(whole, without),
     )
-
-
-def _score_again(scored: _Scored, now: ScoredLabels, before: Labels) -> NDArray[np.float64]:
-    """Scores on changed labels; those of all other queries are as they were."""
-    changed = {
-        query: place
-        for place, query in enumerate(scored.queries)
-        if now.labels.get(query, before[query]) != before[query]
-    }
-    values = scored.values.copy()
-    if changed:
-        values[:, [*changed.values()]] = score_labels(scored.runs, now, queries=[*changed])
-    return values
