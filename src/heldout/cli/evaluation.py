@@ -27,13 +27,11 @@ from heldout.options import Jobs, Json, Opt
 from heldout.scoring.evaluate import Evaluation, KindScores, MeasureScores, score_kinds
 from heldout.scoring.measures import Measure, parse_measure
 from heldout.scoring.options import FacetSource, RunOrder
-from heldout.scoring.query_facets import check_size, load_facet, load_only
 from heldout.scoring.run_files import describe_orders, scan_file
 from heldout.scoring.score import Failed, Scored, collect_notes, find_reading, other_spelling
 from heldout.trec.accelerators import find_accelerators
 from heldout.trec.orders import DESCRIPTIONS, Order
 from heldout.trec.qrels import Qrels, read_qrels
-from heldout.trec.queries import read_queries
 from heldout.trec.reading.sources import keep_freed_memory, read_file
 from heldout.trec.scans import Expected, Scan
 
@@ -80,7 +78,11 @@ def evaluate(
     keep_freed_memory()
     measures = dict.fromkeys(parse_measure(name, path="-m") for name in names)
     qrels = read_file(read_qrels, qrels_path)
-    kinds = {} if facets.facet is None else load_facet(facets.facet, facets)
+    kinds: Mapping[str, frozenset[str]] = {}
+    if facets.facet is not None:
+        from heldout.scoring.query_facets import load_facet  # noqa: PLC0415 - few calls need it
+
+        kinds = load_facet(facets.facet, facets)
     left_out = _left_out(qrels, facets)
     reading = find_reading(os.environ, jobs=jobs, cached=use_cache, progress=TERMINAL)
     outcomes = reading.score(runs, qrels, measures, order=order, excluded=left_out)
@@ -112,9 +114,11 @@ def _left_out(qrels: Qrels, facets: FacetSource) -> frozenset[str]:
     Raises:
         InputError: code `too-few-queries`; or a file has errors.
     """
-    only = load_only(facets) if facets.only else None
-    if only is None:
+    if not facets.only:
         return frozenset()
+    from heldout.scoring.query_facets import check_size, load_only  # noqa: PLC0415 - few need it
+
+    only = load_only(facets) or frozenset()
     judged = frozenset(query for query, grades in qrels.judgments.items() if grades)
     check_size(len(judged & only), facets.least, path="--only")
     return judged - only
@@ -350,6 +354,8 @@ def validate(
     Example:
       heldout validate bm25.tsv --queries dev-queries.tsv --depth 1000
     """
+    from heldout.trec.queries import read_queries  # noqa: PLC0415 - evaluate needs none
+
     keep_freed_memory()
     try:
         queries = read_file(read_queries, queries_path)

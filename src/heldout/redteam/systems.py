@@ -16,11 +16,10 @@ from heldout.board.store.vault import Vault
 from heldout.errors import InputError, OptionError, Problem, SetupError
 from heldout.options import Opt
 from heldout.redteam.releases import Exchange, Scores, exchange
-from heldout.scoring.evaluate import prepare
 from heldout.scoring.measures import Measure, parse_measure
 from heldout.scoring.options import RunOrder
 from heldout.scoring.run_files import run_name
-from heldout.scoring.score import Failed, Scored, Work, score_run
+from heldout.scoring.score import Reading
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, read_qrels
@@ -199,18 +198,9 @@ def _dev_set(spec: BoardSpec) -> str:
 
 
 def _score_runs(runs: Sequence[str], source: Source, measure: Measure) -> list[Scores]:
-    qrels = _read_qrels(source)
-    work = Work(
-        qrels=qrels,
-        judged=prepare(qrels.judgments, [measure]),
-        order=_choose_order(source),
-        accelerators=source.accelerators,
-    )
-    outcomes = [score_run(work, path) for path in runs]
-    problems = [p for outcome in outcomes if isinstance(outcome, Failed) for p in outcome.problems]
-    if problems:
-        raise InputError(problems)
-    return [o.evaluation.scores[measure].values for o in outcomes if isinstance(o, Scored)]
+    reading = Reading(accelerators=source.accelerators)
+    scored = reading.score_whole(runs, _read_qrels(source), [measure], order=_choose_order(source))
+    return [run.evaluation.scores[measure].values for run in scored]
 
 
 def _names(a: str, b: str) -> tuple[str, str]:

@@ -13,16 +13,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, plural
-from heldout.scoring.fairness import Exposures
 from heldout.scoring.measures import Judgments, Measure, Patterns, find_patterns, summarise
 from heldout.trec.ranking import JudgedRanking
 from heldout.trec.text import show
+
+if TYPE_CHECKING:
+    from heldout.scoring.fairness import Exposures
 
 Query = TypeVar("Query", bound=str)
 Document = TypeVar("Document", bound=str)
@@ -142,7 +144,7 @@ def prepare(
 
 
 def score(
-    rankings: Mapping[str, JudgedRanking], judged: Judged, *, exposures: Exposures | None = None
+    rankings: Mapping[str, JudgedRanking], judged: Judged, *, exposures: "Exposures | None" = None
 ) -> Evaluation:
     """Score a run on judgments made ready.
 
@@ -181,7 +183,7 @@ def evaluate(
     measures: Sequence[Measure],
     *,
     excluded: AbstractSet[str] = frozenset(),
-    exposures: Exposures | None = None,
+    exposures: "Exposures | None" = None,
 ) -> Evaluation:
     """Score one run; for several runs on the same judgments `prepare` once, then `score` each.
 
@@ -200,7 +202,7 @@ def evaluate(
 
 
 def _score(
-    measure: Measure, judged: Judged, patterns: Patterns, exposures: Exposures | None
+    measure: Measure, judged: Judged, patterns: Patterns, exposures: "Exposures | None"
 ) -> MeasureScores:
     kind, params, judgments = measure.kind, measure.params, judged.measures[measure]
     found = [

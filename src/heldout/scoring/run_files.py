@@ -5,7 +5,6 @@ from glob import glob
 from os.path import commonprefix
 from pathlib import Path
 
-from heldout.collections.tables import read_text
 from heldout.errors import InputError, quote
 from heldout.progress import SILENT, Progress
 from heldout.trec.accelerators import Accelerators
@@ -118,6 +117,8 @@ def read_table_text(path: Path) -> str:
         InputError: codes `unreadable-file`, `bad-utf8`, and those of `TextReader`; `nul-byte` is
             what UTF-16 has.
     """
+    from heldout.collections.tables import read_text  # noqa: PLC0415 - few calls read a table
+
     data = read_text(path)
     try:
         return data.decode()

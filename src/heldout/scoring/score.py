@@ -379,7 +379,34 @@ class Reading:
             cache=None if excluded else self.cache,
             code=self.code,
         )
-        return score_all(paths, work, jobs=self.jobs, progress=self.progress)
+        lanes = min(len(paths), self.jobs or _count_jobs(paths, work))
+        with self.progress.steps("reading runs", len(paths)) as done:
+            if lanes == 1:
+                outcomes = list(_score_in_turn(paths, work, done))
+            else:
+                outcomes = _score_at_once(paths, work, lanes, done)
+        if work.cache is not None:
+            work.cache.prune()
+        return outcomes
+
+    def score_whole(
+        self,
+        paths: Sequence[str],
+        qrels: Qrels,
+        measures: Iterable[Measure],
+        *,
+        order: Order | None = None,
+    ) -> list[Scored]:
+        """As `score`, where no run may fail.
+
+        Raises:
+            InputError: what is wrong with runs; the first few of what all of them have in common.
+        """
+        outcomes = self.score(paths, qrels, measures, order=order)
+        if failed := [outcome for outcome in outcomes if isinstance(outcome, Failed)]:
+            shown, counts = _some([(run.problems, run.counts) for run in failed])
+            raise InputError(shown, counts=counts)
+        return [outcome for outcome in outcomes if isinstance(outcome, Scored)]
 
 
 def find_reading(
@@ -405,42 +432,6 @@ def find_reading(
         jobs=jobs,
         progress=progress,
     )
-
-
-def score_all(
-    paths: Sequence[str],
-    work: Work,
-    *,
-    jobs: int | None = None,
-    progress: Progress = SILENT,
-) -> list[Outcome]:
-    """An outcome for each path, in their order.
-
-    Args:
-        paths: run files.
-        work: what is the same for all.
-        jobs: processes side by side; `None` for up to one for each core where that pays.
-        progress: hears of each file.
-    """
-    lanes = min(len(paths), jobs or _count_jobs(paths, work))
-    with progress.steps("reading runs", len(paths)) as done:
-        if lanes == 1:
-            outcomes = list(_score_in_turn(paths, work, done))
-        else:
-            outcomes = _score_at_once(paths, work, lanes, done)
-    if work.cache is not None:
-        work.cache.prune()
-    return outcomes
-
-
-def refuse_runs(failed: Sequence[Failed]) -> InputError:
-    """What is wrong with runs; the first few of those that all of them have in common.
-
-    Args:
-        failed: at least one run that cannot be scored.
-    """
-    shown, counts = _some([(run.problems, run.counts) for run in failed])
-    return InputError(shown, counts=counts)
 
 
 def collect_notes(scored: Sequence[Scored], qrels: Qrels) -> tuple[Notes, ...]:

@@ -16,7 +16,7 @@ from heldout.scoring.run_files import (
     read_table_text,
     run_name,
 )
-from heldout.scoring.score import Failed, Notes, Reading, Scored, collect_notes, refuse_runs
+from heldout.scoring.score import Notes, Reading, Scored, collect_notes
 from heldout.scoring.table import Better, ScoreTable, cut_table, parse_scores, table_of
 from heldout.scoring.transforms import Transform, prefer_scores, to_interval
 from heldout.trec.orders import Order
@@ -95,10 +95,7 @@ def score_runs(
     _refuse_repeated(paths)
     names = {path: name for name, path in name_paths(paths).items()}
     parsed = {name: parse_measure(name, path="-m") for name in measures}
-    outcomes = reading.score(paths, qrels, parsed.values(), order=order)
-    if failed := [outcome for outcome in outcomes if isinstance(outcome, Failed)]:
-        raise refuse_runs(failed)
-    runs = [outcome for outcome in outcomes if isinstance(outcome, Scored)]
+    runs = reading.score_whole(paths, qrels, parsed.values(), order=order)
     notes = collect_notes(runs, qrels)
     orders = tuple(dict.fromkeys(run.order for run in runs))
     judged = plural(len(runs[0].evaluation.queries), "query", "queries")
