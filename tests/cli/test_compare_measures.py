@@ -231,7 +231,7 @@ def test_runs_of_one_file_name_are_compared_as_runs_of_two_are(files: Path) -> N
 def test_seeds_of_one_file_name_are_groups() -> None:
     found = answer("seeds/a*/run.txt", "seeds/b*/run.txt", "--qrels", "qrels", *ask("RR"))
     assert found["a"]["name"] == "seeds/a*/run.txt"
-    assert found["a"]["runs"] == ["seeds/a0/run.txt", "seeds/a1/run.txt"]
+    assert found["a"]["runs"] == ["a0/run.txt", "a1/run.txt"]
     assert found["means"]["differences"][0]["test"]["p"] < 0.05
     assert found["means"]["differences"][0]["test"]["difference"] > 0
 
