@@ -187,7 +187,7 @@ class Admin:
         """Every worker."""
         entered = self._enter(request)
         found = overviews.workers(self.database)
-        sections = admin_views.worker_sections(found, entered.campaign.settings)
+        sections = (admin_views.worker_section(found, entered.campaign.settings),)
         return _page(entered, "Workers", "/admin/workers", sections)
 
     def payments(self, request: Request) -> Response:
@@ -231,7 +231,7 @@ class Admin:
         found = readings.events(self.database)[::-1]
         shown = found[start : start + admin_views.PAGE]
         sections = (
-            *admin_views.log_sections(shown, start, len(found)),
+            admin_views.log_section(shown, start, len(found)),
             *admin_views.pages_section("/admin/log?", start, len(found)),
         )
         return _page(entered, "Log", "/admin/log", sections)

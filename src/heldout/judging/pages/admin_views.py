@@ -173,43 +173,39 @@ def lease_section(leases: Sequence[Lease], items: Mapping[int, int], *, now: dat
     )
 
 
-def worker_sections(workers: Sequence[WorkerOverview], settings: Settings) -> tuple[Section, ...]:
+def worker_section(workers: Sequence[WorkerOverview], settings: Settings) -> Section:
     """Every worker by pseudonym; who is barred, and why."""
     barred = sum(one.barred for one in workers)
-    return (
-        Section(
-            paragraphs=[
-                (
-                    f"{plural(len(workers), 'worker')}, {barred:,} barred. A worker is barred from "
-                    f"later tasks by {plural(settings.failures, 'failed test')} in one task."
-                )
-            ],
-            table=Table(
-                caption="In the order of their first tasks. Names are random; the platform's ids "
-                "stand on the page of payments alone.",
-                columns=(
-                    *("Worker", "Finished", "Stopped", "Expired", "Answers", "Can't judge"),
-                    *("Failed tests", "Owed", "Status"),
-                ),
-                rows=[
-                    (
-                        one.worker,
-                        *(one.states.get(state, 0) for state in ("submitted", "exited", "expired")),
-                        *(one.answered, one.cannot, one.failed),
-                        amount(one.owed),
-                        f"barred: {plural(one.failed, 'failed test')}"
-                        if one.barred
-                        else "may go on",
-                    )
-                    for one in workers
-                ],
-                empty="Nobody has come yet.",
+    return Section(
+        paragraphs=[
+            (
+                f"{plural(len(workers), 'worker')}, {barred:,} barred. A worker is barred from "
+                f"later tasks by {plural(settings.failures, 'failed test')} in one task."
+            )
+        ],
+        table=Table(
+            caption="In the order of their first tasks. Names are random; the platform's ids "
+            "stand on the page of payments alone.",
+            columns=(
+                *("Worker", "Finished", "Stopped", "Expired", "Answers", "Can't judge"),
+                *("Failed tests", "Owed", "Status"),
             ),
+            rows=[
+                (
+                    one.worker,
+                    *(one.states.get(state, 0) for state in ("submitted", "exited", "expired")),
+                    *(one.answered, one.cannot, one.failed),
+                    amount(one.owed),
+                    f"barred: {plural(one.failed, 'failed test')}" if one.barred else "may go on",
+                )
+                for one in workers
+            ],
+            empty="Nobody has come yet.",
         ),
     )
 
 
-def log_sections(events: Sequence[Event], start: int, shown: int) -> tuple[Section, ...]:
+def log_section(events: Sequence[Event], start: int, shown: int) -> Section:
     """What happened, the newest first.
 
     Args:
@@ -218,22 +214,20 @@ def log_sections(events: Sequence[Event], start: int, shown: int) -> tuple[Secti
         shown: how many there are in all.
     """
     first, last = start + 1, start + len(events)
-    return (
-        Section(
-            table=Table(
-                caption=f"{first:,} to {last:,} of {shown:,}, the newest first. Times are UTC.",
-                columns=("Time", "What", "Assignment", "Note"),
-                rows=[
-                    (
-                        f"{one.at:%d %b %H:%M:%S}",
-                        one.kind,
-                        "–" if one.assignment is None else str(one.assignment),
-                        one.note or "–",
-                    )
-                    for one in events
-                ],
-                empty="Nothing has happened yet.",
-            ),
+    return Section(
+        table=Table(
+            caption=f"{first:,} to {last:,} of {shown:,}, the newest first. Times are UTC.",
+            columns=("Time", "What", "Assignment", "Note"),
+            rows=[
+                (
+                    f"{one.at:%d %b %H:%M:%S}",
+                    one.kind,
+                    "–" if one.assignment is None else str(one.assignment),
+                    one.note or "–",
+                )
+                for one in events
+            ],
+            empty="Nothing has happened yet.",
         ),
     )
 

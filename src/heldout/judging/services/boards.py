@@ -20,6 +20,13 @@ _DEPTH = 2
 _Made = TypeVar("_Made")
 
 
+QuerySet = Annotated[
+    str | None,
+    Opt("Query set of the board [the set that ranks].", names=("--set",), metavar="NAME"),
+]
+"""`--set`; its default is `None`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedSource:
     """The published runs of a board, instead of files."""
@@ -41,10 +48,7 @@ class PublishedSource:
             path="folder",
         ),
     ] = None
-    query_set: Annotated[
-        str | None,
-        Opt("Query set of the board [the set that ranks].", names=("--set",), metavar="NAME"),
-    ] = None
+    query_set: QuerySet = None
     now: Annotated[
         datetime | None, Opt("Pretend that it is this time (UTC).", metavar="ISO8601")
     ] = None

@@ -217,7 +217,7 @@ def read_ids(path: Path) -> list[str]:
         elif name:
             names[name] = number
     if problems or not names:
-        no_id = Problem(code="worker-id", path=str(path), found="no id", expected="one a line")
+        no_id = Problem("worker-id", str(path), "no id", "one a line")
         raise InputError(problems or no_id)
     return list(names)
 

@@ -29,6 +29,12 @@ from heldout.trec.tops import Tops
 _TESTS = 60
 
 
+Documents = Annotated[
+    str | None, Opt("Texts of the documents: id, tab, text [ids alone].", metavar="FILE")
+]
+"""`--documents`; its default is `None`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolSource:
     """What is pooled: run files with labels and queries, or the published runs of a board."""
@@ -46,10 +52,7 @@ class PoolSource:
 class PoolOptions:
     """How pools are made."""
 
-    documents: Annotated[
-        str | None,
-        Opt("Texts of the documents: id, tab, text [ids alone].", metavar="FILE"),
-    ] = None
+    documents: Documents = None
     depth: Annotated[
         int, Opt("Number of first documents of each run that enter the pool.", least=1, most=100)
     ] = 1

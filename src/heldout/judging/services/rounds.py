@@ -25,6 +25,7 @@ from heldout.judging.labels.maintenance import (
     Replacement,
     chance_of_lead,
 )
+from heldout.judging.services.boards import QuerySet
 from heldout.judging.services.label_versions import (
     BoardLabels,
     Change,
@@ -44,7 +45,7 @@ from heldout.judging.services.maintaining import (
     make_record,
     weigh_challenges,
 )
-from heldout.judging.services.pools import read_documents
+from heldout.judging.services.pools import Documents, read_documents
 from heldout.options import Opt, Seed
 from heldout.progress import SILENT, Progress
 
@@ -56,13 +57,8 @@ _MODES: Mapping[Mode, Algorithm] = {"paper": "tournament", "sequential": "sequen
 class RoundOptions:
     """What a round does."""
 
-    query_set: Annotated[
-        str | None,
-        Opt("Query set of the pools [the set that ranks].", names=("--set",), metavar="NAME"),
-    ] = None
-    documents: Annotated[
-        str | None, Opt("Texts of the documents: id, tab, text [ids alone].", metavar="FILE")
-    ] = None
+    query_set: QuerySet = None
+    documents: Documents = None
     lead: Annotated[
         int | None,
         Opt(

@@ -27,8 +27,6 @@ from heldout.options import Level, Opt, OptionError, Seed
 from heldout.progress import SILENT, Progress
 from heldout.stats.bradley_terry import PRIOR
 
-_TWO = 2
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContestOptions:
@@ -96,7 +94,7 @@ def compare_by_contests(options: ContestOptions, *, progress: Progress = SILENT)
     same = stand_for(judged.pools)
     votes = count_votes(count_valid(judged), same=same)
     if options.split:
-        tops = read_first(options.source, depth=_TWO, progress=progress)
+        tops = read_first(options.source, depth=2, progress=progress)
         if len(tops) != 1:
             raise InputError.of(
                 code="one-run",

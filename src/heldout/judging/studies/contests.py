@@ -236,24 +236,18 @@ def _pairs(found: Contests) -> Table:
 
 
 def _notes(found: Contests, left_out: int) -> tuple[str, ...]:
-    notes = (
-        (
-            "Queries are counted and not votes: several votes on one pair are one observation. "
-            "drawn: as many votes for either; same: both show the same passage; unjudged: the "
-            "pair has no vote, or a run has no answer."
-        ),
-        (
-            f"share: of a, among the queries that decide; low, high: exact {found.level:.0%} "
-            "intervals, each by itself. p: exact binomial, two-sided; Bonferroni and Holm over "
-            f"all {len(found.contests):,} contests."
-        ),
+    counted = (
+        "Queries are counted and not votes: several votes on one pair are one observation. "
+        "drawn: as many votes for either; same: both show the same passage; unjudged: the "
+        "pair has no vote, or a run has no answer."
     )
-    if not left_out:
-        return notes
-    return (
-        *notes,
-        (
-            f"{left_out:,} contests are left out here: those with the largest p, and not against "
-            f"{PERFECT}. --json has all."
-        ),
+    tested = (
+        f"share: of a, among the queries that decide; low, high: exact {found.level:.0%} "
+        "intervals, each by itself. p: exact binomial, two-sided; Bonferroni and Holm over "
+        f"all {len(found.contests):,} contests."
     )
+    more = (
+        f"{left_out:,} contests are left out here: those with the largest p, and not against "
+        f"{PERFECT}. --json has all."
+    )
+    return (counted, tested, *((more,) if left_out else ()))

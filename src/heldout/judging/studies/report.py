@@ -305,9 +305,7 @@ def _contests(section: Section, given: Given) -> Section:
 
 
 def _no_runs() -> InputError:
-    return InputError.of(
-        code="one-run", path="--runs", found="no runs are named", expected="--runs 'GLOB'"
-    )
+    return InputError.of("one-run", "--runs", "no runs are named", "--runs 'GLOB'")
 
 
 def _judges(section: Section, given: Given) -> Section:
