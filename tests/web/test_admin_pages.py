@@ -332,7 +332,7 @@ def test_where_tests_are_passed_nobody_is_called_careless() -> None:
     told = told_of(15, 15)
     assert "can also mean" in told
     assert "the first thing to look for" not in told
-    assert "nothing here tells the two apart" in told_of(0, 0)
+    assert "nothing here shows which it is" in told_of(0, 0)
 
 
 def test_workers_are_told_by_pseudonym_with_their_standing(organiser: Organiser) -> None:
