@@ -12,7 +12,6 @@ from heldout.scoring.measures import parse_measure
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.depths.scores import (
     DepthScores,
-    label_depths,
     pick_depths,
     score_depths,
     shown_places,
@@ -56,8 +55,8 @@ def test_each_depth_equals_its_own_evaluation(
 ) -> None:
     if not any(selected.values()):
         return
-    labels = label_depths(annotate(selected), first_only=which == "the first")
-    scores = score_depths(labels, {"run": run_of(rankings)}, RR)
+    runs = {"run": run_of(rankings)}
+    scores = score_depths(annotate(selected), runs, RR, first_only=which == "the first")
     for at, depth in enumerate(range(1, K + 1)):
         kept = {q: [d for d, p in docs.items() if p <= depth] for q, docs in selected.items()}
         if which == "the first":
@@ -75,7 +74,7 @@ def test_each_depth_equals_its_own_evaluation(
 
 def table(*systems: tuple[str, Places], first_only: bool = False) -> DepthScores:
     selected = {"q1": {"a": 1, "b": 3}, "q2": {"c": 2}, "q3": {"d": 4}, "q4": {}}
-    return score_depths(label_depths(annotate(selected), first_only=first_only), dict(systems), RR)
+    return score_depths(annotate(selected), dict(systems), RR, first_only=first_only)
 
 
 def test_absurd_systems_have_the_scores_they_deserve() -> None:
@@ -130,14 +129,14 @@ def test_some_depths_are_those_of_all_and_the_last_is_always_there() -> None:
 
 
 def test_an_open_ended_depth_is_named_so() -> None:
-    labels = label_depths(annotate({"q": {"a": 2}}, depth=2, open_ended=True))
+    annotations = annotate({"q": {"a": 2}}, depth=2, open_ended=True)
 
-    assert score_depths(labels, {"run": run_of({})}, RR).names == ("1", "2+")
+    assert score_depths(annotations, {"run": run_of({})}, RR).names == ("1", "2+")
 
 
 def test_annotations_that_selected_nothing_are_refused() -> None:
     with pytest.raises(InputError) as refused:
-        label_depths(annotate({"q1": {}, "q2": {}}))
+        score_depths(annotate({"q1": {}, "q2": {}}), {}, RR)
 
     assert refused.value.problems[0].code == "no-survivor"
 

@@ -203,10 +203,10 @@ class Outlook:
         backtest_why: the reason why there is no backtest, else "".
     """
 
-    predicted: tuple[Extrapolation, ...]
-    backtest: Backtest | None
-    why: str
-    backtest_why: str
+    predicted: tuple[Extrapolation, ...] = ()
+    backtest: Backtest | None = None
+    why: str = ""
+    backtest_why: str = ""
 
 
 class _Line(NamedTuple):
@@ -241,7 +241,7 @@ def extrapolate(
     last = len(scores.depths) - scores.open_ended
     why = _why(scores, last, discarded)
     if discarded is None or why:
-        return Outlook(predicted=(), backtest=None, why=why, backtest_why=why)
+        return Outlook(why=why, backtest_why=why)
     base = int(rng.integers(2**63))
     streams = Streams(
         queries=np.random.default_rng([base]),
@@ -249,7 +249,7 @@ def extrapolate(
     )
     added = add_up(scores, streams, discarded=discarded, trials=trials)
     if why := _why_no_line(added, last):
-        return Outlook(predicted=(), backtest=None, why=why, backtest_why=why)
+        return Outlook(why=why, backtest_why=why)
     predicted = _predict(added, streams, fitted=last, to=to, level=level)
     half = (last + 1) // 2
     why = _why(scores, half, added.annotated) or _why_no_line(added, half)
@@ -258,7 +258,6 @@ def extrapolate(
         backtest=None
         if why
         else _look_back(scores, added, streams, half=half, last=last, level=level),
-        why="",
         backtest_why=why,
     )
 

@@ -24,32 +24,13 @@ from heldout.trec.tops import Places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DepthLabels:
-    """Labels at each depth.
-
-    Attributes:
-        depths: rising; the last one has all labels.
-        open_ended: whether the last depth means "this deep or deeper".
-        queries: those with a label at the last depth.
-        first: int64, same length: at which depth each has its first label.
-        sets: for each query its labels at each depth, document -> 1; empty where it has none.
-    """
-
-    depths: tuple[int, ...]
-    open_ended: bool
-    queries: tuple[str, ...]
-    first: NDArray[np.int64]
-    sets: Sequence[Sequence[Mapping[str, int]]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DepthScores:
     """Scores of runs at each depth.
 
     Attributes:
         systems: names of the runs.
-        depths: as in `DepthLabels`.
-        open_ended: as in `DepthLabels`.
+        depths: rising; the last one has all labels.
+        open_ended: whether the last depth means "this deep or deeper".
         measure: what was computed.
         queries: those with a label at the last depth.
         values: float64, shape (systems, queries, depths); 0 where not `known`.
@@ -91,16 +72,27 @@ class DepthScores:
         )
 
 
-def label_depths(annotations: Annotations, *, first_only: bool = False) -> DepthLabels:
-    """Labels at each depth from 1 to the last.
+def score_depths(
+    annotations: Annotations,
+    runs: Mapping[str, Places],
+    measure: Measure,
+    *,
+    first_only: bool = False,
+) -> DepthScores:
+    """Score runs on the labels of every depth from 1 to the last.
+
+    Equal labels of a query are measured once.
 
     Args:
         annotations: with at least one selected document.
-        first_only: keep of each query the first selected document alone; then a deeper
+        runs: by name, where each lists the selected documents.
+        measure: what is computed.
+        first_only: of each query the first selected document alone is a label; then a deeper
             annotation adds queries, and no label to the queries there are.
 
     Raises:
-        InputError: code `no-survivor`: no query has a selected document.
+        InputError: code `no-survivor`: no query has a selected document; as `score_each`: code
+            `missing-scores` where the measure has no value.
 
     Source: Gupta and MacAvaney 2022, §4.1; `first_only` is the control of its footnote 6.
     """
@@ -114,39 +106,22 @@ def label_depths(annotations: Annotations, *, first_only: bool = False) -> Depth
             expected="at least one query with a selected document",
         )
     depths = tuple(range(1, annotations.depth + 1))
-    return DepthLabels(
-        depths=depths,
-        open_ended=annotations.open_ended,
-        queries=tuple(record.query for record in survivors),
-        first=np.array([record.first for record in survivors], np.int64),
-        sets=[_sets(record, depths, first_only=first_only) for record in survivors],
-    )
-
-
-def score_depths(labels: DepthLabels, runs: Mapping[str, Places], measure: Measure) -> DepthScores:
-    """Score runs on the labels of every depth; equal labels of a query are measured once.
-
-    Args:
-        labels: at each depth.
-        runs: by name, where each lists the documents of the labels.
-        measure: what is computed.
-
-    Raises:
-        InputError: as `score_each`: code `missing-scores` where the measure has no value.
-    """
-    known = labels.first[:, np.newaxis] <= np.array(labels.depths)
+    queries = tuple(record.query for record in survivors)
+    first = np.array([record.first for record in survivors], np.int64)
+    known = first[:, np.newaxis] <= np.array(depths)
+    labels = [_sets(record, depths, first_only=first_only) for record in survivors]
     # A query without a label yet is measured on all of its labels, and not looked at
-    filled = [[one or sets[-1] for one in sets] for sets in labels.sets]
-    values = score_each(runs, filled, measure, queries=labels.queries) * known
+    filled = [[one or sets[-1] for one in sets] for sets in labels]
+    values = score_each(runs, filled, measure, queries=queries) * known
     missing = np.array(
-        [[query not in places.found for query in labels.queries] for places in runs.values()]
+        [[query not in places.found for query in queries] for places in runs.values()]
     )
     return DepthScores(
         systems=tuple(runs),
-        depths=labels.depths,
-        open_ended=labels.open_ended,
+        depths=depths,
+        open_ended=annotations.open_ended,
         measure=measure,
-        queries=labels.queries,
+        queries=queries,
         values=values,
         known=known,
         unanswered=missing.astype(np.int64) @ known.astype(np.int64),

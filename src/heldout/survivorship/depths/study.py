@@ -12,7 +12,6 @@ from heldout.survivorship.depths.extrapolation import Outlook, extrapolate
 from heldout.survivorship.depths.scores import (
     SHOWN,
     DepthScores,
-    label_depths,
     pick_depths,
     score_depths,
     shown_places,
@@ -145,9 +144,8 @@ def study_depths(
         InputError: codes `no-survivor`, `depth-beyond-list`, `missing-scores`; without runs
             `no-shown`.
     """
-    labels = label_depths(annotations, first_only=question.first_only)
     scored = {SHOWN: shown_places(annotations)} if runs is None else runs
-    every = score_depths(labels, scored, question.measure)
+    every = score_depths(annotations, scored, question.measure, first_only=question.first_only)
     scores = pick_depths(every, question.depths or every.depths)
     level = question.level
     added = np.diff((0, *every.counts)).tolist()

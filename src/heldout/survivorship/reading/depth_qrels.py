@@ -77,7 +77,8 @@ def read_depth_qrels(folder: Path) -> Annotations:
             `conflicting-judgment`: a grade that changes with depth; `query-lists`: the lists
             contradict each other or the labels; and what is wrong with a file.
     """
-    depths = [_read(place, path) for place, path in _find_depths(folder)]
+    paths, open_ended = _find_depths(folder)
+    depths = [_read(place, path) for place, path in enumerate(paths, 1)]
     _check_nested(depths)
     survived = _read_list(folder, "survived")
     discarded = _read_list(folder, "discarded")
@@ -85,43 +86,36 @@ def read_depth_qrels(folder: Path) -> Annotations:
     selected = frozenset(record.query for record in records if record.selected)
     _check_lists(depths[-1].path, selected, survived, discarded)
     known = {record.query for record in records}
+    notes = [note for depth in reversed(depths) for note in depth.notes]
     left_out = () if discarded is None else sorted(discarded[1] - known)
     return Annotations(
         source=str(folder),
         records=(*records, *(Annotation(query=QueryId(query)) for query in left_out)),
         depth=depths[-1].place,
-        open_ended=_is_open(depths[-1].path),
+        open_ended=open_ended,
         counts_discarded=discarded is not None,
-        notes=_first_notes(depths),
+        notes=tuple({note.code: note for note in notes}.values()),
     )
 
 
-def _find_depths(folder: Path) -> list[tuple[int, Path]]:
-    """Place and file, the shallowest first."""
-    named = [(match, path) for path in sorted(folder.iterdir()) if (match := _match(path))]
+def _find_depths(folder: Path) -> tuple[list[Path], bool]:
+    """The files, the shallowest first, and whether the last one is that of all labels."""
+    files = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    named = [(match, path) for path in files if (match := _NAME.fullmatch(path.name))]
     if not named:
         raise _wrong_files(folder, "no file of labels", hint="one file each: 1.qrels, 2.qrels, …")
     if len(sets := {match["set"] for match, _ in named}) > 1:
         found = f"labels of {len(sets)} sets: {', '.join(map(show, sorted(sets)))}"
         raise _wrong_files(folder, found, hint="one set in a folder")
-    numbered = sorted((int(match["depth"]), path) for match, path in named if not _is_open(path))
-    whole = [path for _, path in named if _is_open(path)]
+    whole = [path for match, path in named if match["depth"] == "all"]
+    numbered = sorted((int(match["depth"]), path) for match, path in named if path not in whole)
     numbers = [number for number, _ in numbered]
     if not numbers or numbers != list(range(1, len(numbers) + 1)) or len(whole) > 1:
         given = ", ".join([*map(str, numbers), *(["all"] * len(whole))])
         raise _wrong_files(
             folder, f"depths {given}", hint="without every depth nobody knows the places"
         )
-    return [*numbered, *((len(numbered) + 1, path) for path in whole)]
-
-
-def _match(path: Path) -> re.Match[str] | None:
-    return _NAME.fullmatch(path.name) if path.is_file() else None
-
-
-def _is_open(path: Path) -> bool:
-    match = _NAME.fullmatch(path.name)
-    return match is not None and match["depth"] == "all"
+    return [*(path for _, path in numbered), *whole], bool(whole)
 
 
 def _wrong_files(folder: Path, found: str, *, hint: str) -> InputError:
@@ -138,11 +132,6 @@ def _read(place: int, path: Path) -> _Depth:
     with open_input(path) as file:
         found = read_qrels(file, path=str(path))
     return _Depth(place=place, path=path, grades=found.judgments, notes=tuple(found.notes))
-
-
-def _first_notes(depths: Sequence[_Depth]) -> tuple[Problem, ...]:
-    """One of each code: that of the shallowest depth."""
-    return tuple({note.code: note for depth in reversed(depths) for note in depth.notes}.values())
 
 
 def _check_nested(depths: Sequence[_Depth]) -> None:
