@@ -163,7 +163,7 @@ def name_passages(
     )
 
 
-def keep_known(
+def drop_unknown(
     annotations: Annotations, documents: AbstractSet[DocId], *, path: str
 ) -> Annotations:
     """The same without the selected passages that a collection lacks, which has no text of them.

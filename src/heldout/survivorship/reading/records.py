@@ -89,7 +89,7 @@ def add_texts(
     return replace(annotations, records=tuple(map(fill, annotations.records)))
 
 
-def keep_queries(annotations: Annotations, queries: AbstractSet[str], *, path: str) -> Annotations:
+def pick_queries(annotations: Annotations, queries: AbstractSet[str], *, path: str) -> Annotations:
     """The annotations of some queries, in their order.
 
     Args:

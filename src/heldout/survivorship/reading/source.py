@@ -20,7 +20,7 @@ from heldout.survivorship.reading.passages import (
     seen_documents,
 )
 from heldout.survivorship.reading.places import by_text, read_annotations
-from heldout.survivorship.reading.records import add_kinds, add_texts, keep_queries, kinds_by_query
+from heldout.survivorship.reading.records import add_kinds, add_texts, kinds_by_query, pick_queries
 from heldout.trec.groups import read_facets, read_query_list
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
@@ -148,7 +148,7 @@ def read_source(
         annotations = _read(source, texts=wanted, name=name, progress=progress)
         if source.query_list is not None:
             listed = _load(source.query_list, read_query_list)
-            annotations = keep_queries(annotations, listed, path=str(source.query_list))
+            annotations = pick_queries(annotations, listed, path=str(source.query_list))
         if isinstance(source, TypedSource) and source.types is not None:
             path = str(source.types)
             kinds = kinds_by_query(_load(source.types, read_facets, group="type"), path=path)
@@ -214,10 +214,10 @@ def _check(source: AnnotationPlace) -> None:
     if source.shown is None and source.shown_depth is not None:
         raise OptionError("--shown-depth belongs to --shown")
     if isinstance(source, AnnotationSource) and source.save is not None:
-        keep_inputs(source.save, "--save", source.inputs())
+        refuse_to_replace(source.save, "--save", source.inputs())
 
 
-def keep_inputs(target: Path, option: str, inputs: Iterable[Path]) -> None:
+def refuse_to_replace(target: Path, option: str, inputs: Iterable[Path]) -> None:
     """Refuse to write over what is read.
 
     Args:

@@ -9,7 +9,6 @@ from numpy.random import PCG64, Generator
 
 from heldout.answers.answer import Answer
 from heldout.errors import InputError, plural
-from heldout.ids import QueryId
 from heldout.options import Level, Opt, OptionError, Seed
 from heldout.progress import SILENT, Progress
 from heldout.rankers.run import Hit, write_run
@@ -23,7 +22,7 @@ from heldout.survivorship.depths.scores import SHOWN, shown_documents
 from heldout.survivorship.depths.study import DepthQuestion, study_depths
 from heldout.survivorship.depths.words import document, summary, tables
 from heldout.survivorship.reading.records import no_common_document, no_common_query
-from heldout.survivorship.reading.source import AnnotationSource, keep_inputs, read_source
+from heldout.survivorship.reading.source import AnnotationSource, read_source, refuse_to_replace
 from heldout.trec.orders import Order
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
@@ -88,7 +87,12 @@ def score_depths(
         _check_target(source, options, options.write_shown)
     annotations = read_source(source, progress=progress)
     if options.write_shown is not None:
-        _write_shown(annotations, options.write_shown)
+        # Scores count down, since annotators saw none
+        run = {
+            query: [Hit(doc, float(len(docs) - at)) for at, doc in enumerate(docs)]
+            for query, docs in shown_documents(annotations).items()
+        }
+        write_run(run, options.write_shown, form="trec", tag=SHOWN)
         progress.note("wrote", str(options.write_shown))
     question = _question(annotations, options)
     runs = _read_runs(annotations, options, progress)
@@ -105,7 +109,7 @@ def score_depths(
 def _check_target(source: AnnotationSource, options: DepthOptions, target: Path) -> None:
     """Refuse to write the order shown over what is read, or what else is written."""
     runs = [] if not options.runs else [Path(path) for path in name_runs(options.runs).values()]
-    keep_inputs(target, "--write-shown", (*source.inputs(), *runs))
+    refuse_to_replace(target, "--write-shown", (*source.inputs(), *runs))
     if source.save is not None and target.resolve() == source.save.resolve():
         raise OptionError("--save and --write-shown name the same file")
 
@@ -170,12 +174,3 @@ def _read_run(
         if not any(read(known).found.values()):
             raise no_common_document(annotations, path)
     return places
-
-
-def _write_shown(annotations: Annotations, path: Path) -> None:
-    """The order shown as a run; scores count down, since annotators saw none."""
-    run = {
-        QueryId(query): [Hit(doc, float(len(docs) - at)) for at, doc in enumerate(docs)]
-        for query, docs in shown_documents(annotations).items()
-    }
-    write_run(run, path, form="trec", tag=SHOWN)

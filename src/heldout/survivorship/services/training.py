@@ -34,7 +34,7 @@ from heldout.rankers.neural.cross_encoder import (
     CrossEncoderSettings,
     load_cross_encoder,
 )
-from heldout.rankers.neural.training import Trained, train
+from heldout.rankers.neural.training import train
 from heldout.rankers.playbook.fine_tuning import CURVE_FILE, LearningCurve
 from heldout.rankers.reranking import rerank, score_best_passage
 from heldout.rankers.run import PairScorer, Run, Task, write_run
@@ -383,9 +383,20 @@ def _train(
         progress=lambda *_: watch.done(),
     )
     if record is None:
-        record = _record(
-            training,
-            trained,
+        cell, settings = training.cell, training.settings
+        tenth = max(1, settings.steps // _TENTH)
+        record = CellRecord(
+            digest=training.digest,
+            condition=cell.condition.name,
+            seed=cell.seed,
+            triples=len(cell.selection.triples),
+            labels=cell.selection.labels,
+            queries=cell.selection.queries,
+            missing=cell.selection.missing,
+            steps=settings.steps,
+            passes=settings.steps * settings.batch / len(training.triples),
+            first_loss=float(np.mean(trained.losses[:tenth])),
+            last_loss=float(np.mean(trained.losses[-tenth:])),
             seconds=watch.clock() - begun,
             peak_mib=watch.peak_mib(),
             device=encoder.device,
@@ -393,36 +404,6 @@ def _train(
         )
         files.write_record(record)
     return encoder, record
-
-
-def _record(
-    training: Training,
-    trained: Trained,
-    *,
-    seconds: float,
-    peak_mib: float,
-    device: str,
-    precision: str,
-) -> CellRecord:
-    cell, steps = training.cell, training.settings.steps
-    tenth = max(1, steps // _TENTH)
-    return CellRecord(
-        digest=training.digest,
-        condition=cell.condition.name,
-        seed=cell.seed,
-        triples=len(cell.selection.triples),
-        labels=cell.selection.labels,
-        queries=cell.selection.queries,
-        missing=cell.selection.missing,
-        steps=steps,
-        passes=steps * training.settings.batch / len(training.triples),
-        first_loss=float(np.mean(trained.losses[:tenth])),
-        last_loss=float(np.mean(trained.losses[-tenth:])),
-        seconds=seconds,
-        peak_mib=peak_mib,
-        device=device,
-        precision=precision,
-    )
 
 
 def _rerank(encoder: CrossEncoder, test: TestSet, watch: Watch) -> Run:

@@ -23,7 +23,7 @@ from heldout.scoring.measures import parse_measure
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.reading.depth_qrels import simulate_annotations
 from heldout.survivorship.reading.passages import (
-    keep_known,
+    drop_unknown,
     match_names,
     name_passages,
     seen_documents,
@@ -322,7 +322,7 @@ def _name(collection: Collection, place: str, annotations: Annotations) -> Annot
     """Passages of annotations without ids, by the texts of the collection in hand."""
     names = match_names(collection.documents.items(), seen_documents(annotations))
     named = name_passages(annotations, names, path=place)
-    return keep_known(named, collection.documents.keys(), path=place)
+    return drop_unknown(named, collection.documents.keys(), path=place)
 
 
 # Test sets, each with a first run that is checked before anything is trained.
