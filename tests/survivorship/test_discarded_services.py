@@ -1,4 +1,4 @@
-"""What the commands for discarded queries call: it prints nothing and returns what there is to say."""
+"""What the commands for discarded queries call: it prints nothing, and returns all of it."""
 
 from pathlib import Path
 
