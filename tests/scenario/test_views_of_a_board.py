@@ -25,6 +25,6 @@ def test_all_views_of_a_board_stand_side_by_side(played: Town) -> None:
     answer = played.organiser("analyse", "views", "--json", now="2026-12-01T00:00:00Z")
     assert answer.code == 0, answer
     found = answer.json
-    views = {view["view"]: view["queries"] for view in found["views"]}
+    views = {name: one["queries"] for name, one in found["stability"].items()}
     assert views == {"dev RR@10": 30, "eval RR@10": 30, "reserve RR@10": 10}
-    assert len(found["agreement"]["pairs"]) == 3
+    assert len(found["transfer"]["pairs"]) == 3
