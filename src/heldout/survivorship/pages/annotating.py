@@ -19,21 +19,16 @@ from starlette.exceptions import HTTPException
 from heldout.errors import InputError, StoreError
 from heldout.survivorship.discarded.folder import QuestionFolder
 from heldout.survivorship.discarded.questions import (
+    LONGEST_NAME,
+    LONGEST_NOTE,
     Answer,
+    Form,
     Question,
     annotator_fault,
     annotator_name,
     answer_fault,
     latest,
     visible_note,
-)
-from heldout.survivorship.pages.pages import (
-    AnnotatorPage,
-    Line,
-    OverviewPage,
-    Passage,
-    QuestionPage,
-    render_annotating,
 )
 from heldout.web.forms import Fields, PageSigner, Stamp, address_of, go_to, make_application
 from heldout.web.guard import (
@@ -43,7 +38,152 @@ from heldout.web.guard import (
     OldTokenError,
     respond,
 )
-from heldout.web.pages import EndPage, Link, Study
+from heldout.web.pages import EndPage, Link, Study, render_template
+
+# The pages as values; every value is escaped where they become HTML.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatorPage:
+    """Who is there?
+
+    Attributes:
+        study: of the window.
+        title: the heading.
+        name: what was typed before.
+        problem: what has to be corrected; empty at first.
+    """
+
+    study: Study
+    title: str
+    name: str = ""
+    problem: str = ""
+
+    @property
+    def longest_name(self) -> int:
+        """Characters of a name."""
+        return LONGEST_NAME
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A question in the list of all.
+
+    Attributes:
+        href: its page.
+        text: the query.
+        answer: what the annotator said; empty where nothing yet.
+    """
+
+    href: str
+    text: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewPage:
+    """All questions, for one annotator.
+
+    Attributes:
+        study: of the window.
+        title: the heading.
+        annotator: who is there.
+        paragraphs: above the list.
+        next: the first question without an answer; empty where there is none.
+        button: what the link to it says.
+        lines: every question.
+    """
+
+    study: Study
+    title: str
+    annotator: str
+    paragraphs: tuple[str, ...]
+    next: str
+    button: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A passage as it is shown.
+
+    Attributes:
+        number: its place, from 1; what ticking it sends.
+        text: all of it.
+        ticked: whether it is.
+    """
+
+    number: int
+    text: str
+    ticked: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionPage:
+    """A query, its passages and what can be said of them.
+
+    Attributes:
+        study: of the window.
+        form: what is asked.
+        position: of the question, from 1.
+        total: questions.
+        query: its words.
+        passages: in the order shown.
+        choice: what is chosen already; empty at first.
+        note: what was remarked.
+        token: of the annotator.
+        shown: signed stamp of this showing.
+        action: where the form is sent.
+        next: where a saved answer leads.
+        place: under which the browser keeps what is not saved yet.
+        replaces: answers that stand.
+        back: the question before; empty on the first.
+        all: the list of questions.
+        problem: what has to be corrected; empty at first.
+    """
+
+    study: Study
+    form: Form
+    position: int
+    total: int
+    query: str
+    passages: tuple[Passage, ...]
+    choice: str
+    note: str
+    token: str
+    shown: str
+    action: str
+    next: str
+    place: str
+    replaces: int
+    back: str
+    all: str
+    problem: str
+
+    @property
+    def title(self) -> str:
+        """Of the window."""
+        return f"Question {self.position} of {self.total}"
+
+    @property
+    def button(self) -> str:
+        """What the button says."""
+        return "Save, next" if self.position < self.total else "Save"
+
+    @property
+    def longest_note(self) -> int:
+        """Characters of a note."""
+        return LONGEST_NOTE
+
+
+_TEMPLATES: Mapping[type, str] = {
+    AnnotatorPage: "annotator.html",
+    OverviewPage: "questions.html",
+    QuestionPage: "question.html",
+}
+
+
+# What they do.
 
 
 def last_value(fields: Fields, name: str) -> str:
@@ -314,7 +454,7 @@ def _damaged(_request: Request, error: Exception) -> Response:
 
 
 def _page(page: AnnotatorPage | OverviewPage | QuestionPage, *, status: int = 200) -> Response:
-    return HTMLResponse(render_annotating(page), status_code=status)
+    return HTMLResponse(render_template(_TEMPLATES[type(page)], page), status_code=status)
 
 
 def _address(token: str, position: int) -> str:

@@ -1,31 +1,52 @@
-"""Annotations as a command names them: a file or folder that has them, or a run and labels."""
+"""Annotations as a command names them: a file or folder of several formats, or a run and labels."""
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 from heldout.collections.collection import read_wanted_texts
+from heldout.errors import InputError
 from heldout.files.durable import write_whole
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.labels.labels import newest_version
 from heldout.options import Opt, OptionError
 from heldout.progress import SILENT, Progress
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.reading.annotation_file import format_annotations
-from heldout.survivorship.reading.depth_qrels import reselect, simulate_annotations
+from heldout.survivorship.discarded.folder import QuestionFolder
+from heldout.survivorship.discarded.judging import judged_passages
+from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE
+from heldout.survivorship.reading.annotation_file import format_annotations, read_annotation_file
+from heldout.survivorship.reading.depth_qrels import (
+    has_depth_qrels,
+    read_depth_qrels,
+    reselect,
+    simulate_annotations,
+)
+from heldout.survivorship.reading.judged import annotate_campaign, annotate_questions
 from heldout.survivorship.reading.passages import (
     missing_texts,
     name_passages,
     read_names,
     seen_documents,
 )
-from heldout.survivorship.reading.places import by_text, read_annotations
-from heldout.survivorship.reading.records import add_kinds, add_texts, kinds_by_query, pick_queries
+from heldout.survivorship.reading.qna import read_qna_columns, read_qna_lines
+from heldout.survivorship.reading.records import (
+    LIMITS,
+    add_kinds,
+    add_texts,
+    kinds_by_query,
+    pick_queries,
+    read_shown_passages,
+)
 from heldout.trec.groups import read_facets, read_query_list
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
 from heldout.trec.reading.sources import open_input
-from heldout.trec.reading.streams import OWN_FILES
+from heldout.trec.reading.streams import OWN_FILES, TextReader
+from heldout.trec.text import show
 from heldout.trec.tops import read_tops
 
 _DEPTH = 10
@@ -241,3 +262,129 @@ def _name(annotations: Annotations, documents: Path) -> Annotations:
     with open_input(documents) as file:
         names = read_names(file, seen_documents(annotations), path=str(documents))
     return name_passages(annotations, names, path=str(documents))
+
+
+# The formats, recognised by their content.
+
+_FORMS: Mapping[str, Callable[..., Annotations]] = {
+    "own": read_annotation_file,
+    "shown": read_shown_passages,
+    "qna-columns": read_qna_columns,
+    "qna-lines": read_qna_lines,
+}
+_OWN = re.compile(rb'\s*\{\s*"annotations"\s*:\s*[0-9]')
+_COLUMNS = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{')
+_SHOWN = b'"msmarco_label"'
+_OWN_FIELDS = (b'"shown"', b'"selected"')
+_PEEK = 1024
+_HINT = "docs/survivorship.md has the forms"
+_CAMPAIGN = "campaign.toml"
+
+
+def read_annotations(place: Path, *, texts: bool) -> Annotations:
+    """The annotations of a file or folder, whatever their form.
+
+    Args:
+        place: a folder of qrels for each depth, a campaign, a folder of questions, or a file.
+        texts: whether texts are kept.
+
+    Raises:
+        InputError: code `no-annotations`: nothing there has a known form; or a file has errors.
+        StoreError: a folder lacks a file.
+        SetupError: ijson is needed and not installed.
+    """
+    if place.is_dir():
+        if has_depth_qrels(place):
+            return read_depth_qrels(place)
+        if (place / _CAMPAIGN).is_file():
+            return _read_campaign(place)
+        for asked in (TRIAGE, ANSWERABLE):
+            if (folder := QuestionFolder(place, asked)).exists():
+                questions = folder.questions()
+                judged = judged_passages(questions, folder.answers())
+                return annotate_questions(questions, judged, source=str(place))
+        raise _unknown(place, "a folder without them")
+    form = _find_form(place)
+    with open_input(place) as file:
+        return _FORMS[form](file, path=str(place), texts=texts)
+
+
+def by_text(annotations: Annotations, place: Path) -> bool:
+    """Whether documents are known by their text alone, so that a collection can name them.
+
+    Args:
+        annotations: that were read.
+        place: where.
+    """
+    return (
+        place.is_file()
+        and _find_form(place).startswith("qna")
+        and any(record.shown for record in annotations.records)
+    )
+
+
+def _find_form(place: Path) -> str:
+    with (
+        open_input(place) as file,
+        TextReader(file, path=str(place), limits=LIMITS) as reader,
+    ):
+        head = next(reader.pieces(), b"")
+    if _OWN.match(head):
+        return "own"
+    if _COLUMNS.match(head):
+        return "qna-columns"
+    if not head.lstrip().startswith(b"{"):
+        raise _unknown(place, _describe(head))
+    first = head.lstrip().partition(b"\n")[0]
+    if b'"passages"' not in first and any(name in first for name in _OWN_FIELDS):
+        raise _unknown(
+            place,
+            "queries of the form that --save writes, without the first line",
+            hint='the first line is {"annotations":1,"source":…,"depth":…,"open_ended":…,'
+            '"counts_discarded":…}',
+        )
+    return "shown" if _SHOWN in first else "qna-lines"
+
+
+def _describe(head: bytes) -> str:
+    """What a file begins with that is no JSON object."""
+    text = head.strip()
+    if not text:
+        return "an empty file"
+    if b"\0" in text[:_PEEK]:
+        return "a binary file"
+    if text.startswith(b"["):
+        return "a JSON array"
+    line, _, _ = text.partition(b"\n")
+    return f"a file that begins {show(line)}"
+
+
+def _unknown(place: Path, found: str, *, hint: str = _HINT) -> InputError:
+    return InputError.of(
+        "no-annotations",
+        str(place),
+        found=found,
+        expected="qrels for each depth, MS MARCO QnA, passages shown, a campaign, questions "
+        "of triage or answerable, or a file that --save wrote",
+        hint=hint,
+    )
+
+
+def _read_campaign(place: Path) -> Annotations:
+    folder = CampaignFolder(place)
+    version = newest_version(folder.labels)
+    labels = None
+    if version is not None:
+        path = folder.labels / f"{version.name}.qrels"
+        with open_input(path) as file:
+            graded = read_qrels(file, path=str(path)).judgments
+        labels = {
+            query: {doc for doc, grade in grades.items() if grade > 0}
+            for query, grades in graded.items()
+        }
+    return annotate_campaign(
+        (*folder.pools(), *folder.challengers()),
+        folder.judgments(),
+        labels=labels,
+        source=str(place),
+    )
