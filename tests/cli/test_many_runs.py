@@ -132,6 +132,7 @@ def test_any_executor_will_do(lanes: int) -> None:
     outcomes = spread(
         RUNS,
         score,
+        died=scoring.run_died,
         open_executor=lambda: ThreadPoolExecutor(1),
         lanes=lanes,
         done=lambda: done.append(None),
@@ -174,6 +175,7 @@ def test_a_bug_is_no_failed_file() -> None:
         spread(
             RUNS,
             score,
+            died=scoring.run_died,
             open_executor=lambda: ThreadPoolExecutor(1),
             lanes=2,
             done=lambda: None,

@@ -495,5 +495,19 @@ def _score_at_once(
 
     threads = max(1, count_cores() // jobs)
     shared = replace(work, accelerators=replace(work.accelerators, threads=threads))
-    with open_processes(shared) as (score, open_executor):
-        return spread(paths, score, open_executor=open_executor, lanes=jobs, done=done)
+    with open_processes(score_run, shared) as (score, open_executor):
+        return spread(
+            paths, score, died=run_died, open_executor=open_executor, lanes=jobs, done=done
+        )
+
+
+def run_died(path: str) -> Failed:
+    """The outcome of a file whose process was ended: code `worker-died`."""
+    problem = Problem(
+        "worker-died",
+        path,
+        "the process that read it was ended from outside",
+        "a process that reads it to its end",
+        "was there enough memory? fewer at once need less: --jobs 1",
+    )
+    return Failed(path=path, problems=(problem,), counts={})

@@ -14,16 +14,18 @@ from concurrent.futures.process import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Thread
+from typing import Any, Generic, TypeVar
 
-from heldout.errors import Problem
-from heldout.scoring.score import Failed, Outcome, Work, score_run
 from heldout.trec.reading.sources import keep_freed_memory
+
+Outcome = TypeVar("Outcome")
 
 
 def spread(
     paths: Sequence[str],
     score: Callable[[str], Outcome],
     *,
+    died: Callable[[str], Outcome],
     open_executor: Callable[[], Executor],
     lanes: int,
     done: Callable[[], None],
@@ -33,6 +35,7 @@ def spread(
     Args:
         paths: the files.
         score: scores one; sent to an executor.
+        died: the outcome of a file whose executor broke.
         open_executor: gives an executor for one file at a time; called again where one breaks.
         lanes: how many executors, >= 1.
         done: called after each file.
@@ -41,12 +44,11 @@ def spread(
     `lanes` of them, one more for each that broke.
 
     Returns:
-        An outcome for each file, in the order of `paths`. A file whose executor broke has
-        the problem `worker-died`.
+        An outcome for each file, in the order of `paths`.
     """
     todo = deque(enumerate(paths))
     outcomes: dict[int, Outcome] = {}
-    open_lanes = [_Lane(open_executor) for _ in range(min(lanes, len(paths)))]
+    open_lanes = [_Lane(open_executor, died) for _ in range(min(lanes, len(paths)))]
     while len(outcomes) < len(paths):
         for lane in open_lanes:
             if lane.future is None and todo:
@@ -60,10 +62,11 @@ def spread(
 
 
 @dataclass(slots=True)
-class _Lane:
+class _Lane(Generic[Outcome]):
     """An executor and the file that it is at."""
 
     open_executor: Callable[[], Executor]
+    died: Callable[[str], Outcome]
     executor: Executor = field(init=False)
     future: Future[Outcome] | None = None
     place: int = 0
@@ -88,37 +91,31 @@ class _Lane:
             return future.result()
         except BrokenExecutor:
             self.executor = self.open_executor()
-            return _died(self.path)
-
-
-def _died(path: str) -> Failed:
-    problem = Problem(
-        "worker-died",
-        path,
-        "the process that read it was ended from outside",
-        "a process that reads it to its end",
-        "was there enough memory? fewer at once need less: --jobs 1",
-    )
-    return Failed(path=path, problems=(problem,), counts={})
+            return self.died(self.path)
 
 
 @contextmanager
-def open_processes(work: Work) -> Iterator[tuple[Callable[[str], Outcome], Callable[[], Executor]]]:
+def open_processes(
+    score: Callable[[Any, str], Outcome], work: object
+) -> Iterator[tuple[Callable[[str], Outcome], Callable[[], Executor]]]:
     """What `spread` needs to score in processes that have the same work.
 
     Processes are forked from a server that has no threads of ours; each is sent the work
-    once. None is left when the block is left, by an exception too, or this process is killed.
+    once, and what scores: a function of a module. None is left when the block is left, by an
+    exception too, or this process is killed.
 
     Yields:
         `score` and `open_executor`.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
+    context.set_forkserver_preload([__name__, score.__module__])
     others = set(multiprocessing.active_children())
     executors: list[Executor] = []
 
     def open_executor() -> Executor:
-        executors.append(ProcessPoolExecutor(1, context, initializer=_begin, initargs=(work,)))
+        executors.append(
+            ProcessPoolExecutor(1, context, initializer=_begin, initargs=(score, work))
+        )
         return executors[-1]
 
     try:
@@ -134,16 +131,16 @@ def open_processes(work: Work) -> Iterator[tuple[Callable[[str], Outcome], Calla
             executor.shutdown(cancel_futures=True)
 
 
-_WORK: list[Work] = []
+_WORK: list[tuple[Callable[[Any, str], Any], object]] = []
 """In a worker: what it was started with."""
 
 
-def _begin(work: Work) -> None:
+def _begin(score: Callable[[Any, str], Any], work: object) -> None:
     """Prepare a worker. An interrupt ends it without a word: the parent says what there is."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     keep_freed_memory()
     Thread(target=_end_with_parent, daemon=True).start()
-    _WORK[:] = [work]
+    _WORK[:] = [(score, work)]
 
 
 def _end_with_parent() -> None:
@@ -153,5 +150,6 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _score_here(path: str) -> Outcome:
-    return score_run(_WORK[0], path)
+def _score_here(path: str) -> Any:
+    ((score, work),) = _WORK
+    return score(work, path)
