@@ -4,7 +4,7 @@ There are no cookies: inside a platform's frame they would not come back. A toke
 address and in every form, is signed with the owner's own key, and ends on a day.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
@@ -20,42 +20,44 @@ from heldout.errors import StoreError
 from heldout.web.guard import Guard, OldTokenError, add_handlers, read_value, sign_value
 from heldout.web.pages import Study
 
-_LONGEST = 256 << 10
-_FIELDS = 5_000
 _DIGITS = 12
 _Seconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999)]
 _Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999_999)]
 
 
-async def read_fields(request: Request) -> Mapping[str, Sequence[str]]:
-    """The fields of a form, of each all values.
+def _fields_reader(
+    longest: int, most: int
+) -> Callable[[Request], Awaitable[Mapping[str, Sequence[str]]]]:
+    """Reads the fields of a form of at most so many bytes and fields."""
 
-    Raises:
-        HTTPException: 413 it is too long; 400 it has too many fields, or is no UTF-8.
-    """
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _LONGEST:
-            raise HTTPException(413)
-    try:
-        return parse_qs(
-            body.decode(), keep_blank_values=True, max_num_fields=_FIELDS, errors="strict"
-        )
-    except ValueError:
-        raise HTTPException(400) from None
+    async def read_fields(request: Request) -> Mapping[str, Sequence[str]]:
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > longest:
+                raise HTTPException(413)
+        try:
+            return parse_qs(
+                body.decode(), keep_blank_values=True, max_num_fields=most, errors="strict"
+            )
+        except ValueError:
+            raise HTTPException(400) from None
 
-
-Fields = Annotated[Mapping[str, Sequence[str]], Depends(read_fields)]
-"""All values of each field of a form, as a route's argument."""
+    return read_fields
 
 
-def _read_last(fields: Fields) -> Mapping[str, str]:
+Fields = Annotated[Mapping[str, Sequence[str]], Depends(_fields_reader(256 << 10, 5_000))]
+"""All values of each field of a form with a box for each passage, as a route's argument."""
+
+_FewFields = Annotated[Mapping[str, Sequence[str]], Depends(_fields_reader(64 << 10, 50))]
+
+
+def _read_last(fields: _FewFields) -> Mapping[str, str]:
     return {name: values[-1] for name, values in fields.items()}
 
 
 Form = Annotated[Mapping[str, str], Depends(_read_last)]
-"""The last value of each field of a form, as a route's argument."""
+"""The last value of each field of a short form, as a route's argument."""
 
 
 def read_count(text: str) -> int | None:
