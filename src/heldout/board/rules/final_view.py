@@ -72,7 +72,8 @@ def decide_final(scores: Sequence[ArrayLike]) -> FinalOutcome:
     if rows[0].size < 2 or not all(np.isfinite(row).all() for row in rows):  # noqa: PLR2004 - one query has no deviation
         raise ValueError("a final has two queries or more, and finite scores")
     means = tuple(math.fsum(row.tolist()) / row.size for row in rows)
-    best = means.index(max(means))
+    # Means that differ by rounding alone are equal: the earlier one is the best.
+    best = next(i for i, mean in enumerate(means) if mean >= max(means) - _TIE)
     below = tuple(i for i, row in enumerate(rows) if _is_clearly_above(rows[best], row))
     winner = next(i for i in range(len(rows)) if i not in below)
     return FinalOutcome(means=means, best=best, below=below, winner=winner, luck=_find_luck(rows))
