@@ -22,9 +22,9 @@ from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import COMPARED, NamedRule, parse_rule
 from heldout.redteam.game import Plan, Weak
 from heldout.redteam.honest import play_honest
+from heldout.redteam.playing import Source, SystemOptions, Systems, draw, find_systems
 from heldout.redteam.releases import Scores
 from heldout.redteam.report import Case, Line, draw_chart, play_cases, play_worst_again
-from heldout.redteam.systems import Source, SystemOptions, Systems, draw, find_systems
 
 DECIMALS = 3
 GAPS = (0.0, 8.0, 16.0)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 from statsmodels.stats.multitest import multipletests
 
-from heldout.analyses.outcomes.means import (
+from heldout.analyses.outcomes.comparison import (
     MeanDifference,
     MeanDifferences,
     compare_means,

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from drawings import boxes, texts, tips
+from heldout.analyses.outcomes.analysis import choose_pairs, tables
 from heldout.analyses.outcomes.curves import bars_chart, curves_chart, success_curves
 from heldout.analyses.outcomes.options import Rules
 from heldout.analyses.outcomes.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
-from heldout.analyses.outcomes.pairs import choose_pairs, tables
 from heldout.scoring.first_ranks import FirstRanks, Side, first_ranks
 from heldout.scoring.table import table_of
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from heldout.analyses.outcomes.analysis import opposes
 from heldout.analyses.outcomes.options import Rules
 from heldout.analyses.outcomes.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
-from heldout.analyses.outcomes.pairs import opposes
 from heldout.analyses.outcomes.tests import Line
 from heldout.analyses.outcomes.words import describe_ties
 from heldout.cli.analyses.score_source import Source, load_scores

@@ -14,9 +14,9 @@ from scipy.stats import kendalltau
 
 from drawings import texts as written
 from drawings import tips
-from heldout.analyses.views import words as transfer_charts
+from heldout.analyses.views import analysis as transfer_charts
+from heldout.analyses.views.analysis import transfer_summary, transfer_tables
 from heldout.analyses.views.views import Transfer, compare_rankings
-from heldout.analyses.views.words import transfer_summary, transfer_tables
 from heldout.answers.answer import to_document
 from heldout.scoring.table import ScoreTable, table_of
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from simulated_boards import board_of, entries_of, view_of
 
 from heldout.analyses.stability import bootstrap_stability
+from heldout.analyses.views.analysis import summary, view_chart
 from heldout.analyses.views.views import View, Views, bootstrap_views
-from heldout.analyses.views.words import summary, view_chart
 from heldout.charts.svg import inline
 from heldout.cli.analyses.score_source import Source, load_measures
 from heldout.cli.program import analyse

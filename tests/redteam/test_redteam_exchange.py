@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from heldout.errors import InputError
+from heldout.redteam.playing import Systems, draw
 from heldout.redteam.releases import Exchange, Scores, coins, exchange, guess, newcomer, weaken
-from heldout.redteam.systems import Systems, draw
 
 scores = st.integers(2, 30).flatmap(
     lambda n: st.tuples(

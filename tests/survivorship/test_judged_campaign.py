@@ -5,7 +5,7 @@ import pytest
 from heldout.errors import InputError
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Candidate, Pool
-from heldout.survivorship.reading.judged import annotate_campaign
+from heldout.survivorship.reading.source import annotate_campaign
 
 
 def pool(query: str, *docs: str, known: str = "") -> Pool:

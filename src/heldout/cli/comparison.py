@@ -37,7 +37,7 @@ def compare(options: CompareOptions, output: Output, *, seed: int) -> None:
       heldout compare 'ours-seed*.run' 'theirs-seed*.run' --qrels dev.qrels -k 10
     """
     from heldout.analyses.outcomes.comparison import find_comparison  # noqa: PLC0415 - heavy, --help is not
-    from heldout.cli.analyses.answers import print_each  # noqa: PLC0415 - the same
+    from heldout.cli.analyses.command import print_each  # noqa: PLC0415 - the same
     from heldout.scoring.score import find_reading  # noqa: PLC0415 - the same
 
     comparison = find_comparison(options, seed)

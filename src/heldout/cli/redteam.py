@@ -16,9 +16,16 @@ from heldout.options import Json, Opt
 from heldout.redteam.boards import own_rule
 from heldout.redteam.game import PLANTED, Plan
 from heldout.redteam.honest import HonestLine
-from heldout.redteam.playing import GameOptions, Played, best_baseline, play_board
+from heldout.redteam.playing import (
+    GameOptions,
+    Played,
+    Source,
+    SystemOptions,
+    best_baseline,
+    play_board,
+    units_apart,
+)
 from heldout.redteam.report import OWN, Line, draw_chart
-from heldout.redteam.systems import Source, SystemOptions, units_apart
 from heldout.trec.accelerators import find_accelerators
 
 _YEAR = 365.25

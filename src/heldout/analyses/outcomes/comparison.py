@@ -1,14 +1,26 @@
-"""Is B better than A? Two runs, or two groups of seeds: `heldout compare`."""
+"""Is B better than A? Two runs, or two groups of seeds: `heldout compare`.
 
-from dataclasses import dataclass
+Means are compared by any measure, over all queries, one measure or several. Two runs are compared
+by the paired t test, and by flipping signs; groups of seeds across seeds and queries at once
+(`stats.student.crossed_t`). The verdicts of `outcomes.verdicts` rest on outcomes, and on none of
+this.
+"""
+
+import math
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from itertools import chain
 
+import numpy as np
 from numpy.random import PCG64, Generator
+from numpy.typing import NDArray
 
 from heldout.analyses.outcomes.curves import curves_chart, curves_title, success_curves
-from heldout.analyses.outcomes.means import compare_means, mean_summary, mean_tables
-from heldout.analyses.outcomes.options import CompareOptions
+from heldout.analyses.outcomes.options import CompareOptions, Correction, Rules
 from heldout.analyses.outcomes.outcomes import analyse_outcomes, describe_outcomes
+from heldout.analyses.outcomes.verdicts import Side as Winner
+from heldout.analyses.outcomes.verdicts import correct
 from heldout.analyses.outcomes.words import (
     compared_summary,
     fit_summary,
@@ -16,11 +28,277 @@ from heldout.analyses.outcomes.words import (
     verdict_summary,
 )
 from heldout.answers.answer import Answer, to_document
-from heldout.scoring.first_ranks import first_ranks
+from heldout.answers.table import Cell, Column, Table, columns, format_p
+from heldout.errors import plural
+from heldout.scoring.first_ranks import Side, first_ranks
 from heldout.scoring.measures import parse_measure
 from heldout.scoring.run_files import describe_orders
 from heldout.scoring.score import Reading
-from heldout.scoring.sources import ComparedRuns, ComparedScores, find_compared, score_compared
+from heldout.scoring.sources import (
+    ComparedRuns,
+    ComparedScores,
+    Scores,
+    find_compared,
+    score_compared,
+)
+from heldout.scoring.table import Better, ScoreTable
+from heldout.stats.exact import DECIMALS, differences
+from heldout.stats.results import TestResult
+from heldout.stats.sign_flips import flip_test
+from heldout.stats.student import crossed_t
+from heldout.stats.tests import run_test
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanDifference:
+    """A and B by one measure.
+
+    Attributes:
+        measure: its name.
+        better: which scores are better.
+        queries: how many the means are over: all of them.
+        a: mean of A; of a group of seeds the mean over its runs.
+        b: that of B.
+        wins: queries on which B is the better; of groups by the mean over pairs of seeds.
+        ties: those on which neither is, to 1e-12.
+        losses: those on which A is.
+        test: of the mean difference B - A: `t`, or `crossed-t` where there is a group.
+        flips_p: two-sided, by flipping signs; `None` where undefined.
+        flips_why: the reason where it is, else "".
+        corrected: the p of `test`, corrected over the measures; `None` where undefined.
+        winner: which of the two is significantly better, by `corrected`; `None` for neither.
+    """
+
+    measure: str
+    better: Better
+    queries: int
+    a: float
+    b: float
+    wins: int
+    ties: int
+    losses: int
+    test: TestResult
+    flips_p: float | None
+    flips_why: str
+    corrected: float | None = None
+    winner: Winner | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanDifferences:
+    """A and B by all measures that were asked for.
+
+    Attributes:
+        a: a run or a group of seeds.
+        b: the other; differences are B - A.
+        differences: one for each measure; they are the family of the correction.
+        correction: of the p of the t tests.
+        level: of the intervals, which are not corrected.
+        flips: sign flips drawn.
+    """
+
+    a: Side
+    b: Side
+    differences: tuple[MeanDifference, ...]
+    correction: Correction
+    level: float
+    flips: int
+
+    @property
+    def grouped(self) -> bool:
+        """Whether A or B is a group of seeds."""
+        return len(self.a.runs) + len(self.b.runs) > 2  # noqa: PLR2004 - one and one
+
+
+def compare_means(
+    measured: Sequence[Scores],
+    a: Side,
+    b: Side,
+    rng: Generator,
+    rules: Rules,
+    *,
+    level: float = 0.95,
+    flips: int = 10_000,
+) -> MeanDifferences:
+    """Compare A and B by the mean of each measure.
+
+    Args:
+        measured: scores of the runs of both sides by each measure.
+        a: a run or a group of seeds.
+        b: another; no run is in both.
+        rng: where signs come from; every measure gets the same, so that its p does not depend on
+            which others are asked for.
+        rules: significance level, and the correction over the measures.
+        level: of the intervals, in (0, 1).
+        flips: how many, at least 1.
+
+    Raises:
+        ValueError: a table has no query, or lacks a score.
+    """
+    found = [_compare(one, a, b, deepcopy(rng), level=level, flips=flips) for one in measured]
+    corrected = correct([one.test.p for one in found], rules.correction)
+    return MeanDifferences(
+        a=a,
+        b=b,
+        differences=tuple(
+            replace(one, corrected=p, winner=_winner(one, p, rules.alpha))
+            for one, p in zip(found, corrected, strict=True)
+        ),
+        correction=rules.correction,
+        level=level,
+        flips=flips,
+    )
+
+
+def _winner(one: MeanDifference, corrected: float | None, alpha: float) -> Winner | None:
+    if corrected is None or corrected > alpha or not one.test.difference:
+        return None
+    return "B" if (one.test.difference > 0) == (one.better == "higher") else "A"
+
+
+def _compare(
+    one: Scores, a: Side, b: Side, rng: Generator, *, level: float, flips: int
+) -> MeanDifference:
+    if not (one.table.queries and one.table.complete):
+        raise ValueError(one.measure)
+    first, second = _rows(one.table, a), _rows(one.table, b)
+    p, why = None, "groups of seeds are compared across seeds, by crossed t"
+    if len(first) == len(second) == 1:
+        difference = differences(first[0], second[0])
+        test = run_test("t", first[0], second[0], level=level)
+        p, why = _flip(first, second, rng, flips)
+    else:
+        totals = second[None, :, :] - first[:, None, :]
+        difference = np.round(totals.mean(axis=(0, 1)), DECIMALS)
+        test = crossed_t(totals, np.ones(totals.shape), level=level)
+    gain = -difference if one.better == "lower" else difference
+    return MeanDifference(
+        measure=one.measure,
+        better=one.better,
+        queries=len(one.table.queries),
+        a=_mean(first),
+        b=_mean(second),
+        wins=int((gain > 0).sum()),
+        ties=int((gain == 0).sum()),
+        losses=int((gain < 0).sum()),
+        test=test,
+        flips_p=p,
+        flips_why=why,
+    )
+
+
+def _rows(table: ScoreTable, side: Side) -> Floats:
+    return table.values[[table.systems.index(run) for run in side.runs]]
+
+
+def _mean(rows: Floats) -> float:
+    """The mean over runs and queries; of one run as `measures.evaluate` has it."""
+    return math.fsum(rows.ravel().tolist()) / rows.size
+
+
+def _flip(first: Floats, second: Floats, rng: Generator, flips: int) -> tuple[float | None, str]:
+    """The p by flipping signs, or why there is none."""
+    if first.shape[1] == 1:
+        return None, "a single query says nothing of others"
+    p = float(flip_test(np.concatenate([first, second]), rng, flips=flips)[0, 1])
+    return (None, "every difference is 0") if math.isnan(p) else (p, "")
+
+
+def mean_summary(found: MeanDifferences) -> tuple[tuple[str, str], ...]:
+    """The answer for each measure that was asked for, in a line; none of no measure."""
+    return tuple(
+        ("" if number else "answer", _say(one, found))
+        for number, one in enumerate(found.differences)
+    )
+
+
+def _say(one: MeanDifference, found: MeanDifferences) -> str:
+    test = one.test
+    if test.p is None or test.difference is None or test.low is None or test.high is None:
+        return f"no test on {one.measure}: A {one.a:.4f}, B {one.b:.4f}; {test.why}"
+    by = "crossed t" if found.grouped else "t"
+    several = found.correction != "none" and len(found.differences) > 1
+    corrected = f", corrected {format_p(one.corrected)}" if several else ""
+    interval = f"{found.level:.0%} interval {test.low:+.4f} to {test.high:+.4f}"
+    said = f"{one.winner} is better on" if one.winner else "no significant difference on"
+    lower = " (lower is better)" if one.better == "lower" else ""
+    return (
+        f"{said} {one.measure}{lower}: B - A {test.difference:+.4f} ({interval}), "
+        f"p {format_p(test.p)} by {by}{corrected}"
+    )
+
+
+def mean_tables(found: MeanDifferences) -> tuple[Table, ...]:
+    """Both means by each measure, and what can be said of their difference; none of no measure."""
+    return (_table(found),) if found.differences else ()
+
+
+def _table(found: MeanDifferences) -> Table:
+    queries = found.differences[0].queries
+    over = plural(queries, "query", "queries")
+    return Table(
+        title=f"Means over {over}" if queries == 1 else f"Means over all {over}",
+        columns=(
+            Column(name="measure"),
+            *columns("score", "A", "B"),
+            Column(name=""),
+            *columns("difference", "B - A", "low", "high"),
+            *columns("p", "p (crossed t)" if found.grouped else "p (t)", "p (sign flips)"),
+            Column(name="corrected", form="p"),
+        ),
+        rows=tuple(_row(one) for one in found.differences),
+        notes=(*_reasons(found), *_notes(found)),
+    )
+
+
+def _row(one: MeanDifference) -> tuple[Cell, ...]:
+    test = one.test
+    difference = round(test.difference or 0.0, DECIMALS)
+    word = "lower" if difference < 0 else "higher" if difference > 0 else ""
+    tested = (test.difference, test.low, test.high, test.p, one.flips_p, one.corrected)
+    return (one.measure, one.a, one.b, word, *tested)
+
+
+def _reasons(found: MeanDifferences) -> list[str]:
+    """Why a test is undefined; of groups sign flips always are."""
+    measures: dict[str, list[str]] = {}
+    for one in found.differences:
+        why = ("" if found.grouped else one.flips_why) or one.test.why
+        if why:
+            measures.setdefault(why, []).append(one.measure)
+    return [f"{', '.join(names)}: {why}" for why, names in measures.items()]
+
+
+def _notes(found: MeanDifferences) -> list[str]:
+    lower = [one.measure for one in found.differences if one.better == "lower"]
+    notes = [f"lower is better: {', '.join(lower)}"] if lower else []
+    interval = f"low and high at {found.level:.0%}, not corrected"
+    if found.grouped:
+        notes.append(
+            "crossed-t: the mean difference over all pairs of a seed of A and one of B, with seeds "
+            f"and queries as samples; {interval}; no sign flips: they know queries alone"
+        )
+    else:
+        notes.append(
+            f"t: the paired test and its interval, {interval}; sign flips: {found.flips:,} drawn, "
+            "not corrected"
+        )
+    test = "crossed t" if found.grouped else "t"
+    corrected = f"no correction of the p of {test}"
+    if found.correction != "none":
+        measures = plural(len(found.differences), "measure")
+        corrected = f"{found.correction.capitalize()} over {measures}, the p of {test}"
+    means = "this mean" if len(found.differences) == 1 else "these means"
+    return [
+        *notes,
+        f"corrected: {corrected}",
+        (
+            f"the verdict on outcomes ignores {means}: a mean mixes missed queries with queries "
+            "answered lower down"
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)

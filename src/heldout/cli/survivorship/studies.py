@@ -13,7 +13,7 @@ from heldout.options import Level, Opt
 from heldout.survivorship.discarded.query_types import answer_types, compare_types, count_types
 from heldout.survivorship.reading.source import AnnotationSource, TypedSource, read_source
 from heldout.survivorship.services.depths import DepthOptions, score_depths
-from heldout.survivorship.services.training_study import TrainingStudy, run_study
+from heldout.survivorship.services.training import TrainingStudy, run_study
 from heldout.survivorship.services.triples import FilterOptions, write_triples
 
 
