@@ -17,7 +17,7 @@ from heldout.cli.program import main
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
-AT = "2026-11-02T10:00:00+00:00"
+AT = "2026-11-02T10:00:00Z"
 REFS: dict[Kind, str] = {"github": "refs/pull/{}/head", "gitlab": "refs/merge-requests/{}/head"}
 TEAM = {
     "team": "Lighthouse Retrieval",
@@ -45,7 +45,10 @@ class Harbour:
         """What the team reads of its new name, and of what it sent last."""
         git(self.root / "board", "push", "-q", "origin", "main")
         (row,) = call(self.root, "status", self.entry, board="clone")["submissions"]
-        return row["proposal"], row["update"]
+        proposal = row["proposal"]
+        if proposal is not None:
+            assert list(proposal.pop("files")) == [f"{self.entry}-metadata.json.age"]
+        return proposal, row["update"]
 
     @property
     def request(self) -> Request:

@@ -441,7 +441,7 @@ def test_labels_that_were_mended_are_logged_before_anything_is_told_by_them(town
     answer = town.organiser(*told, now=NEXT)
     assert answer.code == 0, answer
     errata = [e for e in town.events() if (e["submission"], e["kind"]) == (second, "corrected")]
-    reason = "scored on preference labels eval-pref-1, and on labels that were mended"
+    reason = "scored on preference labels eval-pref-1, and on labels that were repaired"
     assert [e["public"]["why"] for e in errata] == [reason]
     assert town.audit()["ok"]
 

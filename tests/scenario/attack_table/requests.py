@@ -312,12 +312,6 @@ def _bombs(branches: Group) -> Iterator[Attack]:
 
 
 def _around_requests() -> Iterator[Attack]:
-    yield Group(family=FAMILY, module="board/test_forge_hostile.py").one(
-        "a title with shell characters and escapes",
-        "test_a_title_with_shell_characters_and_escapes_is_text",
-        tries="to be run, or obeyed by a terminal",
-        becomes="text, escaped and cut",
-    )
     yield Group(family=FAMILY, module="board/test_forge_workflows.py").one(
         "a title for the workflow's shell",
         "test_no_text_of_the_request_gets_into_a_shell",
