@@ -88,11 +88,11 @@ def draw_ranks(rng: Generator, queries: int, found: float = _FOUND) -> Floats:
 
 
 def evolve(rng: Generator, systems: int, queries: int, *, rises: float = 0.0) -> Floats:
-    """Systems of which each draws a tenth of the answers of the one before anew."""
+    """Systems of which each draws a tenth of the answers of the one before again."""
     rows = [draw_ranks(rng, queries)]
     for number in range(1, systems):
-        anew = draw_ranks(rng, queries, min(_FOUND + rises * number, 0.9))
-        rows.append(np.where(rng.random(queries) < _ANEW, anew, rows[-1]))
+        again = draw_ranks(rng, queries, min(_FOUND + rises * number, 0.9))
+        rows.append(np.where(rng.random(queries) < _ANEW, again, rows[-1]))
     return np.array(rows)
 
 
@@ -103,7 +103,7 @@ def mean_rank(found: float) -> float:
 
 
 def draw_pair(rng: Generator, queries: int) -> tuple[Floats, Floats]:
-    """A, and B that draws three tenths of the answers anew and finds hardly more."""
+    """A, and B that draws three tenths of the answers again and finds hardly more."""
     a = draw_ranks(rng, queries)
     return a, np.where(rng.random(queries) < _CHANGED, draw_ranks(rng, queries, _BETTER), a)
 

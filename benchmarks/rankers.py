@@ -118,7 +118,7 @@ class Ranker:
     Attributes:
         build: the model in a folder.
         load: it, with a precision.
-        shown: documents of a query that are scored anew.
+        shown: documents of a query that are scored again.
         questions: what so many documents of a query are to the model.
         sample: how many documents to time it on, where not all that are there.
         passages: words of a passage and from one to the next; documents are then 1,000 words long.

@@ -6,7 +6,7 @@
     python benchmarks/run.py --quick           shows that it runs; no measurement
 
 Every contender is a whole process. What it finds is checked before it is timed. Results go to
-DIR/results.json and DIR/results.md; tables that are not measured anew stay as they were.
+DIR/results.json and DIR/results.md; tables that are not measured again stay as they were.
 """
 
 import argparse

@@ -89,13 +89,13 @@ def evolve(
         rng: where draws come from.
         systems: how many.
         queries: how many.
-        changed: share of the queries that a system has anew.
+        changed: share of the queries that a system has again.
         drift: how much better a system finds what is changed than the one before did.
     """
     rows = [_reciprocal_ranks(rng, queries, 0.0)]
     for number in range(1, systems):
-        anew = rng.random(queries) < changed
-        rows.append(np.where(anew, _reciprocal_ranks(rng, queries, drift * number), rows[-1]))
+        again = rng.random(queries) < changed
+        rows.append(np.where(again, _reciprocal_ranks(rng, queries, drift * number), rows[-1]))
     return np.array(rows)
 
 

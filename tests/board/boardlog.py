@@ -145,7 +145,7 @@ class BoardLog:
         self.add("changed-rules", None, {"board.toml": rules})
 
     def mend_labels(self, rules: str = RULES) -> None:
-        labels = {"eval": hashlib.sha256(b"mended").hexdigest()}
+        labels = {"eval": hashlib.sha256(b"repaired").hexdigest()}
         self.add("changed-rules", None, {"board.toml": rules, "why": "typo"}, {"labels": labels})
 
     def receive(self, name: str) -> None:
@@ -240,7 +240,7 @@ class BoardLog:
         self,
         name: str,
         score: str,
-        why: str = "labels mended",
+        why: str = "labels repaired",
         *,
         public: Mapping[str, Any] | None = None,
         sealed: Mapping[str, Any] | None = None,

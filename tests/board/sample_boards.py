@@ -441,10 +441,10 @@ def finals(*, opened: bool = True, again: bool = False) -> Standings:
     )
     openings: tuple[OpenedFinal, ...] = (first,) if opened else ()
     if again:
-        mended = replace(
+        repaired = replace(
             first, at=AS_OF, below=(ids[0], *below), winner=ids[1], why="Two labels were wrong."
         )
-        openings = (first, mended)
+        openings = (first, repaired)
     final = Final(view="final", namings=(naming,), openings=openings)
     return replace(board, final=final, finalists=tuple(replace(one, rank=None) for one in chosen))
 
@@ -500,7 +500,7 @@ def _entry(n: int, entries: int) -> Row:
         paper="https://papers.example.org/2605.01234" if n % 3 == 0 else "",
         code=f"https://git.example.org/{n}" if n % 4 == 1 else "",
         corrected=True,
-        errata=((AS_OF, "The run was scored again after 3 judgments were mended."),)
+        errata=((AS_OF, "The run was scored again after 3 judgments were repaired."),)
         if n == 20
         else (),
         embargoed=until is not None,

@@ -105,7 +105,7 @@ def test_a_beginning_of_a_log_is_a_log() -> None:
 
 
 def rewrite(log: BoardLog, number: int, **changes: object) -> bytes:
-    """The log with an event changed and its own hash made anew, as a forger would."""
+    """The log with an event changed and its own hash made again, as a forger would."""
     lines = []
     for entry in log.entries:
         event = msgspec.to_builtins(entry.event)

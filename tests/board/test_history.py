@@ -114,7 +114,7 @@ def test_published_updated_corrected_and_extended() -> None:
     assert (now.status, now.revision, now.embargo_until) == ("published", 2, date(2027, 3, 1))
     assert now.identity is not None
     assert (now.identity.code, now.scores["eval"], now.counts["eval"]) == ("", "0.399", 89)
-    assert now.errata == ((START + timedelta(days=3), "labels mended"),)
+    assert now.errata == ((START + timedelta(days=3), "labels repaired"),)
     kinds = [kind for _, kind, _ in now.events]
     assert kinds == ["received", "reviewed", "published", "updated", "corrected", "extended"]
     assert [event for _, _, event in now.events] == [entry.hash for entry in log.entries[1:]]
@@ -127,11 +127,11 @@ def test_a_score_on_later_labels_is_told_by_an_erratum_and_mends_nothing() -> No
     told = submission(log).scores
     log.correct(NAME, "0.403", public={"scores": {**told, "later": "0.5"}})
     now = submission(log)
-    assert (now.scores["later"], len(now.errata), now.mended) == ("0.5", 1, ())
+    assert (now.scores["later"], len(now.errata), now.repaired) == ("0.5", 1, ())
     log.wait(days=1).correct(NAME, "0.403", public={"scores": {**told, "later": "0.6"}})
-    assert submission(log).mended == (START + timedelta(days=1),)
+    assert submission(log).repaired == (START + timedelta(days=1),)
     log.wait(days=1).correct(NAME, "0.403", public={"scores": {**told, "later": "0.6"}})
-    assert len(submission(log).mended) == 2
+    assert len(submission(log).repaired) == 2
 
 
 def test_a_baseline() -> None:

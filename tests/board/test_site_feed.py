@@ -105,11 +105,11 @@ def test_an_item_says_what_how_good_and_where() -> None:
 
 
 def test_a_correction_is_an_item_with_its_reason() -> None:
-    errata = ((AS_OF, "3 judgments were mended"), (AS_OF, "one more"))
+    errata = ((AS_OF, "3 judgments were repaired"), (AS_OF, "one more"))
     found = items(feed(row("0.4", days=1, errata=errata)))
     assert [i["kind"] for i in found] == ["correction", "correction", "best"]
     assert {i["summary"].partition(";")[0] for i in found[:2]} == {
-        "3 judgments were mended",
+        "3 judgments were repaired",
         "one more",
     }
 
@@ -122,7 +122,7 @@ def test_a_score_on_a_new_view_is_no_correction() -> None:
 
 def test_an_embargoed_identity_is_never_in_the_feed() -> None:
     hidden = row(
-        "0.4", days=1, embargoed=True, embargo_until=UNTIL, errata=((AS_OF, "mended"),), **SECRETS
+        "0.4", days=1, embargoed=True, embargo_until=UNTIL, errata=((AS_OF, "repaired"),), **SECRETS
     )
     data = feed(baseline(), hidden)
     assert b"ecret" not in data
@@ -146,7 +146,7 @@ def test_an_embargo_that_was_over_before_publication_reveals_nothing() -> None:
 
 def test_an_item_keeps_its_id_through_reveal_correction_and_removal_of_a_record() -> None:
     before = row("0.4", days=1, embargoed=True, embargo_until=UNTIL)
-    after = row("0.3", days=1, embargo_until=UNTIL, errata=((AS_OF, "mended"),))
+    after = row("0.3", days=1, embargo_until=UNTIL, errata=((AS_OF, "repaired"),))
     bar = row("0.35", days=0, id="earlier")
     ids = [{i["id"] for i in items(feed(bar, one))} for one in (before, after)]
     assert ids[0] < ids[1]

@@ -221,10 +221,10 @@ def test_findings_and_reason_are_hidden_with_the_identity() -> None:
 
 def test_an_update_after_publication_is_shown() -> None:
     log = board_of("0.4")
-    log.update("20261101-a", make_manifest("Team a, mended", revision=2))
+    log.update("20261101-a", make_manifest("Team a, repaired", revision=2))
     identity = rows_of(log)[0].identity
     assert identity is not None
-    assert identity.team == "Team a, mended"
+    assert identity.team == "Team a, repaired"
 
 
 def test_a_draft_of_the_metadata_is_never_opened() -> None:

@@ -189,7 +189,7 @@ HOSTILE: dict[str, bytes] = {
     "gnu-long-name": long_name(b"L", f"{OTHER_ID}/dev.txt") + HONEST,
     "gnu-long-link": long_name(b"K", "/etc/passwd") + HONEST,
     "pax-path": pax(("path", "../../etc/passwd")) + HONEST,
-    "pax-path-that-mends": pax(("path", f"{ID}/dev.txt")) + named("x"),
+    "pax-path-that-repairs": pax(("path", f"{ID}/dev.txt")) + named("x"),
     "pax-linkpath": pax(("linkpath", "/etc/passwd")) + HONEST,
     "pax-size": pax(("size", "1")) + HONEST,
     "pax-charset": pax(("hdrcharset", "BINARY")) + HONEST,
@@ -374,7 +374,7 @@ def test_python_s_tarfile_is_read(folder: Path, kind: int) -> None:
     assert read(made.getvalue()) == {"dev": DEV, "eval": EVAL}
 
 
-def mended(tarball: bytearray) -> bytes:
+def repaired(tarball: bytearray) -> bytes:
     """The checksum of every block that looks like a header made right again."""
     for place in range(0, len(tarball) - 511, 512):
         block = bytes(tarball[place : place + 512])
@@ -402,7 +402,7 @@ def test_what_we_accept_means_the_same_to_tarfile(
     for place, data in edits:
         start = place % len(tarball)
         tarball[start : start + len(data)] = data
-    mutant = mended(tarball)
+    mutant = repaired(tarball)
     try:
         ours = read(mutant)
     except TrustError:

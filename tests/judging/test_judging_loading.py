@@ -80,9 +80,9 @@ def test_a_new_batch_is_added_with_its_own_terms(database: Database) -> None:
 def test_what_nobody_judges_otherwise_for_changes_at_once(database: Database) -> None:
     load(database)
     held = take(database, "ann")
-    mended = changed(completion_code="RIGHT", contact="a@example.org", lease_minutes=90)
-    assert load_campaign(database, mended, [], [], now=NOW).waiting == ()
-    assert get_assignment(database, held.id).settings == mended
+    repaired = changed(completion_code="RIGHT", contact="a@example.org", lease_minutes=90)
+    assert load_campaign(database, repaired, [], [], now=NOW).waiting == ()
+    assert get_assignment(database, held.id).settings == repaired
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What a played board shows, held against the official table: figures, order, trophies, quota.
 
-Everything here is read from the published files as plain JSON and computed anew, so that nothing
+Everything here is read from the published files as plain JSON and computed again, so that nothing
 of the board's own code vouches for itself.
 """
 

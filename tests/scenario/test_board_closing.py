@@ -217,7 +217,7 @@ def test_without_the_labels_of_its_day_a_score_is_not_believed(
     assert f'the labels that "{BASELINE}" was scored with are not here' in refused.err
     assert ONE not in refused.err
     assert "closed-board" not in still_open.kinds()
-    # Scored anew, it is told by labels that are here.
+    # Scored again, it is told by labels that are here.
     assert still_open.organiser("correct", BASELINE, "--why", "the same", now=LAST).code == 0
     hidden = next(row["id"] for row in still_open.rows() if "anon" in row["id"])
     assert still_open.organiser("correct", hidden, "--why", "the same", now=LAST).code == 0

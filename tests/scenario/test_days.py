@@ -388,7 +388,7 @@ def test_submit_again_with_new_metadata_is_an_update(town: Town) -> None:
 
 
 def test_metadata_that_was_wrong_can_be_mended(town: Town) -> None:
-    """Sealed by other tools, it holds a field that nobody knows; `amend` mends it."""
+    """Sealed by other tools, it holds a field that nobody knows; `amend` repairs it."""
     from heldout.envelope.bundle import seal_metadata  # noqa: PLC0415 - other tools, as it were
 
     submission = town.send("one", now=DAY)

@@ -242,7 +242,7 @@ def test_labels_of_a_new_view_are_committed_to_with_its_rules(
 
 
 def relabel(town: Town, entry: str) -> None:
-    """Labels that a friend's first documents please, and nobody else's scores made anew by them."""
+    """Labels that a friend's first documents please, and nobody else's scored again by them."""
     labels = town.vault / "labels" / "eval.qrels"
     liked = {line.split()[0]: line.split()[1] for line in run_text("eval", 5).splitlines()[::5]}
     labels.write_text("".join(f"{query} 0 {document} 1\n" for query, document in liked.items()))

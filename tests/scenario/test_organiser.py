@@ -1,4 +1,4 @@
-"""An organiser's odd days: wrong keys, mended labels, refusals that stay, what a commit says."""
+"""An organiser's odd days: wrong keys, repaired labels, refusals that stay, what a commit says."""
 
 import os
 import shutil

@@ -77,7 +77,7 @@ def edit(town: Town, **changes: Any) -> Path:
 def rewrite(
     town: Town, change: Callable[[Entry], dict[str, Any]], *, drop: int | None = None
 ) -> None:
-    """The organisers make their history anew and push it by force, page and all."""
+    """The organisers make their history again and push it by force, page and all."""
     chain: list[Entry] = []
     for entry in Vault(town.vault).entries():
         if entry.event.seq == drop:
@@ -200,7 +200,7 @@ def test_files_that_are_no_receipt(town: Town) -> None:
 
 
 def test_a_changed_time_of_receipt_is_told(town: Town) -> None:
-    """The organisers date a submission later, in a history made anew."""
+    """The organisers date a submission later, in a history made again."""
     keep(town)
     rewrite(town, lambda entry: {"source": "a folder"} if entry.event.kind == "received" else {})
     answer = audit(town)

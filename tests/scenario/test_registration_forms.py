@@ -43,7 +43,7 @@ def test_a_registration_of_its_own_team_has_nothing_wrong(town: Town, own: bytes
     assert check(town, {OWN: ("100644", own)}) == (0, TEAM, [])
 
 
-# Teams' handles are drawn anew, so they may not name a test: workers would not find the same ones.
+# Teams' handles are drawn again, so they may not name a test: workers would not find the same ones.
 @pytest.mark.parametrize(
     "extra",
     ["board.toml", "x.py", f"{SUBMISSION}.key.age", OTHERS],

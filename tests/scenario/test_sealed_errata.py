@@ -42,7 +42,7 @@ def town(request: pytest.FixtureRequest, tmp_path: Path) -> Town:
     return town
 
 
-def mend(town: Town, lines: str) -> None:
+def repair(town: Town, lines: str) -> None:
     labels = town.vault / "labels" / "eval.qrels"
     labels.write_text(labels.read_text() + lines)
 
@@ -51,7 +51,7 @@ def corrected(town: Town, *, now: str) -> list[str]:
     """The errata that correcting both entries logs, as the public log has them."""
     before = len(town.events())
     names = sorted({e["submission"] for e in town.events() if e["kind"] == "published"})
-    answer = town.organiser("correct", *names, "--why", "labels were mended", now=now)
+    answer = town.organiser("correct", *names, "--why", "labels were repaired", now=now)
     assert answer.code == 0, answer
     public = (town.board / "log.jsonl").read_text().splitlines()[before:]
     events = [json.loads(line)["event"] for line in public]
@@ -62,10 +62,10 @@ def corrected(town: Town, *, now: str) -> list[str]:
 def test_every_entry_that_is_scored_anew_has_an_erratum_whether_it_changed_or_not(
     town: Town,
 ) -> None:
-    mend(town, "".join(f"eval{i} 0 n{i}-0 1\n" for i in range(QUERIES)))  # seed 1 alone has these
+    repair(town, "".join(f"eval{i} 0 n{i}-0 1\n" for i in range(QUERIES)))  # seed 1 alone has these
     assert corrected(town, now=NEXT) == ["20261102-one", "20261102-two"]
-    assert corrected(town, now=NEXT) == []  # nothing was made anew
-    mend(town, "eval1 0 nobody 0\n")  # changes no score at all
+    assert corrected(town, now=NEXT) == []  # nothing was made again
+    repair(town, "eval1 0 nobody 0\n")  # changes no score at all
     assert corrected(town, now=THEN) == ["20261102-one", "20261102-two"]
     assert town.audit()["faults"] == []
     assert town.organiser("rebuild", now=OVER).code == 0
@@ -80,7 +80,7 @@ def test_when_all_is_told_an_erratum_that_changes_nothing_needs_to_be_asked_for(
     town: Town,
 ) -> None:
     assert town.organiser("rebuild", now=OVER).code == 0
-    mend(town, "eval1 0 nobody 0\n")
+    repair(town, "eval1 0 nobody 0\n")
     answer = town.organiser("correct", "20261102-one", "--why", "tidy", now=OVER)
     assert answer.code == 0, answer
     assert town.kinds()[-1] == "reviewed"

@@ -190,7 +190,7 @@ def town(tmp_path: Path) -> Town:
 def chained_anew(
     log: bytes, change: Callable[[dict[str, Any]], None], signing: Sign, *, since: int
 ) -> bytes:
-    """Events changed from a number on, with hashes that fit, and signed anew or not."""
+    """Events changed from a number on, with hashes that fit, and signed again or not."""
     entries = list(parse_log(log, path=""))
     done: list[Entry] = []
     for entry in entries:
@@ -233,7 +233,7 @@ def write_on_main(town: Town, data: bytes) -> None:
 PUBLIC: Mapping[str, tuple[Callable[[dict[str, Any]], None], Sign, int, str]] = {
     "a score changed, without signatures": (better, None, 1, "the event is not signed"),
     "a score changed, with a stranger's": (better, as_eve, 1, "which is no signer's"),
-    "all of it made anew by a stranger": (own_signers, as_eve, 0, "history was rewritten"),
+    "all of it made again by a stranger": (own_signers, as_eve, 0, "history was rewritten"),
 }
 
 

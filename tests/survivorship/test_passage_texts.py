@@ -62,10 +62,10 @@ def test_right_spellings_stay_as_they_are() -> None:
 
 @given(text=st.text())
 def test_mending_never_fails_and_is_over_after_one_call_of_ordinary_text(text: str) -> None:
-    mended = repair_encoding(text)
-    assert passage_id(text) == passage_id(mended)
+    repaired = repair_encoding(text)
+    assert passage_id(text) == passage_id(repaired)
     assert len(passage_id(text)) == 16
-    assert len(mended) <= len(text)
+    assert len(repaired) <= len(text)
 
 
 def test_lone_surrogates_have_an_id_too() -> None:

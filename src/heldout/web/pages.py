@@ -139,7 +139,7 @@ class ConsentPage:
         asks_worker: whether the worker's id has to be typed.
         longest_worker: most characters of that id.
         preview: the platform only shows the task; nothing can be begun.
-        problem: what has to be mended; empty at first.
+        problem: what has to be repaired; empty at first.
         last: how the task before this one ended; `None` where there was none.
     """
 
@@ -204,7 +204,7 @@ class ItemPage:
         exit: the page that stops.
         stop: what the link there says.
         note: how long the place is kept, and what the button does.
-        problem: what has to be mended, or what was found; empty at first.
+        problem: what has to be repaired, or what was found; empty at first.
     """
 
     study: Study

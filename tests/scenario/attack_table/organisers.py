@@ -123,7 +123,7 @@ def attacks() -> Iterator[Attack]:
         "an erratum only of those whose sealed score changed",
         "test_every_entry_that_is_scored_anew_has_an_erratum_whether_it_changed_or_not",
         tries="to read a bit of a sealed score from the log",
-        becomes="every entry that is scored anew has an erratum",
+        becomes="every entry that is scored again has an erratum",
     )
     rules = Group(family=FAMILY, module="board/test_hostile_rules.py")
     yield from rules.cases(

@@ -98,7 +98,7 @@ def attacks() -> Iterator[Attack]:
             "scenario/test_receipts.py",
             "a released number changed without an event",
             "test_a_released_number_that_changed_without_an_event_is_told",
-            "to mend a score unseen",
+            "to repair a score unseen",
             "told as a fault",
         ),
         (
@@ -163,7 +163,7 @@ def _shared_vault() -> Iterator[Attack]:
         "the reviewer's",
         "another organiser's",
         tries="to have another organiser publish scores of one's own",
-        becomes="not taken over and named; the true score is published, the remote is mended",
+        becomes="not taken over and named; the true score is published, the remote is repaired",
         prefix="true scores rewritten at a vault's remote, before a publication of ",
     )
     for name, test, tries, becomes in (
@@ -171,7 +171,7 @@ def _shared_vault() -> Iterator[Attack]:
             "forged scores with an event of a dishonest organiser",
             "test_scores_logged_by_a_dishonest_signer_are_scored_anew",
             "to have them published as reviewed by oneself",
-            "scored anew before publication",
+            "scored again before publication",
         ),
         (
             "a mask slipped into a vault's remote",
@@ -206,7 +206,7 @@ def _shared_vault() -> Iterator[Attack]:
         "nothing",
         "taken away",
         tries="to hide that a later run is a copy",
-        becomes="made anew from what is sealed; the copy is found",
+        becomes="made again from what is sealed; the copy is found",
         prefix="kept scores and signatures damaged: ",
     )
 

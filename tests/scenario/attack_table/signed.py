@@ -45,7 +45,7 @@ def attacks() -> Iterator[Attack]:
         "test_a_public_log_that_a_writer_on_main_made_anew_is_found",
         "a score changed, without signatures",
         "a score changed, with a stranger's",
-        "all of it made anew by a stranger",
+        "all of it made again by a stranger",
         tries="to publish another score by a push to the board's main branch",
         becomes="status, check, submit, rebuild and audit refuse the log; nothing is sent",
         prefix="a public log: ",

@@ -119,7 +119,7 @@ def _list_ever(unpacked: Unpacked) -> Mapping[str, frozenset[str]]:
 
 
 def labels_in_force(unpacked: Unpacked, submission: Submission) -> Mapping[str, str]:
-    """What was committed to when an entry was told, or scored anew, for the last time."""
+    """What was committed to when an entry was told, or scored again, for the last time."""
     *_, last = (
         entry.event.seq
         for entry in unpacked.log
@@ -454,7 +454,7 @@ def _check_scores(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
 def _differs(
     unpacked: Unpacked, submission: Submission, view: View, scores: ScoreFile
 ) -> str | None:
-    """Why scores by query cannot be what was told: by other labels, or made anew in silence."""
+    """Why scores by query cannot be what was told: by other labels, or made again in silence."""
     if not uses_labels_in_force(unpacked, submission, view, scores):
         return "scored with labels that nobody committed to, or that were not in force"
     logged = submission.evidence.get(view.name)

@@ -69,8 +69,8 @@ FINAL_CHECKED = "the final, computed again: scores, who is clearly below the bes
 
 # Pages of another version, or charts drawn on another machine, are other bytes of the same numbers.
 _PAGES = (
-    "the pages (HTML, feed): heldout rebuild, in a clone and without a vault, makes them anew from "
-    "the log, and git diff shows what was another"
+    "the pages (HTML, feed): heldout rebuild, in a clone and without a vault, makes them again "
+    "from the log, and git diff shows what was different"
 )
 
 
@@ -398,7 +398,7 @@ def _check_scores(vault: Vault, history: History) -> Iterator[str]:
 
 
 def _check_final(vault: Vault, history: History) -> Iterator[str]:
-    """The finalists' scores are those that the final was opened with, or of labels mended since."""
+    """The finalists' scores are those the final was opened with, or of labels repaired since."""
     view = parse_spec(history.rules[-1][1].encode()).finalists_view
     opened = None if history.final is None else history.final.opened
     if view is None or opened is None:
@@ -429,7 +429,7 @@ def _tell_final(vault: Vault, history: History) -> Iterator[str]:
 def _is_told_for(
     vault: Vault, history: History, spec: BoardSpec, submission: Submission, scores: ScoreFile
 ) -> bool:
-    """Whether the scores of today are those of the last event, or of labels mended since."""
+    """Whether the scores of today are those of the last event, or of labels repaired since."""
     told = [view for view in spec.views if view.name in submission.evidence]
     return all(
         view.name in scores.views

@@ -518,7 +518,7 @@ def _find_bar(event: _Event, view: View, found: _Findings, where: str) -> Told |
 def _told_by(
     bar: Submission, used: Evidence | None, event: _Event, view: View, found: _Findings
 ) -> Told:
-    """What a team had been told by an entry; its scores may have been made anew since."""
+    """What a team had been told by an entry; its scores may have been made again since."""
     logged = found.read(bar.evidence[view.name]) if view.name in bar.evidence else None
     kept = used or logged
     if kept is None:
@@ -531,7 +531,7 @@ def _told_by(
 
 
 def _check_anew(used: Evidence, logged: Evidence, view: View, event: _Event) -> Iterator[str]:
-    """An entry that a new one was held against may have been scored anew, by mended labels."""
+    """An entry that a new one was held against may have been scored again, by repaired labels."""
     if used.labels == logged.labels:
         yield "has other scores by query there than those that it was told for"
     yield from _check_labels(used, view, event.before)

@@ -367,7 +367,7 @@ _NEW: frozenset[State] = frozenset(("new",))
 
 FOLLOWS: Mapping[str, AbstractSet[State]] = {
     "received": _NEW | _PENDING | {"rejected"},  # sent again, spoiled copies were refused before
-    "reviewed": _PENDING | _SHOWN,  # of what is published: scored anew, and nothing told
+    "reviewed": _PENDING | _SHOWN,  # of what is published: scored again, and nothing told
     "score-shown": _PENDING,
     "asked": _PENDING,
     "updated": _PENDING | _PUBLISHED,

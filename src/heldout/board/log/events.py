@@ -180,7 +180,7 @@ AFTER_CLOSING = frozenset(
         *("opened-final", "rekeyed", "reviewed"),
     )
 )
-"""The kinds that may come after `closed-board`: what mends or was due, and nothing that is new."""
+"""The kinds that may come after `closed-board`: what repairs or was due, and nothing new."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

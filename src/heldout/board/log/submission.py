@@ -70,7 +70,7 @@ class Submission:
         findings: codes of the findings it was published with.
         why: the organiser's reason for the last decision.
         errata: (time, reason) of each correction.
-        mended: times of those that did more than tell a score on a view that came later.
+        repaired: times of those that did more than tell a score on a view that came later.
         published: time of approval, `None` before.
         score_shown: whether an organiser looked at the score before deciding.
         baseline: whether it is an organiser's baseline.
@@ -108,7 +108,7 @@ class Submission:
     findings: tuple[str, ...] = ()
     why: str = ""
     errata: tuple[tuple[datetime, str], ...] = ()
-    mended: tuple[datetime, ...] = ()
+    repaired: tuple[datetime, ...] = ()
     published: datetime | None = None
     score_shown: bool = False
     baseline: bool = False
@@ -171,7 +171,7 @@ def apply_event(before: Submission | None, entry: Entry, name: str) -> Submissio
 
 
 def _name(submission: Submission, team: str, *, decided: bool) -> Submission:
-    """A name that a person has seen; one that a decision put on the page begins the count anew."""
+    """A name that a person has seen; one that a decision put on the page begins the count again."""
     teams = tuple(dict.fromkeys((*submission.teams, team)))
     counted = (team,) if decided else tuple(dict.fromkeys((*submission.counts_for, team)))
     return replace(submission, teams=teams, counts_for=counted)
@@ -242,8 +242,10 @@ def _imported(_: Submission, entry: Entry) -> dict[str, Any]:
 def _corrected(now: Submission, entry: Entry) -> dict[str, Any]:
     errata = (*now.errata, (entry.time, str(entry.get("why"))))
     scores = _scores(entry)
-    mended = now.mended if _only_adds(now.scores, scores["scores"]) else (*now.mended, entry.time)
-    return {"errata": errata, "mended": mended, **scores, **_kept(entry)}
+    repaired = (
+        now.repaired if _only_adds(now.scores, scores["scores"]) else (*now.repaired, entry.time)
+    )
+    return {"errata": errata, "repaired": repaired, **scores, **_kept(entry)}
 
 
 def _only_adds(before: Mapping[str, str], after: Mapping[str, str]) -> bool:

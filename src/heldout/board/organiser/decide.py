@@ -130,7 +130,7 @@ def publish_baseline(
 ) -> Decision:
     """Show an organiser's own run: no rank, no trophy, no quota.
 
-    The runs are kept, so that the entry can be corrected when labels are mended, and their
+    The runs are kept, so that the entry can be corrected when labels are repaired, and their
     signatures, with which later submissions are compared.
 
     Raises:
@@ -200,12 +200,12 @@ def ask(session: Session, submission_id: str, *, text: str) -> Decision:
 def correct(
     session: Session, submission_id: str, scores: ScoreFile, *, why: str, anyway: bool = False
 ) -> Decision:
-    """Publish an erratum: scores made anew with today's labels and code, and the reason.
+    """Publish an erratum: scores made again with today's labels and code, and the reason.
 
     Args:
         session: its lock is held.
         submission_id: an entry, or a baseline.
-        scores: what scoring it anew gave; kept also where no released score changes.
+        scores: what scoring it again gave; kept also where no released score changes.
         why: the reason; it is public.
         anyway: log it also where no released score changes; so too while scores are sealed, for
             who has an erratum must not tell whose score changed.
@@ -224,16 +224,16 @@ def correct(
     evidence = store_evidence_of(session.vault, submission_id, spec, scores)
     kept = {"evidence": evidence, "kept": session.vault.kept(submission_id)}
     done_before = same and bool(submission.errata) and submission.errata[-1][1] == why
-    anew = (kept["kept"], evidence) != (submission.kept, submission.evidence)
+    again = (kept["kept"], evidence) != (submission.kept, submission.evidence)
     # While a score is sealed, an erratum only where it changed would tell that it did.
-    silent = anew and not told.sealed.keys().isdisjoint(("scores", "final"))
+    silent = again and not told.sealed.keys().isdisjoint(("scores", "final"))
     if (
         same
         and not silent
         and _by_labels_alone(session, submission, evidence)
         and (done_before or not anyway)
     ):
-        if anew:  # nothing is told, and the log vouches for what is kept
+        if again:  # nothing is told, and the log vouches for what is kept
             session.log("reviewed", submission_id, sealed=kept)
         return Decision(
             id=submission_id,
@@ -278,7 +278,7 @@ def check_published(session: Session, submission_id: str) -> Submission:
     """An entry whose score was released; a baseline too, if the vault has its runs.
 
     Raises:
-        InputError: it is not published, or cannot be scored anew.
+        InputError: it is not published, or cannot be scored again.
     """
     found = session.history().submissions.get(submission_id)
     submission = found if found is not None and found.baseline else session.find(submission_id)

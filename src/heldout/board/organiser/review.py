@@ -40,7 +40,7 @@ class Review:
         amendments: what the team changed in its metadata since it was first opened.
         proposed: what the team of a published entry asks to change; `manifest` and `findings` are
             then those of what is asked for.
-        lost: earlier submissions of which the vault keeps nothing that can be read or made anew,
+        lost: earlier submissions of which the vault keeps nothing that can be read or made again,
             so that it could not be held against them.
     """
 
@@ -68,7 +68,7 @@ class Review:
 def review(session: Session, sets: Mapping[str, SetData], submission_id: str) -> Review:
     """Open, score and judge one submission; what was done before is not done again.
 
-    In a shared vault what waits for a decision is always scored anew: whoever can write to its
+    In a shared vault what waits for a decision is always scored again: whoever can write to its
     remote could have left other scores there.
 
     Raises:

@@ -378,10 +378,10 @@ def tie_evidence(
 def _is_own(entrant: Entrant, other: Entrant) -> bool:
     """Whether a line is of the submission itself, or a name that its own team has given up.
 
-    Whoever mended a misspelt name would else look like somebody else for ever.
+    Whoever repaired a misspelt name would else look like somebody else for ever.
     """
-    mended = bool(other.renamed) and team_key(other.renamed) == team_key(entrant.team)
-    return mended or other.submission == entrant.submission
+    repaired = bool(other.renamed) and team_key(other.renamed) == team_key(entrant.team)
+    return repaired or other.submission == entrant.submission
 
 
 def _ties(entrant: Entrant, other: Entrant) -> Iterator[TieKind]:

@@ -132,7 +132,7 @@ def _evidence(
     if signature is None:
         if spec.registration is not None and spec.registration.required:
             yield (
-                "not signed by a registered team; register once, then send it anew: "
+                "not signed by a registered team; register once, then send it again: "
                 f'{_AGAIN} --team "NAME"'
             )
         return
@@ -186,7 +186,7 @@ def _agreed(
     if signature.agreement not in {one.digest for one in known} & {*team.agreements}:
         yield (
             f"{team.handle} has not agreed to {known[0].path} as it stands since "
-            f"{known[0].since:%d %b %Y}; agree, then send it anew: {_AGAIN}"
+            f"{known[0].since:%d %b %Y}; agree, then send it again: {_AGAIN}"
         )
 
 

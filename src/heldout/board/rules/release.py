@@ -218,7 +218,7 @@ def best_released(history: History, teams: Iterable[str], view: str) -> Submissi
 
     Args:
         history: the organisers', for the public one does not name embargoed teams.
-        teams: every name that the submission has had: a new name does not begin anew, nor does
+        teams: every name that the submission has had: a new name does not begin again, nor does
             one that an organiser approved for another entry.
         view: name of the view; another season is another view.
     """

@@ -46,7 +46,7 @@ def read_board_scores(session: Session, *, unpublished: bool = False) -> BoardSc
         unpublished: also those that wait or were rejected, where they could be scored.
 
     Raises:
-        StoreError: nothing is published yet, or a run that has to be scored anew is missing.
+        StoreError: nothing is published yet, or a run that has to be scored again is missing.
         TrustError: such a run does not open.
     """
     wanted = (*_PUBLISHED, *_UNPUBLISHED) if unpublished else _PUBLISHED

@@ -173,7 +173,7 @@ def read_scores(vault: Vault, submission: str) -> ScoreFile | None:
 def read_stored(vault: Vault, submission: Submission) -> ScoreFile | None:
     """The same as far as it holds: `None` too where it is damaged or not what an event vouches for.
 
-    Whoever gets `None` opens and scores the submission anew.
+    Whoever gets `None` opens and scores the submission again.
     """
     logged = submission.kept.get("scores")
     if logged is not None and vault.kept(submission.id).get("scores") != logged:
@@ -255,7 +255,7 @@ def make_evidence(submission: str, view: View, scores: ScoreFile) -> Evidence:
 
 
 def follows_on(told: Evidence, now: Evidence, committed: Mapping[str, str]) -> bool:
-    """Whether scores of today are those that were told, or made anew by mended labels.
+    """Whether scores of today are those that were told, or made again by repaired labels.
 
     Args:
         told: what the last event about them was told for.

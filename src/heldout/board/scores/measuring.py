@@ -575,7 +575,7 @@ def log_figures(session: Session, every_due: Sequence[Due]) -> None:
         every_due: at least one.
 
     Raises:
-        StoreError: a run that has to be scored anew is missing.
+        StoreError: a run that has to be scored again is missing.
         TrustError: such a run does not open.
     """
     board = read_board_scores(session)
@@ -661,7 +661,7 @@ def measure_due(session: Session) -> int:
         In how many seasons something was due.
 
     Raises:
-        StoreError: a run that has to be scored anew is missing.
+        StoreError: a run that has to be scored again is missing.
         TrustError: such a run does not open.
     """
     found = [*_find_due(session)]

@@ -188,7 +188,7 @@ def _count(name: str, group: Sequence[Submission], views: Iterable[str]) -> Team
         name=name,
         entries=len(group),
         numbers=sum(
-            ((view in one.scores) + (view in one.spreads)) * (1 + len(one.mended))
+            ((view in one.scores) + (view in one.spreads)) * (1 + len(one.repaired))
             for one, view in counted
         ),
         without=sum(view in one.untold and view not in one.scores for one, view in counted),

@@ -531,13 +531,13 @@ def _told(
     if kept is None or view.name not in kept.views:
         raise StoreError(
             f"the vault has no scores of {bar.id} that the log vouches for; restore them from the "
-            f'backup, or score it anew: heldout correct {bar.id} --why "…"'
+            f'backup, or score it again: heldout correct {bar.id} --why "…"'
         )
     before = kept.views[view.name]
     if _queries(before) != _queries(new):
         raise StoreError(
             f"{bar.id}, above which this score has to be, was scored on other queries than "
-            f'{submission.id}; score it anew first: heldout correct {bar.id} --why "…"'
+            f'{submission.id}; score it again first: heldout correct {bar.id} --why "…"'
         )
     told = Told(text=bar.scores[view.name], values=score_vector(before.per_query, n=before.n))
     return told, store_evidence(session.vault, make_evidence(bar.id, view, kept))

@@ -1,4 +1,4 @@
-"""Opens and scores by the labels and the code of today, the first time or anew.
+"""Opens and scores by the labels and the code of today, the first time or again.
 
 What the vault keeps of a submission is made here and nowhere else, so it can be made again when it
 is lost, damaged, or not what the log vouches for.
@@ -87,7 +87,7 @@ def _keep_signatures(session: Session, submission: Submission, scans: Mapping[st
 
 
 def rescore(session: Session, sets: Mapping[str, SetData], submission_id: str) -> ScoreFile:
-    """Open and score an entry anew, with the labels and the code of today.
+    """Open and score an entry again, with the labels and the code of today.
 
     Its signatures are kept unless the vault is opened to be read alone; its scores are not.
 
@@ -148,7 +148,7 @@ def store_outcome(session: Session, submission: Submission, scores: ScoreFile) -
 
 
 def repair_stored(session: Session, sets: Mapping[str, SetData], submission_id: str) -> bool:
-    """Make damaged files of an earlier submission anew; whether that was possible.
+    """Make damaged files of an earlier submission again; whether that was possible.
 
     Nothing that is damaged stands in the way of another submission.
     """

@@ -171,7 +171,7 @@ class NotedRules:
     Attributes:
         event: number of the event.
         keys: the top-level keys that changed; none where only comments or layout did.
-        files: names of held-out files that are committed to anew.
+        files: names of held-out files that are committed to again.
         public: paths of public files that decide scores, where the log had others.
     """
 
@@ -564,7 +564,7 @@ def organiser_name(repository: Repository, vault: Vault) -> str:
 
 
 def _check_pulled(repository: Repository) -> None:
-    """Refuse a board that lacks what another organiser made public: both would make it anew.
+    """Refuse a board that lacks what another organiser made public: both would make it again.
 
     Raises:
         StoreError: its remote has commits that the folder lacks.

@@ -278,7 +278,7 @@ def make_standings(
         )
     named = "" if season is None else season.name
     measured = find_measured(history.measured, season=named, view=spec.primary, now=now)
-    corrected = {s.id: max(s.mended) for s in every if s.mended}
+    corrected = {s.id: max(s.repaired) for s in every if s.repaired}
     if measured is not None and is_stale(measured, corrected):
         measured = None
     others = sorted((s for s in every if why[s.id]), key=lambda s: (s.received, s.id))
@@ -421,8 +421,8 @@ def _row(submission: Submission, history: History, views: Iterable[View], *, tod
         unlisted=unlisted,
         findings=() if identity is None else submission.findings,
         errata=submission.errata,
-        corrected=bool(submission.mended),
-        added=tuple(at for at, _ in submission.errata if at not in submission.mended),
+        corrected=bool(submission.repaired),
+        added=tuple(at for at, _ in submission.errata if at not in submission.repaired),
         events=submission.events,
         files=submission.files,
     )

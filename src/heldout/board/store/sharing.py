@@ -47,7 +47,7 @@ SHARED_FOLDERS = ("labels", "sealed", *KEPT)
 
 Standing = Literal["logged", "unlogged", "wrong"]
 """`logged`: what it has to be. `unlogged`: nothing says what it has to be, or it could be made
-anew from what does. `wrong`: something else than what it has to be."""
+again from what does. `wrong`: something else than what it has to be."""
 
 _SHARED = re.compile(
     rf"{re.escape(GITIGNORE)}|{re.escape(ATTRIBUTES)}|{re.escape(EVENTS)}"
@@ -210,7 +210,7 @@ _KEPT = "nothing was done, the vault here is as it was (docs/organisers.md says 
 
 
 class OvertakenError(StoreError):
-    """Another organiser's event came first; this one did not happen, and has to be judged anew."""
+    """Another organiser's event came first; this one did not happen, and has to be judged again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,7 +150,7 @@ def _tell_redirect(location: str) -> str:
     except ValueError:
         host = ""
     where = f" to {quote(host, limit=60)}" if host else ""
-    return f"it sends us elsewhere{where}, and no redirect is followed; mend the address"
+    return f"it sends us elsewhere{where}, and no redirect is followed; fix the address"
 
 
 def _message(answer: Answer) -> str:
@@ -286,7 +286,7 @@ class Rest:
         """The items of a list, page by page.
 
         Where a page is too large, for anybody may write long texts into a request, the list is
-        read anew in smaller ones, so that items can come twice. A page equal to the one before
+        read again in smaller ones, so that items can come twice. A page equal to the one before
         ends the list: the forge knows no pages.
 
         Args:
