@@ -3,7 +3,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-WORKERS ?= auto
+# Three for two cores: a quarter of the time tests wait for servers, locks and other processes.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() * 3 + 1) // 2)')
 
 .PHONY: demo test test-all unit alone check lint types layers bench-smoke clean
 
@@ -20,8 +21,8 @@ demo: .venv/ready
 	rm -rf demo
 	$(BIN)/heldout demo demo
 
-# Half of the tests for each of two workers, which keeps what a module prepares in one of them; a
-# worker that is done takes over the last tests of another.
+# As many tests in a row for each worker, which keeps what a module prepares in one of them; a worker
+# that is done takes over the last tests of another.
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 # Without what is both slow and real or in a browser, and without torch: `make test-all` has these.
