@@ -3,8 +3,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-# Three for two cores: a quarter of the time tests wait for servers, locks and other processes.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() * 3 + 1) // 2)')
+WORKERS ?= auto
 
 .PHONY: demo test test-all unit alone check lint types layers bench-smoke clean
 

@@ -243,9 +243,9 @@ def test_who_waits_too_long_for_a_connection_is_told_so(tmp_path: Path) -> None:
 
 @given(st.datetimes(timezones=st.timezones()), st.datetimes(timezones=st.timezones()))
 def test_stored_times_are_in_the_order_of_time(one: object, other: object) -> None:
-    first, second = format_time(one), format_time(other)  # type: ignore[arg-type]
+    first, second = format_time(one), format_time(other)  # type: ignore[arg-type]  # both are datetimes
     assert len(first) == len(second) == 24
-    if one <= other:  # type: ignore[operator]
+    if one <= other:  # type: ignore[operator]  # the same
         assert first <= second
 
 

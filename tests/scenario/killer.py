@@ -102,7 +102,7 @@ def _calls_of_heldout() -> str:
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith("heldout."):
             found.append(f"{frame.f_globals['__name__']}:{frame.f_lineno}")
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back  # type: ignore[assignment]  # None ends it
     return " ".join(found)
 
 

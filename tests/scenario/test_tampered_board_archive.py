@@ -292,7 +292,7 @@ def test_events_that_heldout_never_writes(ended: Ended, tmp_path: Path) -> None:
     ):
 
         def nonsense(files: Files, kind: str = kind, name: str | None = submission) -> None:
-            draft = Draft(kind=kind, by="x", submission=name, public=public, sealed={})  # noqa: B023
+            draft = Draft(kind=kind, by="x", submission=name, public=public, sealed={})  # noqa: B023 - called in this turn
             entry = link(draft, first, at=first.time, new_salt=lambda: "ab" * 16, sign=sign_event)
             files["log.jsonl"] = format_entry(first) + format_entry(entry)
 

@@ -408,7 +408,7 @@ class Connection(H11Protocol):
     head_seconds = 10.0
     front = ""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn says BaseTransport
         """Take it, or close it where there are too many."""
         self._late: asyncio.TimerHandle | None = None
         peer = transport.get_extra_info("peername")
