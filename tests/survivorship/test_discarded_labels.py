@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,11 @@ def test_pseudo_labels_say_that_they_are_in_name_lines_and_record() -> None:
     record = made.record
     assert (record.name, record.made, record.human) == ("first.pseudo", "pseudo", 0)
     assert (record.judged, record.system) == (None, STRONG)
+
+
+def test_pseudo_labels_without_their_system_are_refused() -> None:
+    with pytest.raises(ValueError, match="system"):
+        make_labels("first", JUDGED, SOURCE, pseudo=FIRST[1:])
 
 
 def test_what_people_judged_gets_no_pseudo_label_in_a_mixed_file() -> None:

@@ -118,6 +118,9 @@ def make_labels(
         source: what they judged; `None` where nobody did.
         pseudo: query and document of each pseudo-label; what people judged gets none.
         system: whose first documents these are; `None` without pseudo-labels.
+
+    Raises:
+        ValueError: there are pseudo-labels, and no system.
     """
     rows = [
         (query, _HUMAN, doc, int(doc in one.answering))
@@ -126,6 +129,8 @@ def make_labels(
     ]
     human = len(rows)
     rows += [(query, PSEUDO, doc, 1) for query, doc in pseudo if query not in judged]
+    if system is None and len(rows) > human:
+        raise ValueError("pseudo-labels without the system that they are of")
     if system is not None:
         name = f"{name}.with-{PSEUDO}" if source else f"{name}.{PSEUDO}"
     qrels = "".join(f"{query} {mark} {doc} {grade}\n" for query, mark, doc, grade in rows).encode()
