@@ -81,6 +81,11 @@ class InputError(HeldoutError):
         )
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
+    @property
+    def code(self) -> str:
+        """The code of the first problem."""
+        return self.problems[0].code if self.problems else ""
+
     @classmethod
     def of(
         cls,

@@ -21,7 +21,7 @@ from heldout.judging.services.pools import (
 from heldout.judging.services.studies import ContestOptions, compare_by_contests
 from heldout.judging.services.tasks import draw_next
 from heldout.options import OptionError
-from heldout.progress import Progress
+from heldout.progress_bar import Progress
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 QUERIES = {f"q{n}": f"what is {n}" for n in range(4)}

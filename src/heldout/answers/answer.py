@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heldout.answers.table import Table
+from heldout.files.frames import make_frame
 
 if TYPE_CHECKING:
     from heldout.charts.svg import Chart
@@ -29,6 +32,53 @@ class Answer:
     document: Mapping[str, Any]
     chart: "Callable[[], Chart] | None" = None
     title: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that the command prints with `--json`."""
+        return dict(self.document)
+
+    def columns(self, table: int = 0) -> dict[str, list[Any]]:
+        """The cells of a table by the names of its columns; a name that is there twice is numbered.
+
+        Args:
+            table: which one, from 0.
+        """
+        shown = self.tables[table]
+        names: dict[str, int] = {}
+        for place, column in enumerate(shown.columns):
+            name = column.name
+            names[f"{name} {place + 1}" if name in names or not name else name] = place
+        return {name: [row[place] for row in shown.rows] for name, place in names.items()}
+
+    def to_pandas(self, table: int = 0) -> Any:
+        """A table as a frame of pandas; `None` is undefined."""
+        return make_frame(self.columns(table), "pandas")
+
+    def to_polars(self, table: int = 0) -> Any:
+        """A table as a frame of polars; `None` is undefined."""
+        return make_frame(self.columns(table), "polars")
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the picture, as .svg or .png.
+
+        Raises:
+            InputError: code `chart-form`.
+            SetupError: a PNG needs the extra `png`.
+            ValueError: there is no picture of this.
+        """
+        from heldout.charts.svg import picture  # noqa: PLC0415 - most calls draw nothing
+        from heldout.files.durable import write_whole  # noqa: PLC0415 - the same
+
+        if self.chart is None:
+            raise ValueError("there is no picture of this")
+        write_whole(Path(path), picture(self.chart(), Path(path), title=self.title))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from heldout.answers.notebook import to_html  # noqa: PLC0415 - a command prints without
+
+        drawn = None if self.chart is None else self.chart()
+        return to_html(summary=self.summary, tables=self.tables, chart=drawn, title=self.title)
 
 
 def to_document(result: object, *properties: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
 
@@ -24,11 +24,19 @@ from heldout.cli.printing import (
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import find_near
 from heldout.options import Jobs, Json, Opt
-from heldout.scoring.evaluate import Evaluation, KindScores, MeasureScores, score_kinds
-from heldout.scoring.measures import Measure, parse_measure
+from heldout.scoring.evaluate import KindScores, MeasureScores, score_kinds
+from heldout.scoring.measures import parse_measure
 from heldout.scoring.options import FacetSource, RunOrder
 from heldout.scoring.run_files import describe_orders, scan_file
-from heldout.scoring.score import Failed, Scored, collect_notes, find_reading, other_spelling
+from heldout.scoring.score import (
+    Failed,
+    Scored,
+    collect_notes,
+    describe_scored,
+    find_reading,
+    in_order,
+    other_spelling,
+)
 from heldout.trec.accelerators import find_accelerators
 from heldout.trec.orders import DESCRIPTIONS, Order
 from heldout.trec.qrels import Qrels, read_qrels
@@ -232,18 +240,10 @@ def _print_per_query(console: Console, scored: Sequence[Scored]) -> None:
         measures = list(map(str, run.evaluation.scores))
         rows = [
             [query, *(number(value) for value in row.values())]
-            for query, row in _by_query(run.evaluation).items()
+            for query, row in in_order(run.evaluation).items()
         ]
         console.print()
         print_table(console, [label, *measures], rows)
-
-
-def _by_query(found: Evaluation) -> Mapping[str, Mapping[Measure, float | None]]:
-    """Scores by query: 2 before 10 where all ids are numbers, else as texts."""
-    rows = found.per_query()
-    if not all(query.isascii() and query.isdigit() for query in rows):
-        return rows
-    return {query: rows[query] for query in sorted(rows, key=lambda query: (int(query), query))}
 
 
 def _print_stored(console: Console, scored: Sequence[Scored]) -> None:
@@ -276,7 +276,7 @@ def _print_json(
     per_query: bool,
     kinds: Sequence[Mapping[str, KindScores]],
 ) -> None:
-    runs = [_run_json(run, per_query=per_query) for run in scored]
+    runs = [describe_scored(run, per_query=per_query) for run in scored]
     for run, by_kind in zip(runs, kinds, strict=False):
         run["facet"] = {
             kind: {"queries": one.queries, "scores": dict(one.means), "why": dict(one.why)}
@@ -284,30 +284,6 @@ def _print_json(
         }
     unread = [{"path": run.path, "problems": [*map(asdict, run.problems)]} for run in failed]
     print_json({"runs": runs, "failed": unread})
-
-
-def _run_json(run: Scored, *, per_query: bool) -> dict[str, Any]:
-    found = run.evaluation
-    scores = {str(measure): scores for measure, scores in found.scores.items()}
-    document: dict[str, Any] = {
-        "run": run.name,
-        "path": run.path,
-        "order": run.order,
-        "queries": len(found.queries),
-        "unanswered": found.unanswered,
-        "ignored": found.ignored,
-        "scores": {name: score.mean for name, score in scores.items()},
-        "why": {name: score.why for name, score in scores.items() if score.mean is None},
-        "n": {name: score.n for name, score in scores.items()},
-        "without_relevant": {name: score.without_relevant for name, score in scores.items()},
-        "notes": [asdict(problem) for problem in run.notes],
-    }
-    if per_query:
-        document["per_query"] = {
-            query: {str(measure): score for measure, score in row.items()}
-            for query, row in _by_query(found).items()
-        }
-    return document
 
 
 def _print_kinds(
@@ -370,24 +346,11 @@ def validate(
             )
         raise
     if as_json:
-        print_json(_scan_json(scan))
+        print_json(scan.document())
     else:
         _print_scan(answers(), scan, queries=len(queries.texts))
     if not scan.ok:
         context.exit(1)
-
-
-def _scan_json(scan: Scan) -> dict[str, Any]:
-    return {
-        "path": scan.path,
-        "ok": scan.ok,
-        "order": scan.order,
-        "form": scan.form,
-        "queries": scan.facts.queries,
-        "documents": scan.facts.documents,
-        "problems": [asdict(problem) for problem in scan.problems],
-        "counts": dict(scan.counts),
-    }
 
 
 def _print_scan(console: Console, scan: Scan, *, queries: int) -> None:

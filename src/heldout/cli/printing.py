@@ -28,7 +28,7 @@ from heldout.errors import (
     printable,
 )
 from heldout.options import Opt, Seed
-from heldout.progress import Progress
+from heldout.progress_bar import Progress
 
 if TYPE_CHECKING:
     from heldout.answers.answer import Answer

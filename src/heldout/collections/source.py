@@ -15,7 +15,7 @@ from heldout.collections.stdlib_docs import build_collection, read_docstrings
 from heldout.collections.tables import find_labels, read_labels, read_texts
 from heldout.errors import InputError, SetupError, printable, quote
 from heldout.ids import DocId, QueryId
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 
 PREFIX = "irds:"
 """What stands before a name of ir_datasets where a collection is asked for."""

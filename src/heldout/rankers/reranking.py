@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, StoreError, plural, printable, quote
 from heldout.ids import Digest, DocId, QueryId
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.methods import (
     METHODS,
     bind_method,

@@ -20,7 +20,7 @@ from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError, OptionError, Problem, SetupError
 from heldout.options import Opt, Seed
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import COMPARED, NamedRule, own_rule, parse_rule
 from heldout.redteam.game import Baseline, Plan, Weak

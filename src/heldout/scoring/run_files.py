@@ -6,7 +6,7 @@ from os.path import commonprefix
 from pathlib import Path
 
 from heldout.errors import InputError, quote
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.orders import DESCRIPTIONS, Order
 from heldout.trec.qrels import Qrels

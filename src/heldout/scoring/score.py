@@ -8,19 +8,20 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from heldout.errors import InputError, Problem, plural
 from heldout.files.cores import count_cores
 from heldout.ids import Near, find_near, find_surely_near, say_near
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.cache import Key, ScoreCache, StoredRun, code_version, digest_file, find_cache
 from heldout.scoring.evaluate import Evaluation, Judged, prepare, score
 from heldout.scoring.measures import Measure
 from heldout.scoring.run_files import run_name, scan_file
 from heldout.trec.accelerators import Accelerators, Scanner, find_accelerators
+from heldout.trec.memory import MemoryRun, scan_memory
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels
 from heldout.trec.scans import Scan
@@ -110,12 +111,13 @@ class Failed:
 Outcome = Scored | Failed
 
 
-def score_run(work: Work, path: str) -> Outcome:
-    """Score one file. Whatever is wrong with it is in the outcome, not raised."""
+def score_run(work: Work, source: str | MemoryRun) -> Outcome:
+    """Score one file, or a run in memory. What is wrong with it is in the outcome, not raised."""
+    path = str(source)
     try:
-        size = _size(path)
+        size = _size(path) if isinstance(source, str) else None
         before = None if size is None else _find(work, path, size)
-        run = before or _read(work, path)
+        run = before or _read(work, source)
     except InputError as error:
         return Failed(path=path, problems=error.problems, counts={})
     except (OSError, MemoryError) as error:
@@ -169,13 +171,17 @@ def _find(work: Work, path: str, size: int) -> StoredRun | None:
     return work.cache.find(work.key, digest, size, work.measures)
 
 
-def _read(work: Work, path: str) -> StoredRun | Failed:
+def _read(work: Work, source: str | MemoryRun) -> StoredRun | Failed:
     """The run seen through the judgments, not yet measured.
 
     Raises:
-        InputError: code `unreadable-file`.
+        InputError: code `unreadable-file`, or those of `scan_memory`.
     """
-    scan = scan_file(path, order=work.order, qrels=work.qrels, accelerators=work.accelerators)
+    path = str(source)
+    if isinstance(source, str):
+        scan = scan_file(path, order=work.order, qrels=work.qrels, accelerators=work.accelerators)
+    else:
+        scan = scan_memory(source, order=work.order, qrels=work.qrels.judgments)
     if not scan.ok:
         return Failed(path=path, problems=scan.problems, counts=scan.counts)
     problems = (
@@ -354,17 +360,18 @@ class Reading:
 
     def score(
         self,
-        paths: Sequence[str],
+        runs: Sequence[str | MemoryRun],
         qrels: Qrels,
         measures: Iterable[Measure],
         *,
         order: Order | None = None,
         excluded: AbstractSet[str] = frozenset(),
     ) -> list[Outcome]:
-        """An outcome for each path, in their order.
+        """An outcome for each run, in their order.
 
         Args:
-            paths: run files.
+            runs: paths of run files, and runs in memory. Those in memory are scored here, whatever
+                `jobs` says.
             qrels: the judgments.
             measures: what to compute.
             order: how documents are ordered; `None` for what fits a run's columns.
@@ -379,19 +386,23 @@ class Reading:
             cache=None if excluded else self.cache,
             code=self.code,
         )
+        paths = [run for run in runs if isinstance(run, str)]
         lanes = min(len(paths), self.jobs or _count_jobs(paths, work))
-        with self.progress.steps("reading runs", len(paths)) as done:
-            if lanes == 1:
-                outcomes = list(_score_in_turn(paths, work, done))
+        with self.progress.steps("reading runs", len(runs)) as done:
+            if lanes <= 1:
+                outcomes = list(_score_in_turn(runs, work, done))
             else:
-                outcomes = _score_at_once(paths, work, lanes, done)
+                read = iter(_score_at_once(paths, work, lanes, done))
+                outcomes = [
+                    next(read) if isinstance(run, str) else score_run(work, run) for run in runs
+                ]
         if work.cache is not None:
             work.cache.prune()
         return outcomes
 
     def score_whole(
         self,
-        paths: Sequence[str],
+        runs: Sequence[str | MemoryRun],
         qrels: Qrels,
         measures: Iterable[Measure],
         *,
@@ -402,7 +413,7 @@ class Reading:
         Raises:
             InputError: what is wrong with runs; the first few of what all of them have in common.
         """
-        outcomes = self.score(paths, qrels, measures, order=order)
+        outcomes = self.score(runs, qrels, measures, order=order)
         if failed := [outcome for outcome in outcomes if isinstance(outcome, Failed)]:
             shown, counts = _some([(run.problems, run.counts) for run in failed])
             raise InputError(shown, counts=counts)
@@ -432,6 +443,39 @@ def find_reading(
         jobs=jobs,
         progress=progress,
     )
+
+
+def describe_scored(run: Scored, *, per_query: bool = False) -> dict[str, Any]:
+    """A run's scores as a JSON document."""
+    found = run.evaluation
+    scores = {str(measure): scores for measure, scores in found.scores.items()}
+    document: dict[str, Any] = {
+        "run": run.name,
+        "path": run.path,
+        "order": run.order,
+        "queries": len(found.queries),
+        "unanswered": found.unanswered,
+        "ignored": found.ignored,
+        "scores": {name: score.mean for name, score in scores.items()},
+        "why": {name: score.why for name, score in scores.items() if score.mean is None},
+        "n": {name: score.n for name, score in scores.items()},
+        "without_relevant": {name: score.without_relevant for name, score in scores.items()},
+        "notes": [asdict(problem) for problem in run.notes],
+    }
+    if per_query:
+        document["per_query"] = {
+            query: {str(measure): score for measure, score in row.items()}
+            for query, row in in_order(found).items()
+        }
+    return document
+
+
+def in_order(found: Evaluation) -> Mapping[str, Mapping[Measure, float | None]]:
+    """Scores by query: 2 before 10 where all ids are numbers, else as texts."""
+    rows = found.per_query()
+    if not all(query.isascii() and query.isdigit() for query in rows):
+        return rows
+    return {query: rows[query] for query in sorted(rows, key=lambda query: (int(query), query))}
 
 
 def collect_notes(scored: Sequence[Scored], qrels: Qrels) -> tuple[Notes, ...]:
@@ -482,9 +526,11 @@ def _count_jobs(paths: Sequence[str], work: Work) -> int:
     return cores if seconds > _WORTH_A_POOL else 1
 
 
-def _score_in_turn(paths: Sequence[str], work: Work, done: Callable[[], None]) -> Iterator[Outcome]:
-    for path in paths:
-        yield score_run(work, path)
+def _score_in_turn(
+    runs: Sequence[str | MemoryRun], work: Work, done: Callable[[], None]
+) -> Iterator[Outcome]:
+    for run in runs:
+        yield score_run(work, run)
         done()
 
 

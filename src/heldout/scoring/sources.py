@@ -19,9 +19,9 @@ from heldout.scoring.run_files import (
 from heldout.scoring.score import Notes, Reading, Scored, collect_notes
 from heldout.scoring.table import Better, ScoreTable, cut_table, parse_scores, table_of
 from heldout.scoring.transforms import Transform, prefer_scores, to_interval
+from heldout.trec.memory import MemoryRun
 from heldout.trec.orders import Order
-from heldout.trec.qrels import Qrels, read_qrels
-from heldout.trec.reading.sources import read_file
+from heldout.trec.qrels import Qrels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ _SHOWN = 3
 
 
 def score_runs(
-    patterns: Sequence[str],
+    runs: Mapping[str, str | MemoryRun],
     qrels: Qrels,
     measures: Iterable[str],
     reading: Reading,
@@ -81,7 +81,7 @@ def score_runs(
     """Scores of the same runs by several measures, in one pass over each run.
 
     Args:
-        patterns: paths of run files, or patterns as a shell has them.
+        runs: paths of run files, and runs in memory, by the name of the system.
         qrels: the judgments.
         measures: names of measures.
         reading: how runs are read.
@@ -89,16 +89,39 @@ def score_runs(
         order: how documents are ordered; `None` for what fits a run's columns.
 
     Raises:
-        InputError: a file has errors, is named twice, or a system lacks a score.
+        InputError: a run has errors, or a system lacks a score.
     """
-    paths = find_runs(patterns)
-    _refuse_repeated(paths)
-    names = {path: name for name, path in name_paths(paths).items()}
     parsed = {name: parse_measure(name, path="-m") for name in measures}
-    runs = reading.score_whole(paths, qrels, parsed.values(), order=order)
-    notes = collect_notes(runs, qrels)
-    orders = tuple(dict.fromkeys(run.order for run in runs))
-    judged = plural(len(runs[0].evaluation.queries), "query", "queries")
+    scored = reading.score_whole(tuple(runs.values()), qrels, parsed.values(), order=order)
+    return tabulate_scores(
+        dict(zip(runs, scored, strict=True)), parsed, qrels, judgments=judgments, order=order
+    )
+
+
+def tabulate_scores(
+    runs: Mapping[str, Scored],
+    measures: Mapping[str, Measure],
+    qrels: Qrels,
+    *,
+    judgments: str,
+    order: Order | None = None,
+) -> Mapping[str, Scores]:
+    """Scores of runs as tables, one for each measure.
+
+    Args:
+        runs: by the name of the system.
+        measures: those that the runs were scored by, by the names they go by.
+        qrels: the judgments.
+        judgments: what the judgments are called in `Scores.facts`.
+        order: that was asked for; `None` where a run's columns decided.
+
+    Raises:
+        InputError: a system lacks a score, or all scores are 0.
+    """
+    scored = tuple(runs.values())
+    notes = collect_notes(scored, qrels)
+    orders = tuple(dict.fromkeys(run.order for run in scored))
+    judged = plural(len(scored[0].evaluation.queries), "query", "queries")
     facts = (
         ("systems", f"{len(runs):,}"),
         ("queries", f"{judged} with judgments in {judgments}"),
@@ -106,10 +129,16 @@ def score_runs(
 
     def tabulate(measure: Measure) -> Scores:
         rows = {
-            names[run.path]: {q: row[measure] for q, row in run.evaluation.per_query().items()}
-            for run in runs
+            name: dict(
+                zip(
+                    run.evaluation.queries,
+                    map(run.evaluation.scores[measure].value, range(len(run.evaluation.queries))),
+                    strict=True,
+                )
+            )
+            for name, run in runs.items()
         }
-        zeros = tuple(_describe_zeros(runs, measure))
+        zeros = tuple(_describe_zeros(scored, measure))
         lines = (("", line) for line in zeros)
         return Scores(
             table=check_complete(table_of(rows), str(measure)),
@@ -127,7 +156,25 @@ def score_runs(
             notes=notes,
         )
 
-    return {name: tabulate(measure) for name, measure in parsed.items()}
+    return {name: tabulate(measure) for name, measure in measures.items()}
+
+
+def find_named(patterns: Sequence[str]) -> Mapping[str, str]:
+    """The run files that paths and patterns name, by the names that systems go by.
+
+    Raises:
+        InputError: codes `no-run`, and `repeated-system` where a file is named twice, under two
+            spellings: it would count as two systems.
+    """
+    paths = find_runs(patterns)
+    known: dict[Path, str] = {}
+    for path in paths:
+        first = known.setdefault(Path(path).resolve(), path)
+        if first != path:
+            raise InputError.of(
+                "repeated-system", path, f"the same file as {first}", "each run once"
+            )
+    return name_paths(paths)
 
 
 def read_scores(path: str, measure: str | None = None) -> Scores:
@@ -243,17 +290,6 @@ def _check_range(table: ScoreTable, measure: Measure, path: str) -> None:
         )
 
 
-def _refuse_repeated(paths: Sequence[str]) -> None:
-    """Refuse a file that is named twice, under two spellings: it would count as two systems."""
-    known: dict[Path, str] = {}
-    for path in paths:
-        first = known.setdefault(Path(path).resolve(), path)
-        if first != path:
-            raise InputError.of(
-                "repeated-system", path, f"the same file as {first}", "each run once"
-            )
-
-
 def _describe_zeros(runs: Sequence[Scored], measure: Measure) -> Iterator[str]:
     unanswered = sum(run.evaluation.unanswered > 0 for run in runs)
     if unanswered:
@@ -265,17 +301,17 @@ def _describe_zeros(runs: Sequence[Scored], measure: Measure) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedRuns:
-    """The files of both sides.
+    """The runs of both sides.
 
     Attributes:
         a: what stands as A, by the names of its runs.
         b: what stands as B.
-        paths: by the run's name.
+        runs: files, or runs in memory, by the run's name.
     """
 
     a: Side
     b: Side
-    paths: Mapping[str, str]
+    runs: Mapping[str, str | MemoryRun]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,14 +362,15 @@ def find_compared(a: str, b: str) -> ComparedRuns:
     return ComparedRuns(
         a=Side(name=titles[0], runs=tuple(names[path] for path in first)),
         b=Side(name=titles[1], runs=tuple(names[path] for path in second)),
-        paths=paths,
+        runs=paths,
     )
 
 
 def score_compared(
     runs: ComparedRuns,
+    qrels: Qrels,
     *,
-    qrels: str,
+    judgments: str,
     order: Order | None,
     rel: int,
     k: int,
@@ -344,7 +381,8 @@ def score_compared(
 
     Args:
         runs: from `find_compared`.
-        qrels: file of the judgments.
+        qrels: the judgments.
+        judgments: what they are called in `Scores.facts`.
         order: how documents are ordered; `None` for what fits a run's columns.
         rel: lowest grade that is relevant.
         k: documents of each list that are looked at.
@@ -354,20 +392,19 @@ def score_compared(
     Raises:
         InputError: a file has errors, or a measure has no value for some query.
     """
-    judgments = read_file(read_qrels, qrels)
     ranks = str(parse_measure(f"RR(rel={rel})@{k}", path="--rel"))
     loaded = score_runs(
-        tuple(runs.paths.values()),
-        judgments,
+        runs.runs,
+        qrels,
         dict.fromkeys((ranks, *measures)),
         reading,
-        judgments=qrels,
+        judgments=judgments,
         order=order,
     )
     return ComparedScores(
         ranks=loaded[ranks],
         measures=tuple(loaded[measure] for measure in measures),
-        several=queries_with_several(judgments, rel),
+        several=queries_with_several(qrels, rel),
     )
 
 

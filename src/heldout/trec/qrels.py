@@ -100,7 +100,7 @@ _BEIR = 3
 _RUN = 6
 _ROUND = frozenset(("0", "Q0"))
 _PSEUDO = b"pseudo"
-_HIGHEST = 1_000_000
+HIGHEST_GRADE = 1_000_000
 """No scale of grades goes so far: such a number is an id, a date or a count."""
 _FAR = 10
 """Times the next highest grade from which on one is more likely a slip than a step of the scale."""
@@ -327,12 +327,12 @@ def _add_line(
         return Problem(
             "grade-not-a-number", path, f"grade {show(columns[3])}", "a whole number", line=number
         )
-    if abs(grade) > _HIGHEST:
+    if abs(grade) > HIGHEST_GRADE:
         return Problem(
             "grade-too-large",
             path,
             f"grade {grade}",
-            f"a grade of at most {_HIGHEST:,}",
+            f"a grade of at most {HIGHEST_GRADE:,}",
             "is it an id, a date or a count? the grade stands in the fourth column",
             line=number,
         )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO
 
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.answers import SIGNATURE_DEPTH, Examiner, Parsed
 from heldout.trec.orders import Order
@@ -41,7 +41,7 @@ from heldout.trec.scanning.plain import (
     TextScanner,
 )
 from heldout.trec.scanning.scanners import make_scanner
-from heldout.trec.scans import Coverage, Expected, Facts, Results, Scan
+from heldout.trec.scans import Coverage, Expected, Results, Scan, report_rising
 from heldout.trec.text import ProblemLog, is_clean, parse_integer
 
 if TYPE_CHECKING:
@@ -489,7 +489,7 @@ class _Pass:
         depths = list(self.coverage.depths.values())
         facts = self.results.facts(lines=self.reader.lines, depths=depths)
         if 2 * facts.queries_rising > facts.queries:
-            self.log.add(self._report_rising(facts))
+            self.log.add(report_rising(facts, self.rules.path))
         return Scan(
             path=self.rules.path,
             digest=digest,
@@ -500,18 +500,6 @@ class _Pass:
             facts=facts,
             answers=None if self.log.errors else self.results.pack(),
             head=self.head,
-        )
-
-    def _report_rising(self, facts: Facts) -> Problem:
-        return Problem(
-            "scores-rise",
-            self.rules.path,
-            found=f"scores that rise with lines or ranks in {facts.queries_rising:,} of "
-            f"{plural(facts.queries, 'query', 'queries')}: these lists are read from their end",
-            expected="the highest score for the best document",
-            hint="are they distances, or do rank and score stand in each other's column? turn "
-            "their sign, or swap the columns",
-            severity="note",
         )
 
 

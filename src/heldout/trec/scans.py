@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest, Spellings, find_near, say_near
 from heldout.trec.answers import Answer, QueryFacts
 from heldout.trec.orders import Order
@@ -146,6 +147,27 @@ class Scan:
             InputError: the run has errors.
         """
         return self._sure()[1]
+
+    def raise_errors(self) -> None:
+        """Refuse a run that cannot be scored.
+
+        Raises:
+            InputError: the run has errors.
+        """
+        self._sure()
+
+    def document(self) -> dict[str, Any]:
+        """What was read and what is wrong, for JSON."""
+        return {
+            "path": self.path,
+            "ok": self.ok,
+            "order": self.order,
+            "form": self.form,
+            "queries": self.facts.queries,
+            "documents": self.facts.documents,
+            "problems": [asdict(problem) for problem in self.problems],
+            "counts": dict(self.counts),
+        }
 
     def _sure(self) -> tuple[Rankings, Signature]:
         if self.answers is None:
@@ -404,3 +426,17 @@ def _sorted_ranks(firsts: Iterable[tuple[int | None, int]]) -> dict[int | None, 
     """Ranks that occur, ascending, `None` last."""
     some = [(rank, count) for rank, count in firsts if count]
     return dict(sorted(some, key=lambda item: (item[0] is None, item[0])))
+
+
+def report_rising(facts: Facts, path: str) -> Problem:
+    """A note that scores look like ranks or distances, of which the lowest is the best."""
+    return Problem(
+        "scores-rise",
+        path,
+        found=f"scores that rise with lines or ranks in {facts.queries_rising:,} of "
+        f"{plural(facts.queries, 'query', 'queries')}: these lists are read from their end",
+        expected="the highest score for the best document",
+        hint="are they distances, or do rank and score stand in each other's column? turn "
+        "their sign, or swap the columns",
+        severity="note",
+    )

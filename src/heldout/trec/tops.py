@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -268,3 +268,40 @@ def _known(ids: Mapping[int, str], document: int, path: str) -> str:
             "a file that stays as it is while it is read",
         )
     return ids[document]
+
+
+def read_rows(source: BinaryIO, *, path: str, limits: Limits | None = None) -> dict[str, list[Any]]:
+    """All rows of a run that was scanned without errors, as columns.
+
+    Args:
+        source: its bytes: plain, gzip, bzip2 or zstd.
+        path: its name for messages.
+        limits: how much is read.
+
+    Returns:
+        `qid`, `docno`, `score` where there are scores, and `rank` where all are whole numbers.
+
+    Raises:
+        InputError: those of `TextReader`; `changed-file` where a row has other columns than a run.
+    """
+    rows: list[list[str]] = []
+    with TextReader(source, path=path, limits=limits or Limits()) as reader:
+        for number, line in read_lines(reader):
+            if check_line(line, path=path, number=number) is None:
+                rows.append(line.decode().split())
+    widths = set(map(len, rows))
+    if widths not in ({COLUMNS["trec"]}, {COLUMNS["msmarco"]}):
+        found = f"rows of {', '.join(map(str, sorted(widths))) or 'no'} columns"
+        raise InputError.of("changed-file", path, found, "a run, as it was a moment ago")
+    form: Form = "trec" if widths == {COLUMNS["trec"]} else "msmarco"
+    document = _DOCUMENT[form]
+    ranks = [row[document + 1] for row in rows]
+    columns: dict[str, list[Any]] = {
+        "qid": [row[0] for row in rows],
+        "docno": [row[document] for row in rows],
+    }
+    if form == "trec":
+        columns["score"] = [float(row[4]) for row in rows]
+    if all(rank.isascii() and rank.isdigit() for rank in ranks):
+        columns["rank"] = list(map(int, ranks))
+    return columns

@@ -9,7 +9,7 @@ from heldout.analyses.agreement.judges import Ratings, rate_documents, rate_pref
 from heldout.analyses.agreement.runs import Tops
 from heldout.errors import InputError, Problem
 from heldout.ids import find_near
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.run_files import describe_orders, run_name, scan_file
 from heldout.scoring.score import other_spelling
 from heldout.trec.judgments import read_preferences, read_ratings

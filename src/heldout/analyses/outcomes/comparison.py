@@ -47,6 +47,8 @@ from heldout.stats.results import TestResult
 from heldout.stats.sign_flips import flip_test
 from heldout.stats.student import crossed_t
 from heldout.stats.tests import run_test
+from heldout.trec.qrels import Qrels, read_qrels
+from heldout.trec.reading.sources import read_file
 
 Floats = NDArray[np.float64]
 
@@ -315,8 +317,12 @@ class Comparison:
     options: CompareOptions
     seed: int = 0
 
-    def load(self, reading: Reading) -> ComparedScores:
+    def load(self, reading: Reading, qrels: Qrels | None = None) -> ComparedScores:
         """The scores of all runs, in one pass over each file.
+
+        Args:
+            reading: how runs are read.
+            qrels: the judgments, where they have been read already.
 
         Raises:
             InputError: a file has errors, or a measure is unknown or has no value for some query.
@@ -325,7 +331,8 @@ class Comparison:
         measures = dict.fromkeys(str(parse_measure(one, path="-m")) for one in options.measures)
         return score_compared(
             self.runs,
-            qrels=options.qrels,
+            qrels or read_file(read_qrels, options.qrels),
+            judgments=options.qrels,
             order=options.order,
             rel=options.rel,
             k=options.k,

@@ -1,6 +1,6 @@
 """Does the ranking hold on other measures, queries, labels, collections?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
@@ -24,8 +24,10 @@ from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import place_axis
 from heldout.charts.plot import Plot, Row, shade
 from heldout.charts.svg import RECORD
-from heldout.errors import InputError, plural
+from heldout.errors import InputError, OptionError, plural
 from heldout.options import Opt
+from heldout.scoring.run_files import describe_orders
+from heldout.scoring.sources import Scores
 from heldout.scoring.table import ScoreTable
 from heldout.trec.orders import Order
 
@@ -294,6 +296,43 @@ class LoadedViews:
             InputError: code `no-query-scores`: of a view only means are known.
         """
         return replace(self, views=tuple(_cut(view, queries) for view in self.views))
+
+
+_FEWEST = 2
+
+
+def name_views(loaded: LoadedViews, *, order: Order | None = None) -> LoadedViews:
+    """Views with what there is to say of them all.
+
+    Args:
+        loaded: two views at least.
+        order: of documents, as asked for.
+
+    Raises:
+        OptionError: fewer than two, or two with one name.
+    """
+    names = [view.name for view in loaded.views]
+    if len(set(names)) < len(names):
+        raise OptionError(f"two views have one name: {', '.join(names)}")
+    if len(names) < _FEWEST:
+        raise OptionError(
+            "two views at least: several -m or --qrels with --runs, several --scores, or a "
+            "board with two views"
+        )
+    facts = (*loaded.facts, ("views", ", ".join(names)))
+    return replace(loaded, facts=(*facts, *describe_orders(loaded.orders, given=order)))
+
+
+def views_of_scores(scores: Iterable[tuple[str, Scores]]) -> LoadedViews:
+    """A view of each table of scores.
+
+    Args:
+        scores: by the name of the view.
+    """
+    named = tuple(scores)
+    orders = dict.fromkeys(order for _, one in named for order in one.orders)
+    views = tuple(View.of(name, one.table, better=one.better) for name, one in named)
+    return LoadedViews(views=views, orders=tuple(orders))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from heldout.board.store.forges.protocol import Forge, Handle, Outcome
 from heldout.board.store.forges.rest import read_token
 from heldout.errors import HeldoutError
 from heldout.ids import Digest
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 
 _ANSWERED: tuple[CommentKind, ...] = (
     *("received", "asked", "rejected", "published", "corrected", "amended", "declined"),

@@ -18,6 +18,7 @@ from heldout.scoring.score import find_reading
 from heldout.scoring.sources import (
     Scores,
     check_complete,
+    find_named,
     read_scores,
     score_runs,
     transform_scores,
@@ -216,7 +217,7 @@ def read_judgments(source: Source) -> Qrels:
 
 def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str, Scores]:
     scores = score_runs(
-        source.runs,
+        find_named(source.runs),
         qrels,
         measures,
         find_reading(os.environ, jobs=source.jobs, progress=TERMINAL),

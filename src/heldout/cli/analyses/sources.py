@@ -13,11 +13,11 @@ from heldout.analyses.agreement.judges import Ratings
 from heldout.analyses.agreement.reading import read_judges, read_tops
 from heldout.analyses.agreement.runs import Tops
 from heldout.analyses.analysis import Analysis
-from heldout.analyses.dated import Dated
-from heldout.analyses.entries import BoardScores, ViewScores, parse_entries
+from heldout.analyses.dated import Dated, beside_dev, beside_reserve, date_scores, on_view
+from heldout.analyses.entries import parse_entries
 from heldout.analyses.facets import ScoresByKind
-from heldout.analyses.views.analysis import LoadedViews, Means
-from heldout.analyses.views.views import View, views_of_board
+from heldout.analyses.views.analysis import LoadedViews, Means, name_views, views_of_scores
+from heldout.analyses.views.views import views_of_board
 from heldout.board.old_boards.legacy import parse_table, scores_of_old_table
 from heldout.cli.analyses.score_source import (
     BoardSource,
@@ -31,13 +31,10 @@ from heldout.cli.printing import TERMINAL
 from heldout.options import Jobs, Opt
 from heldout.scoring.options import FacetSource, RunOrder, RunPatterns
 from heldout.scoring.query_facets import load_facet
-from heldout.scoring.run_files import describe_orders, find_runs, read_table_text
+from heldout.scoring.run_files import find_runs, read_table_text
 from heldout.scoring.sources import Scores
-from heldout.scoring.table import ScoreTable, parse_scores
-from heldout.trec.orders import Order
+from heldout.scoring.table import parse_scores
 from heldout.trec.reading.sources import open_input
-
-_LEAST = 2
 
 Alike = Annotated[
     bool, Opt("Comparison of the runs of different teams; half a minute for a hundred entries.")
@@ -106,8 +103,7 @@ class DatedSource(Source):
 
     def load(self, _: Analysis[Any, Any], _facets: FacetSource, /) -> Dated:
         """Entries with their days, on one view."""
-        loaded = self.load_dated()
-        return replace(loaded, views=(loaded.board.view(self.board.view),))
+        return on_view(self.load_dated(), self.board.view)
 
     def load_dated(
         self, *, second: Path | None = None, name: str = "", held_out: bool = True
@@ -144,34 +140,19 @@ class DatedSource(Source):
         if self.entries is None:
             return Dated(board=load_board(self.board), views=())
         first = load_scores(self)
-        views = [_as_view("scores", first, first.table, held_out=True)]
-        if second is not None:
-            other = load_scores(Source(table=str(second))).table
-            views.append(_as_view(name, first, other, held_out=held_out))
-        board = BoardScores(
-            board=self.entries.stem,
-            entries=parse_entries(
-                read_table_text(self.entries), path=self.entries.name, systems=first.table.systems
-            ),
-            views={view.view: view for view in views},
-            primary="scores",
+        other = None if second is None else load_scores(Source(table=str(second)))
+        entries = parse_entries(
+            read_table_text(self.entries), path=self.entries.name, systems=first.table.systems
         )
-        source = tuple(describe_orders(first.orders, given=self.order))
-        return Dated(board=board, views=(), orders=first.orders, source=source)
-
-
-def _as_view(name: str, scores: Scores, table: ScoreTable, *, held_out: bool) -> ViewScores:
-    means = {system: table.mean(system) for system in table.systems}
-    return ViewScores(
-        view=name,
-        queries=name,
-        measure=scores.measure,
-        public=name != "reserve",
-        held_out=held_out,
-        means={system: mean for system, mean in means.items() if mean is not None},
-        table=table,
-        better=scores.better,
-    )
+        return date_scores(
+            first,
+            entries,
+            name=self.entries.stem,
+            second=other,
+            second_name=name,
+            held_out=held_out,
+            order=self.order,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,10 +174,7 @@ class DriftSource(DatedSource):
     def load(self, _: Analysis[Any, Any], _facets: FacetSource, /) -> Dated:
         """Entries with their days, on the official view and on dev."""
         loaded = self.load_dated(second=self.dev_scores, name="dev", held_out=False)
-        board = loaded.board
-        official = board.view(self.board.view)
-        dev = board.dev_view(official) if self.dev is None else board.view(self.dev)
-        return replace(loaded, views=(official, dev))
+        return beside_dev(loaded, self.board.view, self.dev)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,15 +197,13 @@ class TeamsSource(DatedSource):
     def load(self, _: Analysis[Any, Any], _facets: FacetSource, /) -> Dated:
         """Entries with their days, on a public view and on the reserve."""
         loaded = self.load_dated(second=self.reserve_scores, name="reserve")
-        board, public, reserve = loaded.board, self.board.view, self.reserve
+        public, reserve = self.board.view, self.reserve
         if self.csv_file is not None:
             public, reserve = public or "dev", reserve or "eval"
-        first = board.view(public)
-        second = board.reserve_view(first) if reserve is None else board.view(reserve)
         alike = None
         if self.alike and self.board.folder is not None:
-            alike = load_alike(self.board, board)
-        return replace(loaded, views=(first, second), alike=alike)
+            alike = load_alike(self.board, loaded.board)
+        return replace(beside_reserve(loaded, public, reserve), alike=alike)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +248,8 @@ class ViewSource:
         """All views.
 
         Raises:
-            click.UsageError: fewer than two, two with one name, or sources that do not go together.
+            click.UsageError: sources that do not go together.
+            OptionError: fewer than two views, or two with one name.
             InputError: a file has errors, or a system lacks a score.
             StoreError: the board or its vault cannot be read.
         """
@@ -295,23 +272,13 @@ class ViewSource:
             loaded = LoadedViews(views=views_of_board(known), facts=(("board", known.board),))
         else:
             loaded = _read_files(self)
-        names = [view.name for view in loaded.views]
-        if len(set(names)) < len(names):
-            raise click.UsageError(f"two views have one name: {', '.join(names)}")
-        if len(names) < _LEAST:
-            raise click.UsageError(
-                "two views at least: several -m or --qrels with --runs, several --scores, or a "
-                "board with two views"
-            )
-        facts = (*loaded.facts, ("views", ", ".join(names)))
-        return replace(loaded, facts=(*facts, *describe_orders(loaded.orders, given=self.order)))
+        return name_views(loaded, order=self.order)
 
 
 def _read_files(source: ViewSource) -> LoadedViews:
     if source.tables and not source.runs and len(source.measures) > 1:
         raise click.UsageError("tables of scores have one measure: give -m once or not at all")
     scores: list[tuple[str, Scores]] = []
-    orders: tuple[Order, ...] = ()
     if source.runs or source.qrels:
         if not source.qrels or not source.measures:
             raise click.UsageError("runs need --qrels Q and -m MEASURE")
@@ -320,13 +287,11 @@ def _read_files(source: ViewSource) -> LoadedViews:
             for measure, found in load_measures(one, source.measures).items():
                 name = f"{measure} {_stem(qrels)}" if len(source.qrels) > 1 else measure
                 scores.append((name, found))
-                orders = found.orders
     measure_of_tables = None if source.runs else next(iter(source.measures), None)
     for table in source.tables:
         found = load_scores(Source(table=table, measure=measure_of_tables))
         scores.append((_stem(table), found))
-    views = tuple(View.of(name, one.table, better=one.better) for name, one in scores)
-    return LoadedViews(views=views, orders=orders)
+    return views_of_scores(scores)
 
 
 def _stem(path: str) -> str:

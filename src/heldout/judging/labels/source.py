@@ -21,7 +21,7 @@ from heldout.judging.campaign.settings import Settings
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import Rules
 from heldout.options import Opt
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.options import RunOrder, RunPatterns
 from heldout.scoring.run_files import name_runs, read_each
 from heldout.trec.qrels import read_qrels

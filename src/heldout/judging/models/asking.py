@@ -46,7 +46,7 @@ from heldout.judging.models.judges import (
     rows_of,
 )
 from heldout.options import Level, Opt, OptionError, Seed
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.stats.regression import MeanFit
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, TypeVar
 
 from heldout.errors import StoreError
 from heldout.options import Opt
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.trec.orders import Order
 from heldout.trec.tops import Places, Tops, read_places, read_tops
 

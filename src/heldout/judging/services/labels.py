@@ -42,7 +42,7 @@ from heldout.judging.services.relabelling import (
 )
 from heldout.judging.studies.labels import Relabelled
 from heldout.options import Opt, OptionError
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.measures import parse_measure
 
 if TYPE_CHECKING:

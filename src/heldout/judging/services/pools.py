@@ -18,7 +18,7 @@ from heldout.judging.labels.source import known_answers
 from heldout.judging.services.boards import PublishedSource, open_set
 from heldout.judging.studies.categories import split_queries
 from heldout.options import Opt, OptionError, Seed
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.options import RunOrder
 from heldout.scoring.run_files import name_paths, read_each
 from heldout.trec.qrels import read_qrels

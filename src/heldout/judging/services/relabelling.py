@@ -27,7 +27,7 @@ from heldout.judging.labels.source import Judged, JudgedSource, name_judged_runs
 from heldout.judging.studies.labels import Relabelled
 from heldout.judging.studies.sample import fold_places, order_agreement
 from heldout.options import Level, Opt, Seed
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.measures import parse_measure
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES

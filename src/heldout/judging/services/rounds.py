@@ -47,7 +47,7 @@ from heldout.judging.services.maintaining import (
 )
 from heldout.judging.services.pools import Documents, read_documents
 from heldout.options import Opt, Seed
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 
 _MANY = 10
 _MODES: Mapping[Mode, Algorithm] = {"paper": "tournament", "sequential": "sequential"}

@@ -24,7 +24,7 @@ from heldout.judging.studies.simulation import (
 )
 from heldout.judging.studies.strengths import strengths_answer
 from heldout.options import Level, Opt, OptionError, Seed
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.stats.bradley_terry import PRIOR
 
 

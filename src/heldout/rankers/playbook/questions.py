@@ -12,7 +12,7 @@ from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table
 from heldout.collections.source import SourcedCollection
 from heldout.errors import InputError, plural
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.options import Playbook
 from heldout.rankers.playbook.fine_tuning import Advice, LearningCurve, advise, read_learning_curve
 from heldout.rankers.playbook.playbook import (

@@ -29,7 +29,7 @@ from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Pool
 from heldout.judging.labels.labels import newest_version
 from heldout.options import Opt, OptionError
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.discarded.folder import QuestionFolder
 from heldout.survivorship.discarded.judging import Judged, judged_passages

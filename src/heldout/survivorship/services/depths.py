@@ -10,7 +10,7 @@ from numpy.random import PCG64, Generator
 from heldout.answers.answer import Answer
 from heldout.errors import InputError, plural
 from heldout.options import Level, Opt, OptionError, Seed
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.run import Hit, write_run
 from heldout.scoring.measures import parse_measure
 from heldout.scoring.options import RunOrder

@@ -14,7 +14,7 @@ from heldout.errors import InputError, StoreError, plural, printable, quote
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.rows import format_rows
 from heldout.options import Opt, OptionError, Seed
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.cache import digest_file
 from heldout.scoring.options import RunOrder, RunPatterns
 from heldout.scoring.run_files import name_runs, read_each, run_name

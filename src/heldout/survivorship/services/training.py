@@ -31,7 +31,7 @@ from heldout.answers.answer import Answer
 from heldout.errors import InputError, StoreError, plural
 from heldout.files.durable import ASIDE, File, Folder
 from heldout.ids import Digest, digest_bytes
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.neural.checkpoints import MINILM, find_checkpoint
 from heldout.rankers.neural.cross_encoder import (
     CrossEncoder,

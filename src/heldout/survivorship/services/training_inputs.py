@@ -14,7 +14,7 @@ from heldout.collections.source import EMBEDDED, PREFIX, QuerySubset, read_whole
 from heldout.errors import InputError, plural, quote
 from heldout.ids import Digest, DocId, QueryId
 from heldout.options import OptionError
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.reranking import check_known
 from heldout.rankers.run import Run, Task, read_run
 from heldout.rankers.terms import Bm25Settings, rank_bm25

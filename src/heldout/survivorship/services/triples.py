@@ -14,7 +14,7 @@ from heldout.errors import StoreError, plural
 from heldout.files.durable import Folder
 from heldout.ids import DocId, QueryId
 from heldout.options import Opt, OptionError, Seed
-from heldout.progress import SILENT, Progress
+from heldout.progress_bar import SILENT, Progress
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.reading.records import no_common_document
 from heldout.survivorship.reading.source import AnnotationSource, read_source

@@ -1,0 +1,392 @@
+"""One function for each analysis, made from the table of analyses; and `compare`.
+
+A function takes what its analysis is computed from, and the options of its command by their names.
+It gives the command's answer.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from csv import writer
+from inspect import Parameter, Signature, signature
+from io import StringIO
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from heldout.analyses.agreement.judges import Ratings, rate_documents
+from heldout.analyses.analysis import Analysis, Draws, Source
+from heldout.analyses.dated import Dated, beside_dev, beside_reserve, date_scores, on_view
+from heldout.analyses.entries import BoardScores, parse_entries
+from heldout.analyses.facets import ScoresByKind
+from heldout.analyses.outcomes.comparison import Comparison
+from heldout.analyses.outcomes.options import CompareOptions
+from heldout.analyses.registry import ANALYSES, load_analysis
+from heldout.analyses.views.analysis import LoadedViews, name_views, views_of_scores
+from heldout.answers.answer import Answer
+from heldout.api.evaluation import EvaluationResult
+from heldout.api.options import build_options, describe_options, parameters_of
+from heldout.api.runs import QrelsLike, is_one_mapping, is_path, label_of, name_sources, read_qrels
+from heldout.errors import InputError
+from heldout.files.executors import open_executor
+from heldout.files.frames import is_frame, open_frame
+from heldout.scoring.first_ranks import Side
+from heldout.scoring.measures import parse_measure
+from heldout.scoring.query_facets import by_length, by_question
+from heldout.scoring.run_files import read_table_text
+from heldout.scoring.score import Reading
+from heldout.scoring.sources import ComparedRuns, Scores, check_complete, read_scores
+from heldout.scoring.table import table_of
+from heldout.trec.accelerators import find_accelerators
+
+ScoresLike: TypeAlias = EvaluationResult | Scores | str | PathLike[str] | Mapping[str, Any] | Any
+"""Scores by query: of `evaluate`; of a CSV table; system -> query -> score; or a data frame whose
+first column has the queries and the others a system each."""
+
+_TEXTS: Mapping[str, Callable[[Mapping[str, str]], Mapping[str, frozenset[str]]]] = {
+    "length": by_length,
+    "question": by_question,
+}
+_SEED = Parameter("seed", Parameter.KEYWORD_ONLY, default=0, annotation=int)
+_JOBS = Parameter("jobs", Parameter.KEYWORD_ONLY, default=1, annotation=int)
+
+
+def open_scores(given: ScoresLike, measure: str | None = None) -> Scores:
+    """Scores by query, complete: every system has one for every query.
+
+    Args:
+        given: in any of the forms of `ScoresLike`.
+        measure: which one of an `EvaluationResult`; what a table is of.
+
+    Raises:
+        InputError: the table has errors, or a system lacks a score.
+    """
+    if isinstance(given, EvaluationResult):
+        return given.scores(measure)
+    if isinstance(given, Scores):
+        return given
+    if is_path(given):
+        return read_scores(fspath(given), measure)
+    rows = _rows_of_frame(given) if is_frame(given) else given
+    if not isinstance(rows, Mapping):
+        raise TypeError(f"no scores: {type(given).__name__}")
+    try:
+        table = table_of({str(system): dict(row) for system, row in rows.items()})
+    except ValueError as error:
+        found = str(error)
+        raise InputError.of("scores-number", "scores", found, "finite scores") from None
+    kind = None if measure is None else parse_measure(measure, path="measure").kind
+    return Scores(
+        table=check_complete(table, "scores"),
+        measure=measure or "",
+        better="higher" if kind is None else kind.better,
+        facts=(
+            ("systems", f"{len(table.systems):,}"),
+            ("queries", f"{len(table.queries):,}"),
+        ),
+    )
+
+
+def _rows_of_frame(frame: Any) -> Mapping[str, Mapping[str, float | None]]:
+    """System -> query -> score, of a frame whose first column has the queries."""
+    table = open_frame(frame, path="scores")
+    first, *systems = table.columns
+    queries = list(map(str, table[first].to_list()))
+    if len(set(queries)) < len(queries):
+        raise InputError.of(
+            "scores-repeated-query",
+            "scores",
+            f"a query twice in column {first!r}",
+            "each query once, with a column for each system",
+            "pivot a long frame first",
+        )
+    found = {}
+    for system in systems:
+        if not table[system].dtype.is_numeric():
+            kind = str(table[system].dtype).lower()
+            raise InputError.of("frame-type", "scores", f"{kind} in column {system!r}", "numbers")
+        cells = table[system].to_list()
+        missing = (None if cell is None or cell != cell else float(cell) for cell in cells)  # noqa: PLR0124 - NaN alone differs from itself
+        found[system] = dict(zip(queries, missing, strict=True))
+    return found
+
+
+def _open_kinds(kinds: Any, texts: Mapping[str, str] | None) -> Mapping[str, frozenset[str]]:
+    """Queries by kind."""
+    if isinstance(kinds, str):
+        if kinds not in _TEXTS or texts is None:
+            raise TypeError('kinds: "length" or "question" with texts, or a mapping')
+        return _TEXTS[kinds](texts)
+    if all(isinstance(one, str) for one in kinds.values()):
+        grouped: dict[str, set[str]] = {}
+        for query, kind in kinds.items():
+            grouped.setdefault(kind, set()).add(query)
+        return {kind: frozenset(grouped[kind]) for kind in sorted(grouped)}
+    return {kind: frozenset(queries) for kind, queries in kinds.items()}
+
+
+def _given_scores(scores: ScoresLike, measure: str | None = None) -> Scores:
+    return open_scores(scores, measure)
+
+
+def _given_kinds(
+    scores: ScoresLike,
+    kinds: str | Mapping[str, str] | Mapping[str, Collection[str]],
+    measure: str | None = None,
+    texts: Mapping[str, str] | None = None,
+    least: int = 20,
+) -> ScoresByKind:
+    found = _open_kinds(kinds, texts)
+    return ScoresByKind(scores=open_scores(scores, measure), kinds=found, least=least)
+
+
+def _given_measure(measure: str) -> str:
+    return measure
+
+
+def _given_views(
+    views: Mapping[str, ScoresLike] | EvaluationResult | Sequence[EvaluationResult],
+) -> LoadedViews:
+    """Views by name; every measure of an `EvaluationResult` is one."""
+    if isinstance(views, EvaluationResult):
+        views = [views]
+    if isinstance(views, Mapping):
+        named = [(name, open_scores(one)) for name, one in views.items()]
+    else:
+        named = [(name, one.scores(name)) for one in views for name in one.measures]
+    return name_views(views_of_scores(named))
+
+
+def _given_dated(
+    scores: ScoresLike | BoardScores,
+    entries: Any = None,
+    measure: str | None = None,
+    view: str | None = None,
+) -> Dated:
+    return on_view(_date(scores, entries, measure), view)
+
+
+def _given_dev(
+    scores: ScoresLike | BoardScores,
+    entries: Any = None,
+    dev: ScoresLike | str | None = None,
+    measure: str | None = None,
+    view: str | None = None,
+) -> Dated:
+    if isinstance(scores, BoardScores):
+        return beside_dev(_date(scores, entries, measure), view, _view_name("dev", dev))
+    second = open_scores(dev, measure)
+    dated = _date(scores, entries, measure, second=second, name="dev", held_out=False)
+    return beside_dev(dated, view, None)
+
+
+def _given_reserve(
+    scores: ScoresLike | BoardScores,
+    entries: Any = None,
+    reserve: ScoresLike | str | None = None,
+    measure: str | None = None,
+    view: str | None = None,
+) -> Dated:
+    if isinstance(scores, BoardScores):
+        name = _view_name("reserve", reserve)
+        return beside_reserve(_date(scores, entries, measure), view, name)
+    second = open_scores(reserve, measure)
+    return beside_reserve(
+        _date(scores, entries, measure, second=second, name="reserve"), view, None
+    )
+
+
+def _view_name(argument: str, given: object) -> str | None:
+    if given is None or isinstance(given, str):
+        return given
+    raise TypeError(f"{argument}: the name of a view, where the scores are those of a board")
+
+
+def _date(
+    scores: ScoresLike | BoardScores,
+    entries: Any,
+    measure: str | None,
+    *,
+    second: Scores | None = None,
+    name: str = "",
+    held_out: bool = True,
+) -> Dated:
+    if isinstance(scores, BoardScores):
+        return Dated(board=scores, views=())
+    first = open_scores(scores, measure)
+    if entries is None:
+        raise TypeError("entries: when each system came: a CSV table or a data frame")
+    text, path = _entries_text(entries)
+    rows = parse_entries(text, path=path, systems=first.table.systems)
+    return date_scores(
+        first, rows, name=Path(path).stem, second=second, second_name=name, held_out=held_out
+    )
+
+
+def _entries_text(entries: Any) -> tuple[str, str]:
+    """A table of entries as CSV: what a file has, or what a frame's columns say."""
+    if is_path(entries):
+        return read_table_text(Path(entries)), Path(entries).name
+    table = open_frame(entries, path="entries")
+    text = StringIO(newline="")
+    rows = writer(text)
+    rows.writerow(table.columns)
+    rows.writerows(map(_entry_cell, row) for row in table.iter_rows())
+    return text.getvalue(), "entries"
+
+
+def _entry_cell(cell: Any) -> str:
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    return "" if cell is None else str(cell)
+
+
+def _given_judges(
+    judges: Mapping[str, QrelsLike] | Mapping[str, Any], relevant: int | None = None
+) -> Ratings:
+    """What judges said: judge -> judgments in any form that `read_qrels` takes."""
+    labels = {name: read_qrels(one, name=name).judgments for name, one in judges.items()}
+    return rate_documents(labels, relevant=relevant)
+
+
+_GIVEN: Mapping[Source, Callable[..., Any]] = {
+    "scores": _given_scores,
+    "kinds": _given_kinds,
+    "measure": _given_measure,
+    "views": _given_views,
+    "dates": _given_dated,
+    "dates-dev": _given_dev,
+    "dates-reserve": _given_reserve,
+    "judges": _given_judges,
+}
+"""By what an analysis is computed from: what its function takes, and what is made of it."""
+
+
+def function_of(name: str) -> Callable[..., Answer]:
+    """The Python function of an analysis, with its signature and its help.
+
+    Args:
+        name: as in `heldout analyse NAME`.
+    """
+    analysis = load_analysis(name)
+    given = _GIVEN[analysis.source]
+    taken = signature(given).parameters
+    drawn = [_SEED] if analysis.seeded else []
+    shared = [_JOBS] if analysis.parallel else []
+
+    def analyse(*args: Any, **options: Any) -> Answer:
+        seed, jobs = options.pop("seed", 0), options.pop("jobs", 1)
+        own = {key: options.pop(key) for key in list(options) if key in taken}
+        chosen = build_options(analysis.options, options)
+        loaded = given(*args, **own)
+        with open_executor(jobs=jobs) as executor:
+            return analysis.answer(loaded, chosen, Draws(seed=seed, executor=executor))
+
+    parameters = [*taken.values(), *parameters_of(analysis.options), *drawn, *shared]
+    analyse.__name__ = analyse.__qualname__ = name
+    analyse.__module__ = "heldout"
+    analyse.__doc__ = _describe(name, analysis)
+    analyse.__signature__ = Signature(parameters, return_annotation=Answer)  # type: ignore[attr-defined]  # any function may have one
+    return analyse
+
+
+def _describe(name: str, analysis: Analysis[Any, Any]) -> str:
+    question = ANALYSES[name]
+    lines = [f"{question[0].upper()}{question[1:]}; as `heldout analyse {name}`.", "", "Args:"]
+    lines += [f"    {key}: {_HELP[key]}" for key in signature(_GIVEN[analysis.source]).parameters]
+    lines += describe_options(analysis.options)
+    lines += ["    seed: Random seed."] if analysis.seeded else []
+    lines += ["    jobs: Number of threads."] if analysis.parallel else []
+    return "\n".join(lines)
+
+
+_HELP: Mapping[str, str] = {
+    "scores": "Scores by query: of `evaluate`, a CSV table, system -> query -> score, or a data "
+    "frame with a column of queries and one for each system.",
+    "measure": "Name of the measure; may be left out where `scores` has one alone.",
+    "kinds": "Kind of each query: query -> kind, kind -> queries, or length or question.",
+    "texts": "Query -> text, for length and question.",
+    "least": "Fewest queries of a kind that is used.",
+    "views": "Name of a view -> scores; or one or several results of `evaluate`, of which each "
+    "measure is a view.",
+    "entries": "When each system came: a CSV table or a data frame with id, date, and perhaps "
+    "team, institution, description, baseline.",
+    "view": "Name of a board's view, where `scores` are those of a board.",
+    "dev": "Scores of the same systems on dev; the name of a view of a board.",
+    "reserve": "Scores of the same systems on the reserve; the name of a view of a board.",
+    "judges": "Judge -> judgments, in any form that `read_qrels` takes.",
+    "relevant": "Lowest grade that counts as 1, others as 0; `None` for grades as they are.",
+}
+
+
+_OTHER = ("a", "b", "qrels", "measure", "facet", "only", "queries", "least")
+COMPARE_OPTIONS: Mapping[str, Parameter] = {
+    one.name: one for one in parameters_of(CompareOptions) if one.name not in _OTHER
+}
+"""The options of `compare`."""
+
+
+def compare(
+    a: Any,
+    b: Any,
+    qrels: QrelsLike,
+    measures: str | Sequence[str] = (),
+    *,
+    seed: int = 0,
+    jobs: int = 1,
+    **options: Any,
+) -> Answer:
+    """Is B better than A? As `heldout compare`.
+
+    Args:
+        a: a run in any form that `read_run` takes, or a list of runs that differ in their seed.
+        b: the other.
+        qrels: judgments in any form that `read_qrels` takes.
+        measures: measures whose means are compared; they lead the answer. Without one the answer
+            is a verdict on the first relevant document of each query, for labels with one relevant
+            document per query.
+        seed: of all draws.
+        jobs: processes that read files side by side.
+        options: of the command, by their names.
+
+    Raises:
+        InputError: what is wrong with a run, the judgments or a measure.
+
+    Source: Ferrante et al. and others; docs/tests.md has the tests.
+    """
+    named = [measures] if isinstance(measures, str) else list(measures)
+    if unknown := sorted(options.keys() - COMPARE_OPTIONS.keys()):
+        raise TypeError(f"no option {', '.join(unknown)}; there are {', '.join(COMPARE_OPTIONS)}")
+    given = {"a": "A", "b": "B", "qrels": label_of(qrels), "measure": tuple(named), **options}
+    chosen = build_options(CompareOptions, given)
+    comparison = Comparison(_sides(a, b), chosen, seed)
+    reading = Reading(accelerators=find_accelerators({}), jobs=jobs)
+    return comparison.answer(comparison.load(reading, read_qrels(qrels)))
+
+
+compare.__signature__ = Signature(  # type: ignore[attr-defined]  # any function may have one
+    [
+        *(one for one in signature(compare).parameters.values() if one.name != "options"),
+        *COMPARE_OPTIONS.values(),
+    ],
+    return_annotation=Answer,
+)
+
+
+def _sides(a: Any, b: Any) -> ComparedRuns:
+    first, second = _side(a, "A"), _side(b, "B")
+    for name in sorted(first.keys() & second.keys()):
+        if first[name] == second[name]:
+            raise InputError.of("same-run", name, "the same run as A and as B", "different runs")
+    if first.keys() & second.keys():
+        first = {f"{name} (A)": one for name, one in first.items()}
+        second = {f"{name} (B)": one for name, one in second.items()}
+    return ComparedRuns(
+        a=Side(name=next(iter(first)) if len(first) == 1 else "A", runs=tuple(first)),
+        b=Side(name=next(iter(second)) if len(second) == 1 else "B", runs=tuple(second)),
+        runs=first | second,
+    )
+
+
+def _side(given: Any, name: str) -> dict[str, Any]:
+    """Its runs by name; one that has no name has that of its side."""
+    unnamed = is_frame(given) or is_one_mapping(given)
+    return name_sources({name: given} if unnamed else given)

@@ -1,0 +1,277 @@
+"""`heldout.evaluate` and `heldout.validate`: scores of runs, and what is wrong with one."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from os import PathLike, fspath
+from typing import Any
+
+from heldout.answers.notebook import to_html
+from heldout.answers.table import Column, Table, columns
+from heldout.api.runs import (
+    PathLike_,
+    QrelsLike,
+    Run,
+    RunLike,
+    is_path,
+    label_of,
+    name_sources,
+    open_run,
+    read_qrels,
+)
+from heldout.errors import InputError, Problem
+from heldout.files.frames import Backend, make_frame
+from heldout.progress_bar import SILENT, Progress
+from heldout.scoring.measures import Measure, parse_measure
+from heldout.scoring.run_files import scan_file
+from heldout.scoring.score import Reading, Scored, collect_notes, describe_scored
+from heldout.scoring.sources import Scores, tabulate_scores
+from heldout.trec.accelerators import find_accelerators
+from heldout.trec.memory import MemoryRun, scan_memory
+from heldout.trec.orders import Order
+from heldout.trec.qrels import Qrels
+from heldout.trec.queries import read_queries
+from heldout.trec.reading.sources import read_file
+from heldout.trec.scans import Expected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EvaluationResult:
+    """Scores of runs, by measure and query; from `evaluate`.
+
+    Attributes:
+        measures: names, in the order asked for.
+        qrels: the judgments.
+    """
+
+    measures: tuple[str, ...]
+    qrels: Qrels
+    _runs: Mapping[str, Scored]
+    _parsed: Mapping[str, Measure]
+    _judgments: str
+    _order: Order | None
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Names of the runs."""
+        return tuple(self._runs)
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The queries that means are over: those with judgments."""
+        return next(iter(self._runs.values())).evaluation.queries
+
+    @property
+    def notes(self) -> tuple[Problem, ...]:
+        """What is odd about runs and judgments without being wrong."""
+        found = collect_notes(tuple(self._runs.values()), self.qrels)
+        return tuple(problem for notes in found for problem in notes.problems)
+
+    def __getitem__(self, run: str) -> dict[str, float | None]:
+        """Means of a run by measure; `None` where a mean is undefined."""
+        scores = self._runs[run].evaluation.scores
+        return {name: scores[self._parsed[name]].mean for name in self.measures}
+
+    def columns(self, *, per_query: bool = False) -> dict[str, list[Any]]:
+        """`run`, `query` where it is by query, and a column for each measure."""
+        if not per_query:
+            means = [self[run] for run in self.runs]
+            return {"run": list(self.runs)} | {
+                name: [one[name] for one in means] for name in self.measures
+            }
+        names = [run for run in self.runs for _ in self.queries]
+        found: dict[str, list[Any]] = {"run": names, "query": list(self.queries) * len(self.runs)}
+        for name in self.measures:
+            scores = [run.evaluation.scores[self._parsed[name]] for run in self._runs.values()]
+            found[name] = [one.value(at) for one in scores for at in range(len(self.queries))]
+        return found
+
+    def to_pandas(self, *, per_query: bool = False) -> Any:
+        """A row for each run, or for each run and query, as a frame of pandas."""
+        return self.to_frame("pandas", per_query=per_query)
+
+    def to_polars(self, *, per_query: bool = False) -> Any:
+        """A row for each run, or for each run and query, as a frame of polars."""
+        return self.to_frame("polars", per_query=per_query)
+
+    def to_frame(self, backend: Backend, *, per_query: bool = False) -> Any:
+        """The same as a frame of a library.
+
+        Raises:
+            SetupError: the library is not installed.
+        """
+        return make_frame(self.columns(per_query=per_query), backend)
+
+    def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
+        """The document that `heldout evaluate --json` prints."""
+        runs = [
+            {**describe_scored(run, per_query=per_query), "run": name}
+            for name, run in self._runs.items()
+        ]
+        return {"runs": runs, "failed": []}
+
+    def scores(self, measure: str | None = None) -> Scores:
+        """One measure of all runs, as analyses take it.
+
+        Args:
+            measure: its name; may be left out where there is one alone.
+
+        Raises:
+            InputError: code `measure-name` where it was not measured; `missing-scores`, `all-zero`.
+        """
+        name = measure or (self.measures[0] if len(self.measures) == 1 else "")
+        if name not in self._parsed:
+            raise InputError.of(
+                "measure-name",
+                "measure",
+                repr(name) if name else "none",
+                f"one of {', '.join(self.measures)}",
+            )
+        return tabulate_scores(
+            self._runs,
+            {name: self._parsed[name]},
+            self.qrels,
+            judgments=self._judgments,
+            order=self._order,
+        )[name]
+
+    def table(self) -> Table:
+        """The means as a table."""
+        rows = tuple((run, *self[run].values()) for run in self.runs)
+        title = f"Means over {len(self.queries):,} queries with judgments"
+        head = (Column(name="run"), *columns("score", *self.measures))
+        return Table(title=title, columns=head, rows=rows)
+
+    def __repr__(self) -> str:
+        return f"<EvaluationResult: {len(self.runs)} runs, {', '.join(self.measures)}>"
+
+    def _repr_html_(self) -> str:
+        return to_html(tables=[self.table()])
+
+
+def evaluate(
+    runs: Any,
+    qrels: QrelsLike,
+    measures: str | Iterable[str],
+    *,
+    order: Order | None = None,
+    jobs: int = 1,
+    progress: Progress = SILENT,
+) -> EvaluationResult:
+    """Score runs on judgments, as `heldout evaluate` does.
+
+    A mean is over all queries with judgments; a query that a run does not answer counts 0.
+
+    Args:
+        runs: one run or several: paths, patterns such as `runs/*.gz`, `read_run`'s, data frames,
+            or mappings query -> document -> score; or a mapping from names to any of these.
+        qrels: judgments in any form that `read_qrels` takes.
+        measures: such as "RR@10", "nDCG@10" or "AP(rel=2)".
+        order: of documents; by default what fits each run's columns.
+        jobs: processes that read files side by side.
+        progress: hears of each run.
+
+    Raises:
+        InputError: what is wrong with a run, the judgments or a measure. Nothing is computed then.
+
+    Example:
+        >>> found = ho.evaluate({"mine": {"q1": {"d1": 2.0}}}, {"q1": {"d1": 1}}, "RR@10")
+        >>> found["mine"]["RR@10"]
+        1.0
+    """
+    sources = name_sources(runs)
+    labels = read_qrels(qrels)
+    names = [measures] if isinstance(measures, str) else list(measures)
+    parsed = {str(one): one for one in (parse_measure(name, path="measure") for name in names)}
+    reading = Reading(accelerators=find_accelerators({}), jobs=jobs, progress=progress)
+    scored = reading.score_whole(tuple(sources.values()), labels, parsed.values(), order=order)
+    return EvaluationResult(
+        measures=tuple(parsed),
+        qrels=labels,
+        _runs=dict(zip(sources, scored, strict=True)),
+        _parsed=parsed,
+        _judgments=label_of(qrels),
+        _order=order,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """What is wrong with a run; from `validate`.
+
+    Attributes:
+        ok: whether it can be scored and fits the queries.
+        problems: errors and notes, each with its code and its line.
+    """
+
+    ok: bool
+    problems: tuple[Problem, ...]
+    _document: Mapping[str, Any]
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `heldout validate --json` prints."""
+        return dict(self._document)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The problems as columns."""
+        names = [field.name for field in fields(Problem)]
+        return {name: [getattr(one, name) for one in self.problems] for name in names}
+
+    def to_pandas(self) -> Any:
+        """The problems as a frame of pandas."""
+        return make_frame(self.columns(), "pandas")
+
+    def to_polars(self) -> Any:
+        """The problems as a frame of polars."""
+        return make_frame(self.columns(), "polars")
+
+    def _repr_html_(self) -> str:
+        shown = {name: list(map(str, cells)) for name, cells in self.columns().items()}
+        table = Table(
+            title="No problems" if self.ok else f"{len(self.problems)} problems",
+            columns=tuple(Column(name=name) for name in shown),
+            rows=tuple(zip(*shown.values(), strict=True)),
+        )
+        return to_html(tables=[table])
+
+
+def validate(
+    run: RunLike,
+    queries: Collection[str] | PathLike_ | None = None,
+    *,
+    depth: int | None = None,
+    order: Order | None = None,
+) -> Validation:
+    """List every problem of a run, as `heldout validate` does.
+
+    Args:
+        run: in any form that `read_run` takes.
+        queries: ids that it must answer, all of them and no other; or the path of a query file.
+        depth: most documents of a query.
+        order: of documents; by default what fits the run's columns.
+
+    Returns:
+        All problems; none are raised where the run can be read at all.
+
+    Raises:
+        InputError: the queries have errors, or a frame or a mapping cannot be read as a run.
+    """
+    if isinstance(queries, str | PathLike):
+        queries = tuple(read_file(read_queries, fspath(queries)).texts)
+    wanted = None if queries is None else frozenset(queries)
+    expected = Expected(queries=wanted, max_depth=depth, complete=wanted is not None)
+    source = run.source if isinstance(run, Run) else run
+    try:
+        if is_path(source):
+            scan = scan_file(fspath(source), order=order, expected=expected)
+        else:
+            rows = source if isinstance(source, MemoryRun) else open_run(source, name="run")
+            scan = scan_memory(rows, order=order, expected=expected)
+    except InputError as error:
+        problems = [*map(asdict, error.problems)]
+        document = {"path": str(source) if is_path(source) else "run", "ok": False}
+        document |= {"problems": problems, "counts": dict(error.counts)}
+        return Validation(ok=False, problems=error.problems, _document=document)
+    return Validation(ok=scan.ok, problems=scan.problems, _document=scan.document())

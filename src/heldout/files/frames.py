@@ -1,0 +1,171 @@
+"""Data frames in and out: pandas, polars or pyarrow, whichever the caller has.
+
+narwhals names the columns of all of them alike; none of them is needed otherwise.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from heldout.errors import InputError, SetupError, quote
+
+if TYPE_CHECKING:
+    import numpy as np
+    from narwhals import DataFrame, Series
+    from numpy.typing import NDArray
+
+    Frame: TypeAlias = "DataFrame[Any]"
+    Texts: TypeAlias = "Series[Any]"
+
+Backend = Literal["pandas", "polars", "pyarrow"]
+"""Libraries whose frames can be made."""
+
+
+def is_frame(thing: object) -> bool:
+    """Whether it is a data frame of a library that narwhals knows; lazy ones are."""
+    from narwhals.dependencies import is_into_dataframe  # noqa: PLC0415 - files need no frames
+
+    return type(thing).__name__ == "LazyFrame" or is_into_dataframe(thing)
+
+
+def open_frame(thing: Any, *, path: str) -> "Frame":
+    """A frame as narwhals has it; a lazy one is collected.
+
+    Args:
+        thing: a frame of pandas, polars, pyarrow, or of another library that narwhals knows.
+        path: what it is called in messages.
+
+    Raises:
+        InputError: code `frame-columns`: two columns have one name.
+    """
+    import narwhals as nw  # noqa: PLC0415 - as above
+    from narwhals.exceptions import DuplicateError  # noqa: PLC0415 - the same
+
+    try:
+        frame = nw.from_native(thing)
+        names = list(frame.collect_schema().names())
+    except (DuplicateError, ValueError) as error:
+        raise InputError.of(
+            "frame-columns", path, str(error).splitlines()[0], "each column once"
+        ) from None
+    if len(set(names)) < len(names):
+        twice = ", ".join(sorted({quote(name) for name in names if names.count(name) > 1}))
+        raise InputError.of("frame-columns", path, f"{twice} twice", "each column once")
+    return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+
+
+def find_column(
+    frame: "Frame", names: Sequence[str], *, path: str, required: bool = True
+) -> "Texts | None":
+    """The one column that has one of these names.
+
+    Args:
+        frame: from `open_frame`.
+        names: that mean the same, as `qid` and `query_id`.
+        path: what the frame is called in messages.
+        required: whether it has to be there.
+
+    Returns:
+        The column; `None` where there is none and none is required.
+
+    Raises:
+        InputError: code `frame-columns`: none of them is there, or several.
+    """
+    there = [name for name in names if name in frame.columns]
+    if len(there) == 1:
+        return frame[there[0]]
+    if not there and not required:
+        return None
+    shown = ", ".join(map(quote, frame.columns[:8]))
+    found = f"columns {' and '.join(map(quote, there))}" if there else f"columns {shown or 'none'}"
+    expected = f"one column called {' or '.join(names)}"
+    hint = "drop one of them" if there else "rename the column that has it"
+    raise InputError.of("frame-columns", path, found, expected, hint)
+
+
+def check_texts(column: "Texts", *, path: str) -> "Texts":
+    """A column of ids, refused where it holds anything but text.
+
+    Raises:
+        InputError: codes `frame-type` and `frame-missing`, the latter with the row.
+    """
+    import narwhals as nw  # noqa: PLC0415 - as above
+
+    kind = column.dtype
+    if kind in (nw.Categorical, nw.Enum):
+        column = column.cast(nw.String)
+    elif kind != nw.String and not (kind == nw.Object and _all_texts(column)):
+        hint = "ids are text, and 007 is not 7: read the file with these columns as strings"
+        found = f"{str(kind).lower()} in column {quote(column.name)}"
+        raise InputError.of("frame-type", path, found, "ids as text", hint)
+    missing = column.is_null()
+    if missing.any():
+        row = int(missing.to_numpy().argmax()) + 1
+        found = f"no value in column {quote(column.name)}"
+        raise InputError.of("frame-missing", path, found, "an id in each row", line=row)
+    return column
+
+
+def _all_texts(column: "Texts") -> bool:
+    return all(isinstance(one, str) or one is None for one in column.to_list())
+
+
+def read_numbers(column: "Texts", *, path: str, whole: bool = False) -> "NDArray[np.float64]":
+    """A column of numbers as float64; a missing one is NaN.
+
+    Args:
+        column: of a frame.
+        path: what the frame is called in messages.
+        whole: whether numbers with a fraction are refused.
+
+    Raises:
+        InputError: codes `frame-type` and, where whole numbers are asked for, `frame-number`.
+    """
+    import numpy as np  # noqa: PLC0415 - as above
+
+    if not column.dtype.is_numeric():
+        found = f"{str(column.dtype).lower()} in column {quote(column.name)}"
+        raise InputError.of("frame-type", path, found, "numbers")
+    numbers = np.asarray(column.to_numpy(), np.float64)
+    if whole and not bool((numbers == np.floor(numbers)).all()):
+        row = int(np.argmax(~(numbers == np.floor(numbers))))
+        found = f"{numbers[row]:g} in column {quote(column.name)}"
+        raise InputError.of("frame-number", path, found, "a whole number", line=row + 1)
+    return numbers
+
+
+def code_texts(column: "Texts") -> "NDArray[np.int64] | NDArray[np.uint64]":
+    """A number for each text: equal texts have equal numbers.
+
+    Different texts have different ones too, but for polars, where two of them share a hash of 64
+    bits once in a very long while: whoever finds equal numbers compares the texts.
+    """
+    import numpy as np  # noqa: PLC0415 - as above
+
+    kind = column.implementation
+    if kind.is_polars():
+        hashed: NDArray[np.uint64] = column.to_native().hash().to_numpy()
+        return hashed
+    if kind.is_pandas():
+        import pandas as pd  # noqa: PLC0415 - the frame is one of pandas
+
+        return np.asarray(pd.factorize(column.to_native())[0], np.int64)
+    if kind.is_pyarrow():
+        native = column.to_native().combine_chunks().dictionary_encode()
+        return np.asarray(native.indices.to_numpy(zero_copy_only=False), np.int64)
+    codes: dict[str, int] = {}
+    texts = column.to_list()
+    return np.fromiter((codes.setdefault(text, len(codes)) for text in texts), np.int64, len(texts))
+
+
+def make_frame(columns: Mapping[str, Sequence[Any]], backend: Backend) -> Any:
+    """A frame of a library, from columns of equal length; `None` is a missing value.
+
+    Raises:
+        SetupError: the library is not installed.
+    """
+    import narwhals as nw  # noqa: PLC0415 - as above
+
+    try:
+        return nw.from_dict(dict(columns), backend=backend).to_native()
+    except ModuleNotFoundError as error:
+        raise SetupError(f"{backend} is not installed: pip install {backend}") from error

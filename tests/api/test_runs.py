@@ -1,0 +1,222 @@
+"""A run in memory is the same run in a file: scores, notes and errors."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import heldout as ho
+from heldout.errors import InputError
+
+Row = tuple[str, str, float]
+MEASURES = ["RR@10", "nDCG@10", "AP", "P@5", "R@100", "Bpref", "Unjudged@10"]
+QRELS = {q: {f"d{n}": (n * k) % 3 for n in range(0, 12, 2)} for k, q in enumerate("abcdefg", 1)}
+
+
+def as_dict(rows: Sequence[Row]) -> Any:
+    found: dict[str, dict[str, float]] = {}
+    for query, document, score in rows:
+        found.setdefault(query, {})[document] = score
+    return found
+
+
+def columns(rows: Sequence[Row], names: Sequence[str] = ("qid", "docno", "score")) -> Any:
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def as_object(rows: Sequence[Row]) -> Any:
+    return pd.DataFrame(columns(rows)).astype({"qid": object, "docno": object})
+
+
+FORMS: dict[str, Callable[[Sequence[Row]], Any]] = {
+    "mapping": as_dict,
+    "pandas": lambda rows: pd.DataFrame(columns(rows)),
+    "objects": as_object,
+    "categories": lambda rows: pd.DataFrame(columns(rows)).astype({"qid": "category"}),
+    "polars": lambda rows: pl.DataFrame(columns(rows)),
+    "lazy": lambda rows: pl.LazyFrame(columns(rows)),
+    "pyarrow": lambda rows: pa.table(columns(rows)),
+    "ir_measures": lambda rows: pd.DataFrame(columns(rows, ("query_id", "doc_id", "score"))),
+}
+
+
+def write(rows: Sequence[Row], folder: Path) -> Path:
+    path = folder / "a.run"
+    lines = [f"{q} Q0 {d} {n} {s!r} tag" for n, (q, d, s) in enumerate(rows, 1)]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def scores(run: Any, order: Any = None) -> Any:
+    found = ho.evaluate({"run": run}, QRELS, MEASURES, order=order)
+    columns = found.columns(per_query=True)
+    return columns, sorted({n.code for n in found.notes if not n.code.startswith("rank-")})
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> list[Row]:
+    pairs = draw(
+        st.lists(st.tuples(st.sampled_from("abcxyz"), st.integers(0, 14)), unique=True, min_size=1)
+    )
+    values = st.sampled_from([0.0, 1.0, 1.0 + 1e-9, 2.5, -3.0, 16777216.0, 16777217.0])
+    return [(query, f"d{n}", draw(values)) for query, n in pairs]
+
+
+@given(rows=runs(), order=st.sampled_from([None, "trec", "trec9"]))
+@pytest.mark.parametrize("form", FORMS)
+def test_scores_are_those_of_the_file(
+    form: str, rows: list[Row], order: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    if not any(query in QRELS for query, _, _ in rows):
+        return
+    path = write(rows, tmp_path_factory.mktemp("run"))
+    assert scores(FORMS[form](rows), order) == scores(path, order)
+
+
+def test_a_run_of_ranks_alone_is_as_in_ms_marco(tmp_path: Path) -> None:
+    rows = [(q, f"d{n}", float(n + 1)) for q in "abc" for n in range(12)]
+    rows = [rows[at] for at in np.random.default_rng(0).permutation(len(rows))]
+    path = tmp_path / "a.tsv"
+    path.write_text("".join(f"{q}\t{d}\t{int(r)}\n" for q, d, r in rows), "utf-8")
+    frame = pd.DataFrame(columns(rows, ("qid", "docno", "rank"))).astype({"rank": int})
+    assert scores(frame) == scores(path)
+    assert ho.read_run(frame).order == "msmarco"
+
+
+def test_a_run_goes_out_and_in_again(tmp_path: Path) -> None:
+    rows = [(q, f"d{n}", 20.0 - n) for q in "abc" for n in range(12)]
+    for source in (write(rows, tmp_path), as_dict(rows), pd.DataFrame(columns(rows))):
+        run = ho.read_run(source, name="mine")
+        assert (run.name, run.queries, run.documents, run.order) == ("mine", 3, 36, "trec")
+        assert run.to_dict() == as_dict(rows)
+        for frame in (run.to_pandas(), run.to_polars(), run.to_frame("pyarrow")):
+            assert ho.read_run(frame).to_dict() == as_dict(rows)
+
+
+def frame(**changed: Any) -> Any:
+    good = {"qid": ["a", "a", "b"], "docno": ["d1", "d2", "d1"], "score": [2.0, 1.0, 3.0]}
+    return pd.DataFrame({name: cells for name, cells in (good | changed).items() if cells})
+
+
+TWICE = pd.concat([frame(), frame()], axis=1)
+WRONG: dict[str, tuple[Any, str, int | None]] = {
+    "no query": (frame(qid=None), "frame-columns", None),
+    "two queries": (frame(query_id=["a", "a", "b"]), "frame-columns", None),
+    "no order": (frame(score=None), "frame-columns", None),
+    "one name twice": (TWICE, "frame-columns", None),
+    "ids as numbers": (frame(qid=[1, 1, 2]), "frame-type", None),
+    "document ids as numbers": (frame(docno=[1, 2, 3]), "frame-type", None),
+    "mixed ids": (frame(docno=["d1", 7, "d2"]), "frame-type", None),
+    "scores as text": (frame(score=["a", "b", "c"]), "frame-type", None),
+    "no id": (frame(docno=["d1", None, "d2"]), "frame-missing", 2),
+    "NaN": (frame(score=[2.0, float("nan"), 1.0]), "score-nan", 2),
+    "infinite": (frame(score=[2.0, 1.0, float("inf")]), "score-infinite", 3),
+    "a document twice": (frame(docno=["d1", "d1", "d1"]), "repeated-document", 2),
+    "part of a rank": (frame(score=None, rank=[1.0, 1.5, 1.0]), "frame-number", 2),
+    "a rank twice": (frame(score=None, rank=[1, 1, 1]), "rank-repeated", 2),
+    "no rows": (frame().head(0), "empty-file", None),
+    "judgments": (frame(score=None, label=[1, 0, 1]), "looks-like-qrels", None),
+    "number as document": ({"a": {7: 1.0}}, "frame-type", None),
+    "text as score": ({"a": {"d1": "high"}}, "frame-type", None),
+    "no queries": ({}, "empty-file", None),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_with_a_run_has_a_code_and_a_row(case: str) -> None:
+    run, code, row = WRONG[case]
+    with pytest.raises(InputError) as refused:
+        ho.read_run(run)
+    assert refused.value.code == code
+    assert refused.value.problems[0].line == row
+    page = (Path(__file__).resolve().parents[2] / "docs" / "errors.md").read_text("utf-8")
+    assert f"| {code} |" in page
+
+
+def test_a_document_twice_is_found_where_depths_differ() -> None:
+    rows = [("a", "d1", 3.0), ("a", "d2", 2.0), ("b", "d1", 2.0), ("a", "d1", 1.0)]
+    for make in (FORMS["pandas"], FORMS["polars"], FORMS["pyarrow"]):
+        with pytest.raises(InputError) as refused:
+            ho.read_run(make(rows))
+        assert [(p.code, p.line) for p in refused.value.problems] == [("repeated-document", 4)]
+
+
+def test_judgments_come_in_every_form(tmp_path: Path) -> None:
+    rows = [(q, d, grade) for q, grades in QRELS.items() for d, grade in grades.items()]
+    path = tmp_path / "qrels"
+    path.write_text("".join(f"{q} 0 {d} {g}\n" for q, d, g in rows), "utf-8")
+    for names in (("qid", "docno", "label"), ("query_id", "doc_id", "relevance")):
+        for library in (pd.DataFrame, pl.DataFrame, pa.table):
+            assert ho.read_qrels(library(columns(rows, names))).judgments == QRELS
+    assert ho.read_qrels(path).judgments == ho.read_qrels(QRELS).judgments == QRELS
+
+
+WRONG_QRELS: dict[str, tuple[Any, str]] = {
+    "a run": (frame(), "looks-like-a-run"),
+    "a run as mapping": ({"a": {"d1": 2.5}}, "grade-not-a-number"),
+    "part of a grade": (frame(score=None, label=[0.5, 1, 1]), "frame-number"),
+    "two grades": (
+        frame(score=None, docno=["d1", "d1", "d1"], label=[0, 1, 1]),
+        "conflicting-judgment",
+    ),
+    "an id as a grade": ({"a": {"d1": 10**9}}, "grade-too-large"),
+    "nothing": ({}, "empty-file"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_QRELS)
+def test_what_is_wrong_with_judgments_has_a_code(case: str) -> None:
+    qrels, code = WRONG_QRELS[case]
+    with pytest.raises(InputError) as refused:
+        ho.read_qrels(qrels)
+    assert refused.value.code == code
+
+
+def test_swapped_arguments_are_named() -> None:
+    run = frame()
+    qrels = frame(score=None, label=[1, 0, 1])
+    with pytest.raises(InputError) as refused:
+        ho.evaluate({"mine": qrels}, run, "RR")
+    assert refused.value.code in ("looks-like-qrels", "looks-like-a-run")
+
+
+def test_nothing_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELDOUT_ACCELERATORS", "nonsense")
+    monkeypatch.setattr("os.environ", {})
+    assert ho.evaluate({"mine": frame()}, QRELS, "RR")["mine"]["RR"] is not None
+
+
+def test_validation_lists_every_problem() -> None:
+    found = ho.validate(frame(), ["a", "c"], depth=1)
+    assert not found
+    assert {one.code for one in found.problems} == {
+        *("too-many-documents", "unknown-query", "missing-query"),
+    }
+    assert list(found.to_pandas()["code"]) == [one.code for one in found.problems]
+    assert ho.validate(frame(), ["a", "b"])
+    assert ho.validate({"a": {7: 1.0}}).problems[0].code == "frame-type"
+
+
+def test_compare_is_the_same_from_files_and_from_memory(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    both = {
+        name: [(q, f"d{n}", float(rng.normal())) for q in QRELS for n in range(12)] for name in "xy"
+    }
+    paths = {}
+    for name, rows in both.items():
+        (tmp_path / name).mkdir()
+        paths[name] = write(rows, tmp_path / name).rename(tmp_path / f"{name}.run")
+    of_files = ho.compare(paths["x"], paths["y"], QRELS, "nDCG@10")
+    named = [{name: pl.DataFrame(columns(rows))} for name, rows in both.items()]
+    of_frames = ho.compare(*named, QRELS, "nDCG@10")
+    assert of_files.to_dict() == of_frames.to_dict()
+    with pytest.raises(InputError) as refused:
+        ho.compare(paths["x"], paths["x"], QRELS)
+    assert refused.value.code == "same-run"
