@@ -214,8 +214,8 @@ def test_compare_is_the_same_from_files_and_from_memory(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         paths[name] = write(rows, tmp_path / name).rename(tmp_path / f"{name}.run")
     of_files = ho.compare(paths["x"], paths["y"], QRELS, "nDCG@10")
-    named = [{name: pl.DataFrame(columns(rows))} for name, rows in both.items()]
-    of_frames = ho.compare(*named, QRELS, "nDCG@10")
+    x, y = ({name: pl.DataFrame(columns(rows))} for name, rows in both.items())
+    of_frames = ho.compare(x, y, QRELS, "nDCG@10")
     assert of_files.to_dict() == of_frames.to_dict()
     with pytest.raises(InputError) as refused:
         ho.compare(paths["x"], paths["x"], QRELS)
