@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 import heldout as ho
 from heldout.errors import InputError
+from heldout.scoring.measures import parse_measure
+from heldout.scoring.score import Scored, find_reading
 
 Row = tuple[str, str, float]
 MEASURES = ["RR@10", "nDCG@10", "AP", "P@5", "R@100", "Bpref", "Unjudged@10"]
@@ -98,6 +100,45 @@ def test_a_run_goes_out_and_in_again(tmp_path: Path) -> None:
         assert run.to_dict() == as_dict(rows)
         for frame in (run.to_pandas(), run.to_polars(), run.to_frame("pyarrow")):
             assert ho.read_run(frame).to_dict() == as_dict(rows)
+
+
+@pytest.mark.parametrize("name", ["b.run", "b.parquet"])
+def test_a_run_is_saved_and_read_again(name: str, tmp_path: Path) -> None:
+    rows = [(q, f"d{n}", 0.1 * (20 - n)) for q in "abc" for n in range(12)]
+    run = ho.read_run(as_dict(rows), name="mine")
+    run.save(tmp_path / name)
+    again = ho.read_run(tmp_path / name)
+    assert again.name == "b"
+    assert again.to_dict() == as_dict(rows)
+    assert scores(tmp_path / name) == scores(run)
+
+
+def test_judgments_and_scores_are_stored_under_what_a_parquet_file_holds(tmp_path: Path) -> None:
+    rows = [(q, d, grade) for q, grades in QRELS.items() for d, grade in grades.items()]
+    path = tmp_path / "qrels.parquet"
+    pl.DataFrame(columns(rows, ("qid", "docno", "label"))).write_parquet(path)
+    assert ho.read_qrels(path).judgments == QRELS
+    for best in ("d2", "d4"):
+        run = tmp_path / "a.parquet"
+        pl.DataFrame(columns([("a", best, 2.0), ("a", "d0", 1.0)])).write_parquet(run)
+        reading = find_reading({"HELDOUT_CACHE": str(tmp_path / "cache")})
+        (scored,) = reading.score([str(run)], ho.read_qrels(QRELS), [parse_measure("nDCG")])
+        (again,) = reading.score([str(run)], ho.read_qrels(QRELS), [parse_measure("nDCG")])
+        assert isinstance(scored, Scored)
+        assert isinstance(again, Scored)
+        assert not scored.stored
+        assert again.stored
+        assert again.evaluation.per_query() == scored.evaluation.per_query()
+
+
+@pytest.mark.parametrize("content", [b"", b"no columns", b"PAR1 and then nothing PAR1"])
+def test_a_file_that_is_no_parquet_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(content)
+    for read in (ho.read_run, ho.read_qrels):
+        with pytest.raises(InputError) as refused:
+            read(path)
+        assert refused.value.code == "parquet"
 
 
 def frame(**changed: Any) -> Any:

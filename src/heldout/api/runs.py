@@ -3,10 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard
 
 from heldout.errors import InputError, Problem
-from heldout.files.frames import Backend, is_frame, make_frame
+from heldout.files.durable import write_whole
+from heldout.files.frames import (
+    PARQUET,
+    Backend,
+    is_frame,
+    make_frame,
+    read_parquet,
+    write_parquet,
+)
 from heldout.scoring.run_files import run_name, scan_file
 from heldout.scoring.sources import find_named
 from heldout.trec.memory import (
@@ -74,9 +83,35 @@ class Run:
         """
         return make_frame(self._columns(), backend)
 
+    def save(self, path: "str | PathLike[str]", *, tag: str = "") -> None:
+        """Write the rows: as Parquet where the name ends in .parquet, else in TREC form.
+
+        Scores are written with all their digits. Where there are ranks alone, minus the rank is
+        the score.
+
+        Args:
+            path: the file; one that is there is replaced.
+            tag: last column of the TREC form; by default the run's name.
+
+        Raises:
+            SetupError: Parquet needs polars or pyarrow.
+        """
+        if fspath(path).lower().endswith(PARQUET):
+            write_parquet(self._columns(), path)
+            return
+        label = "_".join((tag or self.name).split())
+        lines = [
+            f"{query} Q0 {document} {rank} {score!r} {label}\n"
+            for query, scores in self.to_dict().items()
+            for rank, (document, score) in enumerate(scores.items(), start=1)
+        ]
+        write_whole(Path(path), "".join(lines).encode())
+
     def _columns(self) -> dict[str, list[Any]]:
         if isinstance(self.source, MemoryRun):
             return self.source.columns()
+        if self.source.lower().endswith(PARQUET):
+            return run_from_frame(read_parquet(self.source), name=self.source).columns()
         return read_file(read_rows, self.source)
 
 
@@ -92,9 +127,9 @@ def read_run(source: RunLike, *, name: str | None = None, order: Order | None = 
 
     Args:
         source: a path of a file in TREC form (6 columns) or MS MARCO form (3 columns), plain, gz,
-            bz2 or zst; a mapping query -> document -> score; or a data frame of pandas, polars or
-            pyarrow with a column `qid` or `query_id`, one `docno` or `doc_id`, and `score` or
-            `rank`.
+            bz2 or zst, or of a Parquet file with the columns of a data frame; a mapping query ->
+            document -> score; or a data frame of pandas, polars or pyarrow with a column `qid` or
+            `query_id`, one `docno` or `doc_id`, and `score` or `rank`.
         name: of the system; by default that of the file, or "run".
         order: of the documents: "trec", "trec9" or "msmarco"; by default "trec" where there are
             scores, and "msmarco" where there are ranks alone.
@@ -208,7 +243,10 @@ def read_qrels(source: QrelsLike, *, name: str | None = None) -> Qrels:
     if isinstance(source, Qrels):
         return source
     if is_path(source):
-        return read_file(read_qrels_file, fspath(source))
+        path = fspath(source)
+        if path.lower().endswith(PARQUET):
+            return qrels_from_frame(read_parquet(path), name=path)
+        return read_file(read_qrels_file, path)
     if isinstance(source, Mapping):
         return qrels_from_mapping(source, name=name or "qrels")
     if is_frame(source):

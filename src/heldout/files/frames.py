@@ -4,9 +4,14 @@ narwhals names the columns of all of them alike; none of them is needed otherwis
 """
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from io import BytesIO
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from heldout.errors import InputError, SetupError, quote
+from heldout.files.durable import write_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -155,6 +160,58 @@ def code_texts(column: "Texts") -> "NDArray[np.int64] | NDArray[np.uint64]":
     codes: dict[str, int] = {}
     texts = column.to_list()
     return np.fromiter((codes.setdefault(text, len(codes)) for text in texts), np.int64, len(texts))
+
+
+PARQUET = ".parquet"
+"""What the name of a file of columns ends in."""
+
+_READERS: Sequence[Backend] = ("polars", "pyarrow")
+
+
+def read_parquet(path: "str | PathLike[str]") -> "Frame":
+    """The columns of a Parquet file.
+
+    Raises:
+        InputError: codes `unreadable-file`, `parquet`.
+        SetupError: neither polars nor pyarrow is installed.
+    """
+    import narwhals as nw  # noqa: PLC0415 - as above
+
+    try:
+        frame: Frame = nw.read_parquet(path, backend=_find_backend())
+    except OSError as error:
+        if not Path(path).is_file():
+            reason = error.strerror or "no such file"
+            raise InputError.of("unreadable-file", str(path), reason, "a file") from None
+        raise _no_parquet(path, error) from None
+    except Exception as error:  # noqa: BLE001 - each library has errors of its own
+        raise _no_parquet(path, error) from None
+    return frame
+
+
+def write_parquet(columns: Mapping[str, Sequence[Any]], path: "str | PathLike[str]") -> None:
+    """Columns as a Parquet file, whole or not at all.
+
+    Raises:
+        SetupError: neither polars nor pyarrow is installed.
+    """
+    import narwhals as nw  # noqa: PLC0415 - as above
+
+    data = BytesIO()
+    nw.from_dict(dict(columns), backend=_find_backend()).write_parquet(data)
+    write_whole(Path(path), data.getvalue())
+
+
+def _find_backend() -> Backend:
+    for name in _READERS:
+        if find_spec(name) is not None:
+            return name
+    raise SetupError("Parquet needs polars or pyarrow: pip install 'heldout[frames]'")
+
+
+def _no_parquet(path: "str | PathLike[str]", error: Exception) -> InputError:
+    why = (str(error).splitlines() or [type(error).__name__])[0]
+    return InputError.of("parquet", str(path), why[:200], "a Parquet file")
 
 
 def make_frame(columns: Mapping[str, Sequence[Any]], backend: Backend) -> Any:

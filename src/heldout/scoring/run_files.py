@@ -1,13 +1,16 @@
 """Run files as patterns name them, by the names that systems go by; and their first documents."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from glob import glob
 from os.path import commonprefix
 from pathlib import Path
 
 from heldout.errors import InputError, quote
+from heldout.files.frames import PARQUET, read_parquet
 from heldout.progress_bar import SILENT, Progress
 from heldout.trec.accelerators import Accelerators
+from heldout.trec.memory import run_from_frame, scan_memory
 from heldout.trec.orders import DESCRIPTIONS, Order
 from heldout.trec.qrels import Qrels
 from heldout.trec.reading.sources import open_input
@@ -16,7 +19,7 @@ from heldout.trec.runs import scan_run
 from heldout.trec.scans import Expected, Scan
 from heldout.trec.tops import Tops, read_tops
 
-_SUFFIXES = (".gz", ".bz2", ".zst", ".tsv", ".txt", ".run", ".trec")
+_SUFFIXES = (PARQUET, ".gz", ".bz2", ".zst", ".tsv", ".txt", ".run", ".trec")
 
 
 def run_name(path: str) -> str:
@@ -144,8 +147,20 @@ def scan_file(
     """Scan a run file of whoever calls; `order` as in `scan_run`.
 
     Raises:
-        InputError: code `unreadable-file`.
+        InputError: code `unreadable-file`; of a Parquet file those of `run_from_frame` too.
     """
+    if path.lower().endswith(PARQUET):
+        run = run_from_frame(read_parquet(path), name=path)
+        scan = scan_memory(
+            run,
+            order=order,
+            qrels=None if qrels is None else qrels.judgments,
+            expected=expected,
+            limits=OWN_FILES,
+        )
+        from heldout.scoring.cache import digest_file  # noqa: PLC0415 - few runs are Parquet
+
+        return replace(scan, digest=digest_file(Path(path)))
     with open_input(Path(path)) as source:
         return scan_run(
             source,
