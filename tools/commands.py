@@ -28,7 +28,18 @@ to that. Every command has `--help`, or `-h`. Where there is `--json`, standard 
 document; progress and notes go to standard error. Exit code 0: done. 1: the answer is no (a check
 failed, a submission was refused, some files failed). 2: wrong usage, or nothing that could be read.
 
-An option that takes one value is refused when it is given twice.
+An option that takes one value is refused when it is given twice. An unknown command is answered
+with the nearest one: after `heldout score` with `evaluate`, after `heldout stability` with
+`analyse stability`.
+
+## Shell completion
+
+One line, in the file that your shell reads at its start; it completes commands, options, choices
+and file names.
+
+- bash 4.4 or newer, `~/.bashrc`: `eval "$(_HELDOUT_COMPLETE=bash_source heldout)"`
+- zsh, `~/.zshrc`: `eval "$(_HELDOUT_COMPLETE=zsh_source heldout)"`
+- fish, `~/.config/fish/completions/heldout.fish`: `_HELDOUT_COMPLETE=fish_source heldout | source`
 """
 
 

@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from heldout.cli.program import main
+from heldout.cli.program import GROUPS, OTHER_NAMES, main
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -118,7 +118,17 @@ def test_help_wins_over_what_stands_twice() -> None:
         ("analyse stabilty", "stability"),
         ("prefer pols", "pool"),
         ("survive dephts", "depths"),
-        ("board create", ""),
+        ("board xyz", ""),
+        ("score", "evaluate"),
+        ("Evaluate", "evaluate"),
+        ("trec-eval", "evaluate"),
+        ("help", "--help"),
+        ("stability", "analyse stability"),
+        ("stabilty", "analyse stability"),
+        ("report", "analyse report or prefer report"),
+        ("analyse eval", "heldout evaluate"),
+        ("prefer stability", "heldout analyse stability"),
+        ("board create", "heldout board new"),
     ],
 )
 def test_an_unknown_command_is_answered_with_the_nearest(words: str, near: str) -> None:
@@ -130,3 +140,59 @@ def test_an_unknown_command_is_answered_with_the_nearest(words: str, near: str) 
     if near:
         named = output.split("Did you mean ")[1].strip().removesuffix("?")
         assert set(named.split(" or ")) == set(near.split(" or "))
+
+
+def test_every_other_name_leads_to_a_command_and_is_none_itself() -> None:
+    context = click.Context(main)
+    known = {words for words, _ in commands()}
+
+    for name, meant in OTHER_NAMES.items():
+        assert main.get_command(context, name) is None
+        assert meant in known or call(meant)[0] == 0
+
+
+def complete(line: str, *, shell: str = "bash") -> list[str]:
+    """What the program offers for the last word of a line."""
+    words = line.split(" ")
+    given = {
+        "_HELDOUT_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    answer = CliRunner().invoke(main, [], env=given, prog_name="heldout")
+    assert answer.exit_code == 0, answer.output
+    return answer.output.split()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_gets_its_script(shell: str) -> None:
+    answer = CliRunner().invoke(
+        main, [], env={"_HELDOUT_COMPLETE": f"{shell}_source"}, prog_name="heldout"
+    )
+
+    assert answer.exit_code == 0
+    assert f"_HELDOUT_COMPLETE={shell}_complete" in answer.output
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("heldout ev", ["plain,evaluate"]),
+        ("heldout analyse st", ["plain,stability"]),
+        ("heldout analyze st", ["plain,stability"]),
+        ("heldout evaluate --per", ["plain,--per-query"]),
+        ("heldout rank --queries d", ["plain,dev"]),
+        ("heldout evaluate bm", ["file,bm"]),
+        ("heldout evaluate --qrels d", ["file,d"]),
+        ("heldout evaluate --qrels a --qrels b --per", ["plain,--per-query"]),
+        ("heldout evil --per", []),
+    ],
+)
+def test_a_shell_completes_what_is_not_finished(line: str, offered: list[str]) -> None:
+    assert complete(line) == offered
+
+
+def test_completion_offers_every_command() -> None:
+    for group, table in GROUPS.items():
+        offered = complete(f"heldout {group} ".replace("  ", " "))
+        assert offered == [f"plain,{name}" for name in table]

@@ -10,12 +10,12 @@ import pytest
 HEAVY = {"rich", "xml", "urllib.request", "http", "concurrent", "multiprocessing", "scipy"}
 
 
-def imported(tmp_path: Path, *arguments: str) -> set[str]:
+def imported(tmp_path: Path, *arguments: str, status: int = 0) -> set[str]:
     """Modules after a call."""
     code = (
         "import json, sys; from heldout.cli import main\n"
-        f"try: main({list(arguments)!r})\n"
-        "except SystemExit as end: assert not end.code, end.code\n"
+        f"try: main({list(arguments)!r}, prog_name='heldout')\n"
+        f"except SystemExit as end: assert (end.code or 0) == {status}, end.code\n"
         "finally: sys.stderr.write('\\n' + json.dumps(sorted(sys.modules)))"
     )
     done = subprocess.run(
@@ -27,6 +27,21 @@ def imported(tmp_path: Path, *arguments: str) -> set[str]:
 @pytest.mark.parametrize("command", [(), ("board",)])
 def test_help_needs_next_to_nothing(tmp_path: Path, command: tuple[str, ...]) -> None:
     found = imported(tmp_path, *command, "--help")
+    assert found.isdisjoint(HEAVY | {"numpy", "msgspec"})
+
+
+@pytest.mark.parametrize("line", ["heldout ", "heldout analyse s"])
+def test_completing_a_command_needs_next_to_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.setenv("_HELDOUT_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+    assert imported(tmp_path).isdisjoint(HEAVY | {"numpy", "msgspec"})
+
+
+def test_an_unknown_command_needs_next_to_nothing(tmp_path: Path) -> None:
+    found = imported(tmp_path, "stabilty", status=2)
     assert found.isdisjoint(HEAVY | {"numpy", "msgspec"})
 
 

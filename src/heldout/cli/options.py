@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from heldout.options import (
     Declared,
@@ -71,19 +72,22 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Raises `click.UsageError` for an unknown command and for an option given twice."""
+        if ctx.resilient_parsing:  # a shell completes a line that is not finished
+            return super().resolve_command(ctx, args)
         written = args[0]
         if self.get_command(ctx, written) is None and not written.startswith("-"):
-            near = _near(written, self.list_commands(ctx))
+            near = " or ".join(self.near(ctx, written))
             ctx.fail(f"No such command {written!r}." + (f" Did you mean {near}?" if near else ""))
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None:
             _refuse_repeated(command, click.Context(command, parent=ctx, info_name=name), rest)
         return name, command, rest
 
-
-def _near(written: str, names: Collection[str]) -> str:
-    begun = [name for name in names if written and name.startswith(written)]
-    return " or ".join(begun or get_close_matches(written, names, n=1))
+    def near(self, ctx: click.Context, written: str) -> list[str]:
+        """Commands that an unknown name may mean: those that begin so, else the most similar."""
+        names = self.list_commands(ctx)
+        begun = [name for name in names if written and name.startswith(written)]
+        return begun or get_close_matches(written, names, n=1)
 
 
 def _refuse_repeated(command: click.Command, context: click.Context, args: list[str]) -> None:
@@ -224,6 +228,7 @@ def _parameter(option: Declared) -> Decorator:
         "envvar": opt.env,
         "required": default is MISSING,
         "callback": _checked(option) if opt.check else None,
+        "shell_complete": _complete_file if option.type is str else None,
     }
     if default is not MISSING:
         settings["default"] = default
@@ -241,6 +246,13 @@ def _parameter(option: Declared) -> Decorator:
     return click.option(
         *names, option.field, multiple=option.many, show_default=shown, help=opt.help, **settings
     )
+
+
+def _complete_file(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem[str]]:
+    """Complete text as the name of a file: many options take a name or a file."""
+    return [CompletionItem(incomplete, type="file")]
 
 
 def _type(option: Declared) -> click.ParamType[Any]:

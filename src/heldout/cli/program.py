@@ -6,10 +6,12 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 import heldout
 from heldout.analyses.registry import ANALYSES, load_analysis
@@ -190,6 +192,52 @@ ANALYSE_COMMANDS: Mapping[str, Command] = {
 }
 """The commands of `heldout analyse`: the analyses, and the report of all of them."""
 
+GROUPS: Mapping[str, Mapping[str, Command]] = {
+    "": COMMANDS,
+    "analyse": ANALYSE_COMMANDS,
+    "board": BOARD_COMMANDS,
+    "prefer": PREFER_COMMANDS,
+    "survive": SURVIVE_COMMANDS,
+}
+"""The commands of each group; `""` is the program itself."""
+
+OTHER_NAMES: Mapping[str, str] = {
+    "accept": "publish",
+    "analysis": "analyse",
+    "attack": "redteam",
+    "bootstrap": "analyse stability",
+    "create": "board new",
+    "diff": "compare",
+    "encrypt": "pack",
+    "evaluator": "evaluate",
+    "help": "--help",
+    "index": "rank",
+    "init": "board new",
+    "ir_measures": "evaluate",
+    "kappa": "analyse agreement",
+    "kendall": "analyse agreement",
+    "leaderboard": "rebuild",
+    "lint": "validate",
+    "measure": "evaluate",
+    "rerank": "rank",
+    "retract": "withdraw",
+    "retrieve": "rank",
+    "score": "evaluate",
+    "search": "rank",
+    "send": "submit",
+    "server": "serve",
+    "significance": "compare",
+    "signup": "register",
+    "tau": "analyse agreement",
+    "trec_eval": "evaluate",
+    "ttest": "compare",
+    "tutorial": "demo",
+    "upload": "submit",
+    "verify": "audit",
+    "version": "--version",
+}
+"""Names that other programs have for a command, and what follows `heldout` here."""
+
 _SETTINGS = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}
 _EPILOG = "Documentation: docs/commands.md. Start with: heldout demo"
 
@@ -211,6 +259,34 @@ class _Lazy(Group):
         module, name = entry.place.split(":")
         command: click.Command = getattr(import_module(f"heldout.cli.{module}"), name)
         return command
+
+    def near(self, ctx: click.Context, written: str) -> list[str]:
+        """As `Group.near`, and commands of other groups or under the names of other programs."""
+        word = written.casefold()
+        own = {name: [name] for name in self.list_commands(ctx)}
+        begun = [name for name in own if word and name.startswith(word)]
+        known = self._elsewhere() | own
+        close = get_close_matches(word, known, n=1)
+        return begun or known.get(word.replace("-", "_")) or (known[close[0]] if close else [])
+
+    def _elsewhere(self) -> dict[str, list[str]]:
+        """What to type for words that are no command of this group."""
+        here = next(name for name, table in GROUPS.items() if table is self.table)
+        program = "heldout " if here else ""
+        meant = {word: [program + other] for word, other in OTHER_NAMES.items()}
+        for group, table in GROUPS.items():
+            for name in table if group != here else ():
+                meant.setdefault(name, []).append(program + f"{group} {name}".strip())
+        return meant
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """The names of the table, with what each is for; no command is imported for it."""
+        names = [
+            CompletionItem(name, help=entry.help)
+            for name, entry in self.table.items()
+            if name.startswith(incomplete)
+        ]
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
 
     @reports_errors
     def invoke(self, ctx: click.Context) -> Any:

@@ -22,7 +22,7 @@ from heldout.cli.printing import (
     print_json,
     print_problems,
 )
-from heldout.errors import plural
+from heldout.errors import plural, printable
 from heldout.ids import parse_submission_id, run_name, submission_date
 from heldout.options import Opt
 
@@ -132,6 +132,11 @@ def check(
 
     if (submission is None) == (form is None):
         raise click.UsageError("name a draft's ID, or --form BASE REF")
+    if submission is not None and Path(submission).is_file():
+        raise click.UsageError(
+            f"{printable(submission)} is a file, and this command checks a draft by its ID; "
+            "for a run file: heldout validate RUN --queries FILE"
+        )
     repository = place.board()
     found: Check | RequestCheck
     if form is not None:
