@@ -79,6 +79,7 @@ _BASE = (
     "msgspec",
     "numpy",
     "pyrage",
+    "PyYAML",
     "rapidfuzz",
     "rich",
     "scipy",

@@ -1,22 +1,27 @@
 """`heldout rank` on a folder of our own, and the same bytes under every hash seed."""
 
+import gzip
 import json
 import os
 import subprocess
 import sys
 from dataclasses import fields
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from small_task import ASKED, TEXTS
 
+from heldout import __version__
 from heldout.cli.program import main
 from heldout.collections import source as collection_source
 from heldout.collections import stdlib_docs
 from heldout.collections.stdlib_docs import Docstring
 from heldout.rankers.methods import METHODS
+from heldout.rankers.run_header import describe_run
 from heldout.rankers.terms import TextSettings
+from heldout.trec.ir_metadata import format_header, read_header
 
 QUESTIONS = {query: text for query, text in ASKED.items() if text}
 
@@ -47,6 +52,45 @@ def test_a_run_is_written(folder: Path) -> None:
     assert [query for query, _, _ in rows] == [query for query in QUESTIONS for _ in range(3)]
     assert [rank for _, _, rank in rows] == ["1", "2", "3"] * 3
     assert rows[3][1] == "d3"
+
+
+def test_a_header_says_how_the_run_was_made_and_the_rows_stay(folder: Path) -> None:
+    called = ("--collection", folder, "--method", "bm25", "--param", "k1=1.2", "--tag", "mine")
+    for name, flag in (("plain", ()), ("once", ("--ir-metadata",)), ("again", ("--ir-metadata",))):
+        assert invoke(*called, *flag, "--out", folder / f"{name}.run.gz")[0] == 0
+
+    plain, once = (
+        gzip.decompress((folder / f"{n}.run.gz").read_bytes()) for n in ("plain", "once")
+    )
+    assert once.endswith(plain)
+    assert not plain.startswith(b"#")
+    assert (folder / "once.run.gz").read_bytes() == (folder / "again.run.gz").read_bytes()
+    with (folder / "once.run.gz").open("rb") as file:
+        header = read_header(file, path="once")
+    assert header is not None
+    assert header.text("tag") == "mine"
+    assert header.get("method", "retrieval") == [{"name": "bm25", "params": {"k1": "1.2"}}]
+    assert header.text("data", "test collection", "name") == folder.name
+    assert header.get("platform", "software", "retrieval toolkit") == [f"heldout=={__version__}"]
+
+
+def test_the_header_of_a_reranked_run_names_both_stages() -> None:
+    described = describe_run(
+        tag="t",
+        method="monot5",
+        parameters={},
+        collection="irds:beir/scifact/test",
+        depth=10,
+        first="bm25",
+        rerank_depth=5,
+    )
+    header = read_header(BytesIO(format_header(described)), path="run")
+    assert header is not None
+    assert header.get("method", "retrieval") == [
+        {"name": "bm25"},
+        {"name": "monot5", "reranks": "bm25", "rerank depth": "5"},
+    ]
+    assert header.text("data", "test collection", "ir_datasets") == "beir/scifact/test"
 
 
 def test_json_says_what_was_written(folder: Path) -> None:

@@ -466,3 +466,53 @@ def test_to_amend_in_another_clone_is_answered_with_where_it_was_sent(town: Town
         assert answer.code in (1, 2)
         assert "work in the clone that sent it" in answer.err
         assert "heldout draft" not in answer.err
+
+
+_HEADER = """\
+# ir_metadata.start
+# schema version: 0.2
+# actor:
+#   team: Lighthouse Retrieval Group
+# method:
+#   description: monoT5 over the first stage
+# resources:
+#   runtime:
+#     wallclock: 120 ms
+# ir_metadata.end
+"""
+
+
+def test_a_draft_begins_with_what_the_header_of_its_runs_says(town: Town) -> None:
+    for name in ("dev", "eval"):
+        (town.root / f"{name}.run").write_text(_HEADER + run_text(name, 1))
+    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
+    said = town.participant("draft", "one", *runs, now=DAY)
+    assert said.code == 0, said
+    assert 'taken     team "Lighthouse Retrieval Group", from actor: team in ' in said.out
+
+    answer = town.participant("draft", "two", *runs, "--json", now=DAY).json
+    assert {one["field"] for one in answer["from_headers"]} == {
+        *("team", "model_description", "efficiency.query_latency_ms"),
+    }
+    submission = answer["id"]
+    metadata = json.loads((town.clone / "drafts" / submission / "metadata.json").read_text())
+    assert metadata["team"] == "Lighthouse Retrieval Group"
+    assert metadata["efficiency"]["query_latency_ms"] == 120 / (2 * QUERIES)
+
+    town.fill(submission, team="North Coast Search", institution="Coast University", training_data="dev queries")
+    checked = town.participant("check", submission, "--json", now=DAY)
+    assert checked.code == 0, checked
+    assert checked.json["problems"] == []
+    town.participant("submit", submission, now=DAY)
+    town.take_in(now=LATER)
+    assert town.organiser("review", submission, "--json", now=LATER).code == 0
+
+
+def test_a_bad_header_is_told_and_the_draft_is_made(town: Town) -> None:
+    for name in ("dev", "eval"):
+        (town.root / f"{name}.run").write_text(_HEADER[:40] + "# a: b: c\n" + run_text(name, 1))
+    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
+    said = town.participant("draft", "one", *runs, now=DAY)
+    assert said.code == 0, said
+    assert "note   ir-metadata-end" in said.err
+    assert "taken" not in said.out

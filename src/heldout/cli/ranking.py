@@ -4,8 +4,10 @@ What ranks needs numpy and scipy, and `heldout --help` must not wait for them: h
 stand inside the functions.
 """
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
@@ -55,6 +57,14 @@ def rank(
     tag: Annotated[
         str | None, Opt("Name of the run in the TREC form [METHOD].", metavar="NAME")
     ] = None,
+    with_header: Annotated[
+        bool,
+        Opt(
+            "An ir_metadata header in the run file: method, parameters, collection, libraries. "
+            "heldout draft reads it; trec_eval before version 10 and ir_measures do not.",
+            names=("--ir-metadata",),
+        ),
+    ] = False,
     out: Annotated[Path, Opt("Run file; a name in .gz or .bz2 compresses it.", path="file")],
     as_json: Annotated[bool, Opt("What was written, as JSON.", names=("--json",))] = False,
 ) -> None:
@@ -118,13 +128,18 @@ def rank(
     work += plural(len(task.documents), "document")
     messages().print(f"ranking {work} with {chosen.meaning} ...")
     run = chosen.rank(task)
-    _write(run, out, form, name)
-    remove_unfinished(chosen, out)
-    messages().print(f"wrote {printable(str(out))}")
-    what = {"collection": place, "method": chosen.name, "parameters": settings, "depth": depth}
+    what: dict[str, Any] = {
+        "collection": place,
+        "method": chosen.name,
+        "parameters": settings,
+        "depth": depth,
+    }
     if chosen.reranking is not None:
         first = reranking.first or DEFAULT_FIRST
         what |= {"first": first, "rerank_depth": chosen.reranking.rerank_depth}
+    _write(run, out, form, name, header=_header(name, what) if with_header else b"")
+    remove_unfinished(chosen, out)
+    messages().print(f"wrote {printable(str(out))}")
     what |= {"queries": len(run), "form": form, "tag": name, "path": str(out)}
     _answer(questions, run, task, name=chosen.name, seed=seed, what=what if as_json else None)
 
@@ -198,10 +213,18 @@ def _tag(text: str) -> str:
     raise InputError.of("rank-tag", "--tag", repr(text[:40]), "a name without spaces")
 
 
-def _write(run: "Run", path: Path, form: "RunForm", tag: str) -> None:
+def _header(tag: str, what: Mapping[str, Any]) -> bytes:
+    """The header of a run that says how it was made."""
+    from heldout.rankers.run_header import describe_run  # noqa: PLC0415 - heavy
+    from heldout.trec.ir_metadata import format_header  # noqa: PLC0415 - heavy
+
+    return format_header(describe_run(tag=tag, cores=os.cpu_count(), **what))
+
+
+def _write(run: "Run", path: Path, form: "RunForm", tag: str, *, header: bytes) -> None:
     from heldout.rankers.run import write_run  # noqa: PLC0415 - heavy
 
     try:
-        write_run(run, path, form=form, tag=tag)
+        write_run(run, path, form=form, tag=tag, header=header)
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error

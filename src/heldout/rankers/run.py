@@ -231,7 +231,7 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def format_run(run: Run, *, form: RunForm, tag: str) -> bytes:
+def format_run(run: Run, *, form: RunForm, tag: str, header: bytes = b"") -> bytes:
     """A run as text.
 
     Args:
@@ -240,6 +240,7 @@ def format_run(run: Run, *, form: RunForm, tag: str) -> bytes:
             document, rank, score, tag, divided by spaces). Scores have nine significant
             digits, which is enough to read the same float32 again.
         tag: name of the run, without white space; only the TREC form holds it.
+        header: lines above the rows, as `heldout.trec.ir_metadata.format_header` makes them.
 
     Raises:
         ValueError: the tag is empty or has white space.
@@ -255,10 +256,10 @@ def format_run(run: Run, *, form: RunForm, tag: str) -> bytes:
         lines = (f"{query}\t{document}\t{rank}\n" for query, document, rank, _ in rows)
     else:
         lines = (f"{query} Q0 {doc} {rank} {score:.9g} {tag}\n" for query, doc, rank, score in rows)
-    return "".join(lines).encode()
+    return header + "".join(lines).encode()
 
 
-def write_run(run: Run, path: Path, *, form: RunForm, tag: str) -> None:
+def write_run(run: Run, path: Path, *, form: RunForm, tag: str, header: bytes = b"") -> None:
     """Write a run file whole or not at all; `.gz` and `.bz2` in its name compress it.
 
     Args:
@@ -266,11 +267,12 @@ def write_run(run: Run, path: Path, *, form: RunForm, tag: str) -> None:
         path: replaced where it exists; its folder is made where it is missing.
         form: as in `format_run`.
         tag: as in `format_run`.
+        header: as in `format_run`.
 
     Raises:
         OSError: the file cannot be written; one of this name that was there is kept.
         ValueError: as in `format_run`.
     """
-    content = format_run(run, form=form, tag=tag)
+    content = format_run(run, form=form, tag=tag, header=header)
     pack = _PACKERS.get(path.suffix)
     write_whole(path, pack(content) if pack else content)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from heldout.errors import InputError
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.answers import SIGNATURE_DEPTH, Examiner, Parsed
+from heldout.trec.ir_metadata import find_header_lines
 from heldout.trec.orders import Order
 from heldout.trec.reading.sources import Replay
 from heldout.trec.reading.streams import Block, Limits, TextReader
@@ -293,6 +294,7 @@ class _Pass:
         self.log = ProblemLog(rules.limits.problems)
         self.form: Form | None = None
         self.head: dict[str, tuple[str, ...]] = {}
+        self.header = range(0)
         self.results = Results(rules.depth)
         self.coverage = Coverage(rules.expected, path=rules.path, limits=rules.limits, log=self.log)
         self.order: Order = rules.order or "trec"
@@ -305,6 +307,7 @@ class _Pass:
             first = next(blocks)
             form = self.form = self._choose_form(first)
             self.head = _read_head(first.text, form)
+            self.header = find_header_lines(first.text)
             if self.rules.order is None and form == "msmarco":
                 self.order = "msmarco"
                 self.examiner = self._examiner()
@@ -465,8 +468,13 @@ class _Pass:
             part.line_numbers(segment),
             form,
             path=self.rules.path,
-            report=self.log.add,
+            report=self._report,
         )
+
+    def _report(self, problem: Problem) -> None:
+        """Log a problem; that a header stands in comments is none."""
+        if problem.code != "comment-line" or problem.line not in self.header:
+            self.log.add(problem)
 
     def _admit(self, query: bytes, lines: Sequence[int]) -> str | None:
         if query in self.coverage.depths:
@@ -505,8 +513,7 @@ class _Pass:
 
 def _detect_form(block: Block) -> Form | None:
     """The form that most of the first lines have; `None` if none of them has 3 or 6 columns."""
-    lines = block.text.split(b"\n", _LOOKED_AT)[:_LOOKED_AT]
-    counts = Counter(map(len, map(bytes.split, lines)))
+    counts = Counter(map(len, map(bytes.split, _first_lines(block.text))))
     trec, msmarco = counts[COLUMNS["trec"]], counts[COLUMNS["msmarco"]]
     if not trec and not msmarco:
         return None
@@ -515,19 +522,33 @@ def _detect_form(block: Block) -> Form | None:
 
 def _looks_like_qrels(block: Block) -> bool:
     """Whether the first lines have 4 columns, a short second one and a number at the end."""
-    lines = map(bytes.split, block.text.split(b"\n", _LOOKED_AT)[:_LOOKED_AT])
-    rows = [line for line in lines if line]
+    rows = [line for line in map(bytes.split, _first_lines(block.text)) if line]
     return bool(rows) and all(
         len(row) == _QRELS and len(row[1]) <= _ROUND and parse_integer(row[3]) is not None
         for row in rows
     )
 
 
+def _first_lines(text: bytes) -> list[bytes]:
+    """The first lines below the comments at the head of a run."""
+    return text[_skip_comments(text) :].split(b"\n", _LOOKED_AT)[:_LOOKED_AT]
+
+
+def _skip_comments(text: bytes) -> int:
+    """Where the first line begins that is no comment."""
+    start = 0
+    while text.startswith(b"#", start):
+        start = text.find(b"\n", start) + 1
+    return start
+
+
 def _read_head(text: bytes, form: Form) -> dict[str, tuple[str, ...]]:
     """Query -> documents of the rows that a text begins with, as they stand there."""
     column = 2 if form == "trec" else 1
     width = COLUMNS[form]
-    head = text[:_HEAD] if len(text) <= _HEAD else text[: text.rfind(b"\n", 0, _HEAD) + 1]
+    start = _skip_comments(text)
+    end = start + _HEAD
+    head = text[start:] if len(text) <= end else text[start : text.rfind(b"\n", start, end) + 1]
     rows = [line.split() for line in head.decode(errors="replace").split("\n")]
     documents: dict[str, list[str]] = {}
     for row in rows:

@@ -5,7 +5,7 @@ What this clone sealed and sent last of each submission: `.heldout/packed/ID.jso
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from pathlib import Path
 
@@ -18,6 +18,12 @@ from heldout.board.log.manifest import (
     format_manifest,
     parse_manifest,
     read_manifest,
+)
+from heldout.board.participant.run_header import (
+    FromHeaders,
+    Taken,
+    fill_manifest,
+    take_from_runs,
 )
 from heldout.board.policy.amending import refuse_closed
 from heldout.board.policy.checks import add_months
@@ -69,6 +75,7 @@ def draft(
     runs: Mapping[str, Path],
     *,
     embargo_until: date | None,
+    stated: Iterable[Taken] = (),
 ) -> Folder:
     """Make the folder of a submission: its run files, and metadata to fill in.
 
@@ -77,6 +84,7 @@ def draft(
         submission: its id.
         runs: run (`SET`, `SET~2` and so on) -> its file.
         embargo_until: for the metadata.
+        stated: what the headers of the runs say, for the metadata.
 
     Raises:
         InputError: a query set of the board has no run or other seeds than the others, or a run
@@ -93,8 +101,30 @@ def draft(
     for name, source in runs.items():
         folder.write_whole(f"{name}{_suffixes(source)}", source.read_bytes())
     manifest = empty_manifest(types=spec.types, embargo_until=embargo_until)
+    manifest = fill_manifest(manifest, stated)
     folder.write_whole(METADATA, format_manifest(manifest))
     return folder
+
+
+def read_headers(
+    repository: Repository, submission: SubmissionId, runs: Mapping[str, Path]
+) -> FromHeaders:
+    """What the ir_metadata headers of runs say for the metadata of a draft.
+
+    Args:
+        repository: the clone.
+        submission: its id, whose day says which rules hold.
+        runs: run (`SET`, `SET~2` and so on) -> its file.
+
+    Raises:
+        StoreError: a header states a time, and the queries of its set are missing.
+    """
+    spec = repository.spec().on(submission_date(submission))
+
+    def count_queries(name: str) -> int:
+        return len(repository.queries(spec.sets[name].queries).texts) if name in spec.sets else 0
+
+    return take_from_runs(runs, count_queries=count_queries)
 
 
 def run_files(

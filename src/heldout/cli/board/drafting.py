@@ -22,7 +22,7 @@ from heldout.cli.printing import (
     print_json,
     print_problems,
 )
-from heldout.errors import plural, printable
+from heldout.errors import plural, printable, quote
 from heldout.ids import parse_submission_id, run_name, submission_date
 from heldout.options import Opt
 
@@ -79,12 +79,15 @@ def draft(
     Git ignores the folder. Under an embargo the id says nothing but a random suffix. Runs of one
     system that differ only by seed are one submission: give each option once for each seed.
 
+    What an ir_metadata header of a run says of the team, the system and its costs stands in the
+    metadata already; edit it there.
+
     \b
     Example:
       heldout draft lighthouse-monot5 --dev d.trec.gz --eval e.trec.gz
     """
     from heldout.board.participant.checks import check_public_files, check_tree_rules
-    from heldout.board.participant.draft import check_embargo, draft_id
+    from heldout.board.participant.draft import check_embargo, draft_id, read_headers
     from heldout.board.participant.draft import draft as make_draft
     from heldout.board.rules.changes import difference_facts
 
@@ -94,13 +97,29 @@ def draft(
     if embargo is not None:
         check_embargo(repository.spec(), embargo, today=today)
     submission = draft_id(name, today=today, embargoed=embargo is not None)
+    found = read_headers(repository, submission, runs.files)
     with repository.locked():
-        folder = make_draft(repository, submission, runs.files, embargo_until=embargo).inside
+        folder = make_draft(
+            repository, submission, runs.files, embargo_until=embargo, stated=found.taken
+        ).inside
+    print_problems(messages(), found.notes)
     place.answer(
-        {"id": submission, "folder": folder},
+        {
+            "id": submission,
+            "folder": folder,
+            "from_headers": [
+                {"field": one.name, "value": one.value, "key": one.key, "path": one.path}
+                for one in found.taken
+            ],
+            "notes": found.notes,
+        },
         [
             ("drafted", submission),
             ("wrote", f"{folder}/ with {plural(len(runs.files), 'run')}; git ignores it"),
+            *(
+                ("taken", f"{one.name} {quote(one.value)}, from {one.key} in {one.path}")
+                for one in found.taken
+            ),
             ("", ""),
             ("next", f"fill in {folder}/metadata.json, then: heldout check {submission}"),
         ],

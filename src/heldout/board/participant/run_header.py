@@ -1,0 +1,340 @@
+"""Metadata of a submission and the ir_metadata header of a run: one made of the other.
+
+A run that was made by a program which writes such headers says already who made it, with what, and
+how long it took. A draft takes that over; the team reads it, and what it writes instead holds.
+Whatever fits no field of the metadata is left in the run.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from heldout.board.log.manifest import (
+    Efficiency,
+    Identity,
+    Manifest,
+    format_manifest,
+    is_link,
+    read_manifest,
+)
+from heldout.errors import InputError, Problem, quote
+from heldout.ids import query_set_of
+from heldout.trec.ir_metadata import Header, read_header
+from heldout.trec.reading.sources import open_input
+
+Value = str | float
+"""What a field of the metadata takes."""
+
+_PUBLICATION = ("research goal", "publication")
+_TEXTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "team": (("actor", "team"), ("actor", "name")),
+    "institution": (("actor", "institution"), ("actor", "affiliation")),
+    "description": (
+        ("method", "description"),
+        ("research goal", "description"),
+        ("method", "name"),
+    ),
+}
+_LINKS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "paper": tuple((*_PUBLICATION, kind) for kind in ("doi", "arxiv", "url", "dblp")),
+    "code": (("implementation", "source", "repository"), ("implementation", "repository")),
+}
+_USED = ("cpu", "gpu", "ram")
+_MILLISECONDS = {"ms": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6}
+_KWH = {"j": 1 / 3.6e6, "kj": 1 / 3.6e3, "wh": 1e-3, "kwh": 1.0}
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*([A-Za-z]+)", re.ASCII)
+_DOI = re.compile(r"(?:doi:\s*)?(10\.\d{4,9}/\S+)", re.ASCII | re.IGNORECASE)
+_ARXIV = re.compile(r"(?:arxiv:\s*)?(\d{4}\.\d{4,5})(?:v\d+)?", re.ASCII | re.IGNORECASE)
+_SSH = re.compile(r"(?:ssh://)?git@([\w.-]+)[:/](.+?)(?:\.git)?/?", re.ASCII)
+_DECIMALS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHeader:
+    """The header of one run of a draft.
+
+    Attributes:
+        run: the run's name: `dev`, `eval~2`.
+        path: its file, for messages.
+        header: what stands there.
+    """
+
+    run: str
+    path: str
+    header: Header
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """One field of the metadata that a header gave.
+
+    Attributes:
+        field: of a `Manifest`; `efficiency.hardware` for one within another.
+        value: what it says.
+        key: where it stands in the header, as `actor: team`.
+        path: the run file.
+    """
+
+    field: str
+    value: Value
+    key: str
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The field as the metadata file names it."""
+        return "model_description" if self.field == "description" else self.field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromHeaders:
+    """What headers give for the metadata, and notes on what they could not give.
+
+    Attributes:
+        taken: fields, in the order of the metadata.
+        notes: problems of headers; none keeps a draft from being made.
+    """
+
+    taken: tuple[Taken, ...] = ()
+    notes: tuple[Problem, ...] = ()
+
+
+def take_from_runs(runs: Mapping[str, Path], *, count_queries: Callable[[str], int]) -> FromHeaders:
+    """Read the headers of run files, as far as the metadata has fields for what they say.
+
+    Args:
+        runs: run (`SET`, `SET~2` and so on) -> its file. Files that cannot be read have no header
+            here; the checks of a draft say what is wrong with them.
+        count_queries: number of queries of a set, by which a time is divided.
+    """
+    headers, notes = _read_headers(runs)
+    found = [
+        *_take_texts(headers),
+        *_take_hardware(headers),
+        *_take_time(headers, count_queries),
+        *(_take_energy(headers) if len(headers) == len(runs) else ()),
+    ]
+    taken, unfit = _fitting(found)
+    return FromHeaders(taken=taken, notes=(*notes, *_differences(headers, taken), *unfit))
+
+
+def fill_manifest(manifest: Manifest, taken: Iterable[Taken]) -> Manifest:
+    """The metadata with what headers gave; a field that says something already stays."""
+    values = {one.field: one.value for one in taken}
+    costs = msgspec.structs.asdict(manifest.efficiency or Efficiency())
+    costs |= {
+        name: values[f"efficiency.{name}"]
+        for name, stated in costs.items()
+        if f"efficiency.{name}" in values and stated in (None, "")
+    }
+    texts = {
+        name: value
+        for name, value in values.items()
+        if "." not in name and getattr(manifest, name) == ""
+    }
+    return msgspec.structs.replace(manifest, **texts, efficiency=Efficiency(**costs))
+
+
+def _read_headers(runs: Mapping[str, Path]) -> tuple[list[RunHeader], list[Problem]]:
+    headers, notes = [], []
+    for run, path in runs.items():
+        try:
+            with open_input(path) as file:
+                header = read_header(file, path=str(path))
+        except InputError as error:
+            own = [one for one in error.problems if one.code.startswith("ir-metadata")]
+            notes += [replace(one, severity="note") for one in own]
+            continue
+        if header is not None:
+            headers.append(RunHeader(run=run, path=str(path), header=header))
+            notes += header.notes
+    return headers, notes
+
+
+def _take_texts(headers: Sequence[RunHeader]) -> Iterator[Taken]:
+    """Of each field the first header that has it."""
+    for field in ("team", "institution", "description", "paper", "code", "training_data"):
+        found = (one for each in headers for one in _candidates(each, field))
+        first = next(found, None)
+        if first is not None:
+            yield first
+
+
+def _candidates(one: RunHeader, field: str) -> Iterator[Taken]:
+    """What a header says of a field, the best first."""
+    for keys in (*_TEXTS.get(field, ()), *_LINKS.get(field, ())):
+        text = one.header.text(*keys)
+        value = _as_link(text) if field in _LINKS else text
+        if value:
+            yield Taken(field=field, value=value, key=": ".join(keys), path=one.path)
+    keys = {"description": ("method", "retrieval"), "training_data": ("data", "training data")}
+    if field in keys and (names := _names(one.header.get(*keys[field]))):
+        yield Taken(field=field, value=names, key=": ".join(keys[field]), path=one.path)
+
+
+def _names(found: Any) -> str:
+    """The names in a list of texts or of mappings with a name."""
+    listed = found if isinstance(found, list) else [found]
+    names = [one.get("name") if isinstance(one, Mapping) else one for one in listed]
+    return ", ".join(" ".join(name.split()) for name in names if isinstance(name, str) and name)
+
+
+def _as_link(text: str) -> str:
+    """A text as an address; "" where it is none. A DOI, an arXiv number and SSH become one."""
+    if doi := _DOI.fullmatch(text):
+        text = f"https://doi.org/{doi[1]}"
+    elif number := _ARXIV.fullmatch(text):
+        text = f"https://arxiv.org/abs/{number[1]}"
+    elif ssh := _SSH.fullmatch(text):
+        text = f"https://{ssh[1]}/{ssh[2]}"
+    return text if is_link(text) else ""
+
+
+def _take_hardware(headers: Sequence[RunHeader]) -> Iterator[Taken]:
+    known = ((one, _hardware(one.header)) for one in headers)
+    first = next(((one, text) for one, text in known if text), None)
+    if first is not None:
+        yield _cost("hardware", first[1], "platform: hardware", first[0])
+
+
+def _take_time(
+    headers: Sequence[RunHeader], count_queries: Callable[[str], int]
+) -> Iterator[Taken]:
+    """The time per query, over all runs whose time was measured."""
+    timed = [one for one in headers if _milliseconds(one.header) is not None]
+    queries = sum(count_queries(query_set_of(one.run)) for one in timed)
+    if queries:
+        spent = sum(_milliseconds(one.header) or 0 for one in _once(timed))
+        key = f"resources: runtime: wallclock, over {queries:,} queries"
+        yield _cost("query_latency_ms", round(spent / queries, _DECIMALS), key, timed[0])
+
+
+def _take_energy(headers: Sequence[RunHeader]) -> Iterator[Taken]:
+    """The energy of all runs, where each one says it."""
+    if headers and all(_kwh(one.header) is not None for one in headers):
+        spent = sum(_kwh(one.header) or 0 for one in _once(headers))
+        key = "resources: energy used system, summed"
+        yield _cost("energy_kwh", round(spent, _DECIMALS), key, headers[0])
+
+
+def _cost(field: str, value: Value, key: str, of: RunHeader) -> Taken:
+    return Taken(field=f"efficiency.{field}", value=value, key=key, path=of.path)
+
+
+def _once(headers: Sequence[RunHeader]) -> Iterator[RunHeader]:
+    """Runs that one measurement covers have the same one in their headers: it counts once."""
+    seen: list[Any] = []
+    for one in headers:
+        measured = one.header.get("resources")
+        if measured not in seen:
+            seen.append(measured)
+            yield one
+
+
+def _hardware(header: Header) -> str:
+    """`Xeon 6144, 16 cores, 32 GB RAM; GPU A100, 40 GB`: what the platform's checklist asks."""
+    where = ("platform", "hardware")
+
+    def part(*keys: str, before: str = "", after: str = "") -> str:
+        text = header.text(*where, *keys)
+        return f"{before}{text}{after}" if text else ""
+
+    cpu = [
+        part("cpu", "model") or part("cpu", "architecture"),
+        part("cpu", "number of cores", after=" cores"),
+        part("ram", after=" RAM"),
+    ]
+    gpu = [
+        part("gpu", "model") or part("gpu", "architecture"),
+        part("gpu", "ram") or part("gpu", "memory"),
+    ]
+    parts = [", ".join(filter(None, cpu)), ", ".join(filter(None, gpu))]
+    return "; ".join(filter(None, [parts[0], parts[1] and f"GPU {parts[1]}"]))
+
+
+def _milliseconds(header: Header) -> float | None:
+    return _amount(header.text("resources", "runtime", "wallclock"), _MILLISECONDS)
+
+
+def _kwh(header: Header) -> float | None:
+    found = [_amount(header.text("resources", part, "energy used system"), _KWH) for part in _USED]
+    known = [one for one in found if one is not None]
+    return sum(known) if known else None
+
+
+def _amount(text: str, units: Mapping[str, float]) -> float | None:
+    """A number with its unit in the unit that is asked for; `None` for anything else."""
+    found = _AMOUNT.fullmatch(text)
+    factor = None if found is None else units.get(found[2].casefold())
+    return None if found is None or factor is None else float(found[1]) * factor
+
+
+def _differences(headers: Sequence[RunHeader], taken: Sequence[Taken]) -> Iterator[Problem]:
+    """Where headers of two runs say different things: the first holds, and the team is asked."""
+    for one in taken:
+        others = [each for each in headers if each.path != one.path and "." not in one.field]
+        for other in others:
+            said = next(_candidates(other, one.field), None)
+            if said is not None and said.value != one.value:
+                yield Problem(
+                    "ir-metadata-differs",
+                    other.path,
+                    f"{quote(said.value)} as {said.key}",
+                    f"{quote(one.value)}, as in {one.path}",
+                    f"{one.field} has what {one.path} says; edit the metadata if that is wrong",
+                    line=other.header.first,
+                    severity="note",
+                )
+
+
+def _fitting(found: Sequence[Taken]) -> tuple[tuple[Taken, ...], list[Problem]]:
+    """What the metadata takes as it is; and why it does not take the rest."""
+    empty = Manifest(
+        team="", institution="", description="", paper="", code="", training_data="", type="x"
+    )
+    taken, notes = [], []
+    for one in found:
+        data = format_manifest(fill_manifest(empty, [one]))
+        _, problems = read_manifest(data, path=one.path)
+        taken += [] if problems else [one]
+        notes += [
+            replace(p, path=f"{one.path}: {one.key}", line=None, severity="note") for p in problems
+        ]
+    return tuple(taken), notes
+
+
+def describe_identity(who: Identity, *, tag: str) -> Mapping[str, Any]:
+    """The fields of a header that says what a team says of its system.
+
+    Args:
+        who: of a submission's metadata, or of an entry of the log.
+        tag: of the run, mostly its id.
+
+    Returns:
+        For `heldout.trec.ir_metadata.format_header`. What is not stated is empty.
+    """
+    costs = who.efficiency or Efficiency()
+    return {
+        "tag": tag,
+        "platform": {"hardware": {"cpu": {"model": costs.hardware}}},
+        "research goal": {"publication": {"url": who.paper}},
+        "implementation": {"source": {"repository": who.code}},
+        "method": {"description": who.description, "parameters": costs.parameters},
+        "actor": {"team": who.team, "institution": who.institution},
+        "data": {
+            "training data": [{"name": who.training_data}] if who.training_data else [],
+            "training pairs": costs.training_pairs,
+        },
+        "resources": {
+            "runtime": {"wallclock per query": _with_unit(costs.query_latency_ms, "ms")},
+            "energy used": _with_unit(costs.energy_kwh, "kWh"),
+        },
+    }
+
+
+def _with_unit(value: float | None, unit: str) -> str:
+    return "" if value is None else f"{value} {unit}"
