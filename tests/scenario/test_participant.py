@@ -499,7 +499,12 @@ def test_a_draft_begins_with_what_the_header_of_its_runs_says(town: Town) -> Non
     assert metadata["team"] == "Lighthouse Retrieval Group"
     assert metadata["efficiency"]["query_latency_ms"] == 120 / (2 * QUERIES)
 
-    town.fill(submission, team="North Coast Search", institution="Coast University", training_data="dev queries")
+    town.fill(
+        submission,
+        team="North Coast Search",
+        institution="Coast University",
+        training_data="dev queries",
+    )
     checked = town.participant("check", submission, "--json", now=DAY)
     assert checked.code == 0, checked
     assert checked.json["problems"] == []
