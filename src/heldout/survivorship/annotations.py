@@ -78,6 +78,25 @@ class Annotations:
         return len(self.records) - self.survived if self.counts_discarded else None
 
 
+def labels_at(annotations: Annotations, depth: int | None = None) -> dict[str, dict[str, int]]:
+    """The labels that an annotation of some depth would have left.
+
+    Args:
+        annotations: what was selected, and at which place.
+        depth: documents that annotators see; `None` for all that they saw.
+
+    Returns:
+        Query -> selected document -> 1; queries without one are left out.
+    """
+    chosen = {
+        record.query: {
+            str(doc): 1 for doc, at in record.selected.items() if depth is None or at <= depth
+        }
+        for record in annotations.records
+    }
+    return {str(query): docs for query, docs in chosen.items() if docs}
+
+
 def discarded_records(annotations: Annotations) -> list[Annotation]:
     """The queries without a selected document.
 

@@ -395,6 +395,12 @@ class Made:
     rules: Rules
     prior_decides: int | None
 
+    @property
+    def grades(self) -> Mapping[str, Mapping[str, int]]:
+        """Query -> best passage -> 1: judgments, as measures take them."""
+        labels = self.labels.labels.items()
+        return {query: dict.fromkeys(docs, 1) for query, docs in sorted(labels) if docs}
+
 
 def make_version(
     name: str,

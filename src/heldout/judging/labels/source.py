@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -109,24 +109,45 @@ def load_judged(
     if source.qrels is not None:
         with open_input(Path(source.qrels)) as file:
             labels = read_qrels(file, path=source.qrels).judgments
-    answers = {} if labels is None else known_answers(labels)
+    rules = Rules(
+        algorithm="sequential" if settings.mode == "sequential" else "tournament",
+        exclusion=settings.exclusion,
+        failures=settings.failures,
+        until=None if source.until is None else format_time(source.until),
+    )
     if folder is None:
-        pools = pool_judged(judgments, known=answers, tops=tops)
-    else:
-        pools = folder.pools()
-        judgments = _within(judgments, (*pools, *folder.challengers()), source, progress)
+        return join_judged(judgments, rules, labels=labels, tops=tops)
+    pools = folder.pools()
+    judgments = _within(judgments, (*pools, *folder.challengers()), source, progress)
+    return replace(join_judged(judgments, rules, pools=pools, labels=labels), folder=folder)
+
+
+def join_judged(
+    judgments: Sequence[Judgment],
+    rules: Rules,
+    *,
+    pools: Sequence[Pool] | None = None,
+    labels: Mapping[str, Mapping[str, int]] | None = None,
+    tops: Mapping[str, Tops] | None = None,
+) -> Judged:
+    """Judgments with what they are of.
+
+    Args:
+        judgments: all that were recorded.
+        rules: which of them count, and how labels are made.
+        pools: whose passages were judged; `None` for the passages of the judgments themselves.
+        labels: the labels there are.
+        tops: first documents of runs; without pools they say whose passages were judged.
+    """
+    answers = {} if labels is None else known_answers(labels)
+    found = pool_judged(judgments, known=answers, tops=tops) if pools is None else tuple(pools)
     return Judged(
-        folder=folder,
-        pools=pools,
-        judgments=judgments,
-        rules=Rules(
-            algorithm="sequential" if settings.mode == "sequential" else "tournament",
-            exclusion=settings.exclusion,
-            failures=settings.failures,
-            until=None if source.until is None else format_time(source.until),
-        ),
+        folder=None,
+        pools=found,
+        judgments=tuple(judgments),
+        rules=rules,
         labels=labels,
-        known=answers or {one.query: (one.known.doc,) for one in pools if one.known is not None},
+        known=answers or {one.query: (one.known.doc,) for one in found if one.known is not None},
     )
 
 

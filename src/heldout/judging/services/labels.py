@@ -188,7 +188,7 @@ def make_labels(
         count_valid(judged)
         runs = scored.places
     folder = _versions(judged, options.out)
-    made = _make(judged, _choose_rules(judged.rules, options), options.name, folder)
+    made = _make(judged, choose_rules(judged.rules, options), options.name, folder)
     return NewLabels(
         written=folder is not None and write_version(folder, made),
         found=relabel(judged, made, scoring, runs, progress=progress),
@@ -277,8 +277,12 @@ def _load_board(
     return judged, board.read_runs(documents_to_find(judged), progress=progress)
 
 
-def _choose_rules(rules: Rules, options: LabelOptions) -> Rules:
+def choose_rules(rules: Rules, options: LabelOptions) -> Rules:
     """The rules that were asked for.
+
+    Args:
+        rules: of the campaign, or those that hold without one.
+        options: name an algorithm, and its prior.
 
     Raises:
         OptionError: a prior of an algorithm that has none.

@@ -26,6 +26,7 @@ from heldout.judging.studies.strengths import strengths_answer
 from heldout.options import Level, Opt, OptionError, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.stats.bradley_terry import PRIOR
+from heldout.trec.tops import Tops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +110,16 @@ def compare_by_contests(options: ContestOptions, *, progress: Progress = SILENT)
     return contests_answer(hold_contests(first, votes, level=options.level))
 
 
+def first_of(judged: Judged, tops: Mapping[str, Tops]) -> Mapping[str, Mapping[str, str]]:
+    """Run -> query -> the passage it shows first, the perfect run among them where labels are.
+
+    Args:
+        judged: judgments and what they are of.
+        tops: run -> query -> first documents.
+    """
+    return first_documents(tops, judged.known or None, same=stand_for(judged.pools))
+
+
 def fit_strengths(options: StrengthOptions, *, progress: Progress = SILENT) -> Answer:
     """Bradley-Terry strengths of runs, from the preferences for their first documents.
 
@@ -116,9 +127,26 @@ def fit_strengths(options: StrengthOptions, *, progress: Progress = SILENT) -> A
         InputError, OptionError: as `compare_by_contests`.
     """
     judged = load_judged(options.source, progress=progress)
+    first = _first_documents(options.source, judged, progress)
+    return answer_strengths(judged, first, options)
+
+
+def answer_strengths(
+    judged: Judged, first: Mapping[str, Mapping[str, str]], options: StrengthOptions
+) -> Answer:
+    """The same of judgments and first documents that are there already.
+
+    Args:
+        judged: judgments and what they are of.
+        first: as `first_of` gives it.
+        options: how strengths are fitted.
+
+    Raises:
+        InputError: code `no-judgments`: none counts.
+    """
     votes = count_votes(count_valid(judged), same=stand_for(judged.pools))
     found = compare_runs(
-        _first_documents(options.source, judged, progress),
+        first,
         votes,
         rng=np.random.Generator(np.random.PCG64(options.seed)),
         prior=options.prior,
@@ -169,4 +197,4 @@ def _first_documents(
     if not source.runs and judged.folder is None:
         raise OptionError("which runs? --runs 'GLOB'")
     tops = read_first(source, progress=progress) if source.runs else pooled_tops(judged.pools)
-    return first_documents(tops, judged.known or None, same=stand_for(judged.pools))
+    return first_of(judged, tops)

@@ -93,10 +93,25 @@ def labels_answer(found: Relabelled) -> Answer:
         tables=tables,
         document=_document(found),
         chart=None if rescored is None else lambda: _draw(rescored),
-        title=""
-        if rescored is None
-        else f"{rescored.measures[1]} on {rescored.after} over {rescored.measures[0]} on "
-        f"{rescored.before}, on {rescored.queries:,} queries",
+        title="" if rescored is None else _title(rescored),
+    )
+
+
+def rescored_answer(found: Rescored) -> Answer:
+    """Runs on two sets of labels, wherever these come from, and tau."""
+    return Answer(
+        summary=_facts_of_runs(found),
+        tables=[_runs(found, None), _taus(found)],
+        document=to_document(found) | {"why": {"tau": WHY_NO_TAU}},
+        chart=lambda: _draw(found),
+        title=_title(found),
+    )
+
+
+def _title(found: Rescored) -> str:
+    return (
+        f"{found.measures[1]} on {found.after} over {found.measures[0]} on {found.before}, on "
+        f"{found.queries:,} queries"
     )
 
 
@@ -242,14 +257,17 @@ def _name_best(found: Rescored, means: Sequence[RunMean]) -> str:
     return " and ".join(best) if len(best) <= _NAMED else f"{len(best):,} runs alike"
 
 
-def _runs(found: Rescored, orderings: Mapping[str, MeanFit]) -> Table:
+def _runs(found: Rescored, orderings: Mapping[str, MeanFit] | None) -> Table:
+    """Every run on both labels; `None` where nobody asked how runs order judged pairs."""
     noisy = found.noise is not None
+    ordered_columns = (*columns("share", "ordered", decimals=3), *columns("count", "pairs"))
     redrawn_columns = columns("score", "judged low", "judged high", "label error")
     rows = []
     for one in found.runs:
-        order = orderings.get(one.run)
+        order = (orderings or {}).get(one.run)
         redrawn = (*(one.noisy or (None, None)), one.label_error) if noisy else ()
-        ordered = (None, None) if order is None else (order.value, order.units)
+        ordered: tuple[Cell, ...] = (None, None) if order is None else (order.value, order.units)
+        ordered = () if orderings is None else ordered
         rows.append(
             (one.run, *_mean_cells(one.before), *_mean_cells(one.after), *redrawn, *ordered)
         )
@@ -260,11 +278,10 @@ def _runs(found: Rescored, orderings: Mapping[str, MeanFit]) -> Table:
             *_mean_columns("before"),
             *_mean_columns("after"),
             *(redrawn_columns if noisy else ()),
-            *columns("share", "ordered", decimals=3),
-            *columns("count", "pairs"),
+            *(ordered_columns if orderings is not None else ()),
         ),
         rows=tuple(rows),
-        notes=tuple(_run_notes(found)),
+        notes=tuple(_run_notes(found, ordered=orderings is not None)),
     )
 
 
@@ -276,18 +293,19 @@ def _mean_cells(one: RunMean) -> tuple[Cell, ...]:
     return (one.value, *(one.bca or (None, None)), one.rank)
 
 
-def _run_notes(found: Rescored) -> list[str]:
+def _run_notes(found: Rescored, *, ordered: bool) -> list[str]:
     notes = [
         (
             f"before: {found.measures[0]} on {found.before}; after: {found.measures[1]} on "
             f"{found.after}. low, high: {found.level:.0%} by BCa, {found.trials:,} draws of "
             "queries, each by itself; --json has Student's t too."
         ),
-        (
+    ]
+    if ordered:
+        notes.append(
             "ordered: of the judged pairs with both passages in the run's first ten, the share "
             "that it orders as most votes do."
-        ),
-    ]
+        )
     if found.left_out:
         notes.append(f"{found.left_out:,} queries with labels of one kind alone are left out.")
     if found.noise is not None:

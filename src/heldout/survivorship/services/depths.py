@@ -94,8 +94,23 @@ def score_depths(
         }
         write_run(run, options.write_shown, form="trec", tag=SHOWN)
         progress.note("wrote", str(options.write_shown))
+    return answer_depths(annotations, _read_runs(annotations, options, progress), options)
+
+
+def answer_depths(
+    annotations: Annotations, runs: Mapping[str, Places] | None, options: DepthOptions
+) -> Answer:
+    """The same of annotations and runs that are there already.
+
+    Args:
+        annotations: what was selected, and where.
+        runs: by name, where each lists the selected documents; `None` for the order shown.
+        options: measure and depths; their run files are not read.
+
+    Raises:
+        InputError: codes `depth-beyond-list`, `no-survivor`, `missing-scores`, `no-shown`.
+    """
     question = _question(annotations, options)
-    runs = _read_runs(annotations, options, progress)
     study = study_depths(annotations, runs, question, Generator(PCG64(options.seed)))
     return Answer(
         summary=summary(study),
