@@ -14,6 +14,7 @@ from heldout.board.participant.run_header import (
     fill_manifest,
     take_from_runs,
 )
+from heldout.errors import InputError
 from heldout.trec.ir_metadata import format_header, read_header
 
 ROW = "1 Q0 a 1 2.5 t\n"
@@ -236,3 +237,52 @@ def test_an_entry_s_metadata_make_a_header_that_a_draft_takes(tmp_path: Path) ->
             "Lighthouse", training_data="MS MARCO", efficiency=Efficiency(hardware="Some CPU")
         ).identity
     )
+
+
+MEASURED = """\
+ir_metadata.start
+schema version: 0.2
+platform:
+  hardware:
+    cpu:
+      model: Some CPU
+actor:
+  team: Others
+resources:
+  runtime:
+    wallclock: 800 ms
+  cpu:
+    energy used system: 3600000 J
+ir_metadata.end
+"""
+
+
+def test_a_file_beside_the_runs_says_what_no_header_says(tmp_path: Path) -> None:
+    beside = tmp_path / "ir-metadata.yml"
+    beside.write_text(MEASURED)
+    files = {}
+    for name in ("dev", "eval"):
+        files[name] = tmp_path / f"{name}.run"
+        files[name].write_text(header("actor:\n  team: Lighthouse") + ROW)
+    found = take_from_runs(files, count_queries=QUERIES.__getitem__, beside=beside)
+
+    assert fields(found) == {
+        "team": "Lighthouse",
+        "efficiency.hardware": "Some CPU",
+        "efficiency.query_latency_ms": 2.0,  # of 400 queries
+        "efficiency.energy_kwh": 1.0,
+    }
+    assert [note.code for note in found.notes] == ["ir-metadata-differs"]
+
+
+def test_a_bad_file_beside_the_runs_is_refused_with_its_line(tmp_path: Path) -> None:
+    beside = tmp_path / "ir-metadata.yml"
+    for text, code, line in (
+        (MEASURED.replace("Some CPU", "l1: 1, l2: 2"), "ir-metadata-yaml", 6),
+        ("a: 1\n" * 60_000, "ir-metadata-size", 1),
+    ):
+        beside.write_text(text)
+        with pytest.raises(InputError) as caught:
+            take_from_runs({}, count_queries=QUERIES.__getitem__, beside=beside)
+        (problem,) = caught.value.problems
+        assert (problem.code, problem.line) == (code, line)

@@ -20,17 +20,19 @@ from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import Places, Tops, read_places, read_tops
 
 GivenRuns: TypeAlias = str | PathLike[str] | Sequence[Any] | Mapping[str, Any] | Any
-"""Paths and patterns such as `runs/*.gz`, runs of `heldout.read_run`, or a mapping from names to
-runs: paths, query -> document -> score, data frames, runs that were read."""
+"""Paths and patterns such as `runs/*.gz`, runs of `heldout.read_run`, one run as query -> document
+-> score or as a data frame, or a mapping from names to any of these."""
 
 
 def name_given(runs: GivenRuns) -> dict[str, Any]:
-    """Runs by the names of their systems.
+    """Runs by the names of their systems; one that has none is called "run".
 
     Raises:
         InputError: code `no-run`; `repeated-system`: two have one name.
-        TypeError: a mapping or a frame without a name.
+        TypeError: one of several has no name.
     """
+    if is_frame(runs) or (isinstance(runs, Mapping) and _is_run(runs)):
+        return {"run": runs}
     if isinstance(runs, Mapping):
         return {str(name): run for name, run in runs.items()}
     several = [runs] if isinstance(runs, str | PathLike) or hasattr(runs, "source") else list(runs)
@@ -45,6 +47,14 @@ def name_given(runs: GivenRuns) -> dict[str, Any]:
             raise InputError.of("repeated-system", one.name, "two runs", "a name for each run")
         named[one.name] = one
     return named
+
+
+def _is_run(mapping: Mapping[str, Any]) -> bool:
+    """Whether it is query -> document -> score, and no mapping from names."""
+    first = next(iter(mapping.values()), None)
+    return isinstance(first, Mapping) and not any(
+        isinstance(one, Mapping) for one in first.values()
+    )
 
 
 def read_given_tops(
@@ -64,6 +74,19 @@ def read_given_tops(
         name: read_tops(file, path=path, depth=depth, order=order, limits=OWN_FILES)
         for name, path, file in _open_each(runs)
     }
+
+
+def read_one_top(run: GivenRuns, *, depth: int) -> tuple[str, Tops]:
+    """The name and the first documents of one run.
+
+    Raises:
+        InputError: it has errors; code `one-run`: there are several.
+    """
+    named = name_given(run)
+    if len(named) != 1:
+        raise InputError.of("one-run", "run", f"{len(named):,} runs", "one run")
+    ((name, tops),) = read_given_tops(named, depth=depth).items()
+    return name, tops
 
 
 def read_given_places(

@@ -106,6 +106,42 @@ def read_header(source: BinaryIO, *, path: str) -> Header | None:
     )
 
 
+def read_metadata_file(source: BinaryIO, *, path: str) -> Header:
+    """Read metadata that lie in a file of their own, as TIREx tracker writes them.
+
+    Args:
+        source: its bytes, plain or compressed: YAML, between lines `ir_metadata.start` and
+            `ir_metadata.end` or without these.
+        path: its name for messages.
+
+    Raises:
+        InputError: codes `ir-metadata-size`, `ir-metadata-yaml`, and those of `TextReader.blocks`.
+    """
+    kept: list[str] = []
+    size = 0
+    with TextReader(source, path=path, limits=OWN_FILES) as reader:
+        for _, line in read_lines(reader):
+            size += len(line) + 1
+            if size > MOST_BYTES:
+                raise _too_large(path, 1)
+            marked = _MARK.fullmatch(b"#" + line.strip())
+            kept.append("" if marked else line.decode(errors="replace"))
+    fields = parse_fields("\n".join(kept), path=path)
+    notes = tuple(_check_version(fields, path=path, line=1))
+    return Header(fields=fields, first=1, last=len(kept), notes=notes)
+
+
+def _too_large(path: str, line: int) -> InputError:
+    return InputError.of(
+        "ir-metadata-size",
+        path,
+        f"metadata of more than {MOST_BYTES:,} bytes",
+        f"at most {MOST_BYTES:,} bytes",
+        "leave out the contents of scripts and notebooks",
+        line=line,
+    )
+
+
 def _find_start(lines: Iterator[tuple[int, bytes]]) -> int | None:
     """The line of the start; only comments and blank lines may stand before it."""
     for number, line in lines:
@@ -128,14 +164,7 @@ def _inside(lines: Iterator[tuple[int, bytes]], *, path: str, first: int) -> Ite
         if not line.startswith(b"#") or mark:
             raise _endless(path, first, f"line {number} is no comment, and the header has no end")
         if size > MOST_BYTES:
-            raise InputError.of(
-                "ir-metadata-size",
-                path,
-                f"a header of more than {MOST_BYTES:,} bytes",
-                f"at most {MOST_BYTES:,} bytes",
-                "leave out the contents of scripts and notebooks",
-                line=first,
-            )
+            raise _too_large(path, first)
         yield line[1:].decode(errors="replace")
     raise _endless(path, first, "the file ends within the header")
 

@@ -107,7 +107,11 @@ def draft(
 
 
 def read_headers(
-    repository: Repository, submission: SubmissionId, runs: Mapping[str, Path]
+    repository: Repository,
+    submission: SubmissionId,
+    runs: Mapping[str, Path],
+    *,
+    beside: Path | None = None,
 ) -> FromHeaders:
     """What the ir_metadata headers of runs say for the metadata of a draft.
 
@@ -115,8 +119,10 @@ def read_headers(
         repository: the clone.
         submission: its id, whose day says which rules hold.
         runs: run (`SET`, `SET~2` and so on) -> its file.
+        beside: a file of such metadata of all runs, for what no header says.
 
     Raises:
+        InputError: that file has errors.
         StoreError: a header states a time, and the queries of its set are missing.
     """
     spec = repository.spec().on(submission_date(submission))
@@ -124,7 +130,7 @@ def read_headers(
     def count_queries(name: str) -> int:
         return len(repository.queries(spec.sets[name].queries).texts) if name in spec.sets else 0
 
-    return take_from_runs(runs, count_queries=count_queries)
+    return take_from_runs(runs, count_queries=count_queries, beside=beside)
 
 
 def run_files(

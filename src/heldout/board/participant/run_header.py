@@ -23,7 +23,7 @@ from heldout.board.log.manifest import (
 )
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import query_set_of
-from heldout.trec.ir_metadata import Header, read_header
+from heldout.trec.ir_metadata import Header, read_header, read_metadata_file
 from heldout.trec.reading.sources import open_input
 
 Value = str | float
@@ -58,7 +58,7 @@ class RunHeader:
     """The header of one run of a draft.
 
     Attributes:
-        run: the run's name: `dev`, `eval~2`.
+        run: the run's name: `dev`, `eval~2`; "" for a file of its own, which is of all runs.
         path: its file, for messages.
         header: what stands there.
     """
@@ -103,23 +103,45 @@ class FromHeaders:
     notes: tuple[Problem, ...] = ()
 
 
-def take_from_runs(runs: Mapping[str, Path], *, count_queries: Callable[[str], int]) -> FromHeaders:
+def take_from_runs(
+    runs: Mapping[str, Path],
+    *,
+    count_queries: Callable[[str], int],
+    beside: Path | None = None,
+) -> FromHeaders:
     """Read the headers of run files, as far as the metadata has fields for what they say.
 
     Args:
         runs: run (`SET`, `SET~2` and so on) -> its file. Files that cannot be read have no header
             here; the checks of a draft say what is wrong with them.
         count_queries: number of queries of a set, by which a time is divided.
+        beside: a file of such metadata of all runs, for what no header says.
+
+    Raises:
+        InputError: the file beside them has errors.
     """
     headers, notes = _read_headers(runs)
+    others = [] if beside is None else [_read_beside(beside)]
+    notes += [note for one in others for note in one.header.notes]
+    every = [*headers, *others]
+
+    def count(one: RunHeader) -> int:
+        return sum(count_queries(query_set_of(run)) for run in ([one.run] if one.run else runs))
+
+    measured = [headers if len(headers) == len(runs) else [], others]
     found = [
-        *_take_texts(headers),
-        *_take_hardware(headers),
-        *_take_time(headers, count_queries),
-        *(_take_energy(headers) if len(headers) == len(runs) else ()),
+        *_take_texts(every),
+        *_take_hardware(every),
+        *(_take_time(headers, count) or _take_time(others, count)),
+        *next(filter(None, map(_take_energy, measured)), ()),
     ]
     taken, unfit = _fitting(found)
-    return FromHeaders(taken=taken, notes=(*notes, *_differences(headers, taken), *unfit))
+    return FromHeaders(taken=taken, notes=(*notes, *_differences(every, taken), *unfit))
+
+
+def _read_beside(path: Path) -> RunHeader:
+    with open_input(path) as file:
+        return RunHeader(run="", path=str(path), header=read_metadata_file(file, path=str(path)))
 
 
 def fill_manifest(manifest: Manifest, taken: Iterable[Taken]) -> Manifest:
@@ -201,24 +223,24 @@ def _take_hardware(headers: Sequence[RunHeader]) -> Iterator[Taken]:
         yield _cost("hardware", first[1], "platform: hardware", first[0])
 
 
-def _take_time(
-    headers: Sequence[RunHeader], count_queries: Callable[[str], int]
-) -> Iterator[Taken]:
+def _take_time(headers: Sequence[RunHeader], count: Callable[[RunHeader], int]) -> Sequence[Taken]:
     """The time per query, over all runs whose time was measured."""
     timed = [one for one in headers if _milliseconds(one.header) is not None]
-    queries = sum(count_queries(query_set_of(one.run)) for one in timed)
-    if queries:
-        spent = sum(_milliseconds(one.header) or 0 for one in _once(timed))
-        key = f"resources: runtime: wallclock, over {queries:,} queries"
-        yield _cost("query_latency_ms", round(spent / queries, _DECIMALS), key, timed[0])
+    queries = sum(map(count, timed))
+    if not queries:
+        return ()
+    spent = sum(_milliseconds(one.header) or 0 for one in _once(timed))
+    key = f"resources: runtime: wallclock, over {queries:,} queries"
+    return (_cost("query_latency_ms", round(spent / queries, _DECIMALS), key, timed[0]),)
 
 
-def _take_energy(headers: Sequence[RunHeader]) -> Iterator[Taken]:
+def _take_energy(headers: Sequence[RunHeader]) -> Sequence[Taken]:
     """The energy of all runs, where each one says it."""
-    if headers and all(_kwh(one.header) is not None for one in headers):
-        spent = sum(_kwh(one.header) or 0 for one in _once(headers))
-        key = "resources: energy used system, summed"
-        yield _cost("energy_kwh", round(spent, _DECIMALS), key, headers[0])
+    if not headers or any(_kwh(one.header) is None for one in headers):
+        return ()
+    spent = sum(_kwh(one.header) or 0 for one in _once(headers))
+    key = "resources: energy used system, summed"
+    return (_cost("energy_kwh", round(spent, _DECIMALS), key, headers[0]),)
 
 
 def _cost(field: str, value: Value, key: str, of: RunHeader) -> Taken:

@@ -72,6 +72,15 @@ def draft(
     embargo: Annotated[
         date | None, Opt("Day until which you stay anonymous.", metavar="DATE")
     ] = None,
+    beside: Annotated[
+        Path | None,
+        Opt(
+            "ir_metadata file, such as TIREx tracker writes, for what no header of a run says.",
+            names=("--ir-metadata",),
+            metavar="FILE",
+            path="file",
+        ),
+    ] = None,
     place: BoardPlace,
 ) -> None:
     """Make the dated id of a submission, its folder, and metadata to fill in.
@@ -97,7 +106,7 @@ def draft(
     if embargo is not None:
         check_embargo(repository.spec(), embargo, today=today)
     submission = draft_id(name, today=today, embargoed=embargo is not None)
-    found = read_headers(repository, submission, runs.files)
+    found = read_headers(repository, submission, runs.files, beside=beside)
     with repository.locked():
         folder = make_draft(
             repository, submission, runs.files, embargo_until=embargo, stated=found.taken

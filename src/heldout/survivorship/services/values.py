@@ -12,7 +12,7 @@ import numpy as np
 from heldout.answers.answer import Answer
 from heldout.ids import DocId, QueryId
 from heldout.judging.services.values import GivenLabels, open_labels
-from heldout.scoring.given_runs import GivenRuns, read_given_places, read_given_tops
+from heldout.scoring.given_runs import GivenRuns, read_given_places, read_one_top
 from heldout.survivorship.annotations import Annotation, Annotations, discarded_records
 from heldout.survivorship.discarded.query_types import answer_types, compare_types, count_types
 from heldout.survivorship.reading.depth_qrels import simulate_annotations
@@ -52,12 +52,12 @@ def annotate_run(run: GivenRuns, qrels: GivenLabels, *, depth: int = 10) -> Anno
         depth: documents that they see, 1 to 100.
 
     Raises:
-        InputError: a file has errors; codes `no-common-query`, `depth-beyond-list`.
+        InputError: a file has errors; codes `one-run`, `no-common-query`, `depth-beyond-list`.
 
     Example:
         heldout.survivorship.annotate_run({"bm25": "bm25.run"}, "dev.qrels").discarded
     """
-    ((name, shown),) = read_given_tops(run, depth=depth).items()
+    name, shown = read_one_top(run, depth=depth)
     labels = open_labels(qrels)
     words = f"the first {depth} of {name}"
     return simulate_annotations(shown, labels, depth=depth, source=words)
@@ -179,7 +179,7 @@ def make_training_triples(
     Example:
         triples = list(heldout.survivorship.make_training_triples(annotations, "bm25.run", depth=1))
     """
-    ((_, tops),) = read_given_tops(run, depth=negatives_from).items()
+    _, tops = read_one_top(run, depth=negatives_from)
     ranked = {QueryId(query): tuple(map(DocId, docs)) for query, docs in tops.items()}
     places = places_of(annotations)
     rng = np.random.default_rng(seed)
