@@ -10,7 +10,7 @@ import pytest
 from boardlog import RULES, BoardLog, make_manifest
 from scored_board import FOUNDED, QUERIES, ScoredBoard, make_board
 
-from heldout.api.board import Board
+from heldout.api.board import Board, BoardTable
 from heldout.board.organiser.rebuild import rebuild
 from heldout.errors import InputError, StoreError
 from heldout.files.durable import Folder
@@ -311,3 +311,23 @@ def test_columns_of_one_name_stay_apart(tmp_path: Path) -> None:
 
     columns = Board(folder_of(log, rules, tmp_path)).standings(now=log.now).columns()
     assert (columns["team"], columns["team_2"]) == (["North"], [0.4])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_are_frames_of_either_library(board: Board, library: str) -> None:
+    pytest.importorskip(library)
+    for table in (board.standings(now=NOW), board.history(), board.submissions(), board.teams()):
+        frame = table.to_pandas() if library == "pandas" else table.to_polars()
+        assert list(frame.columns) == list(table.names)
+        assert len(frame) == len(table)
+    eval_scores = board.standings(now=NOW).to_frame(library)["eval"].to_list()  # type: ignore[arg-type] - one of the two
+    assert eval_scores == [0.7, 0.605, 0.5, 0.4, 0.2]
+
+
+def test_a_notebook_shows_the_standings_and_no_markup_of_a_team(board: Board) -> None:
+    shown = board.standings(now=NOW)._repr_html_()
+    assert "kb, by nDCG@10 (eval), as of 2026-12-01" in shown
+    assert "University of" not in shown
+    assert "<td" in board.history()._repr_html_()
+    hostile = BoardTable(names=("team",), rows=({"team": "<script>alert(1)</script>"},))
+    assert "<script>" not in hostile._repr_html_()

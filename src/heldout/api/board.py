@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from heldout.answers.table import Column, Table
 from heldout.board.log.events import Entry, format_time
 from heldout.board.log.history import History, list_renamed, names_of, read_history
 from heldout.board.log.manifest import Identity
@@ -29,13 +30,24 @@ from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.standings.seasons import current_standings, list_seasons, rank_listed
 from heldout.board.standings.standings import Standings, project
 from heldout.board.store.repository import find_board
-from heldout.errors import InputError, quote
+from heldout.errors import InputError, plural, quote
+from heldout.files.frames import Backend, make_frame
 
 if TYPE_CHECKING:
     from heldout.analyses.entries import BoardScores
 
 Cell = str | float | bool | None
 """What a table has in a column: text, a number, a flag, or nothing."""
+
+
+_DETAILS = frozenset(
+    (
+        *("institution", "paper", "code", "trophy", "embargoed", "baseline", "seeds"),
+        *("parameters", "training_data", "training_pairs", "query_latency_ms", "energy_kwh"),
+        "hardware",
+    )
+)
+"""Columns of the standings that a notebook does not show; frames have them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,16 +67,50 @@ class BoardTable:
     rows: tuple[Mapping[str, Cell], ...]
 
     def columns(self) -> dict[str, list[Cell]]:
-        """Column -> its cells, from which any library makes a data frame.
+        """Column -> its cells.
 
         Example:
-            pandas.DataFrame(board.standings().columns())
+            board.standings().columns()["team"]
         """
         return {name: [row[name] for row in self.rows] for name in self.names}
+
+    def to_pandas(self) -> Any:
+        """The rows as a frame of pandas; `None` is a missing value."""
+        return self.to_frame("pandas")
+
+    def to_polars(self) -> Any:
+        """The rows as a frame of polars; `None` is a missing value."""
+        return self.to_frame("polars")
+
+    def to_frame(self, backend: Backend) -> Any:
+        """The rows as a frame of a library.
+
+        Raises:
+            SetupError: the library is not installed.
+        """
+        return make_frame(self.columns(), backend)
 
     def to_dict(self) -> dict[str, Any]:
         """The rows as JSON takes them."""
         return {"rows": [dict(row) for row in self.rows]}
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the columns that say anything."""
+        from heldout.answers.notebook import to_html  # noqa: PLC0415 - a notebook alone needs it
+
+        shown = [name for name in self._shown() if any(row[name] is not None for row in self.rows)]
+        cells = tuple(
+            tuple("" if row[name] is None else str(row[name]) for name in shown)
+            for row in self.rows
+        )
+        columns = tuple(Column(name=name) for name in shown)
+        return to_html(tables=[Table(title=self._title(), columns=columns, rows=cells)])
+
+    def _shown(self) -> tuple[str, ...]:
+        return self.names
+
+    def _title(self) -> str:
+        return plural(len(self.rows), "row")
 
     def __len__(self) -> int:
         """How many rows."""
@@ -98,6 +144,14 @@ class BoardStandings(BoardTable):
     def to_dict(self) -> dict[str, Any]:
         """The document of `leaderboard/leaderboard.json`, with reasons for what is undefined."""
         return dict(self.document)
+
+    def _shown(self) -> tuple[str, ...]:
+        return tuple(name for name in self.names if name not in _DETAILS)
+
+    def _title(self) -> str:
+        day = self.as_of.date().isoformat()
+        season = f", season {self.season}" if self.season else ""
+        return f"{self.board}{season}, by {self.measure} ({self.view}), as of {day}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
