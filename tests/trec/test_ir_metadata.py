@@ -4,17 +4,22 @@ import bz2
 import gzip
 from collections.abc import Callable
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 import zstandard
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_runs import scan
 
+import heldout
+from heldout.cli.program import main
 from heldout.errors import InputError
-from heldout.trec.ir_metadata import MOST_BYTES, Header, format_header, read_header
+from heldout.trec.ir_metadata import MOST_BYTES, Header, format_header, note_header, read_header
+from heldout.trec.runs import scan_run
 
 ROWS = b"1 Q0 a 1 2.5 t\n1 Q0 b 2 1.5 t\n"
 
@@ -218,3 +223,31 @@ def test_whatever_text_is_written_no_reader_of_runs_stumbles(fields: dict[str, s
     data = format_header({"actor": fields})
     assert scan(data + ROWS, None).problems == ()
     assert found(data).last == data.count(b"\n")
+
+
+def test_what_is_wrong_with_a_header_is_a_note_on_its_run(tmp_path: Path) -> None:
+    for data, codes in (
+        (FIRST + ROWS, []),
+        (ROWS, []),
+        (header("a: 1", "a: 2") + ROWS, ["ir-metadata-yaml"]),
+        (header("schema-version: 7") + ROWS, ["ir-metadata-version"]),
+        (FIRST.rpartition(b"# ir_metadata.end")[0] + ROWS, ["comment-line", "ir-metadata-end"]),
+    ):
+        run = tmp_path / "run"
+        run.write_bytes(data)
+        with run.open("rb") as file:
+            noted = note_header(scan_run(file, path=str(run), order=None))
+        assert [problem.code for problem in noted.problems] == codes
+        assert list(noted.counts) == codes
+        assert noted.ok
+
+
+def test_validate_says_what_is_wrong_with_a_header(tmp_path: Path) -> None:
+    (tmp_path / "run").write_bytes(header("a: 1", "a: 2") + ROWS)
+    (tmp_path / "queries").write_text("1\ttext\n")
+    asked = ["validate", str(tmp_path / "run"), "--queries", str(tmp_path / "queries")]
+    said = CliRunner().invoke(main, asked)
+    assert said.exit_code == 0
+    assert f"note   ir-metadata-yaml  {tmp_path}/run:3" in said.stdout
+    found = heldout.validate(tmp_path / "run", ["1"])
+    assert [(one.code, one.line) for one in found.problems] == [("ir-metadata-yaml", 3)]

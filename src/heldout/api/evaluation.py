@@ -26,6 +26,7 @@ from heldout.scoring.run_files import scan_file
 from heldout.scoring.score import Reading, Scored, collect_notes, describe_scored
 from heldout.scoring.sources import Scores, tabulate_scores
 from heldout.trec.accelerators import find_accelerators
+from heldout.trec.ir_metadata import note_header
 from heldout.trec.memory import MemoryRun, scan_memory
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels
@@ -265,7 +266,7 @@ def validate(
     source = run.source if isinstance(run, Run) else run
     try:
         if is_path(source):
-            scan = scan_file(fspath(source), order=order, expected=expected)
+            scan = note_header(scan_file(fspath(source), order=order, expected=expected))
         else:
             rows = source if isinstance(source, MemoryRun) else open_run(source, name="run")
             scan = scan_memory(rows, order=order, expected=expected)

@@ -38,6 +38,7 @@ from heldout.scoring.score import (
     other_spelling,
 )
 from heldout.trec.accelerators import find_accelerators
+from heldout.trec.ir_metadata import note_header
 from heldout.trec.orders import DESCRIPTIONS, Order
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.reading.sources import keep_freed_memory, read_file
@@ -337,7 +338,9 @@ def validate(
         queries = read_file(read_queries, queries_path)
         expected = Expected(queries=frozenset(queries.texts), max_depth=depth, complete=True)
         accelerators = find_accelerators(os.environ)
-        scan = scan_file(run, order=order, expected=expected, accelerators=accelerators)
+        scan = note_header(
+            scan_file(run, order=order, expected=expected, accelerators=accelerators)
+        )
     except InputError as error:
         if as_json:
             problems = [*map(asdict, error.problems)]

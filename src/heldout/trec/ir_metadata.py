@@ -18,12 +18,16 @@ Hagen et al., TIREx tracker.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from heldout.errors import InputError, Problem, printable, quote
+from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES, TextReader, read_lines
+from heldout.trec.scans import Scan
 
 if TYPE_CHECKING:
     import yaml
@@ -104,6 +108,28 @@ def read_header(source: BinaryIO, *, path: str) -> Header | None:
         last=first + text.count("\n") + 1,
         notes=tuple(_check_version(fields, path=path, line=first)),
     )
+
+
+def note_header(scan: Scan) -> Scan:
+    """A scan with notes on what is wrong with the header of its run, if anything is.
+
+    The run is read all the same, so nothing of it is an error of the run.
+
+    Args:
+        scan: of a file; of what is no ordinary file nothing is read again.
+    """
+    if not Path(scan.path).is_file():
+        return scan
+    try:
+        with open_input(Path(scan.path)) as file:
+            header = read_header(file, path=scan.path)
+    except InputError as error:
+        found = [one for one in error.problems if one.code.startswith("ir-metadata")]
+    else:
+        found = [] if header is None else list(header.notes)
+    notes = tuple(replace(one, severity="note") for one in found)
+    counts = dict(sorted({**scan.counts, **Counter(one.code for one in notes)}.items()))
+    return replace(scan, problems=(*scan.problems, *notes), counts=counts)
 
 
 def read_metadata_file(source: BinaryIO, *, path: str) -> Header:
