@@ -30,7 +30,8 @@ def make_world() -> tuple[Rows, dict[str, dict[str, dict[str, float]]], dict[str
         query, docs = f"q{number}", [f"d{number}-{place}" for place in range(5)]
         qrels[query] = {docs[0]: 1}
         for skill, name in enumerate(runs, 1):
-            order = sorted(docs, key=lambda doc, s=skill: rng.random() + s * docs.index(doc) / 4)
+            drawn = {doc: rng.random() + skill * docs.index(doc) / 4 for doc in docs}
+            order = sorted(docs, key=drawn.__getitem__)
             runs[name][query] = {doc: 5.0 - place for place, doc in enumerate(order)}
         first = sorted({next(iter(run[query])) for run in runs.values()} | {docs[0]})
         for place, a in enumerate(first):

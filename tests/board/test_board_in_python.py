@@ -320,8 +320,9 @@ def test_tables_are_frames_of_either_library(board: Board, library: str) -> None
         frame = table.to_pandas() if library == "pandas" else table.to_polars()
         assert list(frame.columns) == list(table.names)
         assert len(frame) == len(table)
-    eval_scores = board.standings(now=NOW).to_frame(library)["eval"].to_list()  # type: ignore[arg-type] - one of the two
-    assert eval_scores == [0.7, 0.605, 0.5, 0.4, 0.2]
+    scores = board.standings(now=NOW)
+    frame = scores.to_pandas() if library == "pandas" else scores.to_polars()
+    assert frame["eval"].to_list() == [0.7, 0.605, 0.5, 0.4, 0.2]
 
 
 def test_a_notebook_shows_the_standings_and_no_markup_of_a_team(board: Board) -> None:

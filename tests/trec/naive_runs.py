@@ -21,7 +21,7 @@ SCANNERS: tuple[Scanner, ...] = ("plain", "numpy", "compiled")
 
 def scan(
     data: bytes,
-    order: Order,
+    order: Order | None,
     *,
     qrels: Mapping[str, Mapping[str, int]] | None = None,
     expected: Expected | None = None,

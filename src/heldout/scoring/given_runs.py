@@ -35,7 +35,9 @@ def name_given(runs: GivenRuns) -> dict[str, Any]:
         return {"run": runs}
     if isinstance(runs, Mapping):
         return {str(name): run for name, run in runs.items()}
-    several = [runs] if isinstance(runs, str | PathLike) or hasattr(runs, "source") else list(runs)
+    if isinstance(runs, str | PathLike):
+        runs = [runs]
+    several: list[Any] = [runs] if hasattr(runs, "source") else list(runs)
     patterns = [fspath(one) for one in several if isinstance(one, str | PathLike)]
     named: dict[str, Any] = dict(find_named(patterns)) if patterns else {}
     for one in several:

@@ -261,11 +261,12 @@ def _strict_loader() -> "type[yaml.BaseLoader]":
         depth = 0
 
         def compose_node(self, parent: Any, index: Any) -> Any:
-            event = self.peek_event()
+            event: Any = self.peek_event()  # type: ignore[no-untyped-call]  # so its stub has it
+            mark: Any = event.start_mark
             if isinstance(event, yaml.AliasEvent):
-                raise ComposerError(None, None, "an alias", event.start_mark)
+                raise ComposerError(None, None, "an alias", mark)
             if self.depth == _MOST_DEPTH:
-                raise ComposerError(None, None, "too many levels", event.start_mark)
+                raise ComposerError(None, None, "too many levels", mark)
             self.depth += 1
             node = super().compose_node(parent, index)
             self.depth -= 1

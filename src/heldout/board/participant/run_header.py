@@ -43,6 +43,10 @@ _LINKS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "paper": tuple((*_PUBLICATION, kind) for kind in ("doi", "arxiv", "url", "dblp")),
     "code": (("implementation", "source", "repository"), ("implementation", "repository")),
 }
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "description": ("method", "retrieval"),
+    "training_data": ("data", "training data"),
+}
 _USED = ("cpu", "gpu", "ram")
 _MILLISECONDS = {"ms": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6}
 _KWH = {"j": 1 / 3.6e6, "kj": 1 / 3.6e3, "wh": 1e-3, "kwh": 1.0}
@@ -193,9 +197,10 @@ def _candidates(one: RunHeader, field: str) -> Iterator[Taken]:
         value = _as_link(text) if field in _LINKS else text
         if value:
             yield Taken(field=field, value=value, key=": ".join(keys), path=one.path)
-    keys = {"description": ("method", "retrieval"), "training_data": ("data", "training data")}
-    if field in keys and (names := _names(one.header.get(*keys[field]))):
-        yield Taken(field=field, value=names, key=": ".join(keys[field]), path=one.path)
+    listed = _NAMES.get(field, ())
+    names = _names(one.header.get(*listed)) if listed else ""
+    if names:
+        yield Taken(field=field, value=names, key=": ".join(listed), path=one.path)
 
 
 def _names(found: Any) -> str:

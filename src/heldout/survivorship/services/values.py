@@ -120,7 +120,9 @@ def score_depths(
     )
     places = None
     if runs is not None:
-        wanted = {one.query: tuple(one.selected) for one in annotations.records if one.selected}
+        wanted: dict[str, Sequence[str]] = {
+            one.query: tuple(one.selected) for one in annotations.records if one.selected
+        }
         places = read_given_places(runs, documents=wanted)
         for name, found in places.items():
             if wanted and not found.found:
