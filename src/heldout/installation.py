@@ -77,6 +77,7 @@ _BASE = (
     "httpx",
     "Jinja2",
     "msgspec",
+    "narwhals",
     "numpy",
     "pyrage",
     "PyYAML",
@@ -138,6 +139,13 @@ PARTS: tuple[Part, ...] = (
             "analyses on a cluster",
             "heldout analyse --dask spreads the work over a Dask cluster",
         ),
+    ),
+    *_packages(
+        "analyses",
+        _extra("frames"),
+        ("pandas", "data frames", "in Python, results as frames of pandas: to_pandas()"),
+        ("polars", "data frames", "in Python, results as frames of polars: to_polars()"),
+        ("pyarrow", "data frames", "in Python, frames of pyarrow, and runs as Parquet"),
     ),
     *_packages(
         "boards",
