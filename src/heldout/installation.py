@@ -69,6 +69,7 @@ class Part:
 _AGAIN = "pip install --force-reinstall --no-cache-dir ADDRESS, where heldout came from"
 _GAIN = "how much that is: docs/performance.md"
 _JUDGING = "preference judging: heldout serve, and what reads its database"
+_MEASURES = "heldout evaluate takes the measures of ir_measures and trec_eval that we lack"
 _NEURAL = "neural rankers and their training: heldout rank, heldout survive train"
 _BASE = (
     "click",
@@ -209,6 +210,12 @@ PARTS: tuple[Part, ...] = (
         _extra("data"),
         ("ijson", "MS MARCO QnA", "heldout survive reads the annotations of MS MARCO QnA"),
         ("ir_datasets", "known collections", "heldout rank --collection irds:NAME"),
+    ),
+    *_packages(
+        "analyses",
+        _extra("measures"),
+        ("ir_measures", "further measures", _MEASURES),
+        ("pytrec_eval-terrier", "trec_eval", _MEASURES),
     ),
 )
 """Every part, in the order in which they are shown."""

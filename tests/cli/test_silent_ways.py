@@ -206,9 +206,12 @@ class TestManyRuns:
         ]
         found = call("evaluate", *names, "--qrels", "qrels", "-m", "RR", "-m", "FirstRel@1")
 
-        assert found.stderr.count("note ") == 2
-        assert "note   rank-zero  12 runs, first r0.run:1" in found.stderr
-        assert "note   few-common-queries  12 runs, first r0.run" in found.stderr
+        lines = found.stderr.splitlines()
+        assert len([line for line in lines if "12 runs: " in line]) == len(lines) - 2 == 2
+        assert "12 runs: rank-zero (expected ranks from 1 on): r0, r1, r2 and 9 more" in lines[1]
+        assert "12 runs: few-common-queries" in lines[2]
+        whole = call("evaluate", *names, "--qrels", "qrels", "-m", "RR", "--notes")
+        assert whole.stderr.count("note   rank-zero  r") == 12
         assert found.stdout.count("without judgments ignored") == 3
         assert "and 9 more like the last" in found.stdout
 
@@ -222,12 +225,12 @@ class TestManyRuns:
         shown = [line.split()[0] for line in call(*asked).stdout.splitlines() if "1.0000" in line]
         assert shown == ["a", *map(str, range(1, 13))]
 
-    def test_a_name_of_a_catalogue_is_no_file_of_judgments(self) -> None:
-        write("a.run", "1 Q0 a 1 1 t")
-        found = call("evaluate", "a.run", "--qrels", "irds:vaswani", "-m", "RR")
+    def test_a_name_of_a_catalogue_is_no_run(self) -> None:
+        write("qrels", "1 0 a 1")
+        found = call("evaluate", "irds:vaswani", "--qrels", "qrels", "-m", "RR")
 
         assert found.exit_code == 2
-        assert "write its labels as qrels first" in found.stderr
+        assert "a name of ir_datasets stands for no run" in found.stderr
 
 
 class TestColumnsOfQueryIds:

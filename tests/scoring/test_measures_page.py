@@ -5,18 +5,26 @@ from pathlib import Path
 
 import pytest
 
+from heldout.scoring.families import FAMILIES, TREC_EVAL
 from heldout.scoring.measures import MEASURES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "measures.md").read_text(encoding="utf-8")
 ROWS = {
     match[1]: [cell.strip() for cell in line.strip("|").split("|")]
-    for line in PAGE.split("## Parameters")[0].splitlines()
+    for line in PAGE.split("## Other names")[0].splitlines()
     if (match := re.match(r"\| `(\w+)", line))
 }
 
 
 def test_no_measure_is_missing_and_none_is_made_up() -> None:
     assert list(ROWS) == list(MEASURES)
+
+
+def test_measures_of_others_are_named_each_with_who_computes_it() -> None:
+    others = PAGE.split("## Measures of other libraries")[1].split("## ")[0]
+    cells = " ".join(line.split("|")[1] for line in others.splitlines() if line.startswith("| "))
+    named = set(re.findall(r"\w+", cells.replace("@k", "").replace("@r", "")))
+    assert named - {"measure"} == {*FAMILIES, *TREC_EVAL}
 
 
 @pytest.mark.parametrize("name", MEASURES)

@@ -29,7 +29,7 @@ from heldout.charts.svg import MUTED
 from heldout.errors import InputError, plural
 from heldout.ids import Digest
 from heldout.options import Alpha, Level, Opt
-from heldout.scoring.measures import parse_measure
+from heldout.scoring.names import read_measure
 from heldout.scoring.sources import Scores
 from heldout.scoring.table import ScoreTable, score_matrix
 from heldout.stats.power import (
@@ -431,7 +431,7 @@ def _bad_option(found: str, expected: str) -> InputError:
 def _analyse(scores: Scores, options: PowerOptions, draws: Draws) -> Answer:
     largest = None
     if scores.measure and not scores.transformed:
-        largest = parse_measure(scores.measure, path="-m").largest
+        largest = read_measure(scores.measure).largest
     result = plan_power(
         scores.table,
         draws.rng(),

@@ -28,7 +28,7 @@ from heldout.charts.svg import INK, LINK, RECORD, RULE
 from heldout.errors import InputError, plural
 from heldout.ids import Digest
 from heldout.options import Alpha, Opt
-from heldout.scoring.measures import parse_measure
+from heldout.scoring.names import read_measure
 from heldout.scoring.sources import Scores
 from heldout.scoring.table import ScoreTable, score_matrix
 from heldout.stats.all_pairs import (
@@ -436,7 +436,7 @@ def tables(result: Reliability, *, measure: str = "") -> tuple[Table, ...]:
         result: how often halves agree.
         measure: what was measured, "" where nobody knows.
     """
-    published = bool(measure) and parse_measure(measure).name == "RR"
+    published = bool(measure) and read_measure(measure).name == "RR"
     return (_share_table(result), _beside_paper(result)) if published else (_share_table(result),)
 
 

@@ -29,7 +29,7 @@ from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED
 from heldout.errors import InputError
 from heldout.options import Opt
-from heldout.scoring.measures import parse_measure
+from heldout.scoring.names import read_own_measure
 from heldout.scoring.transforms import Universe, find_values, list_values, universe_of
 from heldout.stats.exact import DECIMALS, scale_of, short_fraction
 
@@ -159,7 +159,7 @@ class ScalesOptions:
 
 
 def _analyse(measure: str, options: ScalesOptions, _: Draws) -> Answer:
-    parsed = parse_measure(measure, path="-m")
+    parsed = read_own_measure(measure)
     length = options.length or parsed.cutoff
     if length is None:
         raise InputError.of(

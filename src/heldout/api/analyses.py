@@ -29,7 +29,7 @@ from heldout.errors import InputError
 from heldout.files.executors import open_executor
 from heldout.files.frames import is_frame, open_frame
 from heldout.scoring.first_ranks import Side
-from heldout.scoring.measures import parse_measure
+from heldout.scoring.names import read_measure
 from heldout.scoring.query_facets import by_length, by_question
 from heldout.scoring.run_files import read_table_text
 from heldout.scoring.score import Reading
@@ -73,7 +73,7 @@ def open_scores(given: ScoresLike, measure: str | None = None) -> Scores:
     except ValueError as error:
         found = str(error)
         raise InputError.of("scores-number", "scores", found, "finite scores") from None
-    kind = None if measure is None else parse_measure(measure, path="measure").kind
+    kind = None if measure is None else read_measure(measure, path="measure").kind
     return Scores(
         table=check_complete(table, "scores"),
         measure=measure or "",

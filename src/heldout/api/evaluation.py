@@ -18,10 +18,13 @@ from heldout.api.runs import (
     open_run,
     read_qrels,
 )
+from heldout.collections.named import load_queries
 from heldout.errors import InputError, Problem
 from heldout.files.frames import Backend, make_frame
 from heldout.progress_bar import SILENT, Progress
-from heldout.scoring.measures import Measure, parse_measure
+from heldout.scoring.measures import Measure
+from heldout.scoring.names import read_measures
+from heldout.scoring.other_measures import describe_engines, need_subtopics
 from heldout.scoring.run_files import scan_file
 from heldout.scoring.score import Reading, Scored, collect_notes, describe_scored
 from heldout.scoring.sources import Scores, tabulate_scores
@@ -30,8 +33,6 @@ from heldout.trec.ir_metadata import note_header
 from heldout.trec.memory import MemoryRun, scan_memory
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels
-from heldout.trec.queries import read_queries
-from heldout.trec.reading.sources import read_file
 from heldout.trec.scans import Expected
 
 
@@ -108,7 +109,9 @@ class EvaluationResult:
             {**describe_scored(run, per_query=per_query), "run": name}
             for name, run in self._runs.items()
         ]
-        return {"runs": runs, "failed": []}
+        engines = describe_engines(self._parsed.values())
+        named = {"computed_by": dict(engines)} if engines else {}
+        return {"runs": runs, "failed": [], **named}
 
     def scores(self, measure: str | None = None) -> Scores:
         """One measure of all runs, as analyses take it.
@@ -166,7 +169,8 @@ def evaluate(
         runs: one run or several: paths, patterns such as `runs/*.gz`, `read_run`'s, data frames,
             or mappings query -> document -> score; or a mapping from names to any of these.
         qrels: judgments in any form that `read_qrels` takes.
-        measures: such as "RR@10", "nDCG@10" or "AP(rel=2)".
+        measures: such as "RR@10" or "AP(rel=2)"; trec_eval's names ("ndcg_cut_10", "official") and
+            the measures of ir_measures ("Rprec") are read too.
         order: of documents; by default what fits each run's columns.
         jobs: processes that read files side by side.
         progress: hears of each run.
@@ -180,9 +184,10 @@ def evaluate(
         1.0
     """
     sources = name_sources(runs)
-    labels = read_qrels(qrels)
     names = [measures] if isinstance(measures, str) else list(measures)
-    parsed = {str(one): one for one in (parse_measure(name, path="measure") for name in names)}
+    asked = [one.measure for name in names for one in read_measures(name, path="measure")]
+    labels = read_qrels(qrels, subtopics=need_subtopics(asked))
+    parsed = {str(one): one for one in asked}
     reading = Reading(accelerators=find_accelerators({}), jobs=jobs, progress=progress)
     scored = reading.score_whole(tuple(sources.values()), labels, parsed.values(), order=order)
     return EvaluationResult(
@@ -260,7 +265,7 @@ def validate(
         InputError: the queries have errors, or a frame or a mapping cannot be read as a run.
     """
     if isinstance(queries, str | PathLike):
-        queries = tuple(read_file(read_queries, fspath(queries)).texts)
+        queries = tuple(load_queries(fspath(queries)).texts)
     wanted = None if queries is None else frozenset(queries)
     expected = Expected(queries=wanted, max_depth=depth, complete=wanted is not None)
     source = run.source if isinstance(run, Run) else run

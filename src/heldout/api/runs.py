@@ -6,6 +6,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard
 
+from heldout.collections.named import load_qrels
 from heldout.errors import InputError, Problem
 from heldout.files.durable import write_whole
 from heldout.files.frames import (
@@ -28,7 +29,6 @@ from heldout.trec.memory import (
 )
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels
-from heldout.trec.qrels import read_qrels as read_qrels_file
 from heldout.trec.reading.sources import read_file
 from heldout.trec.scans import Scan
 from heldout.trec.tops import read_rows
@@ -228,14 +228,16 @@ def _source(one: Any, name: str) -> str | MemoryRun:
     return open_run(one, name=name)
 
 
-def read_qrels(source: QrelsLike, *, name: str | None = None) -> Qrels:
+def read_qrels(source: QrelsLike, *, name: str | None = None, subtopics: bool = False) -> Qrels:
     """Judgments, read and checked.
 
     Args:
-        source: a path of a qrels file (query, 0, document, grade), plain or compressed; a mapping
-            query -> document -> grade; or a data frame with a column `qid` or `query_id`, one
-            `docno` or `doc_id`, and `label` or `relevance`.
+        source: a path of a qrels file of TREC, MS MARCO or BEIR, plain or compressed; `irds:` and a
+            name of ir_datasets; a mapping query -> document -> grade; or a data frame with a column
+            `qid` or `query_id`, one `docno` or `doc_id`, and `label` or `relevance`.
         name: for messages.
+        subtopics: whether the second column of a file names the subtopic of a judgment, which
+            alpha_nDCG and other measures of diversity need.
 
     Raises:
         InputError: what is wrong, with `.code` and `.problems`.
@@ -243,10 +245,7 @@ def read_qrels(source: QrelsLike, *, name: str | None = None) -> Qrels:
     if isinstance(source, Qrels):
         return source
     if is_path(source):
-        path = fspath(source)
-        if path.lower().endswith(PARQUET):
-            return qrels_from_frame(read_parquet(path), name=path)
-        return read_file(read_qrels_file, path)
+        return load_qrels(fspath(source), subtopics=subtopics)
     if isinstance(source, Mapping):
         return qrels_from_mapping(source, name=name or "qrels")
     if is_frame(source):

@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated
 
 import click
@@ -21,15 +22,27 @@ from heldout.cli.printing import (
     print_problems,
     print_table,
 )
+from heldout.collections.named import load_qrels, load_queries
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import find_near
 from heldout.options import Jobs, Json, Opt
 from heldout.scoring.evaluate import KindScores, MeasureScores, score_kinds
-from heldout.scoring.measures import parse_measure
-from heldout.scoring.options import FacetSource, RunOrder
+from heldout.scoring.measures import Measure
+from heldout.scoring.names import SETS, Asked, read_measure, read_measures
+from heldout.scoring.options import JUDGMENTS, QUERIES, FacetSource, RunOrder
+from heldout.scoring.other_measures import describe_engines, need_subtopics
+from heldout.scoring.output import (
+    check_sort,
+    fold_notes,
+    score_rows,
+    sort_runs,
+    to_csv,
+    trec_lines,
+)
 from heldout.scoring.run_files import describe_orders, scan_file
 from heldout.scoring.score import (
     Failed,
+    Notes,
     Scored,
     collect_notes,
     describe_scored,
@@ -40,11 +53,46 @@ from heldout.scoring.score import (
 from heldout.trec.accelerators import find_accelerators
 from heldout.trec.ir_metadata import note_header
 from heldout.trec.orders import DESCRIPTIONS, Order
-from heldout.trec.qrels import Qrels, read_qrels
-from heldout.trec.reading.sources import keep_freed_memory, read_file
+from heldout.trec.qrels import Qrels
+from heldout.trec.reading.sources import keep_freed_memory
 from heldout.trec.scans import Expected, Scan
 
 _SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreOutput:
+    """The form of the scores.
+
+    Raises:
+        ValueError: two forms at once.
+    """
+
+    per_query: Annotated[bool, Opt("Also the scores of each query.")] = False
+    trec: Annotated[
+        bool,
+        Opt(
+            "Lines as trec_eval -q prints them: measure, query, score; all at the end.",
+            names=("-q", "--trec"),
+        ),
+    ] = False
+    as_csv: Annotated[
+        bool,
+        Opt("CSV: a row for each run, or for each run and query.", names=("--csv",)),
+    ] = False
+    as_json: Json = False
+    parquet: Annotated[
+        Path | None,
+        Opt("Parquet file for the scores, as --csv has them.", metavar="FILE", path="file"),
+    ] = None
+    sort: Annotated[
+        str | None, Opt("Measure to sort runs by, the best first.", metavar="MEASURE")
+    ] = None
+    notes: Annotated[bool, Opt("Every note on a file with its line.")] = False
+
+    def __post_init__(self) -> None:
+        if self.trec + self.as_csv + self.as_json > 1:
+            raise ValueError("-q, --csv and --json exclude each other")
 
 
 @click.command
@@ -54,26 +102,29 @@ def evaluate(
     context: click.Context,
     *,
     runs: Annotated[tuple[str, ...], Opt(argument=True, metavar="RUN...")],
-    qrels_path: Annotated[str, Opt("The judgments.", names=("--qrels",), metavar="Q")],
+    qrels_path: Annotated[str, Opt(JUDGMENTS, names=("--qrels",), metavar="Q")],
     names: Annotated[
         tuple[str, ...],
         Opt(
-            "For example RR@10, nDCG@10 or AP(rel=2); can be given many times.",
+            "Measure, such as RR@10, AP(rel=2), ndcg_cut_10 or official. Repeatable.",
             names=("-m", "--measure"),
             metavar="MEASURE",
         ),
     ],
-    per_query: Annotated[bool, Opt("Also the scores of each query.")] = False,
+    output: ScoreOutput,
     order: RunOrder = None,
     facets: FacetSource,
     jobs: Jobs = None,
     use_cache: Annotated[bool, Opt("Neither use nor store scores.", names=("--no-cache",))] = True,
-    as_json: Json = False,
 ) -> None:
     """Score run files on judgments.
 
     RUN is in MS MARCO form (3 columns) or TREC form (6 columns), plain, gz, bz2 or zst. A mean is
     over all queries with judgments; a query that the run does not answer counts 0.
+
+    A measure may have its name in ir_measures (nDCG@10), in trec_eval (ndcg_cut_10) or a loose
+    spelling (ndcg@10); official and all_trec are trec_eval's sets. What heldout does not compute
+    itself, such as Rprec, ir_measures or trec_eval computes: pip install 'heldout[measures]'.
 
     A file that cannot be scored is named at the end, and the others are scored.
 
@@ -81,40 +132,138 @@ def evaluate(
     folder, or "off") or the user's cache, and not computed again while those hold.
 
     \b
-    Example:
+    Examples:
       heldout evaluate bm25.tsv dense.run.gz --qrels dev.qrels -m RR@10 -m 'AP(rel=2)'
+      heldout evaluate runs/*.gz --qrels dev.qrels -m ndcg_cut.10,20 --sort ndcg@10
+      heldout evaluate bm25.run --qrels dev.qrels -m official -q
     """
     keep_freed_memory()
-    measures = dict.fromkeys(parse_measure(name, path="-m") for name in names)
-    qrels = read_file(read_qrels, qrels_path)
-    kinds: Mapping[str, frozenset[str]] = {}
-    if facets.facet is not None:
-        from heldout.scoring.query_facets import load_facet  # noqa: PLC0415 - few calls need it
-
-        kinds = load_facet(facets.facet, facets)
+    asked = tuple(dict.fromkeys(one for name in names for one in read_measures(name)))
+    measures = tuple(dict.fromkeys(one.measure for one in asked))
+    _check_output(output, measures)
+    qrels = load_qrels(qrels_path, subtopics=need_subtopics(measures))
+    kinds = _load_kinds(facets, output)
     left_out = _left_out(qrels, facets)
     reading = find_reading(os.environ, jobs=jobs, cached=use_cache, progress=TERMINAL)
     outcomes = reading.score(runs, qrels, measures, order=order, excluded=left_out)
     scored = [outcome for outcome in outcomes if isinstance(outcome, Scored)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
+    if output.sort is not None:
+        scored = sort_runs(scored, read_measure(output.sort))
     by_kind = [score_kinds(run.evaluation, kinds, least=facets.least) for run in scored if kinds]
-    if as_json:
-        _print_json(scored, failed, per_query=per_query, kinds=by_kind)
-    else:
-        console = answers()
-        _print_scores(console, scored, qrels_path, given=order)
-        if by_kind:
-            _print_kinds(console, _labels(scored), by_kind)
-        if per_query:
-            _print_per_query(console, scored)
+    if output.as_json:
+        _print_json(scored, failed, per_query=output.per_query, kinds=by_kind)
+    elif (output.trec or output.as_csv) and scored:
+        tags = len(scored) > 1 or any(name in SETS for name in names)
+        _print_rows(scored, asked, output, tags=tags)
+    elif scored:
+        _print_tables(scored, by_kind, qrels_path, order=order, per_query=output.per_query)
+    if output.parquet is not None and scored:
+        _write_parquet(output.parquet, scored, measures, per_query=output.per_query)
+    if not output.as_json:
         console = messages()
-        print_notes(console, collect_notes(scored, qrels))
+        _print_notes(console, scored, qrels, whole=output.notes)
         _print_spelling(console, facets.facet or "", kinds, qrels)
         _print_zeros(console, scored, qrels_path)
         _print_stored(console, scored)
         _print_failed(console, failed, among=len(runs))
     if failed:
         context.exit(1 if scored else 2)
+
+
+def _check_output(output: ScoreOutput, measures: Sequence[Measure]) -> None:
+    """Refuse what cannot be done with the scores, before they are computed.
+
+    Raises:
+        InputError: code `sort-measure`.
+        SetupError: nothing is installed that writes Parquet.
+    """
+    if output.sort is not None:
+        check_sort(read_measure(output.sort, path="--sort"), measures)
+    if output.parquet is not None:
+        from heldout.files.frames import find_parquet  # noqa: PLC0415 - few calls need it
+
+        find_parquet()
+
+
+def _load_kinds(facets: FacetSource, output: ScoreOutput) -> Mapping[str, frozenset[str]]:
+    """The queries of each subset that `--facet` names.
+
+    Raises:
+        click.UsageError: the form of the scores has no place for subsets.
+        InputError: a file has errors.
+    """
+    if facets.facet is None:
+        return {}
+    if output.trec or output.as_csv:
+        raise click.UsageError("-q and --csv have no place for subsets: --only FACET=SUBSET")
+    from heldout.scoring.query_facets import load_facet  # noqa: PLC0415 - few calls need it
+
+    return load_facet(facets.facet, facets)
+
+
+def _print_rows(
+    scored: Sequence[Scored], asked: Sequence[Asked], output: ScoreOutput, *, tags: bool
+) -> None:
+    """Lines for other programs, on standard output."""
+    labels = _labels(scored)
+    if output.as_csv:
+        measures = tuple(dict.fromkeys(one.measure for one in asked))
+        table = score_rows(scored, measures, labels, per_query=output.per_query)
+        click.echo(to_csv(table), nl=False)
+        return
+    for line in trec_lines(scored, asked, labels, tags=tags):
+        click.echo(line)
+
+
+def _write_parquet(
+    path: Path, scored: Sequence[Scored], measures: Sequence[Measure], *, per_query: bool
+) -> None:
+    from heldout.files.frames import write_parquet  # noqa: PLC0415 - few calls need it
+
+    table = score_rows(scored, measures, _labels(scored), per_query=per_query)
+    write_parquet(table.as_columns(), path)
+
+
+def _print_tables(
+    scored: Sequence[Scored],
+    by_kind: Sequence[Mapping[str, KindScores]],
+    qrels_path: str,
+    *,
+    order: Order | None,
+    per_query: bool,
+) -> None:
+    console = answers()
+    _print_scores(console, scored, qrels_path, given=order)
+    if by_kind:
+        _print_kinds(console, _labels(scored), by_kind)
+    if per_query:
+        _print_per_query(console, scored)
+
+
+def _print_notes(console: Console, scored: Sequence[Scored], qrels: Qrels, *, whole: bool) -> None:
+    """What is odd about files; of several runs one line for each kind, unless all is wanted."""
+    if whole or len(scored) == 1:
+        print_notes(console, _every_note(scored, qrels) if whole else collect_notes(scored, qrels))
+        return
+    print_notes(console, [note for note in collect_notes((), qrels) if note.problems])
+    folded = fold_notes(scored, _labels(scored))
+    if not folded:
+        return
+    console.print()
+    for at, note in enumerate(folded):
+        more = len(note.runs) - _SHOWN
+        shown = ", ".join(note.runs[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+        expected = f" (expected {note.expected})" if note.expected else ""
+        text = f"{plural(len(note.runs), 'run')}: {note.code}{expected}: {shown}"
+        print_facts(console, [("" if at else "notes", text)])
+    print_facts(console, [("", "--notes shows each with its file and line")])
+
+
+def _every_note(scored: Sequence[Scored], qrels: Qrels) -> list[Notes]:
+    """Nothing is left out but what the reading of a file counts only."""
+    runs = [Notes(run.notes, run.counts) for run in scored if run.notes]
+    return [*collect_notes((), qrels), *runs]
 
 
 def _left_out(qrels: Qrels, facets: FacetSource) -> frozenset[str]:
@@ -175,7 +324,7 @@ def _print_scores(
     rows = [
         [
             label,
-            *(number(scores.mean) for scores in run.evaluation.scores.values()),
+            *(_score(scores.measure, scores.mean) for scores in run.evaluation.scores.values()),
             f"{run.evaluation.unanswered:,}",
         ]
         for label, run in zip(_labels(scored), scored, strict=True)
@@ -186,9 +335,36 @@ def _print_scores(
         console,
         [
             *_query_facts(scored, qrels_path),
+            *_engine_facts(measures),
             *describe_orders((run.order for run in scored), given=given),
         ],
     )
+
+
+def _score(measure: Measure, value: float | None) -> str:
+    """A score for display; a count without decimals."""
+    if value is not None and measure.kind.aggregate == "sum":
+        return f"{value:,.0f}"
+    return number(value)
+
+
+def _engine_facts(measures: Sequence[Measure]) -> list[tuple[str, str]]:
+    """Who computes what heldout does not, and what is no mean."""
+    by_engine: dict[str, list[str]] = {}
+    for name, engine in describe_engines(measures).items():
+        by_engine.setdefault(engine, []).append(name)
+    facts = [
+        (
+            "" if at else "computed",
+            f"by {engine}, in heldout's order of documents: {', '.join(own)}",
+        )
+        for at, (engine, own) in enumerate(by_engine.items())
+    ]
+    other = {one.kind.aggregate for one in measures} - {"mean"}
+    for aggregate in sorted(other):
+        own = [str(one) for one in measures if one.kind.aggregate == aggregate]
+        facts.append(("", f"{aggregate} over the queries, and no mean: {', '.join(own)}"))
+    return facts
 
 
 def _query_facts(scored: Sequence[Scored], qrels_path: str) -> list[tuple[str, str]]:
@@ -240,7 +416,7 @@ def _print_per_query(console: Console, scored: Sequence[Scored]) -> None:
     for label, run in zip(_labels(scored), scored, strict=True):
         measures = list(map(str, run.evaluation.scores))
         rows = [
-            [query, *(number(value) for value in row.values())]
+            [query, *(_score(measure, value) for measure, value in row.items())]
             for query, row in in_order(run.evaluation).items()
         ]
         console.print()
@@ -284,7 +460,9 @@ def _print_json(
             for kind, one in by_kind.items()
         }
     unread = [{"path": run.path, "problems": [*map(asdict, run.problems)]} for run in failed]
-    print_json({"runs": runs, "failed": unread})
+    engines = describe_engines(scored[0].evaluation.scores) if scored else {}
+    named = {"computed_by": dict(engines)} if engines else {}
+    print_json({"runs": runs, "failed": unread, **named})
 
 
 def _print_kinds(
@@ -317,7 +495,7 @@ def validate(
     context: click.Context,
     *,
     run: Annotated[str, Opt(argument=True, metavar="RUN")],
-    queries_path: Annotated[str, Opt("The query set.", names=("--queries",), metavar="Q")],
+    queries_path: Annotated[str, Opt(QUERIES, names=("--queries",), metavar="Q")],
     depth: Annotated[int | None, Opt("Most documents of a query.", least=1, metavar="N")] = None,
     order: RunOrder = None,
     as_json: Json = False,
@@ -331,11 +509,9 @@ def validate(
     Example:
       heldout validate bm25.tsv --queries dev-queries.tsv --depth 1000
     """
-    from heldout.trec.queries import read_queries  # noqa: PLC0415 - evaluate needs none
-
     keep_freed_memory()
     try:
-        queries = read_file(read_queries, queries_path)
+        queries = load_queries(queries_path)
         expected = Expected(queries=frozenset(queries.texts), max_depth=depth, complete=True)
         accelerators = find_accelerators(os.environ)
         scan = note_header(

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from heldout.collections.catalogue import PREFIX, open_dataset, read_part
 from heldout.collections.collection import Collection, split_queries
 from heldout.collections.stdlib_docs import build_collection, read_docstrings
 from heldout.collections.tables import find_labels, read_labels, read_texts
-from heldout.errors import InputError, SetupError, printable, quote
+from heldout.errors import printable
 from heldout.ids import DocId, QueryId
 from heldout.progress_bar import SILENT, Progress
-
-PREFIX = "irds:"
-"""What stands before a name of ir_datasets where a collection is asked for."""
 
 Part = TypeVar("Part")
 
@@ -135,50 +133,14 @@ def read_catalogued(name: str) -> Collection:
             or no queries.
         SetupError: ir_datasets is not installed, or could not fetch or read its files.
     """
-    dataset = _load(name)
-    for part, has in (("documents", dataset.has_docs()), ("queries", dataset.has_queries())):
-        if not has:
-            raise _no_name(name, f"a name without {part}")
+    named = f"{PREFIX}{name}"
+    dataset = open_dataset(named, "docs", "queries")
     labels = dataset.qrels_iter if dataset.has_qrels() else tuple
     return Collection(
-        documents=_read(name, lambda: _texts(dataset.docs_iter(), "doc_id", DocId)),
-        queries=_read(name, lambda: _texts(dataset.queries_iter(), "query_id", QueryId)),
-        qrels=_read(name, lambda: _grades(labels())),
+        documents=read_part(named, lambda: _texts(dataset.docs_iter(), "doc_id", DocId)),
+        queries=read_part(named, lambda: _texts(dataset.queries_iter(), "query_id", QueryId)),
+        qrels=read_part(named, lambda: _grades(labels())),
     )
-
-
-def _load(name: str) -> Any:
-    try:
-        import ir_datasets  # type: ignore[import-untyped]  # noqa: PLC0415 - extra `data`
-    except ImportError as error:
-        message = "collections by name need ir_datasets: pip install 'heldout[data]'"
-        raise SetupError(message) from error
-    try:
-        return ir_datasets.load(name)
-    except KeyError as error:
-        raise _no_name(name, quote(name)) from error
-
-
-def _no_name(name: str, found: str) -> InputError:
-    return InputError.of(
-        code="collection-name",
-        path=printable(f"{PREFIX}{name}"),
-        found=found,
-        expected="a name of ir_datasets that has documents and queries",
-        hint="its catalogue lists them, such as beir/scifact/test",
-    )
-
-
-def _read(name: str, read: Callable[[], Part]) -> Part:
-    try:
-        return read()
-    except Exception as error:
-        cause = printable(f"{type(error).__name__}: {error}")[:200]
-        message = (
-            f"ir_datasets could not read {printable(name)} ({cause}); what it has to fetch it can "
-            "fetch on a machine with a network: copy its folder .ir_datasets from there"
-        )
-        raise SetupError(message) from error
 
 
 def _texts(items: Any, key: str, kind: Callable[[str], Part]) -> dict[Part, str]:

@@ -178,7 +178,7 @@ def read_parquet(path: "str | PathLike[str]") -> "Frame":
     import narwhals as nw  # noqa: PLC0415 - as above
 
     try:
-        frame: Frame = nw.read_parquet(path, backend=_find_backend())
+        frame: Frame = nw.read_parquet(path, backend=find_parquet())
     except OSError as error:
         if not Path(path).is_file():
             reason = error.strerror or "no such file"
@@ -198,11 +198,16 @@ def write_parquet(columns: Mapping[str, Sequence[Any]], path: "str | PathLike[st
     import narwhals as nw  # noqa: PLC0415 - as above
 
     data = BytesIO()
-    nw.from_dict(dict(columns), backend=_find_backend()).write_parquet(data)
+    nw.from_dict(dict(columns), backend=find_parquet()).write_parquet(data)
     write_whole(Path(path), data.getvalue())
 
 
-def _find_backend() -> Backend:
+def find_parquet() -> Backend:
+    """What reads and writes Parquet here.
+
+    Raises:
+        SetupError: neither polars nor pyarrow is installed.
+    """
     for name in _READERS:
         if find_spec(name) is not None:
             return name

@@ -18,6 +18,7 @@ from heldout.board.scores.kept import read_scores
 from heldout.board.standings.standings import FEWEST_DIFFERENT
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
+from heldout.collections.named import load_qrels
 from heldout.errors import InputError, OptionError, Problem, SetupError
 from heldout.options import Opt, Seed
 from heldout.progress_bar import SILENT, Progress
@@ -28,13 +29,13 @@ from heldout.redteam.honest import HonestLine, play_honest
 from heldout.redteam.releases import Exchange, Scores, exchange
 from heldout.redteam.report import Case, Line, conclude, play_cases, play_worst_again
 from heldout.scoring.measures import Measure, parse_measure
+from heldout.scoring.names import read_own_measure
 from heldout.scoring.options import RunOrder
 from heldout.scoring.run_files import run_name
 from heldout.scoring.score import Reading
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.orders import Order
-from heldout.trec.qrels import Qrels, read_qrels
-from heldout.trec.reading.sources import read_file
+from heldout.trec.qrels import Qrels
 
 _DRAW = 0
 """Spawn key of the draw of queries; those of the games have two numbers."""
@@ -175,7 +176,7 @@ def _choose_measure(source: Source) -> Measure:
         name = source.spec.view(source.spec.primary).measure
     if name is None:
         raise OptionError("which measure? for example -m RR@10")
-    measure = parse_measure(name, path="-m")
+    measure = read_own_measure(name)
     if measure.kind.better != "higher":
         raise InputError.of(
             "redteam-measure",
@@ -194,7 +195,7 @@ def _choose_order(source: Source) -> Order | None:
 
 def _read_qrels(source: Source) -> Qrels:
     if source.options.qrels is not None:
-        return read_file(read_qrels, source.options.qrels)
+        return load_qrels(source.options.qrels)
     if source.spec is None or source.repository is None:
         raise OptionError("which judgments? --qrels Q, or --board DIR")
     return source.repository.qrels(source.spec.sets[_dev_set(source.spec)].qrels or "")

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Query = TypeVar("Query", bound=str)
 Document = TypeVar("Document", bound=str)
+Other = TypeVar("Other", bound=Measure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,8 @@ class MeasureScores:
 
     Attributes:
         measure: what was measured.
-        mean: over `n` queries; `None` where `n` is 0.
+        mean: over `n` queries, or what else stands for them (`Kind.aggregate`); `None` where `n` is
+            0.
         why: the reason where the mean is `None`, else empty.
         n: number of queries averaged over.
         without_relevant: how many of the evaluation's queries have no relevant document.
@@ -221,12 +223,61 @@ def _score(
     n = int(defined.sum())
     return MeasureScores(
         measure=measure,
-        mean=math.fsum(values[defined].tolist()) / n if n else None,
+        mean=aggregate(values[defined].tolist(), measure),
         why="" if n else _reason(judged.queries, measure),
         n=n,
         without_relevant=judged.without_relevant[measure],
         values=values,
         defined=defined,
+    )
+
+
+def aggregate(values: Sequence[float], measure: Measure) -> float | None:
+    """What stands for the scores of several queries; `None` where there are none.
+
+    Args:
+        values: scores of queries; above 0 for a geometric mean.
+        measure: says whether it is their mean, their sum or their geometric mean.
+    """
+    if not values:
+        return None
+    if measure.kind.aggregate == "geometric mean":
+        return math.exp(math.fsum(map(math.log, values)) / len(values))
+    total = math.fsum(values)
+    return total if measure.kind.aggregate == "sum" else total / len(values)
+
+
+def add_scores(
+    evaluation: Evaluation,
+    scores: Mapping[Other, Mapping[str, float]],
+    without_relevant: Mapping[Other, int],
+) -> Evaluation:
+    """The evaluation with the scores of further measures, that were computed elsewhere.
+
+    Args:
+        evaluation: of one run.
+        scores: by measure and query; a query that is missing has none.
+        without_relevant: by measure, how many queries have no relevant document.
+    """
+    added: dict[Measure, MeasureScores] = {
+        measure: _given_scores(measure, evaluation.queries, values, without_relevant[measure])
+        for measure, values in scores.items()
+    }
+    return replace(evaluation, scores={**evaluation.scores, **added})
+
+
+def _given_scores(
+    measure: Measure, queries: Sequence[str], values: Mapping[str, float], without_relevant: int
+) -> MeasureScores:
+    defined = [query for query in queries if query in values]
+    return MeasureScores(
+        measure=measure,
+        mean=aggregate([values[query] for query in defined], measure),
+        why="" if defined else f"no query has a score of {measure}",
+        n=len(defined),
+        without_relevant=without_relevant,
+        values=np.array([values.get(query, math.nan) for query in queries], np.float64),
+        defined=np.array([query in values for query in queries], np.bool_),
     )
 
 
@@ -306,7 +357,7 @@ def _evaluate_score(evaluation: Evaluation, queries: AbstractSet[str], least: in
     for measure, scores in evaluation.scores.items():
         values = scores.values[kept & scores.defined].tolist()
         enough = size >= least and bool(values)
-        means[str(measure)] = math.fsum(values) / len(values) if enough else None
+        means[str(measure)] = aggregate(values, measure) if enough else None
         if not enough:
             few = f"{plural(size, 'query', 'queries')}; this needs {least}"
             why[str(measure)] = few if size < least else "undefined for each of them"

@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
+from heldout.scoring.families import ALIASES, FAMILIES, TREC_EVAL, Aggregate
 from heldout.trec.answers import SIGNATURE_DEPTH
 from heldout.trec.ranking import JudgedRanking, Rankings
 
@@ -344,6 +345,8 @@ class Kind:
         aliases: other names under which it is read; it prints under its own.
         exposure: whether the score is multiplied by AWRF (measures/fairness.py), which asks for
             groups of documents, and is undefined where a list has no document of a known group.
+        aggregate: what stands for all queries: the mean of their scores, their sum for a count,
+            or their geometric mean.
     """
 
     function: Function
@@ -359,6 +362,7 @@ class Kind:
     ideal: Ideal | None = None
     aliases: tuple[str, ...] = ()
     exposure: bool = False
+    aggregate: Aggregate = "mean"
 
 
 _BINARY = Params(rel=1)
@@ -574,17 +578,20 @@ _PARAMETERS = {
     ),
 }
 
-_SHAPE = re.compile(
+SHAPE = re.compile(
     r"\s*(?P<name>[A-Za-z]\w*)\s*(?:\((?P<inside>.*)\))?\s*(?:@\s*(?P<cutoff>[^@]*?))?\s*",
     re.ASCII | re.DOTALL,
 )
+"""The parts of a measure: `name`, what is `inside` parentheses, and the `cutoff` behind `@`."""
+
 _PAIR = re.compile(r"\s*(\w+)\s*=\s*(\{[^{}]*\}|[^,{}]*?)\s*(?:,|$)", re.ASCII)
 _INTEGER = re.compile(r"-?\d{1,9}", re.ASCII)
 _DECIMAL = re.compile(
     r"(?=[\d.]{2})\d{0,9}\.\d{0,20}(?:[eE]-?\d{1,3})?|\d{1,9}[eE]-\d{1,3}", re.ASCII
 )
 _GAIN = re.compile(r"\s*(\d{1,9})\s*:\s*(\d{1,9})\s*", re.ASCII)
-_LONGEST = 200
+LONGEST = 200
+"""Most characters of a measure."""
 _TREC_EVAL_SHAPE = re.compile(
     r"(?P<name>[A-Za-z]+(?:_[A-Za-z]+)*)(?:[_.]?(?P<cutoff>\d{1,9}))?", re.ASCII
 )
@@ -607,8 +614,11 @@ _TREC_EVAL = {
 }
 """What trec_eval and others call a measure -> our name; a cutoff stands after `_` or `.` there."""
 
-_ABSENT = frozenset({"rprec", "infap", "gm_map", "gmap", "num_ret", "num_rel", "num_rel_ret"})
-"""Measures that look like another one of ours and are not here: nothing near is what was meant."""
+_ELSEWHERE = frozenset(
+    name.lower()
+    for name in (*FAMILIES, *ALIASES, *TREC_EVAL, "num_q", "num_ret", "num_rel", "num_rel_ret")
+)
+"""Measures that other libraries compute: nothing near of ours is what was meant."""
 
 
 def parse_measure(text: str, *, path: str = "measure") -> Measure:
@@ -621,19 +631,20 @@ def parse_measure(text: str, *, path: str = "measure") -> Measure:
     Raises:
         InputError: code `measure-syntax`, `measure-name` or `measure-parameter`.
     """
-    match = _SHAPE.fullmatch(text) if len(text) <= _LONGEST else None
+    match = SHAPE.fullmatch(text) if len(text) <= LONGEST else None
     if match is None:
-        own = _translate(text.strip()) if len(text) <= _LONGEST else ""
+        own = _translate(text.strip()) if len(text) <= LONGEST else ""
         hint = f"did you mean {own}?" if own else ""
-        raise InputError.of("measure-syntax", path, repr(text[:_LONGEST]), _FORM, hint)
+        raise InputError.of("measure-syntax", path, repr(text[:LONGEST]), _FORM, hint)
     name = _find_name(match["name"], text, path)
-    given = dict(_read_parameters(match["inside"], name=name, text=text, path=path))
+    allowed = (*MEASURES[name].parameters, "cutoff")
+    given = dict(read_parameters(match["inside"], name=name, allowed=allowed, text=text, path=path))
     if match["cutoff"] is not None:
         if "cutoff" in given:
             raise InputError.of(
                 "measure-parameter", path, repr(text), "one cutoff", f"for example {name}@10"
             )
-        given["cutoff"] = _read_value(match["cutoff"])
+        given["cutoff"] = read_value(match["cutoff"])
     for parameter, value in given.items():
         rule = _PARAMETERS[parameter]
         if not rule.accepts(value):
@@ -660,11 +671,14 @@ def _find_name(written: str, text: str, path: str) -> str:
         return names[written]
     folded = {alias.lower(): name for alias, name in names.items()}
     own = folded.get(written.lower()) or _translate(written)
-    near = [] if written.lower() in _ABSENT else _alike(written.lower(), folded, most=3)
+    elsewhere = written.lower() in _ELSEWHERE
+    near = [] if elsewhere else _alike(written.lower(), folded, most=3)
     candidates = [own] if own else list(dict.fromkeys(folded[alias] for alias in near))
     rest = text.strip().removeprefix(written)
     whole = [name if "@" in name else f"{name}{rest}" for name in candidates]
     hint = f"did you mean {' or '.join(whole)}?" if whole else ""
+    if elsewhere:
+        hint = "another library computes it, for heldout evaluate: no board ranks by it"
     expected = "one of " + ", ".join(MEASURES)
     raise InputError.of("measure-name", path, repr(written), expected, hint)
 
@@ -683,11 +697,22 @@ def _alike(written: str, names: Iterable[str], *, most: int) -> list[str]:
     return get_close_matches(written, list(names), n=most)
 
 
-def _read_parameters(
-    inside: str | None, *, name: str, text: str, path: str
+def read_parameters(
+    inside: str | None, *, name: str, allowed: tuple[str, ...], text: str, path: str
 ) -> Iterator[tuple[str, Any]]:
-    """Parameter names, allowed and unrepeated, with their values."""
-    allowed = (*MEASURES[name].parameters, "cutoff")
+    """Parameters and their values, `None` for what is no value.
+
+    Args:
+        inside: what stands between the parentheses, `None` where there are none.
+        name: of the measure.
+        allowed: names of its parameters.
+        text: the whole measure, for the error.
+        path: where it stands.
+
+    Raises:
+        InputError: code `measure-syntax`; `measure-parameter` for a name that is not allowed or
+            stands twice.
+    """
     seen: set[str] = set()
     at = 0
     while inside is not None and at < len(inside.rstrip()):
@@ -701,7 +726,7 @@ def _read_parameters(
             expected = f"of {name} only " + (", ".join(allowed))
             raise InputError.of("measure-parameter", path, found, expected, hint)
         seen.add(parameter)
-        yield parameter, _read_value(written)
+        yield parameter, read_value(written)
         at = pair.end()
 
 
@@ -710,7 +735,7 @@ def _near(written: str, allowed: tuple[str, ...]) -> str:
     return f"did you mean {near[0]}?" if near and near[0] != written else ""
 
 
-def _read_value(written: str) -> object:
+def read_value(written: str) -> object:
     """The value that stands there; `None` where it is none."""
     if _INTEGER.fullmatch(written):
         return int(written)

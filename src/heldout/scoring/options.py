@@ -7,6 +7,12 @@ from typing import Annotated
 from heldout.options import Opt
 from heldout.trec.orders import Order
 
+JUDGMENTS = "Judgments: a file (TREC, MS MARCO, BEIR), or irds: and a name of ir_datasets."
+"""Help of `--qrels`."""
+
+QUERIES = "Queries: a file (TSV, TREC topics, BEIR), or irds: and a name of ir_datasets."
+"""Help of `--queries`."""
+
 RunOrder = Annotated[
     Order | None, Opt("Order of documents in a run [trec for 6 columns, msmarco for 3].")
 ]

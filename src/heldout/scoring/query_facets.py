@@ -18,10 +18,10 @@ from functools import reduce
 from pathlib import Path
 from typing import BinaryIO
 
+from heldout.collections.named import load_queries
 from heldout.errors import InputError, OptionError, plural, quote
 from heldout.scoring.options import FacetSource
 from heldout.trec.groups import read_facets
-from heldout.trec.queries import read_queries
 from heldout.trec.reading.sources import read_file
 from heldout.trec.reading.streams import Limits, open_rows
 
@@ -190,7 +190,7 @@ def load_texts(source: FacetSource) -> Mapping[str, str]:
         raise OptionError("which texts? --queries FILE")
     texts: dict[str, str] = {}
     for path in source.texts:
-        found = read_file(read_queries, path).texts
+        found = load_queries(path).texts
         _check_texts(texts, found, str(path))
         texts |= found
     return texts

@@ -14,16 +14,21 @@ from typing import Any, NamedTuple
 
 from heldout.errors import InputError, Problem, plural
 from heldout.files.cores import count_cores
+from heldout.files.frames import PARQUET, read_parquet
 from heldout.ids import Near, find_near, find_surely_near, say_near
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.cache import Key, ScoreCache, StoredRun, code_version, digest_file, find_cache
-from heldout.scoring.evaluate import Evaluation, Judged, prepare, score
+from heldout.scoring.evaluate import Evaluation, Judged, add_scores, prepare, score
 from heldout.scoring.measures import Measure
+from heldout.scoring.other_measures import OtherMeasure, check_others, score_others
 from heldout.scoring.run_files import run_name, scan_file
 from heldout.trec.accelerators import Accelerators, Scanner, find_accelerators
-from heldout.trec.memory import MemoryRun, scan_memory
+from heldout.trec.lists import read_lists
+from heldout.trec.memory import MemoryRun, list_documents, run_from_frame, scan_memory
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels
+from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.scans import Scan
 from heldout.trec.text import show
 
@@ -47,6 +52,7 @@ class Work:
         accelerators: how runs are read.
         cache: where scores are stored, `None` for nowhere.
         code: version of the code, part of what scores are stored under.
+        others: measures that another library computes; their scores are not stored.
     """
 
     qrels: Qrels
@@ -55,10 +61,11 @@ class Work:
     accelerators: Accelerators = field(default_factory=Accelerators)
     cache: ScoreCache | None = None
     code: str = ""
+    others: tuple[OtherMeasure, ...] = ()
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """What to compute."""
+        """What heldout computes itself."""
         return tuple(self.judged.measures)
 
     @property
@@ -131,14 +138,76 @@ def score_run(work: Work, source: str | MemoryRun) -> Outcome:
     stored = evaluation is run.evaluation
     if work.cache is not None and size is not None and not stored:
         work.cache.add(work.key, size, replace(run, evaluation=evaluation))
+    if work.others:
+        try:
+            lists = _read_lists(work, run, source, evaluation.queries)
+            evaluation = add_others(evaluation, lists, work.qrels, work.others)
+        except InputError as error:
+            return Failed(path=path, problems=error.problems, counts={})
     return Scored(
         path=path,
         order=run.order,
         notes=(*(replace(note, path=path) for note in run.notes), *overlap),
         counts=run.counts,
         evaluation=evaluation,
-        stored=stored,
+        stored=stored and not work.others,
     )
+
+
+def _read_lists(
+    work: Work, run: StoredRun, source: str | MemoryRun, queries: Sequence[str]
+) -> Mapping[str, Sequence[str]]:
+    """The documents of each query, best first, for measures of other libraries.
+
+    Raises:
+        InputError: code `read-once`: a pipe.
+    """
+    if isinstance(source, MemoryRun):
+        return list_documents(source, run.order, frozenset(queries))
+    path = source
+    if path.lower().endswith(PARQUET):
+        rows = run_from_frame(read_parquet(path), name=path)
+        return list_documents(rows, run.order, frozenset(queries))
+    if _size(path) is None or run.form is None:
+        raise InputError.of(
+            "read-once",
+            path,
+            f"a pipe, and {work.others[0]}, for which the run is read a second time",
+            "a file",
+            "write the run to a file first",
+        )
+    with open_input(Path(path)) as file:
+        return read_lists(
+            file, path=path, form=run.form, order=run.order, queries=queries, limits=OWN_FILES
+        )
+
+
+def add_others(
+    evaluation: Evaluation,
+    lists: Mapping[str, Sequence[str]],
+    qrels: Qrels,
+    measures: Sequence[OtherMeasure],
+) -> Evaluation:
+    """The evaluation of a run, with measures that another library computes.
+
+    Args:
+        evaluation: by heldout's own measures, perhaps none.
+        lists: the run's documents of each query, best first.
+        qrels: the judgments.
+        measures: of other libraries.
+
+    Raises:
+        InputError, SetupError: as `score_others`.
+    """
+    judgments = {query: qrels.judgments[query] for query in evaluation.queries}
+    empty = {
+        one: 0
+        if one.kind.aggregate == "sum"
+        else sum(max(grades.values()) < one.params.level for grades in judgments.values())
+        for one in measures
+    }
+    scores = score_others(lists, judgments, measures, subtopics=qrels.subtopics)
+    return add_scores(evaluation, scores, empty)
 
 
 def estimate_seconds(work: Work, path: str) -> float:
@@ -377,10 +446,19 @@ class Reading:
             order: how documents are ordered; `None` for what fits a run's columns.
             excluded: judged queries that do not count. Scores are stored for all judged queries, so
                 those of some are not.
+
+        Raises:
+            InputError: code `needs-subtopics`: a measure asks for them.
+            SetupError: what computes a measure is not installed.
         """
+        asked = tuple(dict.fromkeys(measures))
+        others = tuple(one for one in asked if isinstance(one, OtherMeasure))
+        own = [one for one in asked if not isinstance(one, OtherMeasure)]
+        check_others(others, qrels.subtopics)
         work = Work(
             qrels=qrels,
-            judged=prepare(qrels.judgments, measures, excluded=excluded),
+            judged=prepare(qrels.judgments, own, excluded=excluded),
+            others=others,
             order=order,
             accelerators=self.accelerators,
             cache=None if excluded else self.cache,
@@ -398,7 +476,7 @@ class Reading:
                 ]
         if work.cache is not None:
             work.cache.prune()
-        return outcomes
+        return [_in_order(outcome, asked) for outcome in outcomes] if others else outcomes
 
     def score_whole(
         self,
@@ -418,6 +496,15 @@ class Reading:
             shown, counts = _some([(run.problems, run.counts) for run in failed])
             raise InputError(shown, counts=counts)
         return [outcome for outcome in outcomes if isinstance(outcome, Scored)]
+
+
+def _in_order(outcome: Outcome, measures: Sequence[Measure]) -> Outcome:
+    """The outcome with its measures in the order they were asked for."""
+    if isinstance(outcome, Failed):
+        return outcome
+    scores = outcome.evaluation.scores
+    ordered = {measure: scores[measure] for measure in measures}
+    return replace(outcome, evaluation=replace(outcome.evaluation, scores=ordered))
 
 
 def find_reading(

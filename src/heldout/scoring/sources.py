@@ -9,6 +9,8 @@ from typing import Any, Self
 from heldout.errors import InputError, plural
 from heldout.scoring.first_ranks import Side
 from heldout.scoring.measures import Measure, parse_measure
+from heldout.scoring.names import read_measure, read_own_measure
+from heldout.scoring.other_measures import describe_engines
 from heldout.scoring.run_files import (
     describe_orders,
     find_runs,
@@ -91,7 +93,7 @@ def score_runs(
     Raises:
         InputError: a run has errors, or a system lacks a score.
     """
-    parsed = {name: parse_measure(name, path="-m") for name in measures}
+    parsed = {name: read_measure(name) for name in measures}
     scored = reading.score_whole(tuple(runs.values()), qrels, parsed.values(), order=order)
     return tabulate_scores(
         dict(zip(runs, scored, strict=True)), parsed, qrels, judgments=judgments, order=order
@@ -148,6 +150,7 @@ def tabulate_scores(
                 *facts,
                 *lines,
                 ("measure", str(measure)),
+                *(("", f"computed by {who}") for who in describe_engines([measure]).values()),
                 *describe_orders(orders, given=order),
             ),
             orders=orders,
@@ -189,7 +192,7 @@ def read_scores(path: str, measure: str | None = None) -> Scores:
             range.
     """
     table = check_complete(parse_scores(read_table_text(Path(path)), path=path), path)
-    wanted = None if measure is None else parse_measure(measure, path="-m")
+    wanted = None if measure is None else read_measure(measure)
     if wanted is not None and wanted.largest is not None:
         _check_range(table, wanted, path)
     better: Better = "higher" if wanted is None else wanted.kind.better
@@ -215,7 +218,7 @@ def transform_scores(
         OptionError: `preference` without a file, or for a measure where lower is better.
         InputError: the measure has no attainable scores to count, or the file has errors.
     """
-    measure = parse_measure(scores.measure, path="-m")
+    measure = read_own_measure(scores.measure)
     if transform == "interval":
         table = to_interval(scores.table, measure, qrels.judgments)
         line = "interval: rank among the attainable scores of each query, from 0 to 1"

@@ -337,6 +337,29 @@ def scan_memory(
     )
 
 
+def list_documents(
+    run: MemoryRun, order: Order, queries: AbstractSet[str]
+) -> Mapping[str, tuple[str, ...]]:
+    """Whole lists, as `trec.lists.read_lists` reads them of a file.
+
+    Args:
+        run: its rows, which were scanned without errors.
+        order: how documents are ordered, as the scan says.
+        queries: whose lists are wanted.
+
+    Returns:
+        Query -> documents, best first; only queries that it answers.
+    """
+    places, _ = _order_rows(run, order)
+    found: dict[str, tuple[str, ...]] = {}
+    for at, query in enumerate(run.queries):
+        if query in queries:
+            start, end = int(run.starts[at]), int(run.starts[at + 1])
+            rows = start + np.argsort(places[start:end])
+            found[query] = tuple(run.documents.take(rows.astype(np.int64)))
+    return found
+
+
 def _head(run: MemoryRun) -> dict[str, tuple[str, ...]]:
     rows = np.arange(min(run.rows, _HEAD))
     documents = iter(run.documents.take(rows))

@@ -116,11 +116,13 @@ class Qrels:
             at least one.
         digest: SHA-256 of the received bytes.
         notes: what was read in a way worth a note, the first of each code.
+        subtopics: query -> subtopic -> document -> grade, where they were asked for.
     """
 
     judgments: Mapping[str, Mapping[str, int]]
     digest: Digest
     notes: tuple[Problem, ...] = ()
+    subtopics: Mapping[str, Judgments] = field(default_factory=dict)
 
 
 def parse_qrels(data: bytes, *, path: str, limits: Limits | None = None) -> Qrels:

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from heldout.analyses.agreement.judges import Ratings, rate_documents, rate_preferences
 from heldout.analyses.agreement.runs import Tops
+from heldout.collections.named import load_qrels
 from heldout.errors import InputError, Problem
 from heldout.ids import find_near
 from heldout.progress_bar import SILENT, Progress
@@ -14,7 +15,7 @@ from heldout.scoring.run_files import describe_orders, run_name, scan_file
 from heldout.scoring.score import other_spelling
 from heldout.trec.judgments import read_preferences, read_ratings
 from heldout.trec.orders import Order
-from heldout.trec.qrels import read_qrels
+from heldout.trec.qrels import Qrels
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import TiedTops, read_tied_tops
@@ -47,7 +48,10 @@ def read_judges(
     if ratings is not None:
         (judges,) = _read_all([ratings], read_ratings).values()
         return rate_documents(judges, relevant=relevant)
-    files = _read_all(qrels, read_qrels)
+    files: dict[str, Qrels] = {}
+    for path in qrels:
+        name = _new_name(str(path), files)
+        files[name] = load_qrels(path)
     progress.problems(
         _find_spellings({name: file.judgments.keys() for name, file in files.items()})
     )

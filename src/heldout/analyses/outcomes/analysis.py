@@ -21,6 +21,7 @@ from heldout.answers.table import Cell, Column, Table, columns
 from heldout.errors import InputError, plural
 from heldout.scoring.first_ranks import first_ranks
 from heldout.scoring.measures import parse_measure
+from heldout.scoring.names import read_measure
 from heldout.scoring.sources import Scores, queries_with_several
 
 
@@ -305,7 +306,7 @@ def _depth(name: str, k: int | None) -> int:
     Raises:
         InputError: code `not-reciprocal-ranks`.
     """
-    measure = parse_measure(name or _DEFAULT, path="-m")
+    measure = read_measure(name or _DEFAULT)
     code = "not-reciprocal-ranks"
     if name and measure.name != "RR":
         expected = "a reciprocal rank, from which outcomes are counted"

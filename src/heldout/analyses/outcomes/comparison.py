@@ -29,9 +29,11 @@ from heldout.analyses.outcomes.words import (
 )
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Column, Table, columns, format_p
+from heldout.collections.named import load_qrels
 from heldout.errors import plural
 from heldout.scoring.first_ranks import Side, first_ranks
-from heldout.scoring.measures import parse_measure
+from heldout.scoring.names import read_measure
+from heldout.scoring.other_measures import need_subtopics
 from heldout.scoring.run_files import describe_orders
 from heldout.scoring.score import Reading
 from heldout.scoring.sources import (
@@ -47,8 +49,7 @@ from heldout.stats.results import TestResult
 from heldout.stats.sign_flips import flip_test
 from heldout.stats.student import crossed_t
 from heldout.stats.tests import run_test
-from heldout.trec.qrels import Qrels, read_qrels
-from heldout.trec.reading.sources import read_file
+from heldout.trec.qrels import Qrels
 
 Floats = NDArray[np.float64]
 
@@ -328,15 +329,17 @@ class Comparison:
             InputError: a file has errors, or a measure is unknown or has no value for some query.
         """
         options = self.options
-        measures = dict.fromkeys(str(parse_measure(one, path="-m")) for one in options.measures)
+        parsed = [read_measure(one) for one in options.measures]
+        if qrels is None:
+            qrels = load_qrels(options.qrels, subtopics=need_subtopics(parsed))
         return score_compared(
             self.runs,
-            qrels or read_file(read_qrels, options.qrels),
+            qrels,
             judgments=options.qrels,
             order=options.order,
             rel=options.rel,
             k=options.k,
-            measures=tuple(measures),
+            measures=tuple(dict.fromkeys(map(str, parsed))),
             reading=reading,
         )
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from heldout.options import Level, Opt
-from heldout.scoring.options import FacetSource, RunOrder
+from heldout.scoring.options import JUDGMENTS, FacetSource, RunOrder
 
 By = Literal["esl", "rr"]
 Decide = Literal["signed-rank", "t"]
@@ -94,7 +94,7 @@ class CompareOptions:
 
     a: Annotated[str, Opt(argument=True)]
     b: Annotated[str, Opt(argument=True)]
-    qrels: Annotated[str, Opt("Judgments.", metavar="Q")]
+    qrels: Annotated[str, Opt(JUDGMENTS, metavar="Q")]
     measures: Annotated[
         tuple[str, ...],
         Opt(

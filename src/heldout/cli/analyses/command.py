@@ -16,14 +16,13 @@ from heldout.cli.analyses.score_source import load_scores
 from heldout.cli.analyses.sources import SOURCES, KindSource
 from heldout.cli.options import add_options, dask_option
 from heldout.cli.printing import Output, output_options, print_answer, seed_option, waiting
+from heldout.collections.named import load_qrels
 from heldout.errors import plural
 from heldout.files.durable import write_whole
 from heldout.files.executors import open_executor
 from heldout.scoring.options import FacetSource
 from heldout.scoring.query_facets import check_size, load_facet, load_only, load_texts
 from heldout.scoring.table import cut_table
-from heldout.trec.qrels import read_qrels
-from heldout.trec.reading.sources import open_input
 
 
 def write_subset(source: KindSource, facets: FacetSource, folder: Path) -> Answer:
@@ -90,8 +89,7 @@ def _cut(source: KindSource, facets: FacetSource, chosen: frozenset[str]) -> Sub
     texts = load_texts(facets) if facets.texts else {}
     judgments: Mapping[str, Mapping[str, int]] = {}
     if source.qrels is not None:
-        with open_input(Path(source.qrels)) as file:
-            judgments = read_qrels(file, path=source.qrels).judgments
+        judgments = load_qrels(source.qrels).judgments
     return cut_subset(texts, judgments, chosen, relevant=source.relevant)
 
 

@@ -11,9 +11,12 @@ import click
 
 from heldout.cli.context import read_clock
 from heldout.cli.printing import TERMINAL, messages, print_notes
+from heldout.collections.named import load_qrels
 from heldout.errors import InputError, StoreError
 from heldout.options import Jobs, Now, Opt
-from heldout.scoring.options import FacetSource, RunOrder, RunPatterns
+from heldout.scoring.names import read_measure
+from heldout.scoring.options import JUDGMENTS, FacetSource, RunOrder, RunPatterns
+from heldout.scoring.other_measures import need_subtopics
 from heldout.scoring.score import find_reading
 from heldout.scoring.sources import (
     Scores,
@@ -24,8 +27,7 @@ from heldout.scoring.sources import (
     transform_scores,
 )
 from heldout.scoring.transforms import Transform
-from heldout.trec.qrels import Qrels, read_qrels
-from heldout.trec.reading.sources import read_file
+from heldout.trec.qrels import Qrels
 
 if TYPE_CHECKING:
     from heldout.analyses.analysis import Analysis
@@ -107,7 +109,7 @@ class Source:
     """Scores of runs, of a table, or of a board."""
 
     runs: RunPatterns = ()
-    qrels: Annotated[str | None, Opt("Judgments of the runs.", metavar="Q")] = None
+    qrels: Annotated[str | None, Opt(JUDGMENTS, metavar="Q")] = None
     measure: Annotated[
         str | None,
         Opt("Measure, such as RR@10 or nDCG@10.", names=("-m", "--measure"), metavar="MEASURE"),
@@ -212,7 +214,8 @@ def read_judgments(source: Source) -> Qrels:
         raise click.UsageError(_WHICH)
     if source.qrels is None:
         raise click.UsageError("which judgments? --qrels Q")
-    return read_file(read_qrels, source.qrels)
+    asked = [] if source.measure is None else [read_measure(source.measure)]
+    return load_qrels(source.qrels, subtopics=need_subtopics(asked))
 
 
 def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str, Scores]:

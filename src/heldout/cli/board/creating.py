@@ -380,15 +380,10 @@ def _count_documents(place: str) -> CollectionFacts:
 
 def _read_set(files: tuple[Path, Path], *, public: bool) -> GivenSet:
     from heldout.board.organiser.creation import GivenSet
-    from heldout.trec.qrels import read_qrels
-    from heldout.trec.queries import read_queries
-    from heldout.trec.reading.sources import open_input
+    from heldout.collections.named import load_qrels, load_queries
 
     queries, qrels = files
-    with open_input(queries) as source:
-        read = read_queries(source, path=str(queries))
-    with open_input(qrels) as source:
-        return GivenSet(queries=read, qrels=read_qrels(source, path=str(qrels)), public=public)
+    return GivenSet(queries=load_queries(queries), qrels=load_qrels(qrels), public=public)
 
 
 def _forge(address: str) -> ForgeSpec:

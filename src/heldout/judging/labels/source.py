@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
+from heldout.collections.named import load_qrels
 from heldout.errors import InputError, Problem, plural
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import (
@@ -24,7 +25,6 @@ from heldout.options import Opt
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.options import RunOrder, RunPatterns
 from heldout.scoring.run_files import name_runs, read_each
-from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.sources import open_input
 from heldout.trec.tops import Tops
 
@@ -107,8 +107,7 @@ def load_judged(
     settings = Settings(name="") if folder is None else folder.settings()
     judgments = _read_judgments(source, folder)
     if source.qrels is not None:
-        with open_input(Path(source.qrels)) as file:
-            labels = read_qrels(file, path=source.qrels).judgments
+        labels = load_qrels(source.qrels).judgments
     rules = Rules(
         algorithm="sequential" if settings.mode == "sequential" else "tournament",
         exclusion=settings.exclusion,

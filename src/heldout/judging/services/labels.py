@@ -43,7 +43,7 @@ from heldout.judging.services.relabelling import (
 from heldout.judging.studies.labels import Relabelled
 from heldout.options import Opt, OptionError
 from heldout.progress_bar import SILENT, Progress
-from heldout.scoring.measures import parse_measure
+from heldout.scoring.names import read_own_measure
 
 if TYPE_CHECKING:
     from heldout.judging.studies.report import Section
@@ -357,7 +357,7 @@ def _sections(
     if options.algorithm is not None:
         rules = replace(rules, algorithm=options.algorithm)
     made = make_version("report", judged.pools, judged.judgments, rules)
-    measure = parse_measure(scoring.measure_before or scoring.measure, path="--measure-before")
+    measure = read_own_measure(scoring.measure_before or scoring.measure, path="--measure-before")
     from heldout.judging.studies.report import Given, write_sections  # noqa: PLC0415 - large
 
     given = Given(

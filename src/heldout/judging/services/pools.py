@@ -8,6 +8,7 @@ from typing import Annotated
 
 import numpy as np
 
+from heldout.collections.named import load_qrels, load_queries
 from heldout.collections.tables import parse_documents
 from heldout.errors import InputError, StoreError, plural
 from heldout.judging.campaign.drawing import propose_tests
@@ -21,8 +22,6 @@ from heldout.options import Opt, OptionError, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.options import RunOrder
 from heldout.scoring.run_files import name_paths, read_each
-from heldout.trec.qrels import read_qrels
-from heldout.trec.queries import read_queries
 from heldout.trec.reading.sources import open_input
 from heldout.trec.tops import Tops
 
@@ -178,10 +177,8 @@ def load_pooled(
         )
     if not (source.runs and source.qrels and source.queries):
         raise OptionError("what is pooled? run files, --qrels and --queries; or --board")
-    with open_input(Path(source.qrels)) as file:
-        known = known_answers(read_qrels(file, path=source.qrels).judgments)
-    with open_input(Path(source.queries)) as file:
-        texts = read_queries(file, path=source.queries).texts
+    known = known_answers(load_qrels(source.qrels).judgments)
+    texts = load_queries(source.queries).texts
     tops = read_each(name_paths(source.runs), depth=depth, order=source.order, progress=progress)
     return Pooled(tops=tops, known=known, queries=texts)
 

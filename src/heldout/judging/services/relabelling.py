@@ -28,7 +28,7 @@ from heldout.judging.studies.labels import Relabelled
 from heldout.judging.studies.sample import fold_places, order_agreement
 from heldout.options import Level, Opt, Seed
 from heldout.progress_bar import SILENT, Progress
-from heldout.scoring.measures import parse_measure
+from heldout.scoring.names import read_own_measure
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import Places, read_places
@@ -85,7 +85,7 @@ def relabel(
     pairings = _count_pairings(judged, made, before.labels)
     if not runs:
         return Relabelled(made=made, pairings=pairings, orderings={}, spread=before)
-    measure = parse_measure(scoring.measure, path="--measure")
+    measure = read_own_measure(scoring.measure, path="--measure")
     after = ScoredLabels(name=AFTER, labels=grade(made.labels.labels), measure=measure)
     same = stand_for(judged.pools)
     with progress.steps("leaving out runs", len(runs)) as done:
@@ -120,7 +120,7 @@ def _rescore(
     progress: Progress,
 ) -> Rescored:
     there, after = labels
-    measure = parse_measure(scoring.measure_before or scoring.measure, path="--measure-before")
+    measure = read_own_measure(scoring.measure_before or scoring.measure, path="--measure-before")
     before = ScoredLabels(name=BEFORE, labels=there, measure=measure)
     known = {query: docs for query, docs in judged.known.items() if query in before.labels}
     rng = Generator(PCG64(scoring.seed))

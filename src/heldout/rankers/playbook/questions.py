@@ -28,6 +28,7 @@ from heldout.rankers.playbook.playbook import (
 from heldout.rankers.run import Run, Task
 from heldout.rankers.terms import Bm25Settings, rank_bm25
 from heldout.scoring.measures import Measure, parse_measure
+from heldout.scoring.names import read_own_measure
 
 Facts = tuple[tuple[str, str], ...]
 
@@ -305,7 +306,7 @@ def prepare_questions(
 
 def _choose_measure(options: Playbook, curve: LearningCurve | None) -> Measure:
     """What is measured: as asked, else as the curve was; `--gain` is a gain in one measure."""
-    asked = None if options.measure is None else parse_measure(options.measure, path="--measure")
+    asked = None if options.measure is None else read_own_measure(options.measure, path="--measure")
     if curve is None:
         return asked or parse_measure(_MEASURE)
     drawn = parse_measure(curve.measure_name, path=str(options.curve))

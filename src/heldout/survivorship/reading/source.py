@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 
 from heldout.collections.collection import read_wanted_texts
+from heldout.collections.named import load_qrels, load_queries
 from heldout.errors import InputError, Problem, plural
 from heldout.files.durable import write_whole
 from heldout.ids import DocId, QueryId
@@ -58,7 +59,6 @@ from heldout.survivorship.reading.records import (
 )
 from heldout.trec.groups import read_facets, read_query_list
 from heldout.trec.qrels import read_qrels
-from heldout.trec.queries import read_queries
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES, TextReader
 from heldout.trec.text import show
@@ -339,7 +339,7 @@ def _read(
 ) -> Annotations:
     labels = None
     if source.qrels is not None:
-        qrels = _load(source.qrels, read_qrels)
+        qrels = load_qrels(source.qrels)
         progress.problems(qrels.notes)
         labels = qrels.judgments
     if source.shown is not None:
@@ -363,7 +363,7 @@ def _add_texts(annotations: Annotations, files: AnnotationSource) -> Annotations
             documents = read_wanted_texts(file, missing, path=path) if missing else {}
     return add_texts(
         annotations,
-        queries=None if files.queries is None else _load(files.queries, read_queries).texts,
+        queries=None if files.queries is None else load_queries(files.queries).texts,
         documents=documents,
         path=str(files.queries or files.documents),
     )

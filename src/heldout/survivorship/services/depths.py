@@ -12,7 +12,7 @@ from heldout.errors import InputError, plural
 from heldout.options import Level, Opt, OptionError, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.run import Hit, write_run
-from heldout.scoring.measures import parse_measure
+from heldout.scoring.names import read_own_measure
 from heldout.scoring.options import RunOrder
 from heldout.scoring.run_files import name_runs
 from heldout.survivorship.annotations import Annotations
@@ -142,7 +142,7 @@ def _question(annotations: Annotations, options: DepthOptions) -> DepthQuestion:
         )
     to = 2 * last if options.to is None else options.to  # half way and all the way
     return DepthQuestion(
-        measure=parse_measure(options.measure, path="--measure"),
+        measure=read_own_measure(options.measure, path="--measure"),
         depths=options.depth,
         first_only=options.first_only,
         to=tuple(sorted({last + (to - last + 1) // 2, to})) if to else (),

@@ -10,6 +10,7 @@ import numpy as np
 
 from heldout.answers.answer import Answer as Report
 from heldout.collections.collection import read_wanted_texts
+from heldout.collections.named import load_queries
 from heldout.errors import InputError, StoreError, plural, printable, quote
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.rows import format_rows
@@ -51,7 +52,6 @@ from heldout.survivorship.discarded.triage import (
     triage_agreement,
 )
 from heldout.survivorship.reading.source import AnnotationSource, read_source
-from heldout.trec.queries import read_queries
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import read_tops
@@ -244,8 +244,7 @@ def _queries_of(
         return {str(one.query): one.text or "" for one in discarded}
     if source.queries is None:
         raise OptionError("which queries? --triage FOLDER, --annotations PATH or --queries")
-    with open_input(source.queries) as file:
-        return read_queries(file, path=str(source.queries)).texts
+    return load_queries(source.queries).texts
 
 
 def _read_discarded(

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from heldout.collections.catalogue import PREFIX
 from heldout.collections.collection import Collection
-from heldout.collections.source import EMBEDDED, PREFIX, QuerySubset, read_whole, take_subset
+from heldout.collections.source import EMBEDDED, QuerySubset, read_whole, take_subset
 from heldout.errors import InputError, plural, quote
 from heldout.ids import Digest, DocId, QueryId
 from heldout.options import OptionError
@@ -19,7 +20,7 @@ from heldout.rankers.reranking import check_known
 from heldout.rankers.run import Run, Task, read_run
 from heldout.rankers.terms import Bm25Settings, rank_bm25
 from heldout.scoring.cache import digest_file
-from heldout.scoring.measures import parse_measure
+from heldout.scoring.names import read_own_measure
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.reading.depth_qrels import simulate_annotations
 from heldout.survivorship.reading.passages import (
@@ -397,7 +398,7 @@ def _read_test(
         first=first,
         first_name=first_name,
         qrels=labels,
-        measures=tuple(parse_measure(measure) for measure in asked),
+        measures=tuple(read_own_measure(measure, path="--measure") for measure in asked),
         depth=choice.rerank,
         passage=choice.passages,
     )

@@ -86,8 +86,7 @@ class Readable(Protocol):
 
 _HINTS = {
     "-": "/dev/stdin is standard input",
-    "irds": "a name of ir_datasets stands for no file here: write its labels as qrels first; "
-    "heldout rank --collection takes such names",
+    "irds": "a name of ir_datasets stands for no run; --qrels, --queries and --collection take it",
 }
 """What a path that begins so was meant to be."""
 

@@ -1,0 +1,119 @@
+"""Judgments and queries by what somebody names: a file of any form, or a name of ir_datasets.
+
+Forms of judgments: TREC and MS MARCO (four columns), BEIR (three below a heading), Parquet.
+Forms of queries: `id<TAB>text`, TREC topics, BEIR's JSON lines. Both: `irds:` and a name of
+ir_datasets.
+"""
+
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from heldout.collections.catalogue import PREFIX, open_dataset, read_part
+from heldout.collections.tables import (
+    is_beir_qrels,
+    parse_beir_qrels,
+    parse_beir_texts,
+    read_text,
+)
+from heldout.errors import InputError
+from heldout.files.frames import PARQUET, read_parquet
+from heldout.ids import digest_bytes
+from heldout.trec.memory import qrels_from_frame
+from heldout.trec.qrels import Qrels, parse_qrels, read_qrels
+from heldout.trec.queries import Queries, format_queries, read_queries
+from heldout.trec.reading.sources import open_input, read_file
+from heldout.trec.reading.streams import Limits, TextReader
+from heldout.trec.subtopics import read_subtopics
+
+
+def load_qrels(
+    named: Path | str, *, subtopics: bool = False, limits: Limits | None = None
+) -> Qrels:
+    """The judgments that somebody names.
+
+    Args:
+        named: a file, or `irds:` and a name of ir_datasets.
+        subtopics: whether the second column is wanted too, as the subtopic of a judgment.
+        limits: how much of a file is read.
+
+    Raises:
+        InputError: code `unreadable-file`, those of `read_qrels`, of `read_subtopics`, of
+            `parse_beir_qrels` and, of a Parquet file, of `qrels_from_frame`;
+            `collection-name`: ir_datasets has no such name, or no judgments.
+        SetupError: ir_datasets is not installed, or could not fetch its files.
+    """
+    text = str(named)
+    if text.startswith(PREFIX):
+        return _catalogued_qrels(text, subtopics=subtopics)
+    if text.lower().endswith(PARQUET):
+        return qrels_from_frame(read_parquet(text), name=text)
+    if not subtopics and is_beir_qrels(_head(text)):
+        content = read_text(Path(text))
+        return Qrels(judgments=parse_beir_qrels(content, path=text), digest=digest_bytes(content))
+    with open_input(Path(text)) as source:
+        read = read_subtopics if subtopics else read_qrels
+        return read(source, path=text, limits=limits)
+
+
+def load_queries(named: Path | str) -> Queries:
+    """The queries that somebody names.
+
+    Args:
+        named: a file, or `irds:` and a name of ir_datasets.
+
+    Raises:
+        InputError: code `unreadable-file`, those of `read_queries` and of `parse_beir_texts`;
+            `collection-name`: ir_datasets has no such name, or no queries.
+        SetupError: ir_datasets is not installed, or could not fetch its files.
+    """
+    text = str(named)
+    if text.startswith(PREFIX):
+        return _queries(_catalogued_texts(text))
+    if _head(text).lstrip().startswith(b"{"):
+        return _queries(parse_beir_texts(read_text(Path(text)), path=text))
+    return read_file(read_queries, text)
+
+
+def _queries(texts: Mapping[str, str]) -> Queries:
+    return Queries(texts=texts, digest=digest_bytes(format_queries(texts)))
+
+
+def _head(path: str) -> bytes:
+    """The first lines of a file, unpacked; nothing of a pipe, which can be read only once."""
+    if not Path(path).is_file():
+        return b""
+    try:
+        with (
+            open_input(Path(path)) as source,
+            TextReader(source, path=path, limits=Limits()) as reader,
+        ):
+            return next((block.text for block in reader.blocks()), b"")
+    except InputError:
+        return b""  # whoever reads the file says what is wrong with it
+
+
+def _catalogued_qrels(named: str, *, subtopics: bool) -> Qrels:
+    dataset = open_dataset(named, "qrels")
+    rows = read_part(named, lambda: b"".join(map(_row, dataset.qrels_iter())))
+    if subtopics:
+        return read_subtopics(BytesIO(rows), path=named)
+    return parse_qrels(rows, path=named)
+
+
+def _row(row: Any) -> bytes:
+    """A judgment of ir_datasets as a line of qrels."""
+    part = getattr(row, "subtopic_id", None) or getattr(row, "iteration", None) or "0"
+    return f"{row.query_id} {part} {row.doc_id} {row.relevance}\n".encode()
+
+
+def _catalogued_texts(named: str) -> dict[str, str]:
+    dataset = open_dataset(named, "queries")
+    return read_part(
+        named,
+        lambda: {
+            str(item.query_id): " ".join(item.default_text().split())
+            for item in dataset.queries_iter()
+        },
+    )

@@ -1,0 +1,176 @@
+"""Scores of runs as other programs take them: trec_eval's lines, rows of a table.
+
+Runs are sorted here, and the notes on many files become one of each kind.
+"""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import StringIO
+
+from heldout.errors import InputError
+from heldout.scoring.measures import Measure
+from heldout.scoring.names import Asked
+from heldout.scoring.score import Scored, in_order
+
+_NAME = 22
+"""Columns that trec_eval gives a measure's name."""
+
+Cell = str | float | None
+
+
+def trec_lines(
+    scored: Sequence[Scored], asked: Sequence[Asked], labels: Sequence[str], *, tags: bool
+) -> Iterator[str]:
+    """What `trec_eval -q` prints: the scores of each query, then those of all.
+
+    Args:
+        scored: the runs.
+        asked: the measures, by the names that they were asked for.
+        labels: names of the runs, same length.
+        tags: whether the lines of all queries begin with the run's name (`runid`).
+
+    Yields:
+        `name<TAB>query<TAB>score`, the name filled up to 22 columns; runs one after the other. What
+        trec_eval has for all queries alone (num_q and geometric means) has no line for a query, nor
+        has a score that is undefined.
+    """
+    for run, label in zip(scored, labels, strict=True):
+        for query, row in in_order(run.evaluation).items():
+            for one in asked:
+                if not _of_all_alone(one.measure):
+                    yield from _line(one, query, row[one.measure])
+        if tags:
+            yield f"{'runid':<{_NAME}}\tall\t{label}"
+        for one in asked:
+            yield from _line(one, "all", run.evaluation.scores[one.measure].mean)
+
+
+def _of_all_alone(measure: Measure) -> bool:
+    return measure.kind.aggregate == "geometric mean" or measure.name == "NumQ"
+
+
+def _line(asked: Asked, query: str, value: float | None) -> Iterator[str]:
+    if value is not None:
+        count = asked.measure.kind.aggregate == "sum"
+        text = f"{value:.0f}" if count else f"{value:6.4f}"
+        yield f"{asked.name:<{_NAME}}\t{query}\t{text}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreRows:
+    """Scores as a table.
+
+    Attributes:
+        columns: `run`, perhaps `query`, then the measures.
+        rows: one for each run, or for each run and query; `None` where a score is undefined.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def as_columns(self) -> dict[str, list[Cell]]:
+        """The same, a list for each column."""
+        return {name: [row[at] for row in self.rows] for at, name in enumerate(self.columns)}
+
+
+def score_rows(
+    scored: Sequence[Scored], measures: Sequence[Measure], labels: Sequence[str], *, per_query: bool
+) -> ScoreRows:
+    """The scores of runs, in full precision.
+
+    Args:
+        scored: the runs.
+        measures: the columns.
+        labels: names of the runs, same length.
+        per_query: whether each query has a row, and not each run.
+    """
+    names = tuple(map(str, measures))
+    rows: list[tuple[Cell, ...]] = []
+    for run, label in zip(scored, labels, strict=True):
+        if not per_query:
+            rows.append((label, *(run.evaluation.scores[one].mean for one in measures)))
+            continue
+        for query, row in in_order(run.evaluation).items():
+            rows.append((label, query, *(row[one] for one in measures)))
+    return ScoreRows(columns=("run", *(("query",) if per_query else ()), *names), rows=tuple(rows))
+
+
+def to_csv(table: ScoreRows) -> str:
+    """The table as CSV with a heading; an undefined score is an empty field."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(table.rows)
+    return text.getvalue()
+
+
+def check_sort(measure: Measure, measures: Sequence[Measure]) -> None:
+    """Refuse to sort by what is not computed.
+
+    Args:
+        measure: what to sort by.
+        measures: what runs are scored by.
+
+    Raises:
+        InputError: code `sort-measure`.
+    """
+    if measure not in measures:
+        raise InputError.of(
+            "sort-measure",
+            "--sort",
+            f"{measure}, which is not computed",
+            "one of " + ", ".join(map(str, measures)),
+            f"add -m '{measure}'",
+        )
+
+
+def sort_runs(scored: Sequence[Scored], measure: Measure) -> list[Scored]:
+    """The runs by one of their measures, the best first; those without a score last.
+
+    Args:
+        scored: the runs.
+        measure: what to sort by, one of theirs.
+    """
+
+    def key(run: Scored) -> tuple[bool, float]:
+        mean = run.evaluation.scores[measure].mean
+        sign = -1 if measure.kind.better == "higher" else 1
+        return mean is None, sign * (mean or 0.0)
+
+    return sorted(scored, key=key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldedNote:
+    """A kind of note that several runs may have.
+
+    Attributes:
+        code: of the note.
+        runs: names of the runs.
+        expected: what was expected of them all; "" where that differs.
+    """
+
+    code: str
+    runs: tuple[str, ...]
+    expected: str
+
+
+def fold_notes(scored: Sequence[Scored], labels: Sequence[str]) -> tuple[FoldedNote, ...]:
+    """One note of each code, and the runs that have it; the most frequent first."""
+    runs: dict[str, list[str]] = {}
+    expected: dict[str, set[str]] = {}
+    for run, label in zip(scored, labels, strict=True):
+        for code in dict.fromkeys(note.code for note in run.notes):
+            runs.setdefault(code, []).append(label)
+        for note in run.notes:
+            expected.setdefault(note.code, set()).add(note.expected)
+    folded = [
+        FoldedNote(
+            code=code,
+            runs=tuple(names),
+            expected=next(iter(expected[code])) if len(expected[code]) == 1 else "",
+        )
+        for code, names in runs.items()
+    ]
+    return tuple(sorted(folded, key=lambda note: -len(note.runs)))
