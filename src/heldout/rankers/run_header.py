@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import PurePath
 from typing import Any
 
-from heldout.collections.source import PREFIX
+from heldout.collections.catalogue import PREFIX
 
 _LIBRARIES = ("numpy", "bm25s", "PyStemmer", "torch", "transformers", "sentence-transformers")
 
