@@ -148,6 +148,12 @@ def test_two_versions_of_labels_are_compared_on_the_queries_of_both(
     )
 
 
+def test_a_notebook_shows_sizes_and_not_every_judgment(judged: Judged) -> None:
+    assert repr(judged).startswith(f"<Judged: {len(ROWS)} judgments of ")
+    labels = ho.judging.make_labels(judged, name="v1")
+    assert repr(labels) == f"<Made: labels 'v1' of {len(labels.grades)} queries, by tournament>"
+
+
 def test_pools_are_the_first_documents_and_the_known_answers(folder: Path) -> None:
     pools = ho.judging.build_pools(named(folder), folder / "qrels", depth=2)
     assert [pool.query for pool in pools] == list(QRELS)

@@ -102,6 +102,11 @@ def test_labels_of_a_depth_are_what_was_selected_above_it(annotations: Annotatio
     assert annotations.discarded == len(discarded)
 
 
+def test_a_notebook_shows_sizes_and_not_every_query(annotations: Annotations) -> None:
+    survived = annotations.survived
+    assert repr(annotations) == f"<Annotations: 40 queries to depth 4, {survived} with a label>"
+
+
 def test_saved_annotations_are_read_again(folder: Path, annotations: Annotations) -> None:
     saved = folder / "annotations.jsonl"
     command(folder, "depths", "--to", "0", "--save", str(saved))

@@ -513,6 +513,22 @@ def test_a_draft_begins_with_what_the_header_of_its_runs_says(town: Town) -> Non
     assert town.organiser("review", submission, "--json", now=LATER).code == 0
 
 
+def test_a_draft_takes_measurements_from_a_file_beside_its_runs(town: Town) -> None:
+    for name in ("dev", "eval"):
+        (town.root / f"{name}.run").write_text(run_text(name, 1))
+    beside = town.root / "ir-metadata.yml"
+    beside.write_text(_HEADER.replace("# ", ""))
+    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
+    answer = town.participant("draft", "one", *runs, "--ir-metadata", beside, "--json", now=DAY)
+    assert {one["path"] for one in answer.json["from_headers"]} == {str(beside)}
+
+    beside.write_text("a: 1\na: 2\n")
+    refused = town.participant("draft", "two", *runs, "--ir-metadata", beside, now=DAY)
+    assert refused.code == 2
+    assert f"error  ir-metadata-yaml  {beside}:2" in refused.err
+    assert not (town.clone / "drafts" / "20261102-two").exists()
+
+
 def test_a_bad_header_is_told_and_the_draft_is_made(town: Town) -> None:
     for name in ("dev", "eval"):
         (town.root / f"{name}.run").write_text(_HEADER[:40] + "# a: b: c\n" + run_text(name, 1))

@@ -10,7 +10,7 @@ Source: Gupta and MacAvaney 2022, §2 and 4.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, plural
 from heldout.ids import DocId, QueryId
 
 
@@ -66,6 +66,11 @@ class Annotations:
     open_ended: bool = False
     counts_discarded: bool = True
     notes: tuple[Problem, ...] = ()
+
+    def __repr__(self) -> str:
+        queries = plural(len(self.records), "query", "queries")
+        depth = f"{self.depth}{'+' if self.open_ended else ''}"
+        return f"<Annotations: {queries} to depth {depth}, {self.survived:,} with a label>"
 
     @property
     def survived(self) -> int:

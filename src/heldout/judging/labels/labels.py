@@ -18,7 +18,7 @@ from typing import Literal
 
 import msgspec
 
-from heldout.errors import InputError, Problem, StoreError
+from heldout.errors import InputError, Problem, StoreError, plural
 from heldout.files.durable import Folder
 from heldout.ids import Digest, digest_bytes
 from heldout.judging.campaign.judgments import (
@@ -394,6 +394,10 @@ class Made:
     votes: Votes
     rules: Rules
     prior_decides: int | None
+
+    def __repr__(self) -> str:
+        queries = plural(self.version.queries, "query", "queries")
+        return f"<Made: labels {self.version.name!r} of {queries}, by {self.version.algorithm}>"
 
     @property
     def grades(self) -> Mapping[str, Mapping[str, int]]:

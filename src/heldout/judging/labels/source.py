@@ -74,6 +74,10 @@ class Judged:
     labels: Mapping[str, Mapping[str, int]] | None
     known: Mapping[str, Sequence[str]]
 
+    def __repr__(self) -> str:
+        queries = plural(len(self.pools), "query", "queries")
+        return f"<Judged: {plural(len(self.judgments), 'judgment')} of {queries}>"
+
     @property
     def valid(self) -> tuple[Judgment, ...]:
         """The judgments that count."""
