@@ -1,5 +1,6 @@
 """A run in memory is the same run in a file: scores, notes and errors."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 import heldout as ho
+from heldout.cli.evaluation import evaluate, validate
 from heldout.errors import InputError
 from heldout.scoring.measures import parse_measure
 from heldout.scoring.score import Scored, find_reading
@@ -261,3 +264,21 @@ def test_compare_is_the_same_from_files_and_from_memory(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         ho.compare(paths["x"], paths["x"], QRELS)
     assert refused.value.code == "same-run"
+
+
+def test_evaluate_and_validate_say_what_their_commands_say(tmp_path: Path) -> None:
+    rows = [(q, f"d{n}", 20.0 - n) for q in "abz" for n in range(12)]
+    run, qrels = write(rows, tmp_path), tmp_path / "qrels"
+    judged = [(q, d, grade) for q, grades in QRELS.items() for d, grade in grades.items()]
+    qrels.write_text("".join(f"{q} 0 {d} {g}\n" for q, d, g in judged), "utf-8")
+    queries = tmp_path / "queries.tsv"
+    queries.write_text("a\tone\nb\ttwo\nc\tthree\n", "utf-8")
+    found = ho.evaluate(run, qrels, MEASURES).to_dict(per_query=True)
+    asked = [str(run), "--qrels", str(qrels), "--per-query", "--json", "--no-cache"]
+    shown = CliRunner().invoke(evaluate, [*asked, *(x for m in MEASURES for x in ("-m", m))])
+    assert json.loads(json.dumps(found)) == json.loads(shown.stdout)
+    checked = ho.validate(run, queries, depth=5).to_dict()
+    shown = CliRunner().invoke(
+        validate, [str(run), "--queries", str(queries), "--depth", "5", "--json"]
+    )
+    assert json.loads(json.dumps(checked)) == json.loads(shown.stdout)
