@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import heldout as ho
 from heldout.cli.evaluation import evaluate, validate
 from heldout.errors import InputError
+from heldout.files.frames import code_texts, make_frame, open_frame
 from heldout.scoring.measures import parse_measure
 from heldout.scoring.score import Scored, find_reading
 
@@ -282,3 +283,12 @@ def test_evaluate_and_validate_say_what_their_commands_say(tmp_path: Path) -> No
         validate, [str(run), "--queries", str(queries), "--depth", "5", "--json"]
     )
     assert json.loads(json.dumps(checked)) == json.loads(shown.stdout)
+
+
+@given(texts=st.lists(st.text(st.characters(codec="utf-8"), max_size=30), min_size=1))
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_equal_texts_have_equal_numbers_and_others_do_not(library: Any, texts: list[str]) -> None:
+    numbers = code_texts(open_frame(make_frame({"a": texts}, library), path="")["a"]).tolist()
+    known: dict[str, int] = {}
+    assert all(known.setdefault(one, n) == n for one, n in zip(texts, numbers, strict=True))
+    assert len(set(known.values())) == len(known)

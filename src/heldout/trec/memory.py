@@ -387,32 +387,41 @@ def _keys(run: MemoryRun, order: Order) -> Floats:
     return sort_keys(run.scores, order)
 
 
-def _order_rows(run: MemoryRun, order: Order) -> tuple[Integers, Facts]:
-    """The place of each row in its query, from 1; and what is odd."""
+def _order_rows(run: MemoryRun, order: Order) -> tuple[Integers | None, Facts]:
+    """The place of each row in its query, from 1; `None` if rows stand in order. What is odd."""
     keys = _keys(run, order)
+    falls = keys[1:] < keys[:-1]
+    falls[run.starts[1:-1] - 1] = True  # from one query to the next
+    rising = 0 if order == "msmarco" else _count_rising(run, straight=bool(falls.all()))
+    facts = replace(_facts(run), queries_rising=rising)
+    if falls.all() and order != "trec":
+        return None, facts
     lengths = np.diff(run.starts)
+    if falls.all():
+        alike = equal_as_float32(keys)
+        alike[run.starts[1:-1] - 1] = False
+        close = np.flatnonzero(alike)
+        rows: NDArray[np.intp] = np.arange(run.rows)
+        of_row = np.repeat(np.arange(len(lengths)), lengths) if len(close) else rows
+        return None, replace(facts, queries_swapped=_count_swapped(run, close, rows, of_row))
     of_row = np.repeat(np.arange(len(lengths)), lengths)
-    firsts = np.repeat(run.starts[:-1], lengths)
-    straight = np.arange(run.rows, dtype=np.int64) - firsts + 1
+    rows = np.lexsort((-keys, of_row))
+    ordered = keys[rows]
     joined = of_row[1:] == of_row[:-1]  # neighbours of one query
-    if bool((keys[1:] < keys[:-1])[joined].all()):
-        rows, places, tied = np.arange(run.rows), straight, np.zeros(len(joined), np.bool_)
-    else:
-        rows = np.lexsort((-keys, of_row))
-        tied = (keys[rows][1:] == keys[rows][:-1]) & joined
-        if order == "msmarco" and tied.any():
-            row = int(rows[int(np.argmax(tied)) + 1])
-            found = f"rank {-keys[row]:g} again"
-            raise InputError.of(
-                "rank-repeated", run.name, found, "each rank once per query", line=row + 1
-            )
-        _break_ties(run, rows, tied)
-        places = np.empty(run.rows, np.int64)
-        places[rows] = straight
-    swapped = _count_swapped(run, keys[rows], rows, of_row) if order == "trec" else 0
-    rising = 0 if order == "msmarco" else _count_rising(run, of_row)
-    facts = _facts(run, tied, of_row)
-    return places, replace(facts, queries_rising=rising, queries_swapped=swapped)
+    tied = (ordered[1:] == ordered[:-1]) & joined
+    if order == "msmarco" and tied.any():
+        row = int(rows[int(np.argmax(tied)) + 1])
+        found, expected = f"rank {-keys[row]:g} again", "each rank once per query"
+        raise InputError.of("rank-repeated", run.name, found, expected, line=row + 1)
+    _break_ties(run, rows, tied)
+    place = np.arange(run.rows, dtype=np.int64) - np.repeat(run.starts[:-1], lengths) + 1
+    places = np.empty(run.rows, np.int64)
+    places[rows] = place
+    facts = _add_ties(facts, tied, tied & (place[:-1] <= _TOP), of_row[:-1])
+    if order == "trec":
+        close = np.flatnonzero(equal_as_float32(ordered) & (ordered[1:] != ordered[:-1]) & joined)
+        facts = replace(facts, queries_swapped=_count_swapped(run, close, rows, of_row))
+    return places, facts
 
 
 def _break_ties(run: MemoryRun, rows: NDArray[np.intp], tied: Mask) -> None:
@@ -429,25 +438,35 @@ def _break_ties(run: MemoryRun, rows: NDArray[np.intp], tied: Mask) -> None:
         rows[start:end] = before[np.array(best) - start]
 
 
-def _facts(run: MemoryRun, tied: Mask, of_row: Integers) -> Facts:
-    top = (np.arange(run.rows - 1) - np.repeat(run.starts[:-1], np.diff(run.starts))[:-1]) < _TOP
+def _facts(run: MemoryRun) -> Facts:
+    """Counts of a run without ties."""
     lengths = np.diff(run.starts)
-    count = len(lengths)
     return Facts(
         lines=run.rows,
-        queries=count,
+        queries=len(lengths),
         documents=run.rows,
         min_depth=int(lengths.min()),
         max_depth=int(lengths.max()),
         first_ranks=_first_ranks(run),
-        tied=int(tied.sum()),
-        tied_top=int((tied & top).sum()),
-        queries_tied=len(np.unique(of_row[:-1][tied])),
-        queries_tied_top=len(np.unique(of_row[:-1][tied & top])),
+        tied=0,
+        tied_top=0,
+        queries_tied=0,
+        queries_tied_top=0,
         displaced_top=0,
         queries_displaced_top=0,
         repeated_ranks=0,
         queries_repeated_ranks=0,
+    )
+
+
+def _add_ties(facts: Facts, tied: Mask, top: Mask, of_row: Integers) -> Facts:
+    """With pairs of equal scores: all of them, and those among the first ten."""
+    return replace(
+        facts,
+        tied=int(tied.sum()),
+        tied_top=int(top.sum()),
+        queries_tied=len(np.unique(of_row[tied])),
+        queries_tied_top=len(np.unique(of_row[top])),
     )
 
 
@@ -458,50 +477,68 @@ def _first_ranks(run: MemoryRun) -> Mapping[int | None, int]:
     return dict(zip(lowest.tolist(), counts.tolist(), strict=True))
 
 
-def _count_swapped(run: MemoryRun, ordered: Floats, rows: Any, of_row: Integers) -> int:
-    """Queries in which neighbours differ by score, are equal as float32, and stand by id."""
-    close = equal_as_float32(ordered) & (ordered[1:] != ordered[:-1]) & (of_row[1:] == of_row[:-1])
-    places = np.flatnonzero(close)
-    above, below = (run.documents.take(rows[places + step]) for step in (0, 1))
-    pairs = zip(places.tolist(), above, below, strict=True)
+def _count_swapped(
+    run: MemoryRun, close: NDArray[np.intp], rows: NDArray[np.intp], of_row: Integers
+) -> int:
+    """Queries in which neighbours that are equal as float32 alone stand by id.
+
+    Args:
+        run: its rows.
+        close: places of the first of two such neighbours, in the order of `rows`.
+        rows: from best to worst, query after query.
+        of_row: the query of each place.
+    """
+    above, below = (run.documents.take(rows[close + step]) for step in (0, 1))
+    pairs = zip(close.tolist(), above, below, strict=True)
     return len({int(of_row[at]) for at, one, other in pairs if other.encode() > one.encode()})
 
 
-def _count_rising(run: MemoryRun, of_row: Integers) -> int:
-    """Queries of three documents or more whose scores rise with the rank, or count the rows."""
+def _count_rising(run: MemoryRun, *, straight: bool) -> int:
+    """Queries of three documents or more whose scores rise with the rank, or count the rows.
+
+    Args:
+        run: its rows.
+        straight: whether scores fall from row to row, so that only odd ranks can rise with them.
+    """
     scores, starts = run.scores, run.starts
-    if scores is None:
-        return 0
     long = np.diff(starts) > 2  # noqa: PLR2004 - as in the docstring
-    place = np.arange(run.rows) - np.repeat(starts[:-1], np.diff(starts)) + 1
+    if scores is None or not long.any():
+        return 0
+    if straight:
+        ranks = run.ranks
+        if ranks is None or not (ranks[starts[:-1]] > ranks[starts[1:] - 1])[long].any():
+            return 0
+    lengths = np.diff(starts)
+    place = np.arange(run.rows) - np.repeat(starts[:-1], lengths) + 1
     rises = np.logical_and.reduceat(scores == place, starts[:-1])
     if run.ranks is not None:
-        rows = np.lexsort((run.ranks, of_row))
+        rows = np.lexsort((run.ranks, np.repeat(np.arange(len(lengths)), lengths)))
         up = np.concatenate(([True], scores[rows][1:] > scores[rows][:-1]))
         up[starts[:-1]] = True
         rises |= np.logical_and.reduceat(up, starts[:-1])
     return int((rises & long).sum())
 
 
-def _see(run: MemoryRun, places: Integers, qrels: Judgments) -> Rankings:
+def _see(run: MemoryRun, places: Integers | None, qrels: Judgments) -> Rankings:
     """The judged documents with their places and grades."""
     wanted = frozenset(chain.from_iterable(qrels.get(query, ()) for query in run.queries))
     rows = run.documents.among(wanted) if wanted else np.empty(0, np.int64)
     of_hit = np.searchsorted(run.starts, rows, side="right") - 1
     named = zip(of_hit.tolist(), run.documents.take(rows), strict=True)
-    grades = [qrels.get(run.queries[at], {}).get(document) for at, document in named]
+    grades = [qrels.get(run.queries[hit], {}).get(document) for hit, document in named]
     judged = np.array([grade is not None for grade in grades], np.bool_)
     values = np.array([grade for grade in grades if grade is not None], np.int64)
     rows, of_hit = rows[judged], of_hit[judged]
+    at = rows - run.starts[of_hit] + 1 if places is None else places[rows]
     order = sorted(range(len(run.queries)), key=run.queries.__getitem__)
     position = np.empty(len(order), np.int64)
     position[order] = np.arange(len(order))
-    best = np.lexsort((places[rows], position[of_hit]))
+    best = np.lexsort((at, position[of_hit]))
     counts = np.bincount(position[of_hit], minlength=len(order))
     return Rankings(
         queries=tuple(run.queries[at] for at in order),
         starts=np.concatenate(([0], np.cumsum(counts, dtype=np.int64))),
-        positions=places[rows][best],
+        positions=at[best],
         grades=values[best],
         retrieved=np.diff(run.starts)[order],
     )
