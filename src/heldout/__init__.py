@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "heldout.api.analyses": ("compare",),
+    "heldout.api.board": ("Board",),
     "heldout.api.evaluation": ("EvaluationResult", "Validation", "evaluate", "validate"),
     "heldout.api.runs": ("Run", "read_qrels", "read_run"),
     "heldout.answers.answer": ("Answer",),

@@ -8,6 +8,7 @@ from heldout import survivorship as survivorship
 from heldout.analyses.entries import BoardScores
 from heldout.answers.answer import Answer as Answer
 from heldout.api.analyses import ScoresLike
+from heldout.api.board import Board as Board
 from heldout.api.evaluation import EvaluationResult as EvaluationResult
 from heldout.api.evaluation import Validation as Validation
 from heldout.api.evaluation import evaluate as evaluate
@@ -26,6 +27,7 @@ __version__: str
 __all__ = [
     "__version__",
     "Answer",
+    "Board",
     "EvaluationResult",
     "HeldoutError",
     "InputError",

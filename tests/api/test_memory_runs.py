@@ -292,3 +292,12 @@ def test_equal_texts_have_equal_numbers_and_others_do_not(library: Any, texts: l
     known: dict[str, int] = {}
     assert all(known.setdefault(one, n) == n for one, n in zip(texts, numbers, strict=True))
     assert len(set(known.values())) == len(known)
+
+
+@pytest.mark.parametrize("form", ["mapping", "polars"])
+def test_measures_of_ir_measures_see_the_same_order(form: str, tmp_path: Path) -> None:
+    for step in (-1.0, 0.0, 1.0):  # in order, tied, and from the end
+        rows = [(q, f"d{n}", step * n) for q in "abc" for n in range(12)]
+        found = ho.evaluate({"run": FORMS[form](rows)}, QRELS, ["Rprec", "Judged@10", "IPrec@0.1"])
+        of_file = ho.evaluate({"run": write(rows, tmp_path)}, QRELS, found.measures)
+        assert found.columns(per_query=True) == of_file.columns(per_query=True)

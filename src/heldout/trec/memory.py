@@ -355,8 +355,10 @@ def list_documents(
     for at, query in enumerate(run.queries):
         if query in queries:
             start, end = int(run.starts[at]), int(run.starts[at + 1])
-            rows = start + np.argsort(places[start:end])
-            found[query] = tuple(run.documents.take(rows.astype(np.int64)))
+            rows = np.arange(start, end)
+            if places is not None:
+                rows = rows[np.argsort(places[start:end])]
+            found[query] = tuple(run.documents.take(rows))
     return found
 
 
