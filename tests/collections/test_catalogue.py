@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from heldout.collections.source import read_catalogued
+from heldout.collections.wanted_texts import find_texts
 from heldout.errors import InputError, SetupError
 
 DOCUMENTS = b"d1\tone  document\nd2\tanother\n"
@@ -46,6 +47,13 @@ def test_a_collection_is_read_with_its_labels() -> None:
     assert found.documents == {"d1": "one document", "d2": "another"}
     assert found.queries == {"q1": "who", "q2": "what"}
     assert found.qrels == {"q1": {"d1": 2, "d2": 1}, "q2": {"d2": 0}}
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_few_texts_are_read_without_the_rest() -> None:
+    assert find_texts(["irds:heldout-test/documents"], ["d1", "d9"]) == {"d1": "one document"}
+    with pytest.raises(InputError, match="collection-name"):
+        find_texts(["irds:no"], ["d1"])
 
 
 @pytest.mark.usefixtures("registered")

@@ -317,7 +317,8 @@ _HELP: Mapping[str, str] = {
 }
 
 
-_OTHER = ("a", "b", "qrels", "measure", "facet", "only", "queries", "least")
+_PAGE = ("html", "documents", "depth")
+_OTHER = ("a", "b", "qrels", "measure", "facet", "only", "queries", "least", *_PAGE)
 COMPARE_OPTIONS: Mapping[str, Parameter] = {
     one.name: one for one in parameters_of(CompareOptions) if one.name not in _OTHER
 }

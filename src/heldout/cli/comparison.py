@@ -30,17 +30,27 @@ def compare(options: CompareOptions, output: Output, *, seed: int) -> None:
     Without -m the answer is a verdict on the first relevant document of each query: which run
     finds it, and how high. That verdict is for labels with one relevant document per query.
 
+    --html writes a page that shows where the two runs differ, query by query, with both rankings
+    side by side. --queries and --documents give it the texts.
+
     \b
     Examples:
       heldout compare dense.run monot5.run --qrels dev.qrels
       heldout compare dense.run monot5.run --qrels dev.qrels -m nDCG@10 -m RR@10
       heldout compare 'ours-seed*.run' 'theirs-seed*.run' --qrels dev.qrels -k 10
+      heldout compare dense.run monot5.run --qrels dev.qrels --queries dev.tsv --html out.html
     """
     from heldout.analyses.outcomes.comparison import find_comparison  # noqa: PLC0415 - heavy, --help is not
     from heldout.cli.analyses.command import print_each  # noqa: PLC0415 - the same
     from heldout.scoring.score import find_reading  # noqa: PLC0415 - the same
 
     comparison = find_comparison(options, seed)
-    scores = comparison.load(find_reading(os.environ, progress=TERMINAL))
+    reading = find_reading(os.environ, progress=TERMINAL)
+    if options.page.html is not None:
+        comparison.check_page(options.page.html)
+    scores = comparison.load(reading)
     print_notes(messages(), scores.ranks.notes)
+    if options.page.html is not None:
+        folder = comparison.list_failures(reading).write(options.page.html)
+        TERMINAL.note("page", f"{options.page.html}; its data are in {folder}")
     print_each(options.facets, output, scores, comparison.answer)

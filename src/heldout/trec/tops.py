@@ -6,9 +6,11 @@ compares rankings wants documents of equal scores together (`tied_tops`).
 
 `Places` are all that any labels of certain documents can see of a run. A run read once can be
 scored on labels that are made later, as long as these are among the documents that were looked for.
+
+`Rankings` are both, for a person who looks at them side by side.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -19,13 +21,14 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.trec.answers import SIGNATURE_DEPTH
+from heldout.trec.memory import MemoryRun, list_documents, scan_memory
 from heldout.trec.orders import Order
 from heldout.trec.ranking import JudgedRanking, sort_keys
 from heldout.trec.reading.streams import Block, Limits, TextReader, read_lines
 from heldout.trec.rows import COLUMNS, Form
 from heldout.trec.runs import scan_run
 from heldout.trec.scanning.plain import hash_documents
-from heldout.trec.scans import Signature
+from heldout.trec.scans import Scan, Signature
 from heldout.trec.text import check_line, is_regular
 
 
@@ -62,11 +65,22 @@ def read_places(
     Raises:
         InputError: all errors of the run, as `scan_run` finds them.
     """
-    names = {query: sorted(set(wanted)) for query, wanted in documents.items()}
-    codes = {query: {doc: code for code, doc in enumerate(docs)} for query, docs in names.items()}
+    names, codes = _number(documents)
     scan = scan_run(source, path=path, order=order, qrels=codes, limits=limits, signature_depth=0)
-    rankings = scan.rankings
-    seen = {query: ranking for query, ranking in rankings.items() if query in names}
+    return _places(scan, names)
+
+
+def _number(
+    documents: Mapping[str, Collection[str]],
+) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Mapping[str, int]]]:
+    """The documents of each query, and their numbers, which a scan takes for grades."""
+    names = {query: sorted(set(wanted)) for query, wanted in documents.items()}
+    return names, {query: {doc: n for n, doc in enumerate(docs)} for query, docs in names.items()}
+
+
+def _places(scan: Scan, names: Mapping[str, Sequence[str]]) -> Places:
+    """What a scan with numbers for grades found."""
+    seen = {query: ranking for query, ranking in scan.rankings.items() if query in names}
     return Places(
         found={
             query: {
@@ -216,8 +230,83 @@ def read_tops(
         raise ValueError(depth)
     start = source.tell()
     scan = scan_run(source, path=path, order=order, limits=limits, signature_depth=depth)
-    signature = scan.signature
     source.seek(start)
+    return _tops(source, scan, limits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rankings:
+    """The rankings of a run, as far as a person looks at them.
+
+    Attributes:
+        tops: the first documents of each query.
+        places: of certain documents, however deep.
+    """
+
+    tops: Tops
+    places: Places
+
+
+def read_rankings(
+    source: BinaryIO,
+    *,
+    path: str,
+    depth: int,
+    documents: Mapping[str, Collection[str]],
+    order: Order | None = None,
+    limits: Limits | None = None,
+) -> Rankings:
+    """Read what `read_tops` and `read_places` read, in the time of the first.
+
+    Args:
+        source: a file or `BytesIO`, at its start; read twice.
+        path: its name for messages.
+        depth: 1 to 100 documents of a query.
+        documents: query -> those whose places are wanted.
+        order: how documents are ordered; `None` for what fits the run's columns.
+        limits: how much is read.
+
+    Raises:
+        InputError, ValueError: as `read_tops`.
+    """
+    if not 1 <= depth <= SIGNATURE_DEPTH:
+        raise ValueError(depth)
+    start = source.tell()
+    names, codes = _number(documents)
+    scan = scan_run(
+        source, path=path, order=order, qrels=codes, limits=limits, signature_depth=depth
+    )
+    places = _places(scan, names)
+    source.seek(start)
+    return Rankings(tops=_tops(source, scan, limits), places=places)
+
+
+def memory_rankings(
+    run: MemoryRun,
+    *,
+    depth: int,
+    documents: Mapping[str, Collection[str]],
+    order: Order | None = None,
+) -> Rankings:
+    """The same of a run that is in memory.
+
+    Raises:
+        InputError: as `scan_memory`.
+    """
+    names, codes = _number(documents)
+    scan = scan_memory(run, order=order, qrels=codes)
+    lists = list_documents(run, scan.order, frozenset(run.queries))
+    tops = {query: lists[query][:depth] for query in sorted(lists)}
+    return Rankings(tops=tops, places=_places(scan, names))
+
+
+def _tops(source: BinaryIO, scan: Scan, limits: Limits | None) -> Tops:
+    """The ids of a scan's first documents, in a second reading.
+
+    Raises:
+        InputError: the run has errors, or changed.
+    """
+    signature, path = scan.signature, scan.path
     form: Form = scan.form or "trec"
     with TextReader(source, path=path, limits=limits or Limits()) as reader:
         ids = _find_ids(reader, signature, form)

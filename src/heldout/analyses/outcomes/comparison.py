@@ -11,12 +11,15 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.outcomes.curves import curves_chart, curves_title, success_curves
+from heldout.analyses.outcomes.failures import Failures, check_single, list_failures
+from heldout.analyses.outcomes.failures_page import check_page
 from heldout.analyses.outcomes.options import CompareOptions, Correction, Rules
 from heldout.analyses.outcomes.outcomes import analyse_outcomes, describe_outcomes
 from heldout.analyses.outcomes.verdicts import Side as Winner
@@ -34,6 +37,7 @@ from heldout.errors import plural
 from heldout.scoring.first_ranks import Side, first_ranks
 from heldout.scoring.names import read_measure
 from heldout.scoring.other_measures import need_subtopics
+from heldout.scoring.query_facets import load_only, load_texts
 from heldout.scoring.run_files import describe_orders
 from heldout.scoring.score import Reading
 from heldout.scoring.sources import (
@@ -341,6 +345,47 @@ class Comparison:
             k=options.k,
             measures=tuple(dict.fromkeys(map(str, parsed))),
             reading=reading,
+        )
+
+    def check_page(self, path: Path) -> None:
+        """Refuse a page that cannot be made, before anything is read.
+
+        Raises:
+            InputError: codes `one-run`, `page-name`.
+            StoreError: something else is there.
+        """
+        check_single(self.runs)
+        check_page(path)
+
+    def list_failures(self, reading: Reading, qrels: Qrels | None = None) -> Failures:
+        """Both runs query by query, by the first measure that was asked for.
+
+        Args:
+            reading: how runs are read.
+            qrels: the judgments, where they have been read already.
+
+        Raises:
+            OptionError, InputError: as `failures.list_failures`, `query_facets.load_texts` and
+                `query_facets.load_only`.
+        """
+        options = self.options
+        if qrels is None:
+            parsed = [read_measure(one) for one in options.measures[:1]]
+            qrels = load_qrels(options.qrels, subtopics=need_subtopics(parsed))
+        return list_failures(
+            self.runs,
+            qrels,
+            judgments=options.qrels,
+            measure=options.measures[0] if options.measures else None,
+            queries=load_texts(options.facets) if options.facets.texts else None,
+            documents=options.page.documents or None,
+            only=load_only(options.facets),
+            depth=options.page.depth,
+            k=options.k,
+            rel=options.rel,
+            order=options.order,
+            reading=reading,
+            progress=reading.progress,
         )
 
     def answer(self, scores: ComparedScores) -> Answer:

@@ -1,6 +1,7 @@
 """What is declared before outcomes are looked at: the rules of verdicts, and their options."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Literal
 
 from heldout.options import Level, Opt
@@ -89,6 +90,45 @@ class OutcomesOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PageOptions:
+    """The page of `heldout compare --html`.
+
+    Raises:
+        ValueError: what is for the page alone is given, and no page.
+    """
+
+    html: Annotated[
+        Path | None,
+        Opt(
+            "Page of the queries on which A and B differ, with both rankings. Its data go into a "
+            "folder beside it.",
+            metavar="FILE",
+            path="file",
+        ),
+    ] = None
+    documents: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Document texts for --html: id, tab, text; JSON lines; TREC; a folder; irds:NAME. Can "
+            "be given many times.",
+            metavar="FILE",
+        ),
+    ] = ()
+    depth: Annotated[
+        int | None,
+        Opt(
+            "Documents of each ranking on the page [10; fewer if the measure looks at fewer].",
+            least=1,
+            most=100,
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.html is None and (self.documents or self.depth is not None):
+            raise ValueError("--documents and --depth are for the page: name it with --html FILE")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompareOptions:
     """Arguments and options of `heldout compare`."""
 
@@ -109,6 +149,7 @@ class CompareOptions:
     ] = 100
     rel: Annotated[int, Opt("Lowest grade that is relevant.", least=1)] = 1
     order: RunOrder = None
+    page: PageOptions = field(default_factory=PageOptions)
     facets: FacetSource = field(default_factory=FacetSource)
     rules: Rules = field(default_factory=Rules)
     intervals: Annotated[

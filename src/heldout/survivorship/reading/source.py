@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-from heldout.collections.collection import read_wanted_texts
 from heldout.collections.named import load_qrels, load_queries
+from heldout.collections.wanted_texts import read_wanted_texts
 from heldout.errors import InputError, Problem, plural
 from heldout.files.durable import write_whole
 from heldout.ids import DocId, QueryId

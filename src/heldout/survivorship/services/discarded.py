@@ -9,8 +9,8 @@ from typing import Annotated
 import numpy as np
 
 from heldout.answers.answer import Answer as Report
-from heldout.collections.collection import read_wanted_texts
 from heldout.collections.named import load_queries
+from heldout.collections.wanted_texts import read_wanted_texts
 from heldout.errors import InputError, StoreError, plural, printable, quote
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.rows import format_rows
