@@ -11,6 +11,7 @@ from boardlog import RULES, BoardLog, make_manifest
 from scored_board import FOUNDED, QUERIES, ScoredBoard, make_board
 
 from heldout.api.board import Board, BoardTable
+from heldout.board.log.manifest import Efficiency
 from heldout.board.organiser.rebuild import rebuild
 from heldout.errors import InputError, StoreError
 from heldout.files.durable import Folder
@@ -323,6 +324,20 @@ def test_tables_are_frames_of_either_library(board: Board, library: str) -> None
     scores = board.standings(now=NOW)
     frame = scores.to_pandas() if library == "pandas" else scores.to_polars()
     assert frame["eval"].to_list() == [0.7, 0.605, 0.5, 0.4, 0.2]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_whole_numbers_and_others_make_one_column(tmp_path: Path, library: str) -> None:
+    pytest.importorskip(library)
+    log = BoardLog().open(RULES)
+    for name, spent in (("a", 3), ("b", 2.5), ("c", None)):
+        costs = Efficiency(query_latency_ms=spent)
+        log.submit(f"20261101-{name}", make_manifest(name, efficiency=costs), "0.4")
+    found = Board(folder_of(log, RULES, tmp_path)).standings(now=log.now)
+
+    assert found.columns()["query_latency_ms"] == [3.0, 2.5, None]
+    frame = found.to_pandas() if library == "pandas" else found.to_polars()
+    assert frame["query_latency_ms"].to_list()[:2] == [3.0, 2.5]
 
 
 def test_a_notebook_shows_the_standings_and_no_markup_of_a_team(board: Board) -> None:

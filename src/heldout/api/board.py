@@ -72,7 +72,7 @@ class BoardTable:
         Example:
             board.standings().columns()["team"]
         """
-        return {name: [row[name] for row in self.rows] for name in self.names}
+        return {name: _alike([row[name] for row in self.rows]) for name in self.names}
 
     def to_pandas(self) -> Any:
         """The rows as a frame of pandas; `None` is a missing value."""
@@ -585,6 +585,13 @@ def _standings_table(standings: Standings, rules: BoardSpec) -> BoardStandings:
         season=standings.season,
         document=document,
     )
+
+
+def _alike(cells: list[Cell]) -> list[Cell]:
+    """Whole numbers among others as what the others are: frames take one type in a column."""
+    if not any(isinstance(cell, float) for cell in cells):
+        return cells
+    return [float(cell) if type(cell) is int else cell for cell in cells]
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
