@@ -587,7 +587,7 @@ def _standings_table(standings: Standings, rules: BoardSpec) -> BoardStandings:
     )
 
 
-def _alike(cells: list[Cell]) -> list[Cell]:
+def _alike(cells: list[Any]) -> list[Cell]:
     """Whole numbers among others as what the others are: frames take one type in a column."""
     if not any(isinstance(cell, float) for cell in cells):
         return cells
