@@ -1,10 +1,12 @@
 """What holds for every analysis: options, one answer in every form, subsets, seeds, no queries."""
 
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ from heldout.scoring.table import ScoreTable, table_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
+SCREEN = 45
 SYSTEMS = tuple(f"run{n}" for n in range(6))
 QUERIES = tuple(f"q{n}" for n in range(48))
 KINDS = {"odd": frozenset(QUERIES[1::2]), "even": frozenset(QUERIES[::2]), "few": frozenset("q1")}
@@ -115,6 +118,14 @@ def options(analysis: Analysis[Any, Any]) -> Any:
     return analysis.options(**FEWER.get(analysis.name, {}))
 
 
+def check_sentence(text: str) -> None:
+    """That a text is one plain sentence that fits on two lines of a terminal."""
+    assert text.endswith("."), text
+    assert 20 < len(text) < 200, text
+    assert text == " ".join(text.split())
+    assert not re.search(r"\b(None|nan|inf)\b", text), text
+
+
 @pytest.fixture(params=ANALYSES)
 def analysis(request: pytest.FixtureRequest) -> Analysis[Any, Any]:
     return load_analysis(request.param)
@@ -165,6 +176,9 @@ def test_one_answer_has_every_form(analysis: Analysis[Any, Any]) -> None:
 
     document = json.loads(json.dumps(answer.document, allow_nan=False))
     assert document == answer.document
+    check_sentence(answer.answer)
+    assert next(iter(document)) == "answer"
+    assert document["answer"] == answer.answer
     assert document.get("seed") == (3 if analysis.seeded else None)
     assert answer.summary
     assert all(name or text for name, text in answer.summary)
@@ -175,6 +189,84 @@ def test_one_answer_has_every_form(analysis: Analysis[Any, Any]) -> None:
     assert answer.title
     assert answer.chart is not None
     assert texts(answer.chart())
+
+
+def with_scores(change: Callable[[ScoreTable], ScoreTable], *, entries: int = 6) -> BoardScores:
+    """The board with other scores on each of its views, and fewer entries."""
+    known = board()
+    views = {}
+    for name, one in known.views.items():
+        assert one.table is not None
+        scores = change(one.table)
+        means = {system: scores.mean(system) or 0.0 for system in scores.systems}
+        views[name] = replace(one, table=scores, means=means)
+    return replace(known, entries=known.entries[:entries], views=views)
+
+
+def two_systems(scores: ScoreTable) -> ScoreTable:
+    return table_of({name: row_of(scores, name) for name in scores.systems[:2]})
+
+
+def equal_systems(scores: ScoreTable) -> ScoreTable:
+    return table_of({name: row_of(scores, scores.systems[0]) for name in scores.systems})
+
+
+def one_best(scores: ScoreTable) -> ScoreTable:
+    best = dict.fromkeys(scores.queries, 1.0)
+    rows = {name: row_of(scores, name) for name in scores.systems}
+    return table_of(rows | {scores.systems[2]: best})
+
+
+def row_of(scores: ScoreTable, name: str) -> dict[str, float]:
+    row = scores.values[scores.systems.index(name)]
+    return dict(zip(scores.queries, row.tolist(), strict=True))
+
+
+def part_of(given: Any) -> Any:
+    return given if isinstance(given, str) else given.cut(KINDS["odd"])
+
+
+def give_labels(change: Callable[[ScoreTable], ScoreTable]) -> Any:
+    """Labels of two judges, or of judges who all say the same where systems are equal."""
+    same = change is equal_systems
+    return rate_documents(
+        {
+            judge: {q: {"d": 0 if same else (k * n) % 3} for k, q in enumerate(QUERIES)}
+            for n, judge in enumerate(("a" * 300, "b"), start=1)
+        }
+    )
+
+
+def give_other(analysis: Analysis[Any, Any], change: Callable[[ScoreTable], ScoreTable]) -> Any:
+    known = with_scores(change, entries=2 if change is two_systems else 6)
+    scores = Scores(table=change(table(0)), measure="RR@10")
+    dated = (known.view(), known.view("dev"))
+    by_source = {
+        "scores": lambda: scores,
+        "kinds": lambda: ScoresByKind(scores=scores, kinds=dict(KINDS), least=10),
+        "measure": lambda: "RR@1",
+        "views": lambda: LoadedViews(views=views_of_board(known)),
+        "dates": lambda: Dated(board=known, views=(known.view(),)),
+        "dates-dev": lambda: Dated(board=known, views=dated),
+        "dates-reserve": lambda: Dated(board=known, views=dated, alike=()),
+        "judges": lambda: give_labels(change),
+    }
+    return by_source[analysis.source]()
+
+
+@pytest.mark.parametrize("change", [two_systems, equal_systems, one_best, lambda one: one])
+def test_the_answer_is_one_sentence_whatever_is_given(
+    analysis: Analysis[Any, Any], change: Callable[[ScoreTable], ScoreTable]
+) -> None:
+    given = give_other(analysis, change)
+    for one in (given, part_of(given)):
+        try:
+            answer = analysis.answer(one, options(analysis), Draws())
+        except InputError:  # half of the pairs never differ, so that nothing can be planned
+            assert (analysis.name, change) == ("power", equal_systems)
+            continue
+        check_sentence(answer.answer)
+        assert sum(len(table.rows) for table in answer.short or answer.tables) <= SCREEN
 
 
 def test_the_same_seed_gives_the_same_document_on_any_executor(

@@ -18,6 +18,7 @@ from heldout.analyses.drift import Drift, find_drift, median_slopes
 from heldout.analyses.entries import BoardScores
 from heldout.analyses.views.views import pair_views
 from heldout.answers.answer import to_document
+from heldout.answers.table import list_notes
 from heldout.board.old_boards.legacy import parse_table, scores_of_old_table
 from heldout.errors import InputError
 
@@ -112,8 +113,8 @@ def test_means_alone_are_described_and_carry_no_interval() -> None:
     assert (result.difference.low, result.difference.high) == (None, None)
     assert result.verdict == "undefined"
     assert "means alone do not show how much of a trend is luck" in result.why
-    assert report.summary(result)[0][1].startswith(f"no verdict; {result.why}")
-    notes = [note for table in report.tables(result) for note in table.notes]
+    assert report.headline(result) == f"No verdict on drift: {result.why}."
+    notes = [note for table in report.tables(result) for note in list_notes(table)]
     assert any("without intervals or a verdict" in note for note in notes)
 
 

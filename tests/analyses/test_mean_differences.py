@@ -18,11 +18,12 @@ from heldout.analyses.outcomes.comparison import (
     MeanDifference,
     MeanDifferences,
     compare_means,
+    mean_headline,
     mean_summary,
     mean_tables,
 )
 from heldout.analyses.outcomes.options import Correction, Rules
-from heldout.answers.table import to_latex, to_markdown
+from heldout.answers.table import list_notes, to_latex, to_markdown
 from heldout.scoring.first_ranks import Side
 from heldout.scoring.sources import Scores
 from heldout.scoring.table import Better, ScoreTable, table_of
@@ -52,7 +53,7 @@ def compare(a: Row, b: Row, *, better: Better = "higher") -> MeanDifference:
 
 
 def notes(found: MeanDifferences) -> str:
-    return "\n".join(mean_tables(found)[0].notes)
+    return "\n".join(list_notes(mean_tables(found)[0]))
 
 
 shares = st.integers(0, 1000).map(lambda n: n / 1000)
@@ -188,10 +189,10 @@ def test_without_a_measure_nothing_is_said() -> None:
 @pytest.mark.parametrize(
     ("better", "gain", "said", "favoured"),
     [
-        ("higher", 0.3, "B is better on M: B - A +0.", "B"),
-        ("higher", -0.3, "A is better on M: B - A -0.", "A"),
-        ("lower", 0.3, "A is better on M (lower is better): B - A +0.", "A"),
-        ("higher", 0.0, "no significant difference on M: B - A ", None),
+        ("higher", 0.3, "b (B) is better than a (A) on M: B - A is +0.", "B"),
+        ("higher", -0.3, "a (A) is better than b (B) on M: B - A is -0.", "A"),
+        ("lower", 0.3, "a (A) is better than b (B) on M, where lower is better: B - A is +0.", "A"),
+        ("higher", 0.0, "No significant difference between a (A) and b (B) on M: B - A is ", None),
     ],
 )
 def test_the_answer_names_the_better_run_its_interval_and_its_p(
@@ -199,12 +200,12 @@ def test_the_answer_names_the_better_run_its_interval_and_its_p(
 ) -> None:
     first, noise = np.random.default_rng(8).normal(0.5, 0.1, (2, 60))
     found = compare_means([measured("M", first, noise + gain, better)], A, B, rng(), Rules())
-    ((name, text),) = mean_summary(found)
-    test = found.differences[0].test
-    assert name == "answer"
+    text, test = mean_headline(found), found.differences[0].test
+    assert mean_summary(found) == ()
     assert text.startswith(said)
     assert test.low is not None
     assert f"(95% interval {test.low:+.4f} to {test.high:+.4f}), p " in text
+    assert text.endswith(".")
     assert found.differences[0].winner == favoured
 
 
@@ -218,7 +219,8 @@ def test_what_is_not_significant_once_corrected_has_no_better_run() -> None:
     raw = alone.differences[0].test.p
     assert raw is not None
     assert 0.025 < raw < 0.05
-    assert mean_summary(alone)[0][1].startswith("B is better on M")
+    assert mean_headline(alone).startswith("b (B) is better than a (A) on M")
+    assert mean_headline(both) == "a (A) and b (B): no significant difference on M and N."
     assert mean_summary(both)[0][1].startswith("no significant difference on M")
 
 
@@ -264,7 +266,7 @@ def test_groups_have_no_sign_flips_and_say_so() -> None:
     assert "no sign flips" in notes(found)
     (shown,) = mean_tables(found)
     assert [column.name for column in shown.columns][7] == "p (crossed t)"
-    assert shown.notes[0].startswith("crossed-t: ")
+    assert shown.method[0].startswith("crossed-t: ")
 
 
 def test_the_table_says_where_lower_is_better_and_that_the_verdict_is_another_matter() -> None:

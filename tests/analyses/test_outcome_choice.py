@@ -62,13 +62,33 @@ def test_against_a_baseline_the_rest_is_by_p(ranks: FirstRanks) -> None:
     assert min(test.p or 1.0 for test in shown[2].tests.values()) <= sorted(least)[2]
 
 
-def test_both_tables_say_how_many_are_left_out(found: Outcomes) -> None:
+def test_a_terminal_shows_pairs_with_a_verdict_and_counts_the_others(found: Outcomes) -> None:
     first, second, line = tables(found, most=10)
+    decided = [one for one in found.pairs if one.verdict.better]
+    assert 10 < len(decided) < 66
     assert len(first.rows) == len(second.rows) == 10
-    assert len(line.rows) == 12
-    for table in (first, second):
-        assert "56 pairs are left out" in table.notes[0]
-        assert "--all" in table.notes[0]
+    assert all(row[6] for row in first.rows)
+    without, rest = 66 - len(decided), len(decided) - 10
+    assert first.notes[0] == f"left out here: {without} pairs without a verdict, {rest} with one"
+    assert len(line.rows) <= 10
+
+
+def test_where_no_pair_has_a_verdict_a_few_show_how_far_off_they_are(ranks: FirstRanks) -> None:
+    found = analyse_outcomes(ranks, all_pairs(ranks), Rules(alpha=1e-300))
+    first, _, line = tables(found, most=10)
+    assert len(first.rows) == 5
+    assert first.notes[0] == "left out here: 61 pairs without a verdict, 0 with one"
+    assert [row[:2] for row in line.rows] == [
+        (1, f"{', '.join(found.order.systems[:3])} and 9 more" if found.order else "")
+    ]
+
+
+def test_runs_that_no_verdict_sets_apart_are_one_row_of_the_line(found: Outcomes) -> None:
+    assert found.order is not None
+    *_, line = tables(found, most=11)
+    starts = [place for place, _, why in line.rows if why == "by verdict"]
+    apart = [row + 1 for row, by in enumerate(found.order.by_verdict, start=1) if by]
+    assert starts == apart
 
 
 def test_the_picture_of_bars_says_how_many_pairs_it_leaves_out(found: Outcomes) -> None:

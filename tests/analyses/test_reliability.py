@@ -26,7 +26,7 @@ from heldout.analyses.reliability import (
     measure_reliability,
 )
 from heldout.answers.answer import to_document
-from heldout.answers.table import to_latex, to_markdown
+from heldout.answers.table import list_notes, to_latex, to_markdown
 from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.scoring.sources import Scores
@@ -213,7 +213,7 @@ def test_constant_scores_say_nothing_and_are_told_so() -> None:
     assert found.correlation is None
     assert all(agreement.undefined == 1 for agreement in found.columns.values())
     assert found.correlation is None
-    assert any("no p-value" in note for note in report.tables(found)[0].notes)
+    assert any("no p-value" in note for note in list_notes(report.tables(found)[0]))
 
 
 @pytest.mark.parametrize("wrong", [{"splits": 0}, {"alpha": 0.0}, {"alpha": 1.0}])
@@ -226,10 +226,10 @@ def test_options_out_of_range_are_bugs(wrong: dict[str, object]) -> None:
 def test_the_report_says_what_has_to_be_said() -> None:
     found = measure(simulated(6, 40), splits=40)
     shown, beside = report.tables(found, measure="RR@10")
-    notes = " ".join(shown.notes)
+    notes = " ".join(list_notes(shown))
     for words in ("takes runs as independent", "not corrected", "no confidence interval", "wilcox"):
         assert words in notes
-    assert "cannot follow from the definitions" in beside.notes[0]
+    assert "cannot follow from the definitions" in beside.method[0]
     assert [column.name for column in beside.columns] == ["test", "better by", "agree", "published"]
     assert [row[3] for row in beside.rows] == [0.933, 0.921, 0.912, 0.917, 0.802, 0.812, 0.807]
     for form in (to_markdown, to_latex):
@@ -250,7 +250,7 @@ def test_few_splits_have_no_ends() -> None:
     assert {row[3] for row in report.tables(few)[0].rows} == {"-"}
     assert all(found.agree_low is not None for found in enough.columns.values())
     assert "1 random split of 12 queries, 3 pairs of systems" in " ".join(
-        report.tables(measure(simulated(3, 12), splits=1))[0].notes
+        list_notes(report.tables(measure(simulated(3, 12), splits=1))[0])
     )
 
 

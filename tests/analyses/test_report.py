@@ -222,7 +222,9 @@ def test_hostile_names_are_text_on_the_page_in_markdown_and_in_a_spreadsheet() -
     chapter = Chapter(
         name="x",
         title=hostile,
-        answer=Answer(tables=(table,), summary=((hostile, hostile),), document={}),
+        answer=Answer(
+            answer=f"{hostile} leads.", tables=(table,), summary=((hostile, hostile),), document={}
+        ),
     )
     files = render_report(replace(HEADING, board=hostile), (chapter,))
 
@@ -236,11 +238,12 @@ def test_hostile_names_are_text_on_the_page_in_markdown_and_in_a_spreadsheet() -
 
 
 def test_a_fact_that_goes_on_with_the_one_above_has_no_empty_name() -> None:
-    answer = Answer(summary=(("lead", "a"), ("", "of 3"), ("", "of 4")), tables=(), document={})
+    summary = (("lead", "a"), ("", "of 3"), ("", "of 4"))
+    answer = Answer(answer="a leads.", summary=summary, tables=(), document={})
     chapter = Chapter(name="one", title="One", answer=answer)
     files = render_report(HEADING, (chapter,))
 
-    assert "- lead: a\n  - of 3\n  - of 4\n" in files["report.md"].decode()
+    assert "a leads.\n\n- lead: a\n  - of 3\n  - of 4\n" in files["report.md"].decode()
     assert "<dt></dt>" not in files["index.html"].decode()
     assert "<dd>of 4</dd>" in files["index.html"].decode()
 

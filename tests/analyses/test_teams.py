@@ -16,6 +16,7 @@ from heldout.analyses import teams as report
 from heldout.analyses.entries import AlikeRuns, BoardScores
 from heldout.analyses.teams import Teams, look_at_teams
 from heldout.answers.answer import to_document
+from heldout.answers.table import list_notes
 from heldout.board.old_boards.legacy import parse_table, scores_of_old_table
 from heldout.errors import InputError
 
@@ -165,7 +166,7 @@ def test_means_alone_have_no_interval_over_queries() -> None:
     assert result.groups[0].slope is not None
     assert result.groups[0].slope.low is None
     (table,) = report.tables(result)
-    assert any("description only" in note for note in table.notes)
+    assert any("description only" in note for note in list_notes(table))
 
 
 def test_links_across_teams_make_groups_and_links_within_a_team_do_not() -> None:

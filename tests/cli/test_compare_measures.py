@@ -91,6 +91,7 @@ def test_a_measure_leaves_all_else_as_it_is(real: tuple[Path, Path, Path]) -> No
     a, b, qrels = real
     plain = answer(a, b, "--qrels", qrels)
     asked = answer(a, b, "--qrels", qrels, *ask("nDCG@10"))
+    assert plain.pop("answer") != asked.pop("answer")
     assert plain.pop("means")["differences"] == []
     assert len(asked.pop("means")["differences"]) == 1
     assert plain == asked
@@ -98,15 +99,24 @@ def test_a_measure_leaves_all_else_as_it_is(real: tuple[Path, Path, Path]) -> No
 
 def test_the_measure_that_was_asked_for_leads(real: tuple[Path, Path, Path]) -> None:
     a, b, qrels = real
-    lines = call(a, b, "--qrels", qrels, *ask("nDCG@10", "P@5")).stdout.splitlines()
-    assert lines[0].startswith("answer    A is better on nDCG@10: B - A -")
-    assert lines[1].startswith("          A is better on P@5: B - A -")
+    lines = call(a, b, "--qrels", qrels, *ask("nDCG@10", "P@5"), "--all").stdout.splitlines()
+    assert lines[0] == "NLE_P_v1 (A) is better than short (B) on nDCG@10 and P@5."
+    assert lines[2].startswith("means     A is better on nDCG@10: B - A -")
+    assert lines[3].startswith("          A is better on P@5: B - A -")
     first = [line for line in lines if line and not line.startswith(" ")]
     assert first.index("Means over all 53 queries") < first.index(
         "Queries with a relevant document among the first 100"
     )
-    (said,) = (line for line in lines if "does not fit these labels" in line)
+    (said,) = (line for line in lines if "the verdict does not fit them" in line)
     assert "53 of 53 queries have several relevant documents" in said
+
+
+def test_outcomes_that_do_not_fit_stand_behind_all(real: tuple[Path, Path, Path]) -> None:
+    a, b, qrels = real
+    shown = call(a, b, "--qrels", qrels, *ask("nDCG@10")).stdout
+    assert "Means over all 53 queries" in shown
+    assert "Queries with a relevant document" not in shown
+    assert "--all: all rows and tables" in shown
 
 
 def test_of_all_runs_of_dl_2021_those_that_differ_from_bm25_on_ndcg_have_an_answer(
@@ -120,11 +130,11 @@ def test_of_all_runs_of_dl_2021_those_that_differ_from_bm25_on_ndcg_have_an_answ
         if path.name != "p_bm25.gz":
             asked = (runs / "p_bm25.gz", path, "--qrels", folder / "qrels.dl21-passage.txt.gz")
             said[path.name] = call(*asked, *ask("nDCG@10"), "-k", 10).stdout.split("\n", 1)[0]
-    better = [name for name, line in said.items() if "is better on nDCG@10" in line]
+    better = [name for name, line in said.items() if " is better than " in line]
     assert (len(said), len(better)) == (44, 30)
     assert said["NLE_P_v1.gz"] == (
-        "answer    B is better on nDCG@10: B - A +0.2888 (95% interval +0.2269 to +0.3508), "
-        "p <.0001 by t"
+        "NLE_P_v1 (B) is better than p_bm25 (A) on nDCG@10: B - A is +0.2888 (95% interval +0.2269 "
+        "to +0.3508), p < .0001."
     )
 
 
@@ -136,9 +146,10 @@ def test_without_a_measure_labels_that_do_not_fit_are_named_first(
     runs, qrels = folder / "runs", folder / "qrels.dl21-passage.txt.gz"
     a = ",".join(str(runs / name) for name in names)
     lines = call(a, runs / "p_bm25.gz", "--qrels", qrels).stdout.splitlines()
-    assert lines[0].startswith("labels    they do not fit the verdict: 53 of 53 queries have sev")
-    assert lines[1] == "          name the measure that you care about: -m nDCG@10"
-    assert lines[2].startswith("verdict   ")
+    assert lines[0] == (
+        "53 of 53 queries have several relevant documents, and a verdict sees the first one only: "
+        "name a measure, such as -m nDCG@10, to see which run is better."
+    )
     assert answer(a, runs / "p_bm25.gz", "--qrels", qrels)["fits_labels"] is False
 
 
@@ -149,17 +160,17 @@ def test_of_many_runs_too_labels_that_do_not_fit_are_named_first(data: Data) -> 
         analyse, ["outcomes", *asked, str(folder / "qrels.dl21-passage.txt.gz")]
     )
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("labels    they do not fit the verdict: 53 of 53 queries have sev")
-    assert "heldout compare -m nDCG@10" in lines[1]
+    assert lines[0].startswith("53 of 53 queries have several relevant documents, and a verdict ")
+    assert "heldout compare -m nDCG@10" in lines[0]
     assert lines[2].startswith("pairs ")
 
 
 @pytest.mark.usefixtures("files")
 def test_labels_with_one_relevant_document_fit_the_verdict() -> None:
-    assert call(*AB).stdout.startswith("verdict ")
+    assert call(*AB).stdout.startswith("No verdict between A and B: ")
     assert answer(*AB)["fits_labels"] is True
     text = call(*AB, *ask("nDCG@5")).stdout
-    assert text.startswith("answer ")
+    assert text.startswith("No significant difference between a/run.txt (A) and b/run.txt (B) on ")
     assert "not fit" not in text
 
 

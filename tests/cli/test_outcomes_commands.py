@@ -57,10 +57,14 @@ def _outcomes(files: Path, *arguments: str) -> Result:
 
 
 def test_compare_prints_the_verdict_first_then_the_evidence(files: Path) -> None:
-    result = _compare(files, "a1.run", "b1.run", "--harm", "plain")
+    result = _compare(files, "a1.run", "b1.run", "--harm", "plain", "--explain")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0].split() == ["verdict", "B", "is", "better,", "strict:", "b1"]
+    assert lines[0] == (
+        "b1 (B) is better than a1 (A): it answers significantly more queries, and answers them "
+        "higher."
+    )
+    assert "verdict   B is better, strict: b1" in lines
     for words in ("(2) by B alone", "B more", "ESL", "lower", "Success@j", "simultaneous at 95%"):
         assert words in result.stdout
     assert "Holm over 2 hypotheses, 1 pair × 2 outcomes" in result.stdout
@@ -85,7 +89,7 @@ def test_where_p_and_interval_contradict_each_other_it_is_said(
     tmp_path: Path, b: list[int], said: str | None
 ) -> None:
     _write_pair(tmp_path, [5] * 9, b)
-    text = _compare(tmp_path, "a.run", "b.run").stdout
+    text = _compare(tmp_path, "a.run", "b.run", "--explain").stdout
     value = json.loads(_compare(tmp_path, "a.run", "b.run", "--json").stdout)
     test = value["tests"]["esl_signed_rank"]
     assert ("and yet the interval" in text) == (said is not None)
@@ -104,9 +108,10 @@ def test_a_verdict_stands_beside_the_p_that_decided_it(tmp_path: Path) -> None:
     raw = [value["tests"][line]["p"] for line in DECLARED]
     assert strict == max(raw) < 0.05 < min(value["corrected"][line] for line in DECLARED)
     lines = _compare(tmp_path, *plain).stdout.splitlines()
-    assert lines[0].startswith("verdict   B is better, strict")
-    assert lines[2].startswith(f"p         strict test: p {format_p(strict)}, the largest p that")
-    assert lines[2].endswith("no-harm test: not applicable")
+    assert lines[0].startswith("b (B) is better than a (A): ")
+    (said,) = (line for line in lines if line.startswith("p  "))
+    assert said.startswith(f"p         strict test: p {format_p(strict)}, the largest p that")
+    assert said.endswith("no-harm test: not applicable")
 
 
 def test_strict_needs_queries_enough_to_have_seen_rare_harm(files: Path) -> None:
@@ -115,9 +120,13 @@ def test_strict_needs_queries_enough_to_have_seen_rare_harm(files: Path) -> None
     assert value["verdict"]["p_strict"] == pytest.approx((98.5 / 103) ** 40)
     assert (value["verdict"]["word"], value["verdict"]["better"]) == ("do no harm", "B")
     lines = _compare(files, "a1.run", "b1.run").stdout.splitlines()
-    assert lines[0] == "verdict   B is better, do no harm: b1"
+    assert lines[0] == (
+        "b1 (B) is better than a1 (A) and does no harm: one outcome is significantly better, the "
+        "other not worse by a margin."
+    )
+    assert "verdict   B is better, do no harm: b1" in lines
     harm = value["verdict"]["p_no_harm"]
-    assert f"no-harm test: p {format_p(harm)}, twice the smaller p of its two ways" in lines[2]
+    assert f"no-harm test: p {format_p(harm)}, twice the smaller p of its two ways" in "\n".join(lines)
 
 
 def test_case_2_has_its_difference_and_interval_before_its_p(files: Path) -> None:
@@ -192,11 +201,11 @@ def test_groups_of_seeds_are_compared_across_seeds(files: Path) -> None:
         assert value["a"]["runs"] == ["a1", "a2"]
         assert value["tests"].keys() == {"found_crossed_t", "esl_crossed_t", "rr_crossed_t"}
         assert value["tests"]["found_crossed_t"]["p"] is not None
-    text = _compare(files, "a*.run", "b*.run").stdout
+    text = _compare(files, "a*.run", "b*.run", "--explain").stdout
     assert "a*.run (2 seeds)" in text
     assert "means over all pairs of a seed of A and one of B" in text
     assert "found 0.01 of the queries (crossed t), mean ESL 0.5 (crossed t" in text
-    runs = _compare(files, "a1.run", "b1.run").stdout
+    runs = _compare(files, "a1.run", "b1.run", "--explain").stdout
     assert "found 0.01 of the queries (score test), mean ESL 0.5 (t" in runs
 
 
@@ -272,7 +281,7 @@ def test_all_pairs_or_a_baseline_against_all(files: Path, extra: tuple[str, ...]
     assert len(value["pairs"]) == pairs
     assert value["hypotheses"] == 2 * pairs
     assert value["order"]["systems"][0] == "b1"
-    text = _outcomes(files, *extra).stdout
+    text = _outcomes(files, *extra, "--explain").stdout
     assert f"{pairs} pairs × 2 outcomes" in text
     assert "A line by verdict" in text
 
@@ -290,7 +299,7 @@ def test_of_many_pairs_the_terminal_shows_some_and_paper_and_programs_all(tmp_pa
         return result.stdout
 
     assert run().count("no verdict") + run().count("strict") < 55
-    assert "15 pairs are left out, --all shows them" in run().replace("\n", " ")
+    assert "left out here: 50 pairs without a verdict, 0 with one" in run()
     for extra in ("--all", "--markdown", "--latex"):
         assert "left out" not in run(extra)
     assert len(json.loads(run("--json"))["pairs"]) == 55

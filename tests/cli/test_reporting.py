@@ -1,6 +1,7 @@
 """How an analysis answers: one answer, in whichever form was asked for."""
 
 import json
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -18,8 +19,10 @@ TABLE = Table(
     title="Two systems",
     columns=(Column(name="system"), Column(name="mean", form="score"), Column(name="p", form="p")),
     rows=(("bm25", 0.25, None), ("dense", 0.5, 0.0002)),
-    notes=("Holm over 1 pair.",),
+    notes=("p: paired t test",),
+    method=("Holm over 1 pair.",),
 )
+FIRST = replace(TABLE, rows=TABLE.rows[:1], notes=("1 system left out here",))
 VALUE = {"systems": ["bm25", "dense"], "p": [None, 0.0002]}
 
 
@@ -31,8 +34,10 @@ def draw() -> Plot:
 
 def answer(*, drawn: bool = True) -> Answer:
     return Answer(
-        summary=[("lead", "dense")],
+        answer="dense leads.",
+        summary=[("queries", "50")],
         tables=[TABLE],
+        short=[FIRST],
         document=VALUE,
         chart=draw if drawn else None,
         title="Means",
@@ -61,13 +66,32 @@ def call(command: click.Command, *arguments: object) -> Result:
 
 def test_the_terminal_says_the_answer_first_then_the_evidence() -> None:
     assert call(drawing).stdout == (
-        "lead      dense\n"
+        "dense leads.\n"
+        "\n"
+        "queries   50\n"
+        "\n"
+        "Two systems\n"
+        "\n"
+        "system    mean  p\n"
+        "bm25    0.2500  -\n"
+        "          1 system left out here\n"
+        "\n"
+        "more      --all: all rows and tables; --explain: the method\n"
+    )
+
+
+def test_all_shows_every_row_and_explain_the_method() -> None:
+    assert call(drawing, "--all", "--explain").stdout == (
+        "dense leads.\n"
+        "\n"
+        "queries   50\n"
         "\n"
         "Two systems\n"
         "\n"
         "system    mean      p\n"
         "bm25    0.2500      -\n"
         "dense   0.5000  .0002\n"
+        "          p: paired t test\n"
         "          Holm over 1 pair.\n"
     )
 
@@ -75,13 +99,23 @@ def test_the_terminal_says_the_answer_first_then_the_evidence() -> None:
 def test_json_is_one_document_and_nothing_else(tmp_path: Path) -> None:
     result = call(drawing, "--json", "--chart", tmp_path / "a.svg")
 
-    assert json.loads(result.stdout) == VALUE
+    assert json.loads(result.stdout) == {"answer": "dense leads.", **VALUE}
+    assert next(iter(json.loads(result.stdout))) == "answer"
     assert "a.svg" in result.stderr
 
 
 def test_markdown_and_latex_have_the_cells_of_the_terminal() -> None:
-    assert "| dense | 0.5000 | .0002 |" in call(drawing, "--markdown").stdout
-    assert r"dense & 0.5000 & .0002 \\" in call(drawing, "--latex").stdout
+    markdown, latex = call(drawing, "--markdown").stdout, call(drawing, "--latex").stdout
+    assert markdown.startswith("dense leads.\n\n**Two systems**")
+    assert "| dense | 0.5000 | .0002 |" in markdown
+    assert latex.startswith("% dense leads.\n")
+    assert r"dense & 0.5000 & .0002 \\" in latex
+
+
+def test_markdown_has_the_method_where_it_is_asked_for_and_latex_always() -> None:
+    assert "Holm" not in call(drawing, "--markdown").stdout
+    assert "Holm over 1 pair." in call(drawing, "--markdown", "--explain").stdout
+    assert "Holm over 1 pair." in call(drawing, "--latex").stdout
 
 
 @pytest.mark.parametrize("forms", [("--json", "--latex"), ("--markdown", "--latex")], ids="+".join)

@@ -80,7 +80,7 @@ def test_depths_tells_counts_scores_tests_order_and_outlook(folder: Path) -> Non
 
 def test_the_table_explains_what_is_not_answered_and_what_the_test_is_worth(folder: Path) -> None:
     source = ("--annotations", folder / "labels", "--runs", folder / "*.run")
-    found = call("depths", *source, "--first-only")
+    found = call("depths", *source, "--first-only", "--explain")
 
     assert found.exit_code == 0, found.output
     assert "queries that a run does not answer score 0 and count: middle" in found.stdout
@@ -366,7 +366,7 @@ def test_where_queries_have_several_labels_the_star_is_not_called_conservative(
 ) -> None:
     source = ("depths", "--annotations", folder / "labels", "--runs", folder / "*.run")
     table, several, one = (
-        call(*source),
+        call(*source, "--explain"),
         call(*source, "--json"),
         call(*source, "--first-only", "--json"),
     )

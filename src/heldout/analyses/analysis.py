@@ -33,12 +33,10 @@ class Draws:
     Attributes:
         seed: of every analysis, so that each alone gives what it gives among others.
         executor: where to compute; `None` for here.
-        short: whether tables may end where a terminal does.
     """
 
     seed: int = 0
     executor: Executor | None = None
-    short: bool = False
 
     def rng(self) -> "Generator":
         """A generator at its start."""

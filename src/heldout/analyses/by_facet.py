@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol, Self, TypeVar
 
 from heldout.answers.answer import Answer
+from heldout.answers.sentence import name_one
 from heldout.answers.table import Column, Table
 from heldout.charts.svg import cut as shorten
-from heldout.errors import InputError, printable
+from heldout.errors import InputError, plural, printable
 from heldout.scoring.query_facets import check_size
 
 _NAME = 32
@@ -83,11 +84,19 @@ def say_why(error: InputError) -> str:
 def _join(name: str, parts: Mapping[str, _Part], least: int) -> Answer:
     made = {value: part.answer for value, part in parts.items() if part.answer is not None}
     undefined = len(parts) - len(made)
-    kinds = f"{name}: {len(parts):,} kinds of query"
+    kinds = f"{plural(len(parts), 'kind')} of query by {name_one(name)}"
+    said = f"Each of {kinds} has an answer of its own"
+    if undefined:
+        said = (
+            f"{len(made):,} of {kinds} have an answer of their own, the others cannot be analysed"
+        )
+    overview = _overview(name, parts, least)
     return Answer(
-        summary=(("facet", f"{kinds}, {undefined:,} of them undefined" if undefined else kinds),),
+        answer=f"{said}; no test here compares them.",
+        summary=(),
+        short=(overview,),
         tables=(
-            _overview(name, parts, least),
+            overview,
             *(
                 replace(table, title=f"{printable(shorten(value, _NAME))}: {table.title}")
                 for value, answer in made.items()
@@ -115,18 +124,14 @@ def _overview(name: str, parts: Mapping[str, _Part], least: int) -> Table:
         columns=(Column(name="kind"), Column(name="queries", form="count"), Column(name="answer")),
         rows=tuple((shorten(value, _NAME), part.size, _say(part)) for value, part in parts.items()),
         notes=(
-            f"A kind has at least {least} queries, else it is undefined.",
             (
                 "Each kind is analysed alone, and nothing is corrected over kinds: what stands out "
                 "on one of several may be chance. `heldout analyse facets` compares them."
             ),
         ),
+        method=(f"A kind has at least {least} queries, else it is undefined.",),
     )
 
 
 def _say(part: _Part) -> str:
-    """What the analysis says first."""
-    if part.answer is None:
-        return f"undefined: {part.why}"
-    name, text = next(iter(part.answer.summary), ("", ""))
-    return f"{name}: {text}" if name else text
+    return f"undefined: {part.why}" if part.answer is None else part.answer.answer

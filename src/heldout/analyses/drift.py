@@ -24,6 +24,7 @@ from heldout.analyses.dated import Dated
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.analyses.views.views import ViewPair, pair_views
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.plot import Plot
 from heldout.charts.scores import Entry, progress_chart, scatter_chart
@@ -340,6 +341,7 @@ def _analyse(given: Dated, options: DriftOptions, draws: Draws) -> Answer:
         executor=draws.executor,
     )
     return Answer(
+        answer=headline(result),
         summary=(*summary(result), *given.facts),
         tables=tables(result),
         document=to_document(result) | given.document,
@@ -363,17 +365,27 @@ ANALYSIS = Analysis(
 )
 
 
-def say_verdict(result: Drift) -> str:
-    """The verdict in words: what is not found may be there."""
+def headline(result: Drift) -> str:
+    """The verdict; what is not found may be there."""
+    gap = f"the gap between {name_one(result.official)} and {name_one(result.dev)} scores"
+    sure = f"({result.level:.0%} confidence)"
+    if result.verdict == "undefined":
+        return f"No verdict on drift: {result.why}."
+    if result.verdict == "no drift":
+        return f"No drift found: {gap} has no significant trend {sure}."
+    if result.verdict == "not explained":
+        return f"There is drift: {gap} has a trend that a constant ratio does not explain {sure}."
+    return f"There is a trend in {gap}, and a constant ratio of the two explains it {sure}."
+
+
+def _say_verdict(result: Drift) -> str:
     words = {"no drift": "no drift found", "undefined": "no verdict"}
     return words.get(result.verdict, result.verdict)
 
 
 def summary(result: Drift) -> tuple[tuple[str, str], ...]:
-    """The answer in a line: the verdict, and how large a trend may be."""
-    said = [say_verdict(result)]
-    if result.verdict == "undefined":
-        said.append(result.why)
+    """How large a trend may be, and the usual ratio; nothing where neither is known."""
+    said = []
     trend = result.difference
     if trend is not None and trend.low is not None and trend.high is not None:
         said.append(
@@ -382,7 +394,7 @@ def summary(result: Drift) -> tuple[tuple[str, str], ...]:
         )
     if result.ratio is not None:
         said.append(f"{result.official} is {result.ratio:.3f} of {result.dev} in the median")
-    return (("drift", "; ".join(said)),)
+    return (("drift", "; ".join(said)),) if said else ()
 
 
 def tables(result: Drift) -> tuple[Table, ...]:
@@ -406,6 +418,9 @@ def tables(result: Drift) -> tuple[Table, ...]:
             rows=rows,
             notes=(
                 f"{plural(len(result.points), 'entry', 'entries')} with both scores; no baselines.",
+                f"{_say_verdict(result).capitalize()}: {result.why}.",
+            ),
+            method=(
                 (
                     "Per year: the median slope between all pairs of entries. Typical distance: "
                     "the median distance from the median, or the median size of what is left."
@@ -417,7 +432,6 @@ def tables(result: Drift) -> tuple[Table, ...]:
                     else "Means alone are known: the trends are a description, without intervals "
                     "or a verdict."
                 ),
-                f"{say_verdict(result).capitalize()}: {result.why}.",
             ),
         ),
     )

@@ -25,6 +25,7 @@ from numpy.random import Generator
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.subsets import cut_queries
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
@@ -350,8 +351,10 @@ def _analyse(given: ScoresByKind, options: FacetsOptions, draws: Draws) -> Answe
         executor=draws.executor,
     )
     return Answer(
+        answer=headline(result),
         summary=(*summary(result), *given.scores.facts),
         tables=tables(result, measure=given.scores.measure),
+        short=tables(result, measure=given.scores.measure, most=_MOST),
         document=to_document(result) | given.scores.document,
         chart=lambda: chart(result),
         title=title(result),
@@ -381,47 +384,82 @@ ANALYSIS = Analysis(
 
 _ALL = "all queries"
 _NAME = 32
-_SHOWN = 20
+_MOST = 12
+
+
+def headline(result: Facets) -> str:
+    """Whether a system does better or worse on a kind of query than elsewhere."""
+    tested, found = _tested(result), _standing_out(result)
+    kinds = plural(len(result.facets), "kind") + " of query"
+    if not tested:
+        return f"Whether the ranking holds for {kinds} cannot be tested: {_why_untested(result)}."
+    if not found:
+        return (
+            f"The ranking holds for {kinds}, as far as a test can tell: no system is significantly "
+            "better or worse on one than elsewhere."
+        )
+    best = found[0]
+    return (
+        f"The ranking depends on the kind of query for {len(found):,} of "
+        f"{plural(len(tested), 'pair')} of system and kind, most for {name_one(best.system)} on "
+        f"{name_one(best.facet)} ({_direction(result, best)})."
+    )
+
+
+def _tested(result: Facets) -> list[Interaction]:
+    return [one for one in result.interactions if one.p is not None]
+
+
+def _standing_out(result: Facets) -> list[Interaction]:
+    """The interactions that are significant, corrected."""
+    alpha = 1 - result.options.level
+    return [one for one in result.interactions if one.p is not None and one.p <= alpha]
+
+
+def _why_untested(result: Facets) -> str:
+    if not result.interactions:
+        return "no facet leaves two queries outside"
+    return result.interactions[0].why
+
+
+def _direction(result: Facets, one: Interaction) -> str:
+    return "better" if (one.effect > 0) == (result.better == "higher") else "worse"
 
 
 def summary(result: Facets) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines: who leads where, and whether systems differ in what they are for.
+    """Who leads where, and how many systems differ in what they are for.
 
     Args:
         result: what was found.
     """
     first = result.systems[0]
     leads = [facet.name for facet in result.facets if facet.ranks[0] == 1]
-    lines = [("lead", f"{first}, on {len(leads)} of {plural(len(result.facets), 'facet')} too")]
-    if not result.interactions:
-        return (
-            *lines,
-            ("interact", "undefined: no facet leaves two queries outside"),
-        )
-    tested = [one for one in result.interactions if one.p is not None]
+    lead = ("lead", f"{first}, on {len(leads)} of {plural(len(result.facets), 'facet')} too")
+    tested, found = _tested(result), _standing_out(result)
     if not tested:
-        return (*lines, ("interact", f"undefined: {result.interactions[0].why}"))
-    best = tested[0]
-    alpha = 1 - result.options.level
-    found = sum(one.p is not None and one.p <= alpha for one in tested)
-    found_some = (
-        f"{found} of {plural(len(tested), 'pair')} of system and facet "
-        f"stand{'s' if found == 1 else ''} out"
+        return (lead, ("interact", f"undefined: {_why_untested(result)}"))
+    said = (
+        f"{len(found)} of {plural(len(tested), 'pair')} of system and facet "
+        f"stand{'s' if len(found) == 1 else ''} out (corrected, at most "
+        f"{1 - result.options.level:.2g})"
     )
-    word = "better" if (best.effect > 0) == (result.better == "higher") else "worse"
-    strongest = f"; most of all {best.system} on {best.facet}, where it is {word}" if found else ""
-    return (*lines, ("interact", f"{found_some} (corrected, at most {alpha:.2g}){strongest}"))
+    if found:
+        best = found[0]
+        word = _direction(result, best)
+        said += f"; most of all {best.system} on {best.facet}, where it is {word}"
+    return (lead, ("interact", said))
 
 
-def tables(result: Facets, *, measure: str = "") -> tuple[Table, ...]:
+def tables(result: Facets, *, measure: str = "", most: int | None = None) -> tuple[Table, ...]:
     """Standings by facet, differences from the reference, and interactions.
 
     Args:
         result: what was found.
         measure: what was measured, for the heading.
+        most: rows of each table; `None` for all.
     """
-    found = (_standings(result, measure or "score"), _differences(result))
-    return (*found, _interactions(result)) if result.interactions else found
+    found = (_standings(result, measure or "score", most), _differences(result, most))
+    return (*found, _interactions(result, most)) if result.interactions else found
 
 
 def title(result: Facets) -> str:
@@ -468,7 +506,7 @@ def _name(facet: str) -> str:
     return facet or _ALL
 
 
-def _standings(result: Facets, measure: str) -> Table:
+def _standings(result: Facets, measure: str, most: int | None) -> Table:
     facets = (result.overall, *result.facets)
     rows: list[tuple[Cell, ...]] = []
     for place, system in enumerate(result.systems):
@@ -478,7 +516,9 @@ def _standings(result: Facets, measure: str) -> Table:
     for facet in facets:
         name = f"{cut(_name(facet.name), _NAME)} ({facet.queries:,})"
         shown += [Column(name="rank", form="count"), Column(name=name, form="score")]
-    notes = [f"A facet has at least {result.least} queries; in brackets how many have scores."]
+    notes = ["In brackets: how many queries have scores."]
+    if most is not None and len(rows) > most:
+        notes.append(f"The first {most:,} of {len(rows):,} systems.")
     if result.left_out:
         small = ", ".join(f"{name} ({size})" for name, size in result.left_out.items())
         notes.append(f"Left out, too small: {small}.")
@@ -487,15 +527,16 @@ def _standings(result: Facets, measure: str) -> Table:
     return Table(
         title=f"Standings by facet, {measure}",
         columns=tuple(shown),
-        rows=tuple(rows),
+        rows=tuple(rows[:most]),
         notes=tuple(notes),
+        method=(f"A facet has at least {result.least} queries.",),
     )
 
 
-def _differences(result: Facets) -> Table:
+def _differences(result: Facets, most: int | None) -> Table:
     share = f"{result.options.level:.0%}"
-    compared = result.family_overall
-    shown = [one for one in result.differences if one.system in _compared(result)]
+    compared = _compared(result, most)
+    shown = [one for one in result.differences if one.system in compared]
     return Table(
         title=f"Against {result.reference}, by facet",
         columns=(
@@ -505,14 +546,15 @@ def _differences(result: Facets) -> Table:
             *columns("p", "p", "corrected"),
         ),
         rows=tuple(_difference_row(one) for one in shown),
-        notes=tuple(_difference_notes(result, compared)),
+        notes=tuple(_difference_notes(result, len(compared))),
+        method=(_difference_method(result),),
     )
 
 
-def _compared(result: Facets) -> frozenset[str]:
-    """The systems that a page has room for: those nearest to the top, where they are many."""
+def _compared(result: Facets, most: int | None) -> frozenset[str]:
+    """The systems that a terminal has room for: those nearest to the top, where they are many."""
     some = list(dict.fromkeys(one.system for one in result.differences))
-    return frozenset(some[: max(1, _SHOWN // (1 + len(result.facets)))])
+    return frozenset(some if most is None else some[: max(1, most // (1 + len(result.facets)))])
 
 
 def _difference_row(one: FacetDifference) -> tuple[Cell, ...]:
@@ -521,34 +563,37 @@ def _difference_row(one: FacetDifference) -> tuple[Cell, ...]:
     return (*head, one.difference, *ends, one.p, one.p_corrected)
 
 
-def _difference_notes(result: Facets, compared: int) -> list[str]:
+def _difference_notes(result: Facets, shown: int) -> list[str]:
     notes = [
         (
-            f"System - {result.reference}; paired t, two-sided. Corrected and all: Bonferroni over "
-            f"one family of {plural(result.family, 'difference')}, {plural(compared, 'system')} on "
-            f"{plural(len(result.facets), 'facet')}; all queries are a family of their own, of "
-            f"{plural(compared, 'difference')}."
-        ),
+            "Significant on one facet and not on another is no evidence that they differ: see the "
+            "interactions."
+        )
     ]
     if result.chosen:
         notes.append(
             f"{result.reference} is the reference because it has the best score here, so chance "
             "favours it: its lead is too large. --against names a reference beforehand."
         )
-    notes.append(
-        "Significant on one facet and not on another is no evidence that they differ: see the "
-        "interactions."
-    )
-    hidden = compared - len(_compared(result))
+    hidden = result.family_overall - shown
     if hidden > 0:
-        systems = plural(hidden, "more system is", "more systems are")
-        notes.append(f"{systems} compared; all of them with --json.")
+        notes.append(f"{plural(hidden, 'more system is', 'more systems are')} compared.")
     why = sorted({one.why for one in result.differences if one.why})
     return notes + [f"Undefined: {reason}." for reason in why]
 
 
-def _interactions(result: Facets) -> Table:
-    shown = result.interactions[:_SHOWN]
+def _difference_method(result: Facets) -> str:
+    compared = result.family_overall
+    return (
+        f"System - {result.reference}; paired t, two-sided. Corrected and all: Bonferroni over "
+        f"one family of {plural(result.family, 'difference')}, {plural(compared, 'system')} on "
+        f"{plural(len(result.facets), 'facet')}; all queries are a family of their own, of "
+        f"{plural(compared, 'difference')}."
+    )
+
+
+def _interactions(result: Facets, most: int | None) -> Table:
+    shown = result.interactions[:most]
     return Table(
         title="System by facet: better or worse inside than outside",
         columns=(
@@ -564,15 +609,19 @@ def _interactions(result: Facets) -> Table:
         notes=(
             (
                 "Effect: score less the mean of all systems on the same query, inside the facet "
-                f"less outside; Welch's t, max-t over one family of {len(result.interactions)} by "
-                f"{result.options.draws:,} permutations of the queries' facets; error: standard "
-                "error."
+                "less outside; error: standard error."
             ),
             *(
-                (f"The {_SHOWN} smallest p of {len(result.interactions):,}.",)
-                if len(result.interactions) > _SHOWN
+                (f"The {len(shown)} smallest p of {len(result.interactions):,}.",)
+                if len(result.interactions) > len(shown)
                 else ()
             ),
             *(f"Undefined: {why}." for why in sorted({one.why for one in shown if one.why})),
+        ),
+        method=(
+            (
+                f"Welch's t, max-t over one family of {len(result.interactions)} by "
+                f"{result.options.draws:,} permutations of the queries' facets."
+            ),
         ),
     )

@@ -440,6 +440,7 @@ def _analyse(scores: Scores, options: PowerOptions, draws: Draws) -> Answer:
         executor=draws.executor,
     )
     return Answer(
+        answer=headline(result, measure=scores.measure),
         summary=(*summary(result), *scores.facts),
         tables=tables(result, measure=scores.measure),
         document=to_document(result) | scores.document,
@@ -463,8 +464,33 @@ ANALYSIS = Analysis(
 )
 
 
+def headline(result: Power, *, measure: str = "") -> str:
+    """What was asked for first: the queries of a difference, or the difference of queries.
+
+    Args:
+        result: the plan.
+        measure: what was measured.
+    """
+    plan = next((one for one in result.wanted if one.asked == "difference"), result.wanted[0])
+    found, with_power = f" {measure}" if measure else "", f"with power {result.options.power:g}"
+    if plan.asked == "difference":
+        return (
+            f"A true difference of {plan.difference:g}{found} takes {plan.queries:,} queries to be "
+            f"detected {with_power}."
+        )
+    if plan.difference is None:
+        return (
+            f"{plan.queries:,} queries detect no difference {with_power}: it would be larger than "
+            "the measure can differ."
+        )
+    return (
+        f"With {plan.queries:,} queries a true difference below {plan.difference:.4f}{found} is "
+        f"not reliably detected (power {result.options.power:g})."
+    )
+
+
 def summary(result: Power) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines: what was asked for.
+    """Everything that was asked for, and how much differences vary.
 
     Args:
         result: the plan.
@@ -562,6 +588,10 @@ def _plan_table(result: Power, measure: str) -> Table:
         ),
         rows=tuple(rows),
         notes=(
+            f"From and to: {options.level:.0%} interval.",
+            *_undefined(result),
+        ),
+        method=(
             (
                 f"Found by a two-sided paired t test at {options.alpha:g} in {options.power:.0%} "
                 "of samples, one comparison, none of a family; noncentral t."
@@ -572,7 +602,6 @@ def _plan_table(result: Power, measure: str) -> Table:
                 f"deviations: {quartiles}. From and to: {options.level:.0%} interval of the "
                 f"middle's, by {plural(options.trials, 'resampling')} of the pilot's queries."
             ),
-            *_undefined(result),
         ),
     )
 
@@ -608,12 +637,14 @@ def _simulation_table(result: Power) -> Table:
             for one in result.simulated
         ),
         notes=(
+            "Wrong: significant the other way; error: standard error of the simulation.",
+            *(f"Undefined: {reason}." for reason in why),
+        ),
+        method=(
             (
                 f"Differences of {result.simulated_pair[1]} and {result.simulated_pair[0]} "
                 f"(standard deviation {result.simulated_deviation:.3f}), reweighted to the mean "
-                f"planned for; {plural(result.simulated[0].trials, 'query set')}; wrong: "
-                "significant the other way; error: standard error of the simulation."
+                f"planned for; {plural(result.simulated[0].trials, 'query set')}."
             ),
-            *(f"Undefined: {reason}." for reason in why),
         ),
     )

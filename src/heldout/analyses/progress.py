@@ -22,6 +22,7 @@ from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.dated import Dated
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.plot import Plot
 from heldout.charts.scores import Entry, progress_chart
@@ -298,30 +299,45 @@ class ProgressOptions:
 def _analyse(given: Dated, options: ProgressOptions, _: Draws) -> Answer:
     (view,) = given.views
     result = trace_progress(given.board, view, decide=options.decide, bar=options.bar)
-    facts = [("progress", _say(result)), *given.facts]
+    facts = [*given.facts]
     if options.find:
         wanted = options.find.casefold()
         matching = sum(wanted in entry.description.casefold() for entry in result.entries)
         facts.append(("filter", f"{plural(matching, 'entry', 'entries')} with “{options.find}”"))
     return Answer(
+        answer=headline(result),
         summary=facts,
         tables=tables(result),
+        short=tables(result, most=_MOST),
         document=to_document(result) | given.document,
         chart=lambda: chart(result, find=options.find),
         title=title(result),
     )
 
 
-def _say(result: Progress) -> str:
+def headline(result: Progress) -> str:
+    """How far the best score came, in how many steps, and how many of them were significant."""
     if not result.line:
-        return "no entry is above the best baseline yet"
+        return "No entry is better than the best baseline yet."
     first, last = result.line[0], result.line[-1]
-    rise = f"{plural(len(result.line), 'step')} from {first.score:.4f} to {last.score:.4f}"
+    if len(result.line) == 1:
+        return (
+            f"{name_one(last.entry.name)} has the best {result.measure} ({last.score:.4f}) since "
+            f"{last.entry.day:%Y-%m-%d}: no entry was better."
+        )
+    rose = "rose" if result.better == "higher" else "fell"
+    said = (
+        f"The best {result.measure} {rose} in {len(result.line):,} steps from "
+        f"{first.score:.4f} to {last.score:.4f}"
+    )
     if not result.comparisons:
-        return rise
+        return f"{said}; no step is tested, since means alone are known."
     alpha = 1 - result.level
     beyond = sum(step.p_then is not None and step.p_then < alpha for step in result.line)
-    return f"{rise}; {beyond} of them significant when they came (corrected, below {alpha:.2f})"
+    return (
+        f"{said}; {beyond or 'none'} of the steps {'was' if beyond == 1 else 'were'} significant "
+        f"when made (corrected, {alpha:.2g} level)."
+    )
 
 
 ANALYSIS = Analysis(
@@ -343,12 +359,18 @@ ANALYSIS = Analysis(
 
 _NAME = 44
 _ALPHA = 0.05
+_MOST = 12
 
 
-def tables(result: Progress) -> tuple[Table, ...]:
-    """The line of best-so-far and, where there are scores by query, the comparisons."""
-    line = _line_table(result)
-    return (line, _comparison_table(result)) if result.comparisons else (line,)
+def tables(result: Progress, *, most: int | None = None) -> tuple[Table, ...]:
+    """The line of best-so-far and, where there are scores by query, the comparisons.
+
+    Args:
+        result: what was found.
+        most: rows of each table, the latest steps and the smallest p; `None` for all.
+    """
+    line = _line_table(result, most)
+    return (line, _comparison_table(result, most)) if result.comparisons else (line,)
 
 
 def title(result: Progress) -> str:
@@ -391,7 +413,7 @@ def _is_significant(p: float | None) -> bool:
     return p is not None and p < _ALPHA
 
 
-def _line_table(result: Progress) -> Table:
+def _line_table(result: Progress, most: int | None) -> Table:
     tested = bool(result.comparisons)
     shown = [
         *columns("text", "", "date", "system"),
@@ -406,26 +428,37 @@ def _line_table(result: Progress) -> Table:
         named = (names[step.entry.id], step.entry.day.isoformat(), cut(step.entry.name, _NAME))
         p = (step.p, step.p_then, step.family_then) if tested else ()
         rows.append((*named, step.score, step.gain, *p))
+    last = len(rows) if most is None else most
     return Table(
         title="Best so far",
         columns=tuple(shown),
-        rows=tuple(rows),
-        notes=tuple(_line_notes(result, tested=tested)),
+        rows=tuple(rows[-last:]),
+        notes=(
+            *([f"The last {last} of {len(rows)} steps."] if len(rows) > last else []),
+            *_line_notes(result, tested=tested),
+        ),
+        method=_line_method(result, tested=tested),
     )
 
 
 def _line_notes(result: Progress, *, tested: bool) -> list[str]:
     bar = "baselines stand before all entries, whatever their dates" if result.bar else ""
     notes = [f"Gain over the best before; {bar or 'baselines are not in the way'}."]
-    if tested:
-        notes.append(
-            f"p of the {result.decide} test against the best before, two-sided; corrected then by "
-            "Holm over every submission up to its own, each against the best before it."
-        )
-    else:
+    if not tested:
         notes.append("Means alone are known: nothing is tested.")
     undefined = [f"{_names(result)[s.entry.id]}: {s.why}" for s in result.line if tested and s.why]
     return notes + ([f"No p for {'; '.join(undefined)}."] if undefined else [])
+
+
+def _line_method(result: Progress, *, tested: bool) -> tuple[str, ...]:
+    if not tested:
+        return ()
+    return (
+        (
+            f"p of the {result.decide} test against the best before, two-sided; corrected then by "
+            "Holm over every submission up to its own, each against the best before it."
+        ),
+    )
 
 
 def _names(result: Progress) -> Mapping[str, str]:
@@ -434,8 +467,14 @@ def _names(result: Progress) -> Mapping[str, str]:
     return {entry.id: entry.id for entry in result.entries} | line
 
 
-def _comparison_table(result: Progress) -> Table:
+def _comparison_table(result: Progress, most: int | None) -> Table:
     names = _names(result)
+    shown = result.comparisons
+    if most is not None and len(shown) > most:
+        least = sorted(shown, key=lambda one: 2.0 if one.p_corrected is None else one.p_corrected)
+        taken = {id(one) for one in least[:most]}
+        shown = tuple(one for one in shown if id(one) in taken)
+    left = len(result.comparisons) - len(shown)
     share = f"{result.level:.0%}"
     return Table(
         title="Steps and top three",
@@ -445,8 +484,9 @@ def _comparison_table(result: Progress) -> Table:
             *columns("p", *(f"p {name}" for name in TESTS)),
             Column(name="corrected", form="p"),
         ),
-        rows=tuple(_comparison_row(one, names) for one in result.comparisons),
-        notes=(
+        rows=tuple(_comparison_row(one, names) for one in shown),
+        notes=(f"{plural(left, 'comparison')} with a larger p left out here.",) if left else (),
+        method=(
             (
                 f"Corrected: {result.decide}, two-sided, by Holm over this family of "
                 f"{len(result.comparisons)} comparisons: each on the line against the first and "

@@ -351,6 +351,7 @@ def _analyse(scores: Scores, options: ReliabilityOptions, draws: Draws) -> Answe
         executor=draws.executor,
     )
     return Answer(
+        answer=headline(result),
         summary=(*summary(result), *scores.facts),
         tables=tables(result, measure=scores.measure),
         document=to_document(result) | scores.document,
@@ -405,8 +406,17 @@ _ONLY_AGREEMENT = (
 )
 
 
+def headline(result: Reliability) -> str:
+    """How often two halves of the queries agree, by the mean."""
+    found = [one.agree for name, one in result.columns.items() if COLUMNS[name].by == "mean"]
+    return (
+        f"Two random halves of the {result.queries:,} queries agree in {_span(found, 1)} of "
+        "comparisons of two systems by the mean, depending on the test."
+    )
+
+
 def summary(result: Reliability) -> tuple[tuple[str, str], ...]:
-    """The answer: by what systems should be compared."""
+    """How often halves agree, by the mean and by the median."""
     return tuple((f"by {by}", _say(result, by)) for by in ("mean", "median"))
 
 
@@ -467,11 +477,18 @@ def _share_table(result: Reliability) -> Table:
             *columns("share", "partly", "disagree", "significant"),
         ),
         rows=tuple(rows),
-        notes=_notes(result),
+        notes=(
+            (
+                "Agree: the same system is better in both halves, and both or neither are "
+                "significant. Partly: the same one is better and one half is significant, or "
+                "different ones are and neither is. Significant: in at least one half."
+            ),
+        ),
+        method=_method(result),
     )
 
 
-def _notes(result: Reliability) -> tuple[str, ...]:
+def _method(result: Reliability) -> tuple[str, ...]:
     options = result.options
     undefined = max(found.undefined for found in result.columns.values())
     missing = (
@@ -479,11 +496,6 @@ def _notes(result: Reliability) -> tuple[str, ...]:
         "differences are the same; they count as not significant."
     )
     notes = (
-        (
-            "Agree: the same system is better in both halves, and both or neither are "
-            "significant. Partly: the same one is better and one half is significant, or "
-            "different ones are and neither is. Significant: in at least one half."
-        ),
         (
             f"{plural(options.splits, 'random split')} of "
             f"{plural(result.queries, 'query', 'queries')}, {plural(result.pairs, 'pair')} of "
@@ -534,7 +546,7 @@ def _beside_paper(result: Reliability) -> Table:
             (COLUMNS[name].test, COLUMNS[name].by, found.agree, PUBLISHED[name])
             for name, found in result.columns.items()
         ),
-        notes=(_ONLY_AGREEMENT,),
+        method=(_ONLY_AGREEMENT,),
     )
 
 

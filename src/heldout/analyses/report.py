@@ -226,6 +226,7 @@ def _markdown(heading: Heading, chapters: Sequence[Chapter]) -> bytes:
         if chapter.answer is None:
             parts.append(f"Not made: {plain_markdown(chapter.why_not)}.\n")
             continue
+        parts.append(f"{plain_markdown(chapter.answer.answer)}\n")
         parts += filter(None, [facts_markdown(chapter.answer.summary)])
         if chapter.answer.chart is not None:
             parts.append(

@@ -27,7 +27,7 @@ from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED
-from heldout.errors import InputError
+from heldout.errors import InputError, plural
 from heldout.options import Opt
 from heldout.scoring.names import read_own_measure
 from heldout.scoring.transforms import Universe, find_values, list_values, universe_of
@@ -169,8 +169,10 @@ def _analyse(measure: str, options: ScalesOptions, _: Draws) -> Answer:
         universe_of(parsed, length=length, judged=_read_grades(options.grades, length))
     )
     return Answer(
+        answer=headline(scale),
         summary=summary(scale),
         tables=tables(scale),
+        short=tables(scale, most=_MOST),
         document=to_document(scale) | {"measure": str(parsed)},
         chart=lambda: chart(scale),
         title=title(scale),
@@ -207,14 +209,22 @@ ANALYSIS = Analysis(
 )
 
 
-_SHOWN = 24
+_MOST = 10
 _LISTS = 64
 _DRAWN = 4096
 _CIRCLES = 40
 
 
+def headline(scale: Scale) -> str:
+    """How many values the measure takes, and whether they are an interval scale."""
+    values = f"{scale.universe.measure} takes {plural(len(scale.values), 'value')}"
+    if scale.equally_spaced:
+        return f"{values}, equally spaced, so it is an interval scale on these lists."
+    return f"{values} with unequal gaps, so it is not an interval scale on these lists."
+
+
 def summary(scale: Scale) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines.
+    """Which lists and values, and how far apart the values lie.
 
     Args:
         scale: what was found.
@@ -230,13 +240,18 @@ def summary(scale: Scale) -> tuple[tuple[str, str], ...]:
     )
 
 
-def tables(scale: Scale) -> tuple[Table, ...]:
-    """The values with their gaps, what breaks solvability, and the lists where they are few."""
-    found = [_value_table(scale)]
+def tables(scale: Scale, *, most: int = _LISTS) -> tuple[Table, ...]:
+    """The values with their gaps, what breaks solvability, and the lists where they are few.
+
+    Args:
+        scale: what was found.
+        most: rows of each table; a measure may take millions of values.
+    """
+    found = [_value_table(scale, most)]
     if scale.violations:
-        found.append(_violation_table(scale))
+        found.append(_violation_table(scale.violations, most))
     if 0 < len(scale.listed) <= _LISTS:
-        found.append(_list_table(scale))
+        found.append(_list_table(scale, most))
     return tuple(found)
 
 
@@ -268,17 +283,17 @@ def _lists(scale: Scale) -> str:
     return f"{lists}, at most {' and '.join(scarce)}" if scarce else lists
 
 
-def _value_table(scale: Scale) -> Table:
+def _value_table(scale: Scale, most: int) -> Table:
     numbers = Counter(round(found, 12) for _, found in scale.listed)
     gaps: Sequence[float | None] = (*scale.gaps, None)
     rows: list[tuple[Cell, ...]] = []
-    for place, found in enumerate(scale.values[:_SHOWN]):
+    for place, found in enumerate(scale.values[:most]):
         exact = "" if scale.fractions is None else str(scale.fractions[place])
         rows.append((exact, found, gaps[place], numbers[round(found, 12)] or None))
     hidden = len(scale.values) - len(rows)
     notes = ["Gap: to the next lower value. Lists: how many have the value, where all are few."]
     if hidden:
-        notes.append(f"{hidden:,} lower values are left out here; all of them with --json.")
+        notes.append(f"{hidden:,} lower values are left out here; --json has all.")
     return Table(
         title=f"Values of {scale.universe.measure}",
         columns=(
@@ -291,17 +306,11 @@ def _value_table(scale: Scale) -> Table:
     )
 
 
-def _violation_table(scale: Scale) -> Table:
-    found = scale.violations or ()
-    shown = found[:_SHOWN]
-    notes = [
-        (
-            "Solvability asks that a gap between two values can be laid off from the lowest and "
-            "from the highest value; missing is where no list has the value it leads to."
-        )
-    ]
+def _violation_table(found: Sequence[Violation], most: int) -> Table:
+    shown = found[:most]
+    notes = ["Missing: a value that no list has."]
     if len(found) > len(shown):
-        notes.append(f"The {len(shown)} smallest of {len(found):,} such gaps; all with --json.")
+        notes.append(f"The {len(shown)} smallest of {len(found):,} such gaps; --json has all.")
     return Table(
         title="Gaps that break the solvability condition",
         columns=(
@@ -313,12 +322,22 @@ def _violation_table(scale: Scale) -> Table:
             for one in shown
         ),
         notes=tuple(notes),
+        method=(
+            (
+                "Solvability asks that a gap between two values can be laid off from the lowest "
+                "and from the highest value; missing is where no list has the value it leads to."
+            ),
+        ),
     )
 
 
-def _list_table(scale: Scale) -> Table:
+def _list_table(scale: Scale, most: int) -> Table:
+    hidden = len(scale.listed) - len(scale.listed[:most])
     return Table(
         title="Every list",
         columns=(Column(name="grades, from the top"), Column(name="value", form="score")),
-        rows=tuple((" ".join(map(str, grades)), found) for grades, found in scale.listed),
+        rows=tuple((" ".join(map(str, grades)), found) for grades, found in scale.listed[:most]),
+        notes=(f"{plural(hidden, 'more list is', 'more lists are')} left out here.",)
+        if hidden
+        else (),
     )

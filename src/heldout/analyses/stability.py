@@ -6,7 +6,6 @@ confidence statement: percentiles of these ranks hold far less often than they s
 are close. For ranks that may be believed see `analyses.ranges`.
 """
 
-from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from math import isnan
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.ranges import RankRanges, rank_ranges
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.sentence import name_one, name_some
 from heldout.answers.table import Column, Table, columns
 from heldout.charts.axes import place_axis
 from heldout.charts.plot import Plot, Row, shade
@@ -28,7 +28,7 @@ from heldout.ids import Digest
 from heldout.options import Opt
 from heldout.scoring.sources import Scores
 from heldout.scoring.table import Better, ScoreTable, score_matrix
-from heldout.stats.resampling import TieRule, bootstrap_ranks
+from heldout.stats.resampling import DIGITS, TieRule, bootstrap_ranks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -121,32 +121,41 @@ def bootstrap_stability(
     )
 
 
-_MOST = 50
+_MOST = 20
 _TOP = 5
-_SHOWN = 3
 _TIES = {
     "earlier": "of equal means the earlier in the table gets the better rank",
     "shared": "equal means share the best of their ranks",
 }
 
 
+def headline(ranges: RankRanges) -> str:
+    """Who leads, and who may be first as well."""
+    lead, sure = ranges.lead, f"with {ranges.level:.0%} confidence"
+    if not ranges.pairs:
+        return f"All {len(ranges.systems):,} systems have equal scores on every query: none leads."
+    best = [
+        name
+        for name, mean in zip(ranges.systems, ranges.means, strict=True)
+        if round(mean, DIGITS) == round(ranges.means[0], DIGITS)
+    ]
+    first = f"{name_one(ranges.systems[0])} leads"
+    if len(best) > 1:
+        first = f"{name_some(best)} share the best mean"
+    if len(lead) == 1:
+        return f"{first}, and is separated from all other systems {sure}."
+    if len(lead) == len(ranges.systems):
+        return f"{first}, but {sure} any of the {len(lead):,} systems may be first."
+    return f"{first}, but {sure} any of {len(lead):,} systems may be first: {name_some(lead)}."
+
+
 def summary(stability: Stability, ranges: RankRanges) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines: who leads, who cannot be told from whom, how stable the top is."""
-    first, rest = ranges.systems[0], ranges.lead[1:]
+    """What the sentence rests on: how often the first is first, how many ranks are certain."""
     certain = sum(low == high for low, high in zip(ranges.low, ranges.high, strict=True))
-    lead = f"{first}, told apart from all others"
-    if rest:
-        lead = f"{first}, but {_name_some(rest)} can't be told apart from it"
     return (
-        ("lead", lead),
         ("first", _say_first(stability, ranges)),
         ("certain", f"{certain:,} of {len(ranges.systems):,} systems have one possible rank"),
     )
-
-
-def _name_some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
 
 
 def _say_first(stability: Stability, ranges: RankRanges) -> str:
@@ -157,7 +166,7 @@ def _say_first(stability: Stability, ranges: RankRanges) -> str:
     if not equals:
         return f"{ranges.systems[0]} in {resampled}"
     return (
-        f"{ranges.systems[0]}, first among equals: {_name_some(equals)} "
+        f"{ranges.systems[0]}, first among equals: {name_some(equals)} "
         f"{'has' if len(equals) == 1 else 'have'} its scores on every query, and which of them is "
         f"first is the order of the table; one of them in {resampled}"
     )
@@ -188,7 +197,7 @@ def _rank_table(stability: Stability, ranges: RankRanges, measure: str, most: in
     rows = [(rank, *cells) for rank, cells in enumerate(ranked, start=1)]
     cut = []
     if most is not None and len(rows) > most:
-        cut = [f"the first {most:,} of {len(rows):,} systems; all of them with --all or --json"]
+        cut = [f"the first {most:,} of {len(rows):,} systems"]
     return Table(
         title=f"Ranks of {len(rows):,} systems on {plural(stability.queries, 'query', 'queries')}",
         columns=(
@@ -199,7 +208,8 @@ def _rank_table(stability: Stability, ranges: RankRanges, measure: str, most: in
             Column(name="at this rank", form="share", decimals=3),
         ),
         rows=tuple(rows[:most]),
-        notes=(*cut, *_range_notes(ranges), *_trial_notes(stability)),
+        notes=(*cut, _range_note(ranges), *_warnings(ranges)),
+        method=(*_range_method(ranges), *_trial_notes(stability)),
     )
 
 
@@ -207,31 +217,40 @@ def _range(low: int, high: int) -> str:
     return f"{low}" if low == high else f"{low}–{high}"
 
 
-def _range_notes(ranges: RankRanges) -> list[str]:
+def _range_note(ranges: RankRanges) -> str:
+    return (
+        f"range: ranks that a system may have; all ranges hold together in {ranges.level:.0%} of "
+        f"samples of queries; those that reach 1 are the lead group ({len(ranges.lead)})"
+    )
+
+
+def _warnings(ranges: RankRanges) -> list[str]:
+    if not ranges.doubtful:
+        return []
+    return [
+        (
+            f"warning: {ranges.doubtful:,} of {plural(ranges.told_apart, 'pair')} separated could "
+            f"be undone by losses of up to {ranges.largest:.2f}, the largest difference in the "
+            f"table, that are too rare to be among {plural(ranges.queries, 'query', 'queries')}; "
+            "where systems fail rarely and badly the ranges are too narrow"
+        )
+    ]
+
+
+def _range_method(ranges: RankRanges) -> list[str]:
     n = len(ranges.systems)
     untested = n * (n - 1) // 2 - ranges.pairs
     steps = "step-down" if ranges.step_down else "single step"
     notes = [
-        (
-            f"range: from 1 + systems significantly better to {n} − systems significantly worse;"
-            f" all ranges hold together in {ranges.level:.0%} of samples of queries; those that"
-            f" reach 1 are the lead group ({len(ranges.lead)})"
-        ),
+        (f"range: from 1 + systems significantly better to {n} − systems significantly worse"),
         (
             f"test: paired sign flips, {ranges.flips:,} drawn, max-t ({steps}) over one family of"
             f" {2 * ranges.pairs:,} hypotheses: {plural(ranges.pairs, 'pair')} in both directions"
         ),
     ]
-    if ranges.doubtful:
-        notes.append(
-            f"warning: of {plural(ranges.told_apart, 'pair')} told apart {ranges.doubtful:,} could "
-            f"be undone by losses of up to {ranges.largest:.2f}, the largest difference in the "
-            f"table, that are too rare to be among {plural(ranges.queries, 'query', 'queries')}; "
-            "where systems fail rarely and badly the ranges are too narrow"
-        )
     if untested:
         have = plural(untested, "pair has", "pairs have")
-        notes.append(f"{have} equal scores on every query (to 1e-12): no test, never told apart")
+        notes.append(f"{have} equal scores on every query (to 1e-12): no test, never separated")
     return notes
 
 
@@ -258,7 +277,7 @@ def _top_table(stability: Stability) -> Table:
             *columns("share", *map(str, range(1, top + 1)), decimals=3),
         ),
         rows=tuple(rows),
-        notes=(f"{plural(stability.trials, 'trial')}, as above",),
+        method=(f"{plural(stability.trials, 'trial')}, as above",),
     )
 
 
@@ -285,9 +304,6 @@ class StabilityOptions:
     level: Annotated[float, Opt("Confidence level of all ranges together.", above=0, below=1)] = (
         0.95
     )
-    every: Annotated[
-        bool, Opt(f"All systems on the terminal, not the first {_MOST}.", names=("--all",))
-    ] = False
     single_step: Annotated[bool, Opt("Max-t in one step, without step-down.")] = False
 
 
@@ -310,11 +326,14 @@ def _analyse(scores: Scores, options: StabilityOptions, draws: Draws) -> Answer:
         step_down=not options.single_step,
         executor=draws.executor,
     )
-    most = _MOST if draws.short and not options.every else None
     document = to_document(found, "rank_probability", "expected_rank")
     return Answer(
+        answer=headline(ranges),
         summary=(*summary(found, ranges), *scores.facts),
-        tables=tables(found, ranges, measure=scores.measure, most=most),
+        tables=tables(found, ranges, measure=scores.measure),
+        short=tables(found, ranges, measure=scores.measure, most=_MOST)
+        if len(found.systems) > _MOST
+        else None,
         document=document | {"ranges": to_document(ranges, "lead", "told_apart")} | scores.document,
         chart=lambda: chart(found, ranges, measure=scores.measure),
         title=title(found),

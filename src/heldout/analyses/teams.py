@@ -26,6 +26,7 @@ from heldout.analyses.dated import Dated
 from heldout.analyses.entries import AlikeRuns, BoardEntry, BoardScores, ViewScores
 from heldout.analyses.views.views import ViewPair, pair_views
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.sentence import name_one, name_some
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
@@ -385,21 +386,43 @@ def _analyse(given: Dated, options: TeamsOptions, draws: Draws) -> Answer:
     )
     drawn = any(group.slope is not None for group in result.groups)
     return Answer(
+        answer=headline(result),
         summary=(("teams", _say(result)), *given.facts),
         tables=tables(result),
+        short=tables(result, most=_MOST),
         document=to_document(result) | given.document,
         chart=(lambda: chart(result)) if drawn else None,
         title=title(result),
     )
 
 
-def _say(result: Teams) -> str:
-    slopes = [group.slope for group in result.groups if group.slope is not None]
-    counts = f"{plural(len(result.groups), result.by)}, {len(slopes)} with a slope"
+def headline(result: Teams) -> str:
+    """Who climbs on the public view alone."""
+    known = [group for group in result.groups if group.slope is not None]
+    climbs = f"on {name_one(result.public)} faster than on {name_one(result.reserve)}"
+    if not known:
+        few = f"none has the {FEWEST} submissions that a trend needs"
+        return f"Whether any {result.by} climbs {climbs} is unknown: {few}."
     if not result.trials:
-        return counts
-    falling = sum(slope.high_all is not None and slope.high_all < 0 for slope in slopes)
-    return f"{counts}; {falling} climb on {result.public} alone, all slopes at once"
+        return f"Whether any {result.by} climbs {climbs} cannot be tested: means alone are known."
+    falling = [group.name for group in known if _falls(group)]
+    sure = f"{result.level:.0%} confidence for all {len(known):,} at once"
+    if len(known) == 1:
+        sure = f"{result.level:.0%} confidence, one with a trend"
+    if not falling:
+        return f"No {result.by} significantly climbs {climbs} ({sure})."
+    verb = "climbs" if len(falling) == 1 else "climb"
+    return f"{name_some(falling)} {verb} {climbs} ({sure})."
+
+
+def _falls(group: Group) -> bool:
+    slope = group.slope
+    return slope is not None and slope.high_all is not None and slope.high_all < 0
+
+
+def _say(result: Teams) -> str:
+    slopes = sum(group.slope is not None for group in result.groups)
+    return f"{plural(len(result.groups), result.by)}, {slopes} with a slope"
 
 
 ANALYSIS = Analysis(
@@ -424,6 +447,7 @@ ANALYSIS = Analysis(
 
 
 _SHOWN = 40
+_MOST = 20
 
 
 def title(result: Teams) -> str:
@@ -481,13 +505,23 @@ def _ends(slope: Slope) -> list[float]:
 _NAME = 40
 
 
-def tables(result: Teams) -> tuple[Table, ...]:
-    """The groups and, where runs are known, those that are nearly the same across teams."""
-    groups = _group_table(result)
-    return (groups,) if result.variants is None else (groups, _variant_table(result))
+def tables(result: Teams, *, most: int | None = None) -> tuple[Table, ...]:
+    """The groups and, where runs are known, those that are nearly the same across teams.
+
+    Args:
+        result: what was found.
+        most: groups that are shown; `None` for all. Those without a slope are left out first.
+    """
+    groups = _group_table(result, most)
+    return (groups,) if result.variants is None else (groups, _variant_table(result, most))
 
 
-def _group_table(result: Teams) -> Table:
+def _group_table(result: Teams, most: int | None) -> Table:
+    shown = result.groups
+    if most is not None and len(shown) > most:
+        known = tuple(group for group in shown if group.slope is not None)
+        shown = (known or shown)[:most]
+    left = len(result.groups) - len(shown)
     intervals = (f"{result.level:.0%} from", "to", "all: from", "to")
     return Table(
         title=f"By {result.by}: {result.public} against {result.reserve}, {result.measure}",
@@ -498,8 +532,9 @@ def _group_table(result: Teams) -> Table:
             *columns("difference", "slope", *(intervals if result.trials else ())),
             *columns("difference", "OLS from", "to"),
         ),
-        rows=tuple(_group_row(group, known=result.trials > 0) for group in result.groups),
-        notes=tuple(_group_notes(result)),
+        rows=tuple(_group_row(group, known=result.trials > 0) for group in shown),
+        notes=tuple(_group_notes(result, left)),
+        method=_group_method(result),
     )
 
 
@@ -513,26 +548,36 @@ def _group_row(group: Group, *, known: bool) -> tuple[Cell, ...]:
     return (*head, *ranks, slope.per_submission, *intervals, slope.ols_low, slope.ols_high)
 
 
-def _group_notes(result: Teams) -> list[str]:
-    slopes = [group.slope for group in result.groups if group.slope is not None]
-    apart = f"{result.reserve} - {result.public}"
-    notes = [
-        (
-            f"Best: rank of its best entry among all with both scores. Slope of ({apart}) from one "
-            "submission to the next; below 0 where the released score rises faster."
-        ),
-    ]
+def _group_method(result: Teams) -> tuple[str, ...]:
+    slopes = sum(group.slope is not None for group in result.groups)
+    best = "Best: rank of its best entry among all with both scores."
     if result.trials:
-        notes.append(
-            f"Intervals by {plural(result.trials, 'draw')} of queries; all: the {len(slopes)} "
-            "slopes here at once. OLS takes submissions for independent, which they are not: do "
-            "not rely on it."
+        return (
+            best,
+            (
+                f"Intervals by {plural(result.trials, 'draw')} of queries; all: the {slopes} "
+                "slopes here at once. OLS takes submissions for independent, which they are not: "
+                "do not rely on it."
+            ),
         )
-    else:
-        notes.append(
+    return (
+        best,
+        (
             "Means alone are known: no intervals by queries, and OLS takes submissions for "
             "independent, which they are not: a description only."
+        ),
+    )
+
+
+def _group_notes(result: Teams, left: int) -> list[str]:
+    notes = [
+        (
+            f"Slope of ({result.reserve} - {result.public}) from one submission to the next; below "
+            "0 where the released score rises faster."
         )
+    ]
+    if left:
+        notes.append(f"{plural(left, 'group is', 'groups are')} left out here.")
     why = {group.why for group in result.groups if group.why}
     notes += [f"No slope: {reason}." for reason in sorted(why)]
     if result.nameless:
@@ -540,18 +585,20 @@ def _group_notes(result: Teams) -> list[str]:
     return notes
 
 
-def _variant_table(result: Teams) -> Table:
+def _variant_table(result: Teams, most: int | None) -> Table:
     groups = result.variants or ()
+    left = len(groups) - len(groups[:most])
     return Table(
         title="Nearly the same runs, different teams",
         columns=(
             *columns("text", "entries", "teams"),
             Column(name="least RBO", form="score", decimals=2),
         ),
-        rows=tuple((", ".join(g.entries), "; ".join(g.teams), g.least_rbo) for g in groups),
+        rows=tuple((", ".join(g.entries), "; ".join(g.teams), g.least_rbo) for g in groups[:most]),
         notes=(
             "Linked by the board's rule for variants; RBO of the first ten documents."
             if groups
             else "No two teams have runs that the board's rule calls variants of each other.",
+            *((f"{plural(left, 'group is', 'groups are')} left out here.",) if left else ()),
         ),
     )

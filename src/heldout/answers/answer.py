@@ -1,4 +1,4 @@
-"""The answer of a service: what it says first, its tables, its JSON document and its picture."""
+"""The answer of a service: one sentence, the evidence, its JSON document and its picture."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,18 +20,28 @@ class Answer:
     """What a service has to say, in every form; `cli` prints it.
 
     Attributes:
-        summary: the answer first: lines of `name      what there is to say`.
-        tables: the evidence.
-        document: for JSON.
+        answer: what was asked for, in one sentence of at most 200 characters, with its full stop.
+        summary: what the sentence rests on: lines of `name      what there is to say`.
+        tables: the evidence, with every row.
+        document: for JSON; `answer` comes into it as its first key.
         chart: draws the picture; called only where a picture is asked for.
         title: what the picture shows, for those who do not see it.
+        short: the tables for a terminal: rows that say the same are one line with their count;
+            `None` where `tables` are short.
     """
 
+    answer: str
     summary: Sequence[tuple[str, str]]
     tables: Sequence[Table]
     document: Mapping[str, Any]
     chart: "Callable[[], Chart] | None" = None
     title: str = ""
+    short: Sequence[Table] | None = None
+
+    def __post_init__(self) -> None:
+        # First in the document, and the sentence of this answer where `replace` has another one
+        document = {"answer": "", **self.document} | {"answer": self.answer}
+        object.__setattr__(self, "document", document)
 
     def to_dict(self) -> dict[str, Any]:
         """The document that the command prints with `--json`."""

@@ -71,13 +71,17 @@ class Table:
         title: what it shows, in a few words.
         columns: at least one.
         rows: each as long as `columns`.
-        notes: sentences below it: family, correction, options, why something is undefined.
+        notes: sentences below it, without which it is misread: what a column means, which rows
+            are left out, why a value is undefined. Two lines as a rule.
+        method: sentences on how it was made: tests, families, corrections, draws. A terminal
+            prints them with `--explain`.
     """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
+    method: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -121,8 +125,23 @@ def format_cells(table: Table) -> list[list[str]]:
     ]
 
 
-def to_markdown(table: Table) -> str:
-    """A Markdown table under its title in bold, its notes below."""
+def list_notes(table: Table, *, explain: bool = True) -> tuple[str, ...]:
+    """The sentences below a table.
+
+    Args:
+        table: whose.
+        explain: whether those on the method too.
+    """
+    return (*table.notes, *(table.method if explain else ()))
+
+
+def to_markdown(table: Table, *, explain: bool = True) -> str:
+    """A Markdown table under its title in bold, its notes below.
+
+    Args:
+        table: what is written.
+        explain: whether the notes on the method are too.
+    """
     aligns = [":--" if column.form == "text" else "--:" for column in table.columns]
     names = [column.name for column in table.columns]
     lines = [names, aligns, *format_cells(table)]
@@ -131,12 +150,14 @@ def to_markdown(table: Table) -> str:
         for line in lines
     ]
     body = "\n".join(f"| {' | '.join(line)} |" for line in escaped)
-    notes = "".join(f"\n{_flat(note).translate(_MARKDOWN)}\n" for note in table.notes)
+    notes = "".join(
+        f"\n{_flat(note).translate(_MARKDOWN)}\n" for note in list_notes(table, explain=explain)
+    )
     return f"**{_flat(table.title).translate(_MARKDOWN)}**\n\n{body}\n{notes}"
 
 
 def to_latex(table: Table) -> str:
-    r"""A table with `booktabs` rules, its notes below, each a paragraph with a full stop.
+    r"""A table with `booktabs` rules, all its notes below, each a paragraph with a full stop.
 
     One of more than 40 rows is a `longtable`, which goes on over the pages. Needs
     `\usepackage{booktabs}` and `\usepackage{longtable}`.
@@ -148,7 +169,7 @@ def to_latex(table: Table) -> str:
     )
     caption = f"\\caption{{{_escape_latex(_stopped(table.title))}}}"
     top = f"\\toprule\n{head} \\\\\n\\midrule\n"
-    notes = "".join(f"{_escape_latex(_stopped(note))}\\par\n" for note in table.notes)
+    notes = "".join(f"{_escape_latex(_stopped(note))}\\par\n" for note in list_notes(table))
     below = f"\\par\\smallskip\n{{\\footnotesize\\raggedright\n{notes}}}\n" if notes else ""
     if len(table.rows) > _LONG:
         return (

@@ -9,9 +9,8 @@ from heldout.cli.options import add_options
 from heldout.cli.printing import (
     TERMINAL,
     Output,
-    messages,
     output_options,
-    print_notes,
+    print_notes_last,
     seed_option,
 )
 
@@ -49,7 +48,7 @@ def compare(options: CompareOptions, output: Output, *, seed: int) -> None:
     if options.page.html is not None:
         comparison.check_page(options.page.html)
     scores = comparison.load(reading)
-    print_notes(messages(), scores.ranks.notes)
+    print_notes_last(scores.ranks.notes)
     if options.page.html is not None:
         folder = comparison.list_failures(reading).write(options.page.html)
         TERMINAL.note("page", f"{options.page.html}; its data are in {folder}")

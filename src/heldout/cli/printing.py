@@ -32,6 +32,7 @@ from heldout.progress_bar import Progress
 
 if TYPE_CHECKING:
     from heldout.answers.answer import Answer
+    from heldout.answers.table import Table
 
 
 # Where text goes: to a terminal through rich, to anything else as it is.
@@ -229,6 +230,11 @@ def print_notes(
         print_problems(console, problems, counts=counts)
 
 
+def print_notes_last(notes: Sequence[tuple[Sequence[Problem], Mapping[str, int]]]) -> None:
+    """The same on standard error, when the present command ends: below its answer."""
+    click.get_current_context().call_on_close(lambda: print_notes(messages(), notes))
+
+
 def _alike(one: Problem, other: Problem) -> bool:
     return (one.code, one.expected, one.hint) == (other.code, other.expected, other.hint)
 
@@ -354,6 +360,15 @@ seed_option = add_option("seed", Seed, 0)
 """`--seed`."""
 
 
+Explain = Annotated[bool, Opt("Method behind the figures: tests, corrections, draws, caveats.")]
+"""`--explain`."""
+
+Every = Annotated[
+    bool, Opt("All rows and tables, where a terminal shows the first.", names=("--all",))
+]
+"""`--all`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOutput:
     """The form in which a command answers that has no picture.
@@ -365,6 +380,8 @@ class TableOutput:
     as_json: Annotated[bool, Opt("One JSON document.", names=("--json",))] = False
     markdown: Annotated[bool, Opt("Tables in Markdown.")] = False
     latex: Annotated[bool, Opt("Tables in LaTeX, with booktabs and longtable.")] = False
+    explain: Explain = False
+    every: Every = False
 
     def __post_init__(self) -> None:
         if self.as_json + self.markdown + self.latex > 1:
@@ -392,7 +409,7 @@ class Output(TableOutput):
 
 
 output_options = add_options("output", Output)
-"""`--json`, `--markdown`, `--latex` and `--chart FILE`, as one `output` argument."""
+"""`--json`, `--markdown`, `--latex`, `--explain`, `--all` and `--chart FILE`, as one `output`."""
 
 
 def print_answer(answer: "Answer", output: TableOutput) -> None:
@@ -407,12 +424,23 @@ def print_answer(answer: "Answer", output: TableOutput) -> None:
     if output.as_json:
         print_json(answer.document)
     elif output.markdown or output.latex:
-        from heldout.answers.table import to_latex, to_markdown  # noqa: PLC0415 - heavy
-
-        form = to_markdown if output.markdown else to_latex
-        click.echo("\n".join(form(table) for table in answer.tables), nl=False)
+        click.echo("\n".join(_write_all(answer, output)), nl=False)
     else:
-        _print_all(answers(), answer)
+        _print_all(answers(), answer, output)
+
+
+def _write_all(answer: "Answer", output: TableOutput) -> Iterator[str]:
+    """The sentence and every table, in Markdown or in LaTeX, where the sentence is a comment."""
+    from heldout.answers.files import plain_markdown  # noqa: PLC0415 - heavy
+    from heldout.answers.table import to_latex, to_markdown  # noqa: PLC0415 - heavy
+
+    if output.latex:
+        yield f"% {printable(answer.answer)}\n"
+        yield from map(to_latex, answer.tables)
+        return
+    yield f"{plain_markdown(answer.answer)}\n"
+    for table in answer.tables:
+        yield to_markdown(table, explain=output.explain)
 
 
 def _write_chart(answer: "Answer", path: Path) -> None:
@@ -426,19 +454,38 @@ def _write_chart(answer: "Answer", path: Path) -> None:
         print_facts(messages(), [("chart" if written else "as before", str(path))])
 
 
-def _print_all(console: Console, answer: "Answer") -> None:
+def _print_all(console: Console, answer: "Answer", output: TableOutput) -> None:
+    from heldout.answers.table import list_notes  # noqa: PLC0415 - heavy
+
+    _print_hanging(console, "", answer.answer)
+    if answer.summary:
+        console.print()
+        print_facts(console, answer.summary)
+    tables = answer.tables if output.every or answer.short is None else answer.short
+    folded = [table.rows for table in tables] != [table.rows for table in answer.tables]
+    for table in tables:
+        _print_table(console, table)
+        for note in list_notes(table, explain=output.explain):
+            print_facts(console, [("", note)])
+    more = []
+    if folded:
+        more.append("--all: all rows and tables")
+    if not output.explain and any(table.method for table in tables):
+        more.append("--explain: the method")
+    if more:
+        console.print()
+        print_facts(console, [("more", "; ".join(more))])
+
+
+def _print_table(console: Console, table: "Table") -> None:
     from heldout.answers.table import format_cells  # noqa: PLC0415 - heavy
 
-    print_facts(console, answer.summary)
-    for table in answer.tables:
-        console.print()
-        console.print(printable(table.title))
-        console.print()
-        print_table(
-            console,
-            [column.name for column in table.columns],
-            format_cells(table),
-            left=[column.name for column in table.columns if column.form == "text"],
-        )
-        for note in table.notes:
-            print_facts(console, [("", note)])
+    console.print()
+    console.print(printable(table.title))
+    console.print()
+    print_table(
+        console,
+        [column.name for column in table.columns],
+        format_cells(table),
+        left=[column.name for column in table.columns if column.form == "text"],
+    )

@@ -188,7 +188,7 @@ def _answer(
     if what is not None:
         print_json(what | dict(answer.document))
     else:
-        print_answer(answer, Output(as_json=False, markdown=False, latex=False, chart=None))
+        print_answer(answer, Output())
 
 
 def _parameters(options: tuple[str, ...]) -> dict[str, str]:

@@ -10,7 +10,16 @@ import click
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.store.repository import find_board
 from heldout.cli.options import with_options
-from heldout.cli.printing import TERMINAL, answers, number, print_facts, print_json, print_table
+from heldout.cli.printing import (
+    TERMINAL,
+    Every,
+    Explain,
+    answers,
+    number,
+    print_facts,
+    print_json,
+    print_table,
+)
 from heldout.errors import plural, printable
 from heldout.options import Json, Opt
 from heldout.redteam.boards import own_rule
@@ -25,7 +34,7 @@ from heldout.redteam.playing import (
     play_board,
     units_apart,
 )
-from heldout.redteam.report import OWN, Line, draw_chart
+from heldout.redteam.report import OWN, Line, describe_strongest, draw_chart
 from heldout.trec.accelerators import find_accelerators
 
 _YEAR = 365.25
@@ -70,6 +79,8 @@ def redteam(
     games: GameOptions,
     as_json: Json = False,
     markdown: Annotated[bool, Opt("The tables in Markdown.")] = False,
+    explain: Explain = False,
+    every: Every = False,
     chart: Annotated[
         Path | None, Opt("Also draw the worst attacks, as SVG.", metavar="FILE.svg", path="file")
     ] = None,
@@ -101,7 +112,7 @@ def redteam(
     elif markdown:
         _print_markdown(result)
     else:
-        _print(result)
+        _print(result, explain=explain, every=every)
 
 
 def _facts(result: Played) -> list[tuple[str, str]]:
@@ -139,19 +150,27 @@ def _board_facts(spec: BoardSpec, plan: Plan) -> list[tuple[str, str]]:
     return facts if spec.runs.complete else [*facts, ("warning", _PARTIAL)]
 
 
-def _print(result: Played) -> None:
+def _print(result: Played, *, explain: bool, every: bool) -> None:
     console = answers()
+    console.print(printable(result.conclusion))
+    console.print()
+    print_facts(console, describe_strongest(result.fresh, own=result.own or ""))
     print_facts(console, _facts(result))
-    for title, header, rows, legend in _tables(result):
+    tables = _tables(result)
+    for title, header, rows, legend in tables if every else tables[1:]:
         console.print()
         console.print(title)
         print_table(console, header, rows, left=("release", "baseline"))
-        if legend:
+        if legend and explain:
             console.print()
             print_facts(console, legend)
-    if said := result.conclusion:
+    more = [] if every else ["--all: every attack on every rule"]
+    more += [] if explain else ["--explain: what the columns mean"]
+    if more:
         console.print()
-        console.print(said)
+        print_facts(console, [("more", "; ".join(more))])
+    console.print()
+    console.print(printable(result.conclusion))
 
 
 _Table = tuple[str, Sequence[str], list[list[str]], Sequence[tuple[str, str]]]
@@ -161,8 +180,8 @@ def _tables(result: Played) -> list[_Table]:
     """Title, header, rows, legend."""
     fresh = "The worst attack for each rule and baseline, played again on fresh seeds"
     return [
-        ("Every attack", _HEADER, [_cells(line) for line in result.lines], _LEGEND),
-        (fresh, _HEADER, [_cells(line) for line in result.fresh], ()),
+        ("Every attack", _HEADER, [_cells(line) for line in result.lines], ()),
+        (fresh, _HEADER, [_cells(line) for line in result.fresh], _LEGEND),
         (
             f"Honest teams, {plural(result.honest[0].years, 'year')} of each kind",
             _HONEST,

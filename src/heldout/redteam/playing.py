@@ -402,13 +402,19 @@ class Played:
     @property
     def conclusion(self) -> str:
         """The strongest attack on the board's rule, and which rule to set."""
-        return conclude(self.fresh, own=self.own or "")
+        return conclude(
+            self.fresh,
+            own=self.own or "",
+            unit=self.systems.pair.unit,
+            attacks=len({line.attack for line in self.lines}),
+        )
 
     @property
     def document(self) -> dict[str, Any]:
         """The whole of it for JSON."""
         pair = self.systems.pair
         return {
+            "answer": self.conclusion,
             "queries": pair.queries,
             "se": pair.unit,
             "truth": pair.truth,

@@ -203,51 +203,96 @@ def summarise(outcomes: Sequence[Outcome], case: Case, pair: Exchange, plan: Pla
     )
 
 
-def conclude(fresh: Sequence[Line], *, own: str) -> str:
-    """One sentence: the strongest attack on the board's rule, what it gains, which rule to set.
+def conclude(fresh: Sequence[Line], *, own: str, unit: float, attacks: int) -> str:
+    """The strongest attack on the board's rule, its gain, and which rule to set.
 
     Args:
         fresh: the worst attack for each rule and baseline, on fresh seeds; of one or more rules.
         own: name of the board's own rule; "" without a board, or where it was not played.
+        unit: u in units of the measure.
+        attacks: how many were played on each rule.
+
+    Returns:
+        Short sentences on one line; "" where nothing was played.
     """
+    worst, best = _strongest(fresh), _least_harmed(fresh)
+    if best is None:
+        return ""
+    which = "the only attack played" if attacks == 1 else f"the strongest of {attacks:,} attacks"
+
+    def gains(rule: str) -> str:
+        harm = worst[rule].harm
+        return f"{which} gains {harm * unit:.4f} ({harm:.1f} standard errors)"
+
+    start = f"Your rule, {own}: {gains(own)}." if own in worst else f"{best}: {gains(best)}."
+    if len(worst) == 1:
+        return f"{start} No other rule was played: heldout redteam without --release plays all."
+    if own not in worst:
+        return f"Of {len(worst):,} rules {start} Set {_say_setting(best)} in [release]."
+    if best == own:
+        return f"{start} None of the {len(worst) - 1:,} other rules leaves less: keep it."
+    instead = f"{worst[best].harm * unit:.4f}"
+    return f"{start} With {best}: {instead}. Set {_say_setting(best)} in [release]."
+
+
+def describe_strongest(fresh: Sequence[Line], *, own: str) -> list[tuple[str, str]]:
+    """What `conclude` rests on: the strongest attack on the board's rule, and on the best one.
+
+    Args:
+        fresh: as for `conclude`.
+        own: likewise.
+
+    Returns:
+        Lines of `name      what there is to say`.
+    """
+    worst, best = _strongest(fresh), _least_harmed(fresh)
+    if best is None:
+        return []
+    names = dict.fromkeys([own, best] if own in worst else [best])
+    return [
+        (
+            "strongest" if place == 0 else "",
+            (
+                f"{name}: {describe_line(worst[name])}; a system better by 4.5 u gets a score in "
+                f"{_published(fresh, name):.0%} of the games afterwards"
+            ),
+        )
+        for place, name in enumerate(names)
+    ]
+
+
+def _strongest(fresh: Sequence[Line]) -> dict[str, Line]:
+    """Rule -> the line with the largest harm, over all baselines."""
     worst: dict[str, Line] = {}
-    published: dict[str, float] = {}
     for line in fresh:
         if line.release not in worst or line.harm > worst[line.release].harm:
             worst[line.release] = line
-        published[line.release] = min(published.get(line.release, 1.0), line.utility)
-    if not worst:
-        return ""
-    usable = [name for name in worst if published[name] >= _LEAST_TOLD] or [*worst]
-    best = min(usable, key=lambda name: worst[name].harm)
-    if own not in worst:
-        start = f"Of the rules played, {best} leaves least: {describe_line(worst[best])}."
-        return f"{start} Set {_say_setting(best)} in [release]."
-    said = f"Your rule, {own}: {describe_line(worst[own])}."
-    if best == own:
-        return f"{said} No other rule that was played leaves less: keep it."
-    return (
-        f"{said} With {best} {describe_line(worst[best])}, and a system better by 4.5 u gets "
-        f"a score in {published[best]:.0%} of the games even then: set {_say_setting(best)} in "
-        "[release]."
-    )
+    return worst
+
+
+def _published(fresh: Sequence[Line], rule: str) -> float:
+    """Share of games in which a better system gets a score, with the baseline where it is least."""
+    return min(line.utility for line in fresh if line.release == rule)
+
+
+def _least_harmed(fresh: Sequence[Line]) -> str | None:
+    """The rule that leaves attackers least, of those under which better systems get a score."""
+    worst = _strongest(fresh)
+    usable = [name for name in worst if _published(fresh, name) >= _LEAST_TOLD] or [*worst]
+    return min(usable, key=lambda name: worst[name].harm, default=None)
 
 
 def describe_line(line: Line) -> str:
     """The strongest attack, what it is worth, and with which baseline."""
     error = line.error
-    reach = (
-        ""
-        if error is None
-        else (f" ({line.harm - 1.96 * error:.2f} to {line.harm + 1.96 * error:.2f})")
-    )
+    reach = ""
+    if error is not None:
+        reach = f" ({line.harm - 1.96 * error:.2f} to {line.harm + 1.96 * error:.2f})"
     what = "on the board" if line.mean_gain_se >= line.worth else "in what the attacker knows"
     where = "the board's own baseline" if line.baseline == OWN else f"a baseline {line.baseline}"
     if line.baseline == "equal":
         where = "a baseline as good as its systems"
-    return (
-        f"the strongest attack, {line.attack}, gains {line.harm:.2f} u{reach} {what}, with {where}"
-    )
+    return f"{line.attack} gains {line.harm:.2f} u{reach} {what}, with {where}"
 
 
 def _say_setting(release: str) -> str:

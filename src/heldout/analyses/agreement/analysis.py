@@ -11,6 +11,8 @@ from heldout.answers.answer import Answer, to_document
 from heldout.options import Opt
 from heldout.stats.rank_correlation import RboTies
 
+_MOST = 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementOptions:
@@ -42,16 +44,20 @@ def _analyse(given: Ratings | Tops, options: AgreementOptions, draws: Draws) -> 
             level=options.judges.level,
         )
         return Answer(
+            answer=runs.headline(alike),
             summary=(*runs.summary(alike), *given.facts),
             tables=runs.tables(alike),
+            short=runs.tables(alike, most=_MOST),
             document=to_document(alike) | {"orders": list(given.orders)},
             chart=lambda: runs.chart(alike),
             title=runs.title(alike),
         )
     found = judge_agreement(given, draws.rng(), options.judges)
     return Answer(
+        answer=judges.headline(found),
         summary=judges.summary(found),
         tables=judges.tables(found),
+        short=judges.tables(found, most=_MOST),
         document=to_document(found),
         chart=(lambda: judges.chart(found)) if found.pairs else None,
         title=judges.title(found),

@@ -395,8 +395,20 @@ _UNITS = {"documents": "documents of queries", "pairs": "pairs of items"}
 _SHOWN = 3
 
 
+def headline(found: JudgeAgreement) -> str:
+    """How far all judges agree beyond chance."""
+    who = plural(len(found.judges), "judge")
+    if found.alpha.value is None:
+        return f"How far {who} agree is undefined: {found.alpha.why}."
+    said = _say(found.alpha, found.interval, found.options.level)
+    return (
+        f"Krippendorff's alpha of {who} on {found.units:,} {_UNITS[found.kind]} is {said} "
+        "(0 is chance, 1 is full agreement)."
+    )
+
+
 def summary(found: JudgeAgreement) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines: alpha, kappa, and who was compared."""
+    """Alpha, kappa, and who was compared."""
     level, units = found.options.level, _UNITS[found.kind]
     lines = [("alpha", _say(found.alpha, found.interval, level))]
     if len(found.pairs) == 1:
@@ -415,11 +427,16 @@ def summary(found: JudgeAgreement) -> tuple[tuple[str, str], ...]:
     )
 
 
-def tables(found: JudgeAgreement) -> tuple[Table, ...]:
-    """All judges together, then each two, then of two alone where they differ."""
+def tables(found: JudgeAgreement, *, most: int | None = None) -> tuple[Table, ...]:
+    """All judges together, then each two, then of two alone where they differ.
+
+    Args:
+        found: what was found.
+        most: pairs that are shown, those that agree most and least; `None` for all.
+    """
     return (
         _all_table(found),
-        *([_pair_table(found)] if found.pairs else []),
+        *([_pair_table(found, most)] if found.pairs else []),
         *([_confusion_table(found, found.pairs[0])] if len(found.pairs) == 1 else []),
     )
 
@@ -470,9 +487,9 @@ def _all_table(found: JudgeAgreement) -> Table:
         ),
         notes=(
             f"units: {_UNITS[found.kind]} with at least two judgments",
-            _interval_note(found),
             *(f"undefined: {why}" for why in sorted(undefined)),
         ),
+        method=(_interval_note(found),),
     )
 
 
@@ -484,10 +501,15 @@ def _interval_note(found: JudgeAgreement) -> str:
     )
 
 
-def _pair_table(found: JudgeAgreement) -> Table:
+def _pair_table(found: JudgeAgreement, most: int | None) -> Table:
     graded = found.kind == "documents"
+    shown: Sequence[JudgePair] = found.pairs
+    if most is not None and len(shown) > most:
+        known = sorted(shown, key=lambda one: -2.0 if one.kappa.value is None else one.kappa.value)
+        known.reverse()
+        shown = [*known[: most // 2], *known[-(most // 2) :]]
     rows = []
-    for pair in found.pairs:
+    for pair in shown:
         row = (pair.first, pair.second, pair.units, pair.same, pair.kappa.value)
         overlap = (pair.overlap,) if graded else ()
         rows.append((*row, *(pair.interval or (None, None)), *overlap))
@@ -502,12 +524,15 @@ def _pair_table(found: JudgeAgreement) -> Table:
             *columns("share", *(["overlap"] if graded else []), decimals=3),
         ),
         rows=tuple(rows),
-        notes=tuple(_pair_notes(found, possible - len(found.pairs))),
+        notes=tuple(_pair_notes(found, possible - len(found.pairs), len(found.pairs) - len(shown))),
+        method=(f"kappa: Cohen's, weights {found.options.weights}", _interval_note(found)),
     )
 
 
-def _pair_notes(found: JudgeAgreement, apart: int) -> list[str]:
-    notes = [f"kappa: Cohen's, weights {found.options.weights}", _interval_note(found)]
+def _pair_notes(found: JudgeAgreement, apart: int, left: int) -> list[str]:
+    notes = []
+    if left:
+        notes.append(f"the pairs that agree most and least; {left:,} between them are left out")
     if found.relevant is not None:
         notes.append(f"grades from {found.relevant} on count 1, lower ones 0")
     if found.kind == "documents":

@@ -13,6 +13,7 @@ from typing import Self
 
 import numpy as np
 
+from heldout.answers.sentence import name_one
 from heldout.answers.table import Column, Table, columns
 from heldout.charts.axes import place_axis
 from heldout.charts.plot import Plot, Row, shade
@@ -257,12 +258,34 @@ _TIES = {
 }
 
 
-def summary(found: RunAgreement) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines: who is most and least alike."""
-    known = sorted(
-        ((pair.rbo.value, pair) for pair in found.pairs if pair.rbo.value is not None),
-        key=lambda one: one[0],
+def headline(found: RunAgreement) -> str:
+    """How alike the only two runs rank, or which two are most alike and which least."""
+    known = _known(found)
+    if not known:
+        return "No two of the runs answer the same query, so nothing can be compared."
+    (low, least), (high, most) = known[0], known[-1]
+    if len(known) == 1:
+        queries = plural(least.queries, "query", "queries")
+        return f"{_name(least)} rank with a rank-biased overlap of {low:.3f} on {queries}."
+    return (
+        f"Of {len(found.runs):,} runs {_name(most)} rank most alike (RBO {high:.3f}), "
+        f"{_name(least)} least (RBO {low:.3f})."
     )
+
+
+def _name(pair: RunPair) -> str:
+    return f"{name_one(pair.first)} and {name_one(pair.second)}"
+
+
+def _known(found: RunAgreement) -> list[tuple[float, RunPair]]:
+    """The pairs that have a rank-biased overlap, the least alike first."""
+    known = ((pair.rbo.value, pair) for pair in found.pairs if pair.rbo.value is not None)
+    return sorted(known, key=lambda one: one[0])
+
+
+def summary(found: RunAgreement) -> tuple[tuple[str, str], ...]:
+    """Which runs are most and least alike."""
+    known = _known(found)
     lines = [("runs", f"{len(found.runs):,}, the first {found.depth:,} documents of each query")]
     if not known:
         return (*lines, ("alike", "no two runs answer the same query"))
@@ -272,8 +295,18 @@ def summary(found: RunAgreement) -> tuple[tuple[str, str], ...]:
     return tuple(lines)
 
 
-def tables(found: RunAgreement) -> tuple[Table, ...]:
-    """Each two runs."""
+def tables(found: RunAgreement, *, most: int | None = None) -> tuple[Table, ...]:
+    """Each two runs.
+
+    Args:
+        found: what was found.
+        most: pairs that are shown, those most and least alike; `None` for all.
+    """
+    shown: Sequence[RunPair] = found.pairs
+    if most is not None and len(shown) > most:
+        known = [pair for _, pair in reversed(_known(found))] or found.pairs
+        shown = [*known[: most // 2], *known[most // 2 :][-(most // 2) :]]
+    left = len(found.pairs) - len(shown)
     return (
         Table(
             title=f"How alike each two of {len(found.runs):,} runs rank",
@@ -297,9 +330,10 @@ def tables(found: RunAgreement) -> tuple[Table, ...]:
                     pair.tau.high,
                     pair.tau_ap.value,
                 )
-                for pair in found.pairs
+                for pair in shown
             ),
-            notes=tuple(_notes(found)),
+            notes=tuple(_notes(found, left)),
+            method=tuple(_method(found)),
         ),
     )
 
@@ -320,14 +354,13 @@ def _say(pair: RunPair) -> str:
     return f"{pair.first} and {pair.second}, RBO {pair.rbo.value:.3f}, on {queries}"
 
 
-def _notes(found: RunAgreement) -> list[str]:
-    notes = [
+def _method(found: RunAgreement) -> list[str]:
+    return [
         f"RBO: rank-biased overlap, extrapolated, p = {found.p:g}; {_TIES[found.ties]}",
         (
             f"the first {found.depth:,} documents of each query, and those that tie with the last;"
             f" {max(found.tied):.1%} of a run's documents have the score of another, at most"
         ),
-        "shared: documents in both, of those of the shorter list",
         "every figure is a mean over the queries that both answer",
         (
             "tau: Kendall's tau-b, tau AP: tau_AP,b, over the documents of a query that both list;"
@@ -335,6 +368,12 @@ def _notes(found: RunAgreement) -> list[str]:
         ),
         f"low, high: {found.level:.0%} each by itself, Student's t over queries; nothing is tested",
     ]
+
+
+def _notes(found: RunAgreement, left: int) -> list[str]:
+    notes = ["shared: documents in both, of those of the shorter list"]
+    if left:
+        notes.append(f"the pairs most and least alike; {left:,} between them are left out here")
     means = [mean for pair in found.pairs for mean in (pair.rbo, pair.tau, pair.tau_ap)]
     undefined = {mean.why for mean in means if mean.why}
     return [*notes, *(f"undefined: {why}" for why in sorted(undefined))]

@@ -1,11 +1,12 @@
 """Which runs are better than which, by what they find and how high."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.outcomes.curves import bars_chart, bars_title
-from heldout.analyses.outcomes.options import MOST_PAIRS, OutcomesOptions
+from heldout.analyses.outcomes.options import OutcomesOptions
 from heldout.analyses.outcomes.outcomes import (
     Outcomes,
     all_pairs,
@@ -15,8 +16,14 @@ from heldout.analyses.outcomes.outcomes import (
 )
 from heldout.analyses.outcomes.tests import Line
 from heldout.analyses.outcomes.verdicts import Judged, RunOrder
-from heldout.analyses.outcomes.words import describe_family, describe_rules, fit_summary
+from heldout.analyses.outcomes.words import (
+    describe_family,
+    describe_rules,
+    misfit_headline,
+    verdict_headline,
+)
 from heldout.answers.answer import Answer
+from heldout.answers.sentence import name_one, name_some
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.errors import InputError, plural
 from heldout.scoring.first_ranks import first_ranks
@@ -64,6 +71,41 @@ def _sort_key(one: Judged, places: Mapping[str, int]) -> tuple[bool, int, float]
     if one.verdict.better is None:
         return True, 0, least
     return False, abs(places[one.a.name] - places[one.b.name]), least
+
+
+_INSTEAD = "compare runs by a measure, with heldout compare -m nDCG@10"
+
+
+def headline(result: Outcomes, *, several: int | None, baseline: str | None = None) -> str:
+    """How many pairs have a verdict, and who stands first by them.
+
+    Args:
+        result: of one pair or many.
+        several: queries with several relevant documents; `None` where the labels are unknown.
+        baseline: the run that all others are compared with; `None` for all pairs.
+    """
+    if misfit := misfit_headline(result, several=several, instead=_INSTEAD):
+        return misfit
+    if result.order is None:
+        return verdict_headline(result)
+    decided = [one for one in result.pairs if one.verdict.better]
+    if baseline is not None:
+        worse = sum(one.verdict.better == "A" for one in decided)
+        return (
+            f"Against {name_one(baseline)}: {len(decided) - worse:,} of {len(result.pairs):,} runs "
+            f"better, {worse:,} worse, {len(result.pairs) - len(decided):,} without a verdict."
+        )
+    if not decided:
+        return (
+            f"None of {len(result.pairs):,} pairs of runs has a verdict: no run is significantly "
+            "better than another in which queries it answers, and in how high."
+        )
+    first = name_one(result.order.systems[0])
+    return (
+        f"{len(decided):,} of {len(result.pairs):,} pairs of runs "
+        f"{'has' if len(decided) == 1 else 'have'} a verdict on which is better; by them {first} "
+        "stands first."
+    )
 
 
 def summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
@@ -126,23 +168,33 @@ def tables(result: Outcomes, *, most: int | None = None) -> tuple[Table, ...]:
 
     Args:
         result: of many pairs.
-        most: rows for pairs at most, see `choose_pairs`; `None` for all pairs.
+        most: rows of each table: of pairs those with a verdict, see `choose_pairs`, and of the
+            line groups that no verdict sets apart; `None` for all pairs and runs.
     """
-    shown = choose_pairs(result, most=len(result.pairs) if most is None else most)
-    order = () if result.order is None else (_order_table(result.order, result),)
-    return (_found_table(result, shown), _rank_table(result, shown), *order)
+    shown = result.pairs if most is None else _shorten(result, most)
+    order = () if result.order is None else (_order_table(result.order, result, most),)
+    return (_found_table(result, shown), _rank_table(shown), *order)
+
+
+def _shorten(result: Outcomes, most: int) -> tuple[Judged, ...]:
+    """Pairs with a verdict; without any a few, so that one sees how far off they are."""
+    decided = tuple(one for one in result.pairs if one.verdict.better)
+    if len(result.pairs) <= most:
+        return result.pairs
+    if not decided:
+        return choose_pairs(result, most=most // 2)
+    return choose_pairs(replace(result, pairs=decided), most=most)
 
 
 def _describe_left_out(shown: Sequence[Judged], result: Outcomes) -> list[str]:
-    left = len(result.pairs) - len(shown)
+    """How many pairs are not shown, with a verdict and without."""
+    known = {id(one) for one in shown}
+    left = [one for one in result.pairs if id(one) not in known]
     if not left:
         return []
+    none = sum(one.verdict.better is None for one in left)
     return [
-        (
-            f"{plural(left, 'pair is', 'pairs are')} left out, --all shows them, as do --json, "
-            "--markdown and --latex; shown: neighbours at the head of the line by verdict, then "
-            "verdicts between runs that stand nearest in it, then pairs with the smallest p"
-        )
+        f"left out here: {plural(none, 'pair')} without a verdict, {len(left) - none:,} with one"
     ]
 
 
@@ -177,10 +229,10 @@ def _found_table(result: Outcomes, shown: Sequence[Judged]) -> Table:
         rows=tuple(rows),
         notes=(
             *_describe_left_out(shown, result),
-            (
-                "(1) found by neither, (2) by one alone: A wins or B wins, (3) by both; p by the "
-                "exact binomial on (2), undefined where no query is found by one alone"
-            ),
+            "(1) found by neither, (2) by one alone: A wins or B wins, (3) by both",
+        ),
+        method=(
+            "p: exact binomial on (2), undefined where no query is found by one alone",
             "where several documents are relevant the first one found counts",
             describe_family(result),
             *describe_rules(result),
@@ -188,11 +240,23 @@ def _found_table(result: Outcomes, shown: Sequence[Judged]) -> Table:
                 "its p: of the verdict; strict: the largest p that it needs; do no harm: twice the "
                 "smaller p of its two ways"
             ),
+            *_describe_choice(shown, result),
         ),
     )
 
 
-def _rank_table(result: Outcomes, shown: Sequence[Judged]) -> Table:
+def _describe_choice(shown: Sequence[Judged], result: Outcomes) -> list[str]:
+    if len(shown) == len(result.pairs):
+        return []
+    return [
+        (
+            "pairs shown: neighbours at the head of the line by verdict, then verdicts between "
+            "runs that stand nearest in it, then pairs with the smallest p"
+        )
+    ]
+
+
+def _rank_table(shown: Sequence[Judged]) -> Table:
     ps = columns("p", "WSR p", "WSR corr.", "t p", "t corr.")
     rows: list[tuple[Cell, ...]] = []
     for one in shown:
@@ -212,27 +276,38 @@ def _rank_table(result: Outcomes, shown: Sequence[Judged]) -> Table:
         ),
         rows=tuple(rows),
         notes=(
-            *_describe_left_out(shown, result),
             (
                 "ESL: lower is better; WSR: signed-rank; t: paired t; no p where no query "
                 "is found by both or no two differ"
             ),
+        ),
+        method=(
             "case (3) is selected on its outcome: heldout compare shows Success@j for all queries",
         ),
     )
 
 
-def _order_table(order: RunOrder, result: Outcomes) -> Table:
-    notes = [
-        (
-            f"{order.verdicts:,} of {plural(len(result.pairs), 'pair')} have a verdict; a run "
-            "stands behind all that beat it, and by mean RR where no verdict decides"
-        ),
-        f"circles, which no line can show: {_describe_circles(order)}; runs of a circle stand "
-        "together, by mean RR"
-        if order.circles
-        else "no circle: no runs beat each other in turn",
+def _order_table(order: RunOrder, result: Outcomes, most: int | None) -> Table:
+    """The line, each run in its place; short, runs that no verdict sets apart are one row."""
+    rows: list[tuple[Cell, ...]] = [
+        (place, name, _say_below(order, place - 1))
+        for place, name in enumerate(order.systems, start=1)
     ]
+    hidden = 0
+    if most is not None and len(rows) > most:
+        rows = [_group_row(order, start, end) for start, end in _find_groups(order)]
+        hidden = len(rows) - most
+    notes = ["a run stands behind all that beat it, and by mean RR where no verdict decides"]
+    if hidden > 0:
+        notes.append(f"{plural(hidden, 'more group is', 'more groups are')} left out here")
+    method = [f"{order.verdicts:,} of {plural(len(result.pairs), 'pair')} have a verdict"]
+    if order.circles:
+        notes.append(
+            f"circles, which no line can show: {_describe_circles(order)}; runs of a circle stand "
+            "together, by mean RR"
+        )
+    else:
+        method.append("no circle: no runs beat each other in turn")
     return Table(
         title="A line by verdict",
         columns=(
@@ -240,12 +315,20 @@ def _order_table(order: RunOrder, result: Outcomes) -> Table:
             Column(name="run"),
             Column(name="below the one before"),
         ),
-        rows=tuple(
-            (place, name, _say_below(order, place - 1))
-            for place, name in enumerate(order.systems, start=1)
-        ),
+        rows=tuple(rows[:most]),
         notes=tuple(notes),
+        method=tuple(method),
     )
+
+
+def _find_groups(order: RunOrder) -> list[tuple[int, int]]:
+    """Runs that follow each other with no verdict between neighbours: where each group lies."""
+    starts = [0, *(row for row, by in enumerate(order.by_verdict, start=1) if by)]
+    return list(pairwise([*starts, len(order.systems)]))
+
+
+def _group_row(order: RunOrder, start: int, end: int) -> tuple[Cell, ...]:
+    return (start + 1, name_some(order.systems[start:end]), _say_below(order, start))
 
 
 def _say_below(order: RunOrder, row: int) -> str:
@@ -269,7 +352,7 @@ def _describe_circles(order: RunOrder) -> str:
 
 _DEFAULT = "RR@100"
 _UNCUT = 1000
-_INSTEAD = "compare by a measure: heldout compare -m nDCG@10, heldout analyse stability -m nDCG@10"
+_MOST = 10
 
 
 def _analyse(scores: Scores, options: OutcomesOptions, draws: Draws) -> Answer:
@@ -284,14 +367,11 @@ def _analyse(scores: Scores, options: OutcomesOptions, draws: Draws) -> Answer:
         rel = parse_measure(scores.measure).params.rel or 1
         several = len(queries_with_several(scores.judgments, rel).intersection(ranks.queries))
     opposed, sure = count_opposed(found)
-    most = MOST_PAIRS if draws.short and not options.every else None
     return Answer(
-        summary=(
-            *fit_summary(found, several=several, instead=_INSTEAD),
-            *summary(found),
-            *scores.facts,
-        ),
-        tables=tables(found, most=most),
+        answer=headline(found, several=several, baseline=baseline),
+        summary=(*summary(found), *scores.facts),
+        tables=tables(found),
+        short=tables(found, most=_MOST),
         document=describe_outcomes(found, several)
         | scores.document
         | {"baseline": baseline, "esl_and_rr_disagree": {"pairs": opposed, "significant": sure}},

@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -27,10 +26,13 @@ from heldout.analyses.outcomes.verdicts import correct
 from heldout.analyses.outcomes.words import (
     compared_summary,
     fit_summary,
+    misfit_headline,
     tables,
+    verdict_headline,
     verdict_summary,
 )
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.sentence import name_one, name_some, say_p
 from heldout.answers.table import Cell, Column, Table, columns, format_p
 from heldout.collections.named import load_qrels
 from heldout.errors import plural
@@ -213,11 +215,44 @@ def _flip(first: Floats, second: Floats, rng: Generator, flips: int) -> tuple[fl
     return (None, "every difference is 0") if math.isnan(p) else (p, "")
 
 
+def mean_headline(found: MeanDifferences) -> str:
+    """Which of A and B is better, on each measure that was asked for; at least one."""
+    a, b = f"{name_one(found.a.name)} (A)", f"{name_one(found.b.name)} (B)"
+    if len(found.differences) > 1:
+        return _say_several(found, a, b)
+    (one,) = found.differences
+    test = one.test
+    if test.p is None or test.difference is None or test.low is None or test.high is None:
+        return f"{a} and {b} cannot be compared on {one.measure}: {test.why}."
+    said = f"No significant difference between {a} and {b} on {one.measure}"
+    if one.winner is not None:
+        better, worse = (a, b) if one.winner == "A" else (b, a)
+        lower = ", where lower is better" if one.better == "lower" else ""
+        said = f"{better} is better than {worse} on {one.measure}{lower}"
+    interval = f"{found.level:.0%} interval {test.low:+.4f} to {test.high:+.4f}"
+    return f"{said}: B - A is {test.difference:+.4f} ({interval}), {say_p(test.p)}."
+
+
+def _say_several(found: MeanDifferences, a: str, b: str) -> str:
+    """On which measures A is better, on which B, and on which neither."""
+    tested = [one for one in found.differences if one.test.p is not None]
+    better = {side: [one.measure for one in tested if one.winner == side] for side in "AB"}
+    groups = {
+        f"{b} is better than {a} on": better["B"],
+        "A is better on" if better["B"] else f"{a} is better than {b} on": better["A"],
+        "no significant difference on": [one.measure for one in tested if one.winner is None],
+        "no test on": [one.measure for one in found.differences if one.test.p is None],
+    }
+    said = "; ".join(f"{words} {name_some(names)}" for words, names in groups.items() if names)
+    return f"{a} and {b}: {said}." if said.startswith("no ") else f"{said}."
+
+
 def mean_summary(found: MeanDifferences) -> tuple[tuple[str, str], ...]:
-    """The answer for each measure that was asked for, in a line; none of no measure."""
+    """The answer for each of several measures in a line; none of one, which is the headline."""
+    if len(found.differences) == 1:
+        return ()
     return tuple(
-        ("" if number else "answer", _say(one, found))
-        for number, one in enumerate(found.differences)
+        ("" if at else "means", _say(one, found)) for at, one in enumerate(found.differences)
     )
 
 
@@ -257,6 +292,7 @@ def _table(found: MeanDifferences) -> Table:
         ),
         rows=tuple(_row(one) for one in found.differences),
         notes=(*_reasons(found), *_notes(found)),
+        method=tuple(_method(found)),
     )
 
 
@@ -280,15 +316,18 @@ def _reasons(found: MeanDifferences) -> list[str]:
 
 def _notes(found: MeanDifferences) -> list[str]:
     lower = [one.measure for one in found.differences if one.better == "lower"]
-    notes = [f"lower is better: {', '.join(lower)}"] if lower else []
+    return [f"lower is better: {', '.join(lower)}"] if lower else []
+
+
+def _method(found: MeanDifferences) -> list[str]:
     interval = f"low and high at {found.level:.0%}, not corrected"
     if found.grouped:
-        notes.append(
+        by = (
             "crossed-t: the mean difference over all pairs of a seed of A and one of B, with seeds "
             f"and queries as samples; {interval}; no sign flips: they know queries alone"
         )
     else:
-        notes.append(
+        by = (
             f"t: the paired test and its interval, {interval}; sign flips: {found.flips:,} drawn, "
             "not corrected"
         )
@@ -299,7 +338,7 @@ def _notes(found: MeanDifferences) -> list[str]:
         corrected = f"{found.correction.capitalize()} over {measures}, the p of {test}"
     means = "this mean" if len(found.differences) == 1 else "these means"
     return [
-        *notes,
+        by,
         f"corrected: {corrected}",
         (
             f"the verdict on outcomes ignores {means}: a mean mixes missed queries with queries "
@@ -398,21 +437,27 @@ class Comparison:
         rng = Generator(PCG64(self.seed))
         means = compare_means(scores.measures, a, b, rng, options.rules, level=options.level)
         several = len(scores.several.intersection(ranks.queries))
-        asked = mean_summary(means)
-        fit = fit_summary(result, several=several, asked=bool(asked))
-        verdict = verdict_summary(result)
+        asked = bool(means.differences)
+        fit = fit_summary(result, several=several) if asked else ()
         compared = (*compared_summary(result), *(("", line) for line in scores.ranks.zeros))
-        evidence = (tables(result, curves, several=several), mean_tables(means))
+        outcomes, measured = tables(result, curves, several=several), mean_tables(means)
+        # Outcomes that do not fit the labels, beside the measure that was asked for, say nothing
+        short = measured if fit else None
         document = describe_outcomes(result, several)
         (pair,) = document.pop("pairs")
         del document["order"]
         return Answer(
-            # What was asked for leads
+            answer=mean_headline(means)
+            if asked
+            else misfit_headline(result, several=several) or verdict_headline(result),
             summary=(
-                *((*asked, *compared, *verdict, *fit) if asked else (*fit, *verdict, *compared)),
+                *mean_summary(means),
+                *compared,
+                *(fit or verdict_summary(result)),
                 *describe_orders(scores.ranks.orders, given=options.order),
             ),
-            tables=tuple(chain.from_iterable(reversed(evidence) if asked else evidence)),
+            tables=(*measured, *outcomes),
+            short=short,
             document=pair
             | document
             | {

@@ -15,9 +15,6 @@ Harm = Literal["margin", "plain"]
 Band = Literal["simultaneous", "pointwise"]
 """Whether all intervals hold at once, or each by itself."""
 
-MOST_PAIRS = 40
-"""Pairs that a terminal shows where not all are asked for."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Margins:
@@ -82,9 +79,6 @@ class OutcomesOptions:
             least=1,
         ),
     ] = None
-    every: Annotated[
-        bool, Opt(f"All pairs on the terminal, not {MOST_PAIRS} at most.", names=("--all",))
-    ] = False
     rules: Rules = field(default_factory=Rules)
     level: Level = 0.95
 

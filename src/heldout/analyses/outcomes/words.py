@@ -6,6 +6,7 @@ from heldout.analyses.outcomes.curves import SuccessCurves
 from heldout.analyses.outcomes.outcomes import Outcomes, fits_labels
 from heldout.analyses.outcomes.tests import FOUND, LINES, Line
 from heldout.analyses.outcomes.verdicts import Judged, Verdict
+from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns, format_p
 from heldout.errors import plural
 from heldout.stats.results import TestResult
@@ -88,7 +89,6 @@ def describe_rules(result: Outcomes) -> tuple[str, str]:
     return strict, harmless
 
 
-_INSTEAD = "name the measure that you care about: -m nDCG@10"
 _DEPTHS = (1, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 _CROSSED: tuple[Line, ...] = ("found_crossed_t", "esl_crossed_t", "rr_crossed_t")
 _TEST = (*columns("difference", "B - A", "low", "high"), *columns("p", "p", "corrected"))
@@ -97,6 +97,43 @@ _OUTCOMES: Mapping[Line, str] = {
     "esl_crossed_t": "ESL",
     "rr_crossed_t": "RR",
 }
+
+
+_INSTEAD = "name a measure, such as -m nDCG@10, to see which run is better"
+
+
+def misfit_headline(result: Outcomes, *, several: int | None, instead: str = _INSTEAD) -> str:
+    """That labels do not fit the verdict, and what to do; "" where they do.
+
+    Args:
+        result: of one pair or many.
+        several: queries with several relevant documents; `None` where the labels are unknown.
+        instead: what to do.
+    """
+    if fits_labels(several, result.queries):
+        return ""
+    return f"{_say_several(result, several)}, and a verdict sees the first one only: {instead}."
+
+
+def verdict_headline(result: Outcomes) -> str:
+    """The verdict on the only pair."""
+    (judged,) = result.pairs
+    verdict = judged.verdict
+    if verdict.better is None:
+        return f"No verdict between A and B: {verdict.why}."
+    a, b = name_one(judged.a.name), name_one(judged.b.name)
+    better = f"{a} (A) is better than {b} (B)"
+    if verdict.better == "B":
+        better = f"{b} (B) is better than {a} (A)"
+    if verdict.word == "strict":
+        return f"{better}: it answers significantly more queries, and answers them higher."
+    harm = "significantly worse" if result.rules.harm == "plain" else "worse by a margin"
+    return f"{better} and does no harm: one outcome is significantly better, the other not {harm}."
+
+
+def _say_several(result: Outcomes, several: int | None) -> str:
+    queries = plural(result.queries, "query has", "queries have")
+    return f"{several or 0:,} of {queries} several relevant documents"
 
 
 def verdict_summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
@@ -109,26 +146,17 @@ def verdict_summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
     return (("verdict", said), ("", verdict.why), ("p", _describe_p(verdict)))
 
 
-def fit_summary(
-    result: Outcomes, *, several: int | None, asked: bool = False, instead: str = _INSTEAD
-) -> tuple[tuple[str, str], ...]:
-    """Where the labels do not fit the verdict: that they do not, and what to do.
+def fit_summary(result: Outcomes, *, several: int | None) -> tuple[tuple[str, str], ...]:
+    """Where the labels do not fit the verdict: that they do not.
 
     Args:
         result: of one pair or many.
         several: queries with several relevant documents; `None` where the labels are unknown.
-        asked: whether a measure leads the answer already.
-        instead: what to do otherwise.
     """
     if fits_labels(several, result.queries):
         return ()
-    said = (
-        f"{several:,} of {plural(result.queries, 'query has', 'queries have')} several relevant "
-        "documents, and the verdict looks at the first one only"
-    )
-    if asked:
-        return (("", f"the verdict does not fit these labels: {said}"),)
-    return (("labels", f"they do not fit the verdict: {said}"), ("", instead))
+    said = f"{_say_several(result, several)}, and the verdict looks at the first one only"
+    return (("labels", f"the verdict does not fit them: {said}"),)
 
 
 def compared_summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
@@ -186,7 +214,8 @@ def _found_table(judged: Judged, result: Outcomes, several: int | None) -> Table
             *_TEST,
         ),
         rows=rows,
-        notes=(*_found_notes(judged, result, several), describe_family(result)),
+        notes=tuple(_found_notes(judged, several)),
+        method=(_describe_difference(judged, result), describe_family(result)),
     )
 
 
@@ -199,7 +228,8 @@ def _count(count: float) -> Cell:
     return int(count) if float(count).is_integer() else count
 
 
-def _found_notes(judged: Judged, result: Outcomes, several: int | None) -> list[str]:
+def _describe_difference(judged: Judged, result: Outcomes) -> str:
+    """What B - A is in case (2), or why there is no test of it."""
     test = next(judged.tests[line] for line in FOUND if line in judged.tests)
     at = f"at {result.level:.0%}, not corrected"
     if judged.grouped:
@@ -209,9 +239,14 @@ def _found_notes(judged: Judged, result: Outcomes, several: int | None) -> list[
             f"B - A is the share of B less that of A, of {plural(test.used, 'query', 'queries')} "
             f"that one alone found; exact interval {at}; of all queries see Success@{result.k}"
         )
-    notes = [f"case (2): {test.why or difference}"]
+    return f"case (2): {test.why or difference}"
+
+
+def _found_notes(judged: Judged, several: int | None) -> list[str]:
+    test = next(judged.tests[line] for line in FOUND if line in judged.tests)
+    notes = [f"no test: {test.why}"] if test.why else []
     if judged.grouped:
-        notes.insert(0, "counts are means over all pairs of a seed of A and one of B")
+        notes.append("counts are means over all pairs of a seed of A and one of B")
     if several:
         have = plural(several, "query has", "queries have")
         notes.append(f"{have} several relevant documents: the first one found counts")
@@ -240,8 +275,11 @@ def _rank_table(judged: Judged, result: Outcomes) -> Table:
         ),
         rows=tuple(_rank_row(judged, line) for line in lines),
         notes=(
+            "ESL: expected search length, the rank of the first relevant document; lower is better",
             *reasons,
-            *_rank_notes(judged, result),
+        ),
+        method=(
+            *_rank_method(judged, result),
             *(
                 f"signed-rank on {line.split('_')[0].upper()}: {note}"
                 for line, note in ties.items()
@@ -262,9 +300,8 @@ def _rank_row(judged: Judged, line: Line) -> tuple[Cell, ...]:
     return ("ESL" if length else "RR", means.a, means.b, word, *tested)
 
 
-def _rank_notes(judged: Judged, result: Outcomes) -> list[str]:
+def _rank_method(judged: Judged, result: Outcomes) -> list[str]:
     notes = [
-        "ESL: expected search length, the rank of the first relevant document; lower is better",
         (
             "case (3) depends on which queries both find, so it is selected on its outcome: "
             "see Success@j, which has all queries"
@@ -300,9 +337,7 @@ def _curve_table(curves: SuccessCurves) -> Table:
     k = len(curves.success_a)
     depths = [depth for depth in _DEPTHS if depth < k] + [k]
     ends = [*zip(curves.success_a, curves.success_b, curves.low, curves.high, strict=True)]
-    notes = [f"intervals: {curves.band} at {curves.level:.0%}, by {curves.method}"]
-    if None in curves.low:
-        notes.append("no interval where no query differs")
+    missing = ("no interval where no query differs",) if None in curves.low else ()
     return Table(
         title="Success@j: share of queries answered among the first j documents",
         columns=(
@@ -314,5 +349,6 @@ def _curve_table(curves: SuccessCurves) -> Table:
             (depth, a, b, b - a, low, high)
             for depth, (a, b, low, high) in ((depth, ends[depth - 1]) for depth in depths)
         ),
-        notes=tuple(notes),
+        notes=missing,
+        method=(f"intervals: {curves.band} at {curves.level:.0%}, by {curves.method}",),
     )

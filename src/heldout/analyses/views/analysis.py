@@ -20,6 +20,7 @@ from heldout.analyses.views.views import (
     compare_rankings,
 )
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import place_axis
 from heldout.charts.plot import Plot, Row, shade
@@ -135,10 +136,32 @@ def view_chart(result: Views) -> Plot:
 
 
 _SHOWN = 3
+_MOST = 12
+
+
+def transfer_headline(transfer: Transfer) -> str:
+    """How alike views rank: the only pair, or the pair that ranks least alike."""
+    known = sorted(
+        ((pair.tau, pair) for pair in transfer.pairs if pair.tau is not None),
+        key=lambda one: one[0],
+    )
+    if not known:
+        return "No two views rank systems that both have, so nothing can be compared."
+    (low, least), (high, most) = known[0], known[-1]
+    if len(known) == 1:
+        return f"{_name(least)} rank {least.systems:,} systems with Kendall's tau {low:.3f}."
+    return (
+        f"Of {len(transfer.views):,} views {_name(most)} rank most alike (Kendall's tau "
+        f"{high:.3f}), {_name(least)} least (tau {low:.3f})."
+    )
+
+
+def _name(pair: ViewAgreement) -> str:
+    return f"{name_one(pair.first)} and {name_one(pair.second)}"
 
 
 def summary(result: Views) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines: which views rank most and least alike, and what is not known."""
+    """Which views rank most and least alike, and what is not known."""
     lines = transfer_summary(result.transfer)
     if not result.means_only:
         return lines
@@ -159,23 +182,33 @@ def transfer_summary(transfer: Transfer) -> tuple[tuple[str, str], ...]:
     return tuple(lines)
 
 
-def tables(result: Views) -> tuple[Table, ...]:
-    """Ranks of the named runs on each view, then the agreement between views."""
-    ranks = (_rank_table(result),) if result.ranks else ()
-    return (*ranks, *transfer_tables(result.transfer))
+def tables(result: Views, *, most: int | None = None) -> tuple[Table, ...]:
+    """Ranks of the named runs on each view, then the agreement between views.
+
+    Args:
+        result: what was found.
+        most: rows of each table; `None` for all.
+    """
+    ranks = (_rank_table(result, most),) if result.ranks else ()
+    return (*ranks, *transfer_tables(result.transfer, most=most))
 
 
-def transfer_tables(transfer: Transfer) -> tuple[Table, ...]:
-    """Agreement between every two views; before it, with more than three views, by view."""
-    by_view = (_view_table(transfer),) if len(transfer.views) > _SHOWN else ()
-    return (*by_view, _pair_table(transfer))
+def transfer_tables(transfer: Transfer, *, most: int | None = None) -> tuple[Table, ...]:
+    """Agreement between every two views; before it, with more than three views, by view.
+
+    Args:
+        transfer: what was found.
+        most: rows of each table, of pairs those most and least alike; `None` for all.
+    """
+    by_view = (_view_table(transfer, most),) if len(transfer.views) > _SHOWN else ()
+    return (*by_view, _pair_table(transfer, most))
 
 
 def _say(pair: ViewAgreement) -> str:
     return f"{pair.first} and {pair.second}, tau {pair.tau:.3f} over {pair.systems:,} systems"
 
 
-def _rank_table(result: Views) -> Table:
+def _rank_table(result: Views, most: int | None) -> Table:
     queries = ", ".join(f"{name} {s.queries:,}" for name, s in result.stability.items())
     first = next(iter(result.stability.values()))
     return Table(
@@ -189,18 +222,27 @@ def _rank_table(result: Views) -> Table:
         ),
         rows=tuple(
             (one.system, one.view, one.score, one.rank, one.expected, f"{one.low}–{one.high}")
-            for one in result.ranks
+            for one in result.ranks[:most]
         ),
         notes=(
+            "the middle of the trials' ranks describes and is no confidence interval",
+            *_say_left_out(result),
+            *_say_more(len(result.ranks), most, "row"),
+        ),
+        method=(
             (
                 f"{plural(first.trials, 'resampling')} of each view's queries "
                 f"({queries}); ties: {first.ties}"
             ),
             "views on the same queries draw the same ones; nothing is tested here",
-            "the middle of the trials' ranks describes and is no confidence interval",
-            *_say_left_out(result),
         ),
     )
+
+
+def _say_more(count: int, most: int | None, what: str) -> list[str]:
+    """How many rows a terminal leaves out."""
+    left = 0 if most is None else count - most
+    return [f"{plural(left, f'more {what} is', f'more {what}s are')} left out here"] * (left > 0)
 
 
 def _say_left_out(result: Views) -> list[str]:
@@ -210,7 +252,7 @@ def _say_left_out(result: Views) -> list[str]:
     return [f"left out, since a view lacks them: {len(result.left_out):,} ({named}…)"]
 
 
-def _view_table(transfer: Transfer) -> Table:
+def _view_table(transfer: Transfer, most: int | None) -> Table:
     rows = []
     for view, scored in zip(transfer.views, transfer.scored, strict=True):
         others = sorted(
@@ -230,7 +272,8 @@ def _view_table(transfer: Transfer) -> Table:
             Column(name="least alike"),
             Column(name="tau", form="score", decimals=3),
         ),
-        rows=tuple(rows),
+        rows=tuple(rows[:most]),
+        notes=tuple(_say_more(len(rows), most, "view")),
     )
 
 
@@ -241,7 +284,8 @@ def _view_row(view: str, scored: int, others: Sequence[tuple[float, str]]) -> tu
     return (view, scored, sum(tau for tau, _ in others) / len(others), alike, most, apart, least)
 
 
-def _pair_table(transfer: Transfer) -> Table:
+def _pair_table(transfer: Transfer, most: int | None) -> Table:
+    shown, between = _choose_pairs(transfer.pairs, most)
     undefined = {pair.why for pair in transfer.pairs if pair.why}
     return Table(
         title="How alike two views rank the systems that both have",
@@ -256,18 +300,35 @@ def _pair_table(transfer: Transfer) -> Table:
                 *(pair.first, pair.second, pair.systems, pair.tau, pair.tau_ap),
                 *(pair.tau_first_top, pair.tau_second_top, pair.shared_top),
             )
-            for pair in transfer.pairs
+            for pair in shown
         ),
         notes=(
+            "no test, no interval: views of few queries differ by chance alone",
+            *between,
+            *(f"undefined: {why}" for why in sorted(undefined)),
+        ),
+        method=(
             "tau: Kendall's tau-b; tau AP: AP correlation tau_AP,b, where the top counts most",
             (
                 f"top: tau-b over the {transfer.top} best of the one view and of the other, with "
                 "all that tie with the last; few systems, so it moves much by chance"
             ),
-            "no test, no interval: views of few queries differ by chance alone",
-            *(f"undefined: {why}" for why in sorted(undefined)),
         ),
     )
+
+
+def _choose_pairs(
+    pairs: Sequence[ViewAgreement], most: int | None
+) -> tuple[Sequence[ViewAgreement], list[str]]:
+    """Where there is no room for all, the pairs most and least alike; and what is left out."""
+    if most is None or len(pairs) <= most:
+        return pairs, []
+    known = sorted(pairs, key=lambda one: 2.0 if one.tau is None else -one.tau)
+    defined = [one for one in known if one.tau is not None] or known
+    half = most // 2
+    shown = [*defined[:half], *defined[half:][-half:]]
+    left = len(pairs) - len(shown)
+    return shown, [f"the pairs most and least alike; {left:,} between them are left out here"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -391,8 +452,10 @@ def _analyse(given: LoadedViews | Means, options: ViewsOptions, draws: Draws) ->
         executor=draws.executor,
     )
     return Answer(
+        answer=transfer_headline(result.transfer),
         summary=(*summary(result), *given.facts),
         tables=tables(result),
+        short=tables(result, most=_MOST),
         document=to_document(result)
         | {
             "stability": {
@@ -416,8 +479,10 @@ def _compare(given: Means, options: ViewsOptions) -> Answer:
     found = compare_rankings(given.table, top=options.top)
     count = f"{found.systems:,} on {len(found.views):,} collections, in {given.path}"
     return Answer(
+        answer=transfer_headline(found),
         summary=(*transfer_summary(found), ("systems", count)),
         tables=transfer_tables(found),
+        short=transfer_tables(found, most=_MOST),
         document=to_document(found),
         chart=(lambda: transfer_chart(found)) if found.pairs else None,
         title=transfer_title(found),

@@ -11,6 +11,7 @@ from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.by_facet import Loaded, answer_each
 from heldout.analyses.subsets import Subset, cut_subset, format_scores
 from heldout.answers.answer import Answer
+from heldout.answers.sentence import name_one
 from heldout.answers.table import Column, Table
 from heldout.cli.analyses.score_source import load_scores
 from heldout.cli.analyses.sources import SOURCES, KindSource
@@ -62,10 +63,11 @@ def write_subset(source: KindSource, facets: FacetSource, folder: Path) -> Answe
         "training pairs": len(subset.pairs),
     }
     return Answer(
-        summary=(
-            ("only", f"{name}: {plural(len(chosen), 'query', 'queries')}"),
-            ("written", ", ".join(written)),
+        answer=(
+            f"{plural(len(chosen), 'query', 'queries')} of {name_one(name)} written to "
+            f"{plural(len(written), 'file')}."
         ),
+        summary=(("only", name), ("written", ", ".join(written))),
         tables=(
             Table(
                 title=f"The subset {name}",
@@ -159,7 +161,7 @@ def make_command(analysis: Analysis[Any, Any]) -> click.Command:
             return
         given = source.load(analysis, facets)
         with open_executor(jobs=source.jobs, dask=dask) as executor:
-            draws = Draws(seed=seed, executor=executor, short=not (output.markdown or output.latex))
+            draws = Draws(seed=seed, executor=executor)
 
             def analyse(part: Any) -> Answer:
                 return analysis.answer(part, options, draws)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from heldout.cli.context import read_clock
-from heldout.cli.printing import TERMINAL, messages, print_notes
+from heldout.cli.printing import TERMINAL, print_notes_last
 from heldout.collections.named import load_qrels
 from heldout.errors import InputError, StoreError
 from heldout.options import Jobs, Now, Opt
@@ -228,7 +228,7 @@ def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str,
         order=source.order,
     )
     for one in list(scores.values())[:1]:
-        print_notes(messages(), one.notes)
+        print_notes_last(one.notes)
     return scores
 
 

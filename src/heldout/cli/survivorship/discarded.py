@@ -31,7 +31,7 @@ from heldout.survivorship.services.discarded import (
 _TOKEN = "HELDOUT_ANNOTATOR_TOKEN"  # noqa: S105 - the variable's name
 _SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _TOTAL = "all"
-_FORMS = {"as_json", "markdown", "latex"}
+_FORMS = {"as_json", "markdown", "latex", "explain", "every"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

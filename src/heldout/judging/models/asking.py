@@ -12,8 +12,9 @@ from typing import Annotated
 import numpy as np
 
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.sentence import name_one
 from heldout.answers.table import UNDEFINED, Cell, Column, Table, columns, format_p
-from heldout.errors import InputError
+from heldout.errors import InputError, plural
 from heldout.judging.campaign.drawing import Pair, list_pairs
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Votes, count_votes, counted
@@ -80,7 +81,10 @@ def asked_answer(rows: Sequence[ModelJudgment], *, new: int) -> Answer:
         "answered": answered,
         "failures": failures,
     }
-    return Answer(summary=lines, tables=(), document=document)
+    said = f"The model answered {answered:,} of {plural(len(last), 'question')}"
+    if failures:
+        said += f"; {failed.total():,} failed and are asked again"
+    return Answer(answer=f"{said}.", summary=lines, tables=(), document=document)
 
 
 def calibration_answer(found: Calibration, rates: Sequence[WinRate]) -> Answer:
@@ -106,12 +110,28 @@ def calibration_answer(found: Calibration, rates: Sequence[WinRate]) -> Answer:
     if found.compared < ENOUGH:
         lines.append(("note", f"under {ENOUGH} pairs: too few to rely on"))
     return Answer(
+        answer=_calibration_headline(found),
         summary=lines,
         tables=(_strata_table(found), *([_rates_table(rates, found.level)] if rates else [])),
         document={
             "calibration": to_document(found) | to_document({"win_rates": rates}),
         },
     )
+
+
+def _calibration_headline(found: Calibration) -> str:
+    if found.accuracy.value is None:
+        return "The model cannot be compared with people: no pair has both its answer and a winner."
+    few = f", too few to rely on (under {ENOUGH})" if found.compared < ENOUGH else ""
+    pairs = f"{found.compared:,} {'pair' if found.compared == 1 else 'pairs'}"
+    return (
+        f"The model agrees with people on {found.accuracy.value:.1%} of {pairs}{few}; its answer "
+        f"changes with the order in {_say_flips(found)} of pairs."
+    )
+
+
+def _say_flips(found: Calibration) -> str:
+    return "an unknown share" if found.flip_rate.value is None else f"{found.flip_rate.value:.1%}"
 
 
 def _describe_share(found: MeanFit, level: float) -> str:
@@ -316,6 +336,7 @@ def judge_by_model(
         due = order_pairs(list_pairs(pools), verdicts, turn=counts)[: options.following]
         answers.append(_describe_next(due, counts))
     return Answer(
+        answer=answers[-1].answer,
         summary=[line for one in answers for line in one.summary],
         tables=[table for one in answers for table in one.tables],
         document=dict(pair for one in answers for pair in one.document.items()),
@@ -409,7 +430,12 @@ def _ask(
 def _describe_judge(judge: ModelJudge) -> Answer:
     line = f"{judge.model}, prompt {judge.prompt[:12]}, seed {judge.seed}"
     document = {"model": judge.model, "prompt": judge.prompt, "seed": judge.seed}
-    return Answer(summary=[("judge", line)], tables=(), document={"judge": document})
+    return Answer(
+        answer=f"The judge is {name_one(judge.model)}.",
+        summary=[("judge", line)],
+        tables=(),
+        document={"judge": document},
+    )
 
 
 def _count(votes: Votes) -> Mapping[Pair, int]:
@@ -432,4 +458,9 @@ def _describe_next(pairs: Sequence[Pair], counts: Mapping[Pair, int]) -> Answer:
     )
     keys = ("query", "a", "b", "votes")
     document = {"next": [dict(zip(keys, row, strict=True)) for row in rows]}
-    return Answer(summary=(), tables=[table], document=document)
+    fewest = min((row[-1] for row in rows), default=0)
+    said = "No pair is left for people to see."
+    if rows:
+        votes = plural(fewest, "vote")
+        said = f"People should see these {len(rows):,} pairs next; the first has {votes}."
+    return Answer(answer=said, summary=(), tables=[table], document=document)

@@ -206,7 +206,7 @@ def _uneven(known: Iterable[Judgment]) -> int:
 # Habits of judges as an answer: sides, length, and how attentive each one is.
 
 _TWICE = 2
-_MOST = 50
+_MOST = 20
 
 
 def find_habits(judged: Judged, *, level: float) -> tuple[SideBias, Attentiveness]:
@@ -244,8 +244,10 @@ def bias_answer(found: SideBias, judges: Attentiveness) -> Answer:
         lines.append(("balance", f"{found.uneven:,} pairs were not on each side as often"))
     lines.append(("judges", f"{len(judges.judges):,} known"))
     return Answer(
+        answer=_headline(found),
         summary=lines,
         tables=(_effects(found), *([_judges(judges)] if judges.judges else [])),
+        short=(_effects(found), *([_judges(judges, _MOST)] if judges.judges else [])),
         document=to_document(found, "share")
         | {
             "test": "binomial, exact, two-sided",
@@ -253,6 +255,26 @@ def bias_answer(found: SideBias, judges: Attentiveness) -> Answer:
             "judges": to_document(judges),
         },
     )
+
+
+def _headline(found: SideBias) -> str:
+    """Whether judges prefer a side, and whether the longer passage."""
+    if found.share is None:
+        return "Whether judges prefer a side is unknown: no judgment says which side a passage had."
+    side = _say_effect(found.position, "a side", "the left side", "the right side")
+    length = _say_effect(found.length, "a length", "longer passages", "shorter passages")
+    return (
+        f"Judges chose the left passage in {found.share:.1%} of {found.judgments:,} judgments: "
+        f"{side}, and {length} ({found.level:.0%} confidence)."
+    )
+
+
+def _say_effect(effect: Effect, none: str, above: str, below: str) -> str:
+    if effect.value is None or effect.low is None or effect.high is None:
+        return f"no test of a preference for {none}"
+    if effect.low <= 0 <= effect.high:
+        return f"no significant preference for {none}"
+    return f"a significant preference for {above if effect.low > 0 else below}"
 
 
 def describe_effect(effect: Effect, level: float) -> str:
@@ -275,21 +297,23 @@ def _effects(found: SideBias) -> Table:
         ),
         rows=tuple((name, one.value, one.low, one.high) for name, one in named.items()),
         notes=(
+            "Length is no accident: longer passages may be better. Sides are drawn at random.",
+            *(f"{one.why}." for one in named.values() if one.why),
+        ),
+        method=(
             (
                 f"{found.level:.0%} intervals, each by itself, that take a query "
                 f"({found.queries:,}) or a worker ({found.workers:,}) as one observation, "
                 "whichever is wider."
             ),
-            "Length is no accident: longer passages may be better. Sides are drawn at random.",
-            *(f"{one.why}." for one in named.values() if one.why),
         ),
     )
 
 
-def _judges(found: Attentiveness) -> Table:
-    shown = found.judges[:_MOST]
+def _judges(found: Attentiveness, most: int | None = None) -> Table:
+    shown = found.judges[:most]
     left_out = len(found.judges) - len(shown)
-    more = f"{left_out:,} more attentive ones are left out; --json has all."
+    more = f"{left_out:,} more attentive ones are left out here."
     return Table(
         title="Judges, the least attentive first",
         columns=(
@@ -302,10 +326,15 @@ def _judges(found: Attentiveness) -> Table:
         notes=(
             (
                 "attentiveness: how often an answer comes from the passages; otherwise from a "
-                "habit, above 0 for the left side, in logits. Crowd Bradley-Terry with a prior, "
-                "which decides where answers are few; no intervals. Nobody is excluded by it."
+                "habit, above 0 for the left side, in logits."
             ),
             *(() if found.converged else ("The search for these figures did not end.",)),
             *((more,) if left_out else ()),
+        ),
+        method=(
+            (
+                "Crowd Bradley-Terry with a prior, which decides where answers are few; no "
+                "intervals. Nobody is excluded by it."
+            ),
         ),
     )

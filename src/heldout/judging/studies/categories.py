@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Table, columns
 from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, Row
@@ -190,6 +191,7 @@ def _count(
 
 Both = tuple[CategoryResult, CategoryResult]
 
+_HALF = 0.5
 _MEANS = {
     "A": "known answer first; compared with the second document",
     "B": "another document first; compared with the known answer",
@@ -224,6 +226,7 @@ def categories_answer(run: str, found: Both, *, level: float = 0.95) -> Answer:
             share = f"{one.share:.1%} prefer what it shows"
         lines.append((one.category, f"{_MEANS[one.category]}: {share} first"))
     return Answer(
+        answer=_headline(run, found),
         summary=lines,
         tables=(_sizes(run, found), _preferences(run, found, level)),
         document={
@@ -238,6 +241,20 @@ def categories_answer(run: str, found: Both, *, level: float = 0.95) -> Answer:
         chart=(lambda: spec(found)) if any(one.decided for one in found) else None,
         title=f"Queries where people prefer what {run} shows first, and where they prefer the "
         "passage that it is compared with, as shares of all that decide",
+    )
+
+
+def _headline(run: str, found: Both) -> str:
+    """Where the run and the labels differ, which of the two people prefer."""
+    apart = next(one for one in found if one.category == "B")
+    if apart.share is None or apart.low is None or apart.high is None:
+        return f"Where {name_one(run)} and the labels differ nothing is judged."
+    sure = ""
+    if apart.low <= _HALF <= apart.high:
+        sure = ", which may be chance"
+    return (
+        f"Where {name_one(run)} does not show the known answer first, people prefer what it shows "
+        f"to the known answer on {apart.share:.1%} of {apart.decided:,} queries{sure}."
     )
 
 
@@ -276,6 +293,8 @@ def _preferences(run: str, found: Both, level: float) -> Table:
                 for one in found
                 if one.drawn or one.unjudged
             ),
+        ),
+        method=(
             (
                 f"low, high: {level:.0%} by Clopper and Pearson, of what the run shows first. "
                 "p: exact binomial, two-sided, each by itself."

@@ -4,6 +4,7 @@ from dataclasses import replace
 from math import comb
 
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.sentence import name_some
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, Row
@@ -11,7 +12,7 @@ from heldout.charts.svg import MUTED, RECORD
 from heldout.errors import plural
 from heldout.judging.labels.contests import PERFECT, Contest, Contests, find_cycles
 
-_MOST_PAIRS = 66
+_MOST = 10
 _MOST_SQUARE = 17
 _MOST_ROWS = 46
 _NAMED = 3
@@ -23,8 +24,14 @@ def contests_answer(found: Contests) -> Answer:
     square = (_square(found),) if len(found.runs) <= _MOST_SQUARE else ()
     contests = [to_document(one, "queries", "share") for one in found.contests]
     return Answer(
+        answer=_headline(found),
         summary=_facts(found),
         tables=(_wins(found), *square, _pairs(found)),
+        short=(
+            _wins(found, _MOST),
+            *(square if len(found.runs) <= _MOST else ()),
+            _pairs(found, _MOST),
+        ),
         document=to_document(found)
         | {
             "contests": contests,
@@ -41,6 +48,31 @@ def contests_answer(found: Contests) -> Answer:
         if drawn
         else "",
     )
+
+
+def _headline(found: Contests) -> str:
+    """Who wins most contests, and how many runs people prefer to the known answers."""
+    queries = plural(found.judged, "judged query", "judged queries")
+    runs = {run: wins for run, wins in found.wins.items() if run != PERFECT}
+    most = max(runs.values(), default=0)
+    if not most:
+        return f"No run wins a contest on the {queries}."
+    best = name_some([run for run, wins in runs.items() if wins == most])
+    said = f"{best}: most contests won, {most:,} of {len(found.runs) - 1:,}, on {queries}"
+    if PERFECT not in found.runs:
+        return f"{said}."
+    better, sure = _better_than_known(found)
+    return (
+        f"{said}; {len(better):,} of {plural(len(runs), 'run')} preferred to the known answers, "
+        f"{len(sure):,} significantly."
+    )
+
+
+def _better_than_known(found: Contests) -> tuple[list[Contest], list[str]]:
+    """Contests won against the known answers, and the runs that win them significantly."""
+    against = [_against(found, run, PERFECT) for run in found.runs if run != PERFECT]
+    better = [one for one in against if one.a_preferred > one.b_preferred]
+    return better, [one.a for one in better if _significant(one, found.level)]
 
 
 def _facts(found: Contests) -> list[tuple[str, str]]:
@@ -115,16 +147,14 @@ def _significant(one: Contest, level: float) -> bool:
 
 
 def _facts_of_perfect(found: Contests) -> list[tuple[str, str]]:
-    against = [_against(found, run, PERFECT) for run in found.runs if run != PERFECT]
-    better = [one for one in against if one.a_preferred > one.b_preferred]
-    sure = [one.a for one in better if _significant(one, found.level)]
+    better, sure = _better_than_known(found)
     more = len(sure) - 2 * _NAMED
     names = ", ".join(sure[: 2 * _NAMED]) + (f" and {more:,} more" if more > 0 else "")
     corrected = f"significantly so among all {len(found.contests):,} contests, by Bonferroni"
     return [
         (
             "labels",
-            f"{len(better):,} of {len(against):,} runs are preferred to the known answers",
+            f"{len(better):,} of {len(found.runs) - 1:,} runs are preferred to the known answers",
         ),
         ("", f"{corrected}: {names}" if sure else f"none {corrected}"),
     ]
@@ -143,8 +173,10 @@ def _facts_of_cycles(found: Contests) -> list[tuple[str, str]]:
     ]
 
 
-def _wins(found: Contests) -> Table:
+def _wins(found: Contests, most: int | None = None) -> Table:
     perfect = PERFECT in found.runs
+    runs = sorted(found.runs, key=lambda run: -found.wins[run])
+    hidden = len(runs) - len(runs[:most])
     against_known = (
         *columns("share", "preferred to known", decimals=3),
         *columns("count", "queries"),
@@ -158,16 +190,16 @@ def _wins(found: Contests) -> Table:
             *columns("count", "wins", "losses", "draws"),
             *(against_known if perfect else ()),
         ),
-        rows=tuple(
-            _wins_row(found, run, perfect=perfect)
-            for run in sorted(found.runs, key=lambda run: -found.wins[run])
-        ),
+        rows=tuple(_wins_row(found, run, perfect=perfect) for run in runs[:most]),
         notes=(
+            *((f"{plural(hidden, 'run')} with fewer wins left out here.",) if hidden else ()),
+            *((note,) if perfect else ()),
+        ),
+        method=(
             (
                 "A run wins a contest if people prefer its first document on more queries than "
                 "that of the other; a draw is as many queries on each side, or none."
             ),
-            *((note,) if perfect else ()),
         ),
     )
 
@@ -192,9 +224,11 @@ def _square(found: Contests) -> Table:
         notes=(
             (
                 "n, in brackets, counts queries where both show different documents and more "
-                f"people prefer one of them. *: p <= {1 - found.level:.2g}, exact binomial, "
-                f"two-sided, Bonferroni over all {len(found.contests):,} contests."
+                f"people prefer one of them. *: p <= {1 - found.level:.2g}, corrected."
             ),
+        ),
+        method=(
+            f"Exact binomial, two-sided, Bonferroni over all {len(found.contests):,} contests.",
         ),
     )
 
@@ -207,14 +241,14 @@ def _cell(found: Contests, column: str, row: str) -> Cell:
     return f"{100 * one.share:.1f}{star} ({one.queries:,})"
 
 
-def _pairs(found: Contests) -> Table:
+def _pairs(found: Contests, most: int | None = None) -> Table:
     shown = sorted(
         found.contests,
         key=lambda one: (PERFECT not in (one.a, one.b), 2.0 if one.p is None else one.p),
     )
-    if len(shown) <= _MOST_PAIRS:
+    if most is None or len(shown) <= most:
         shown = list(found.contests)
-    left_out = len(found.contests) - min(len(shown), _MOST_PAIRS)
+    left_out = len(found.contests) - len(shown[:most])
     return Table(
         title="Each contest",
         columns=(
@@ -229,25 +263,30 @@ def _pairs(found: Contests) -> Table:
                 *(one.drawn, one.same, one.unjudged, one.share, one.low, one.high),
                 *(one.p, one.p_bonferroni, one.p_holm),
             )
-            for one in shown[:_MOST_PAIRS]
+            for one in shown[:most]
         ),
-        notes=_notes(found, left_out),
+        notes=_notes(left_out),
+        method=_method(found),
     )
 
 
-def _notes(found: Contests, left_out: int) -> tuple[str, ...]:
+def _notes(left_out: int) -> tuple[str, ...]:
+    more = (
+        f"{plural(left_out, 'contest is', 'contests are')} left out here: those with the largest "
+        f"p, and not against {PERFECT}."
+    )
     counted = (
-        "Queries are counted and not votes: several votes on one pair are one observation. "
         "drawn: as many votes for either; same: both show the same passage; unjudged: the "
         "pair has no vote, or a run has no answer."
     )
+    return (counted, *((more,) if left_out else ()))
+
+
+def _method(found: Contests) -> tuple[str, ...]:
+    counted = "Queries are counted and not votes: several votes on one pair are one observation."
     tested = (
         f"share: of a, among the queries that decide; low, high: exact {found.level:.0%} "
         "intervals, each by itself. p: exact binomial, two-sided; Bonferroni and Holm over "
         f"all {len(found.contests):,} contests."
     )
-    more = (
-        f"{left_out:,} contests are left out here: those with the largest p, and not against "
-        f"{PERFECT}. --json has all."
-    )
-    return (counted, tested, *((more,) if left_out else ()))
+    return (counted, tested)

@@ -5,10 +5,12 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import RULE
+from heldout.errors import plural
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import Made, Pairings
 from heldout.judging.labels.rescoring import LeftOut, Rescored, RunMean, SpreadLabels
@@ -89,6 +91,7 @@ def labels_answer(found: Relabelled) -> Answer:
         facts += _facts_of_runs(rescored)
         tables = [_runs(rescored, found.orderings), _taus(rescored), *tables]
     return Answer(
+        answer=_headline(found),
         summary=facts,
         tables=tables,
         document=_document(found),
@@ -100,6 +103,7 @@ def labels_answer(found: Relabelled) -> Answer:
 def rescored_answer(found: Rescored) -> Answer:
     """Runs on two sets of labels, wherever these come from, and tau."""
     return Answer(
+        answer=_say_first(found, f"The labels of {name_one(found.after)}"),
         summary=_facts_of_runs(found),
         tables=[_runs(found, None), _taus(found)],
         document=to_document(found) | {"why": {"tau": WHY_NO_TAU}},
@@ -113,6 +117,26 @@ def _title(found: Rescored) -> str:
         f"{found.measures[1]} on {found.after} over {found.measures[0]} on {found.before}, on "
         f"{found.queries:,} queries"
     )
+
+
+def _headline(found: Relabelled) -> str:
+    """Which run is best on the new labels and on those before; without runs, how many labels."""
+    rescored, version = found.rescored, found.made.version
+    made = (
+        f"{plural(version.labels, 'label')} for {version.queries - version.kept:,} judged queries"
+    )
+    if rescored is None:
+        return f"{made}, by {version.algorithm}; no run is scored on them."
+    return _say_first(rescored, made)
+
+
+def _say_first(found: Rescored, labels: str) -> str:
+    """Whether other labels leave the same run first."""
+    before = _name_best(found, [one.before for one in found.runs])
+    after = _name_best(found, [one.after for one in found.runs])
+    if before == after:
+        return f"{labels} leave the same run first: {after}."
+    return f"{labels} change which run is first: {after}, and {before} on the labels before."
 
 
 def _facts(found: Relabelled) -> list[tuple[str, str]]:
@@ -192,7 +216,7 @@ def _pairings(found: Mapping[str, Pairings]) -> Table:
             )
             for name, one in found.items()
         ),
-        notes=(
+        method=(
             (
                 "pairs counts each judged pair with a label once; pairings counts it for each "
                 "label, so a pair of two labels twice, one of them lost."
@@ -213,11 +237,11 @@ def _left_out(found: Sequence[LeftOut]) -> Table:
             *columns("score", "tau", decimals=3),
         ),
         rows=tuple(astuple(one) for one in found),
-        notes=(
+        notes=("changed: queries with other labels; tau: of the scores with and without.",),
+        method=(
             (
                 "Passages that no other run and no label brought to a pool are taken out, with the "
-                "judged pairs they were in, and labels are made again. changed: queries with other "
-                "labels; tau: between the scores of all runs with and without."
+                "judged pairs they were in, and labels are made again. tau: over all runs."
             ),
         ),
     )
@@ -252,9 +276,10 @@ def _name_best(found: Rescored, means: Sequence[RunMean]) -> str:
         if one.run != PERFECT
     }
     best = [run for run, rank in ranks.items() if rank == min(ranks.values())]
-    if len(best) == len(ranks) > 1:
+    if len(best) == len(ranks) > 1 or not best:
         return "no run before others"
-    return " and ".join(best) if len(best) <= _NAMED else f"{len(best):,} runs alike"
+    alike = f"{len(best):,} runs alike"
+    return " and ".join(map(name_one, best)) if len(best) <= _NAMED else alike
 
 
 def _runs(found: Rescored, orderings: Mapping[str, MeanFit] | None) -> Table:
@@ -281,7 +306,8 @@ def _runs(found: Rescored, orderings: Mapping[str, MeanFit] | None) -> Table:
             *(ordered_columns if orderings is not None else ()),
         ),
         rows=tuple(rows),
-        notes=tuple(_run_notes(found, ordered=orderings is not None)),
+        notes=tuple(_run_notes(found)),
+        method=tuple(_run_method(found, ordered=orderings is not None)),
     )
 
 
@@ -293,12 +319,23 @@ def _mean_cells(one: RunMean) -> tuple[Cell, ...]:
     return (one.value, *(one.bca or (None, None)), one.rank)
 
 
-def _run_notes(found: Rescored, *, ordered: bool) -> list[str]:
+def _run_notes(found: Rescored) -> list[str]:
     notes = [
         (
             f"before: {found.measures[0]} on {found.before}; after: {found.measures[1]} on "
-            f"{found.after}. low, high: {found.level:.0%} by BCa, {found.trials:,} draws of "
-            "queries, each by itself; --json has Student's t too."
+            f"{found.after}; low, high: {found.level:.0%} intervals."
+        )
+    ]
+    if found.left_out:
+        notes.append(f"{found.left_out:,} queries with labels of one kind alone are left out.")
+    return notes
+
+
+def _run_method(found: Rescored, *, ordered: bool) -> list[str]:
+    notes = [
+        (
+            f"low, high: {found.level:.0%} by BCa, {found.trials:,} draws of queries, each by "
+            "itself; --json has Student's t too."
         ),
     ]
     if ordered:
@@ -306,8 +343,6 @@ def _run_notes(found: Rescored, *, ordered: bool) -> list[str]:
             "ordered: of the judged pairs with both passages in the run's first ten, the share "
             "that it orders as most votes do."
         )
-    if found.left_out:
-        notes.append(f"{found.left_out:,} queries with labels of one kind alone are left out.")
     if found.noise is not None:
         notes.append(
             f"judged low, high: judgments are drawn again too, {found.noise.draws:,} times for "

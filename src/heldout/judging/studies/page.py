@@ -84,6 +84,7 @@ def _markdown(top: Top, sections: Sequence[Section]) -> bytes:
         if section.why_not:
             parts.append(f"Not made: {plain_markdown(section.why_not)}.\n")
             continue
+        parts.append(f"{plain_markdown(section.answer.answer)}\n")
         parts += filter(None, [facts_markdown(section.answer.summary)])
         parts += map(_example, section.examples)
         parts += [

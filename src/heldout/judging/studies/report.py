@@ -14,7 +14,7 @@ from heldout.answers.table import Column, Table, columns
 from heldout.charts.axes import count_axis, place_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import LINK, Chart
-from heldout.errors import InputError
+from heldout.errors import InputError, plural
 from heldout.judging.campaign.judgments import Votes
 from heldout.judging.campaign.pools import Pool, PoolSizes, build_pools, sizes, stand_for
 from heldout.judging.labels.contests import PERFECT, first_documents, hold_contests
@@ -61,6 +61,7 @@ def agreement_answer(found: JudgeAgreement) -> Answer:
         ends = "" if found.interval is None else f", {low:.3f} to {high:.3f}"
         alpha = f"{found.alpha:.3f}{ends}; {expected:.2f} of judges as often right as the study's"
     return Answer(
+        answer=_headline(found),
         summary=[("alpha", alpha)],
         tables=[
             Table(
@@ -75,18 +76,34 @@ def agreement_answer(found: JudgeAgreement) -> Answer:
                 rows=((*counts, low, high, accuracy, expected),),
                 notes=(
                     (
+                        "Low agreement can mean that pairs are hard, or that judges are careless; "
+                        "failed tests show which."
+                    ),
+                    *((f"alpha is undefined: {found.why}.",) if found.why else ()),
+                ),
+                method=(
+                    (
                         "alpha: Krippendorff's, nominal; its interval draws queries. alike: of two "
                         "votes on one pair. a vote is right: what that comes to if all pairs are "
                         "equally hard. expected alpha: of judges who are right in "
-                        f"{STUDY_ACCURACY:.1%} of pairs, as in the study. Low agreement can mean "
-                        "that pairs are hard, or that judges are careless; failed tests show which."
+                        f"{STUDY_ACCURACY:.1%} of pairs, as in the study."
                     ),
-                    *((f"alpha is undefined: {found.why}.",) if found.why else ()),
                 ),
             )
         ],
         document=to_document(found)
         | {"accuracy_if_equally_hard": accuracy, "expected_alpha": expected},
+    )
+
+
+def _headline(found: JudgeAgreement) -> str:
+    """How far judges agree beyond chance."""
+    if found.alpha is None:
+        return f"How far judges agree is undefined: {found.why}."
+    alike = "" if found.alike is None else f" and give the same vote in {found.alike:.1%} of cases"
+    return (
+        f"Judges agree with Krippendorff's alpha {found.alpha:.3f}{alike}, on "
+        f"{plural(found.pairs, 'pair')} judged more than once."
     )
 
 
@@ -147,7 +164,7 @@ class Drawing:
     shows: str
 
 
-_NOTHING = Answer(summary=(), tables=(), document={})
+_NOTHING = Answer(answer="", summary=(), tables=(), document={})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,9 +264,9 @@ def first_tops(tops: Mapping[str, Tops]) -> Mapping[str, Tops]:
 
 def _examples(section: Section, given: Given) -> Section:
     found = draw_examples(given.pools, given.votes, given.rng(), count=given.count)
-    drawn = f"{len(found):,} queries by seed {given.seed}, a judged pair of each"
+    drawn = f"{plural(len(found), 'judged pair')} of different queries, drawn by seed {given.seed}."
     document = to_document({"examples": found})
-    answer = Answer(summary=[("drawn", drawn)], tables=(), document=document)
+    answer = Answer(answer=drawn, summary=(), tables=(), document=document)
     return replace(section.saying(answer), examples=found)
 
 
@@ -278,8 +295,20 @@ def _pools(section: Section, given: Given) -> Section:
         for which, one in found.items()
         if one.queries
     ]
-    answer = Answer(summary=(), tables=(sizes_table(found),), document=to_document(found))
+    answer = Answer(
+        answer=_say_sizes(found["judged"]),
+        summary=(),
+        tables=(sizes_table(found),),
+        document=to_document(found),
+    )
     return section.saying(answer, *drawings)
+
+
+def _say_sizes(judged: PoolSizes) -> str:
+    if judged.mean is None:
+        return "There are no pools."
+    pools = plural(judged.queries, "judged pool")
+    return f"{pools} hold {judged.mean:.2f} passages on average, {judged.pairs:,} pairs in all."
 
 
 def _runs(section: Section, given: Given) -> Section:
@@ -314,6 +343,7 @@ def _judges(section: Section, given: Given) -> Section:
     habits = bias_answer(*find_habits(given.judged, level=given.level))
     counts = f"{len(valid):,} of {recorded:,} count"
     answer = Answer(
+        answer=agreement.answer,
         summary=[("judgments", counts), *agreement.summary, *habits.summary],
         tables=[*agreement.tables, *habits.tables],
         document={

@@ -11,7 +11,7 @@ from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED
-from heldout.errors import InputError
+from heldout.errors import InputError, plural
 from heldout.judging.campaign.judgments import Votes
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.rescoring import Rescored, RunMean, ScoredLabels, means_of, score_labels
@@ -162,11 +162,13 @@ def runs_answer(rescored: Rescored, found: SampleScores | str) -> Answer:
     """
     if isinstance(found, str):
         return Answer(
-            summary=[("sample", found)],
+            answer=f"Whether the judged queries rank runs as all do is unknown: {found}.",
+            summary=(),
             tables=[_run_table(rescored, None)],
             document={"queries": rescored.queries, "why": found},
         )
     return Answer(
+        answer=_headline(found),
         summary=[
             ("queries", f"{found.judged:,} judged of {found.queries:,} with labels"),
             *taus_facts(found.taus, digits=3),
@@ -184,6 +186,18 @@ def runs_answer(rescored: Rescored, found: SampleScores | str) -> Answer:
         chart=lambda: _draw(found),
         title=f"{found.measure} on {found.labels}: {found.judged:,} judged queries over all "
         f"{found.queries:,}",
+    )
+
+
+def _headline(found: SampleScores) -> str:
+    """Whether the judged queries rank the runs as all labelled queries do."""
+    queries = f"The {found.judged:,} judged of {found.queries:,} labelled queries"
+    first = found.taus[0] if found.taus else None
+    if first is None or first.tau is None:
+        return f"{queries} cannot be compared with all: the runs do not differ."
+    return (
+        f"{queries} rank {plural(first.runs, 'run')} with Kendall's tau {first.tau:.3f} to their "
+        "order on all."
     )
 
 

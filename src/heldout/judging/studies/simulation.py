@@ -203,7 +203,13 @@ def simulation_answer(found: Sequence[Found], *, spread: float, seed: int) -> An
     """One row for each design and size."""
     pools = f"{found[0].pools:,}" if len({one.pools for one in found}) == 1 else "some"
     right = [one.correct for one in found]
+    size = max(one.size for one in found)
+    best = max((one for one in found if one.size == size), key=lambda one: one.found)
     return Answer(
+        answer=(
+            f"In pools of {size:,} passages “{best.design}” finds the best one most often: in "
+            f"{best.found:.1%}, for {best.judgments:.1f} judgments a pool."
+        ),
         summary=(
             ("judges", f"made up: strengths normal with standard deviation {spread:g}"),
             ("correct", f"{min(right):.1%} to {max(right):.1%} of votes, by design"),

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.sentence import name_one, name_some
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
@@ -11,7 +12,7 @@ from heldout.errors import plural
 from heldout.judging.labels.labels import CLOSE
 from heldout.judging.labels.strengths import Ends, RunDifference, RunStrengths
 
-_MOST_PAIRS = 66
+_MOST = 12
 _MOST_ROWS = 46
 _INTERVALS = ("low", "high", "bootstrap low", "bootstrap high")
 
@@ -20,8 +21,10 @@ def strengths_answer(found: RunStrengths) -> Answer:
     """Strengths, and the difference of each two runs; all in logits."""
     several = bool(found.differences)
     return Answer(
+        answer=_headline(found),
         summary=_facts(found),
         tables=(_strengths(found), _differences(found)),
+        short=(_strengths(found, _MOST), _differences(found, _MOST)),
         document=to_document(found)
         | {"interval": "of differences, clustered by query, each by itself"},
         chart=(lambda: spec(found)) if several else None,
@@ -35,7 +38,6 @@ def strengths_answer(found: RunStrengths) -> Answer:
 def _facts(found: RunStrengths) -> list[tuple[str, str]]:
     compared = f"{found.comparisons:,} comparisons on {plural(found.queries, 'query', 'queries')}"
     lines = [("strengths", f"{len(found.strengths):,} runs, {compared}")]
-    lines += _facts_of_strongest(found)
     if len(found.groups) > 1:
         groups = f"{len(found.groups):,} groups of runs"
         lines.append(("apart", f"{groups} were never compared with each other"))
@@ -68,25 +70,26 @@ def spec(found: RunStrengths) -> Plot:
     return plot
 
 
-def _facts_of_strongest(found: RunStrengths) -> list[tuple[str, str]]:
+def _headline(found: RunStrengths) -> str:
     """Who is strongest and who may be as strong; nobody where nothing shows it."""
     if not found.comparisons:
-        return [("strongest", "none: no judged pair compares two of the runs")]
+        return "No run is strongest: no judged pair compares two of the runs."
     strengths = list(found.strengths.values())
     if len(strengths) > 1 and strengths[0] - strengths[1] <= CLOSE:
         alike = [run for run, value in found.strengths.items() if strengths[0] - value <= CLOSE]
         if len(alike) == len(strengths):
-            return [("strongest", "none: all runs are as strong as each other")]
-        return [("strongest", ", ".join(alike)), ("", "they are as strong as each other")]
+            return "No run is strongest: all are as strong as each other."
+        return f"{name_some(alike)} are strongest, as strong as each other."
     against = _against_first(found)
     unsure = sum(one.sandwich is not None and not _apart(one.sandwich) for one in against)
     unknown = sum(one.sandwich is None for one in against)
-    lines = [("strongest", next(iter(found.strengths)))]
+    said = f"{name_one(next(iter(found.strengths)))} is strongest"
     if unknown < len(against):
-        lines.append(("", f"{unsure:,} of {len(against):,} others may be as strong"))
+        said += f"; {unsure:,} of {len(against):,} other runs may be as strong"
+        said += f" ({found.level:.0%} confidence)"
     if unknown:
-        lines.append(("", f"of {unknown:,} others the difference has no interval"))
-    return lines
+        said += f"; to {plural(unknown, 'other')} the difference has no interval"
+    return f"{said}."
 
 
 def _apart(ends: Ends | None) -> bool:
@@ -98,18 +101,25 @@ def _against_first(found: RunStrengths) -> list[RunDifference]:
     return [one for one in found.differences if one.a == first]
 
 
-def _strengths(found: RunStrengths) -> Table:
+def _strengths(found: RunStrengths, most: int | None = None) -> Table:
     against = {one.b: one for one in _against_first(found)}
+    shown = list(found.strengths.items())[:most]
+    hidden = len(found.strengths) - len(shown)
     return Table(
         title="Strengths of runs",
         columns=(
             Column(name="run"),
             *_logits("strength", "the strongest is ahead by", *_INTERVALS),
         ),
-        rows=tuple(
-            (run, strength, *_cells(against.get(run))) for run, strength in found.strengths.items()
+        rows=tuple((run, strength, *_cells(against.get(run))) for run, strength in shown),
+        notes=(
+            (
+                "A strength by itself means nothing: only differences do. The strongest was found "
+                "in the same judgments, which favours it."
+            ),
+            *((f"{plural(hidden, 'weaker run')} left out here.",) if hidden else ()),
         ),
-        notes=_notes(found),
+        method=_method(found),
     )
 
 
@@ -123,11 +133,11 @@ def _logits(*names: str) -> tuple[Column, ...]:
     return columns("difference", *names, decimals=3)
 
 
-def _differences(found: RunStrengths) -> Table:
-    shown = found.differences[:_MOST_PAIRS]
+def _differences(found: RunStrengths, most: int | None = None) -> Table:
+    shown = found.differences[:most]
     left_out = len(found.differences) - len(shown)
     reasons = Counter(one.why for one in found.differences if one.why is not None)
-    more = f"{left_out:,} pairs of runs are left out here; --json has all."
+    more = f"{plural(left_out, 'pair of runs is', 'pairs of runs are')} left out here."
     return Table(
         title="Differences",
         columns=(
@@ -147,7 +157,7 @@ def _differences(found: RunStrengths) -> Table:
     )
 
 
-def _notes(found: RunStrengths) -> tuple[str, ...]:
+def _method(found: RunStrengths) -> tuple[str, ...]:
     if found.nu is None:
         ties = "Queries with as many votes on each side are half a win for each."
     else:
@@ -160,7 +170,6 @@ def _notes(found: RunStrengths) -> tuple[str, ...]:
         (
             f"{found.level:.0%} intervals of differences, each by itself; a query is one "
             f"observation: low, high by the sandwich, then percentiles of {found.draws:,} samples "
-            "of queries. A strength by itself has none: only differences mean anything. The "
-            "strongest was found in the same judgments, which favours it."
+            "of queries."
         ),
     )

@@ -9,6 +9,7 @@ from typing import Any
 from numpy.random import PCG64, Generator
 
 from heldout.answers.answer import Answer
+from heldout.answers.sentence import name_one
 from heldout.answers.table import Column, Table
 from heldout.collections.source import SourcedCollection
 from heldout.errors import InputError, plural
@@ -345,18 +346,36 @@ def answer_questions(
     found = _compare(questions, run, task, name, seed) if questions.comparing else None
     facts = [*found.summary] if found else []
     value = {**found.document} if found else {}
+    said = found.answer if found else ""
     if questions.curve is not None:
         advice = advise(questions.curve, gain=questions.gain)
+        against = name_one(questions.curve.baseline.name)
+        said = said or f"{_capital(_TUNING[advice.verdict])} against {against}."
         facts += fine_tuning_facts(advice, questions.curve)
         value["fine_tuning"] = fine_tuning_value(advice, questions.curve)
-    return Answer(summary=facts, tables=found.tables if found else (), document=value)
+    tables = found.tables if found else ()
+    return Answer(answer=said, summary=facts, tables=tables, document=value)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _headline(found: Comparison, name: str) -> str:
+    """Whether the ranker is better than BM25, and by how much."""
+    gain = f"{found.measure} {found.ranker:.4f} against {found.baseline:.4f}"
+    on = plural(found.queries, "labelled query", "labelled queries")
+    if found.verdict == "cannot tell":
+        return f"Whether {name_one(name)} is better than BM25 is not known: {gain} on {on}."
+    return f"{name_one(name)} is {_SAID[found.verdict]} on {on}: {gain}."
 
 
 def _compare(questions: Questions, run: Run, task: Task, name: str, seed: int) -> Answer:
     if questions.fitted is None:
         value = {"labels": None, "comparison": None, "why": "no labels"}
         asked = ask_for_labels(str(questions.measure), name)
-        return Answer(summary=asked, tables=(), document=value)
+        said = "Without labels nobody can tell whether this run is better than BM25 here."
+        return Answer(answer=said, summary=asked, tables=(), document=value)
     found = compare(
         run,
         rank_bm25(task, Bm25Settings()),
@@ -366,6 +385,7 @@ def _compare(questions: Questions, run: Run, task: Task, name: str, seed: int) -
         gain=questions.gain,
     )
     return Answer(
+        answer=_headline(found, name),
         summary=comparison_facts(found, questions.fitted),
         tables=comparison_tables(found, name),
         document={

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
+from heldout.answers.sentence import name_one
 from heldout.answers.table import UNDEFINED, Cell, Column, Table, columns
 from heldout.errors import plural
 from heldout.survivorship.depths.extrapolation import Backtest, Extrapolation, Outlook, Predicted
@@ -60,9 +61,13 @@ def _tabulate_outlook(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
         ),
         rows=tuple(rows),
         notes=(
+            "an extrapolation, not a measurement",
             *_warnings(outlook, study),
+            *([_DASH] if None in outlook.predicted[-1].scores else []),
+        ),
+        method=(
             (
-                "an extrapolation, not a measurement: the chance that a query without a label "
+                "the chance that a query without a label "
                 "gets one at the next place, and what those queries add to a score, carried on as "
                 "lines in the logarithm of the place"
             ),
@@ -71,7 +76,6 @@ def _tabulate_outlook(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
                 "queries, the scatter of places about the lines, and the chance of the queries to "
                 "come; not from an error of the model"
             ),
-            *([_DASH] if None in outlook.predicted[-1].scores else []),
         ),
     )
     if outlook.backtest is None:
@@ -242,8 +246,34 @@ _LEAST_SHARE = 1e-4
 _ENDS = (*columns("difference", "low", "high"), Column(name="corrected", form="p"))
 
 
+def headline(study: DepthStudy) -> str:
+    """What shallow annotation would have left: queries, the best system's score, the order."""
+    scores = study.scores
+    first, last = scores.names[0], scores.names[-1]
+    if len(scores.depths) == 1:
+        return f"{plural(scores.counts[-1], 'query has', 'queries have')} a label at depth {last}."
+    rows = scores.means()
+    best = max(range(len(scores.systems)), key=lambda one: rows[-1][one] or 0.0)
+    start, end = rows[0][best], rows[-1][best]
+    system = name_one(scores.systems[best])
+    known = [one.tau for one in study.orders if one.tau is not None]
+    order = ""
+    if known:
+        kept = min(known) >= 1
+        order = (
+            "; the order of systems stays" if kept else f"; tau of the order is {min(known):.3f}"
+        )
+    left = f"At depth {first} {scores.counts[0]:,} of {scores.counts[-1]:,} queries have a label"
+    if start is None or end is None:
+        return f"{left}, so {study.question.measure} of {system} is undefined there{order}."
+    return (
+        f"{left}, and {study.question.measure} of {system} is {start:.4f} against {end:.4f} at "
+        f"depth {last}{order}."
+    )
+
+
 def summary(study: DepthStudy) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines: who is left, which way scores go, whether the order holds."""
+    """Who is left, which way scores go, whether the order holds."""
     scores = study.scores
     counts, names = scores.counts, scores.names
     left = f"{counts[0]:,} with a label at depth {names[0]}"
@@ -260,13 +290,28 @@ def summary(study: DepthStudy) -> tuple[tuple[str, str], ...]:
     return tuple(lines)
 
 
-def tables(study: DepthStudy) -> tuple[Table, ...]:
-    """Scores at each depth, the test that fits, and what deeper annotation might show."""
+def tables(study: DepthStudy, *, most: int | None = None) -> tuple[Table, ...]:
+    """Scores at each depth, the test that fits, and what deeper annotation might show.
+
+    Args:
+        study: what was found.
+        most: rows of each table; `None` for all.
+    """
     more = () if study.outlook is None else _tabulate_outlook(study.outlook, study)
-    if len(study.scores.depths) == 1:
-        return (_score_table(study), *more)
-    changes = (_change_table(study),) if study.adds_labels else ()
-    return (_score_table(study), _test_table(study), *changes, *more)
+    found = [_score_table(study), *more]
+    if len(study.scores.depths) > 1:
+        changes = (_change_table(study),) if study.adds_labels else ()
+        found[1:1] = [_test_table(study), *changes]
+    return tuple(found if most is None else (_cut(table, most) for table in found))
+
+
+def _cut(table: Table, most: int) -> Table:
+    """The first rows, and how many more there are."""
+    left = len(table.rows) - most
+    if left <= 0:
+        return table
+    said = f"{plural(left, 'more row is', 'more rows are')} left out here"
+    return replace(table, rows=table.rows[:most], notes=(*table.notes, said))
 
 
 def _directions(study: DepthStudy) -> Iterator[str]:
@@ -330,6 +375,7 @@ def _score_table(study: DepthStudy) -> Table:
         ),
         rows=tuple(rows),
         notes=tuple(_score_notes(study)),
+        method=tuple(_score_method(study)),
     )
 
 
@@ -351,15 +397,25 @@ def _score_notes(study: DepthStudy) -> Iterator[str]:
             f"queries that a run does not answer score 0 and count: {'; '.join(missing)}. Left "
             "out, the numbers of queries would be smaller by so many"
         )
+    yield from (f"{UNDEFINED} for tau: {why}" for why in _why_no_tau(study))
+
+
+def _why_no_tau(study: DepthStudy) -> list[str]:
+    if all(one.tau is None for one in study.orders):
+        return []
+    return sorted({one.why for one in study.orders if one.why})
+
+
+def _score_method(study: DepthStudy) -> Iterator[str]:
+    scores = study.scores
+    if len(scores.depths) > 1:
+        yield from _star_method(study)
     if any(one.tau is not None for one in study.orders):
         yield "tau: Kendall's tau-b of the systems at this depth and at the last"
-        whys = sorted({one.why for one in study.orders if one.why})
-        yield from (f"{UNDEFINED} for tau: {why}" for why in whys)
 
 
 def _star_notes(study: DepthStudy) -> Iterator[str]:
-    """What the star means, and what it is worth."""
-    scores = study.scores
+    """What the star means."""
     alpha = 1 - study.question.level
     if all(test.p is None for test in study.nested):
         whys = sorted({test.why for test in study.nested})
@@ -369,6 +425,14 @@ def _star_notes(study: DepthStudy) -> Iterator[str]:
         f"{_MARK}: differs from the last depth, unpaired t (Student) as in the paper, "
         f"p < {alpha:.2g} {_say_family(study)}"
     )
+
+
+def _star_method(study: DepthStudy) -> Iterator[str]:
+    """What the star is worth."""
+    scores = study.scores
+    alpha = 1 - study.question.level
+    if all(test.p is None for test in study.nested):
+        return
     error, _ = study.nested_error(0)
     if study.adds_labels:
         yield (
@@ -407,14 +471,14 @@ def _test_table(study: DepthStudy) -> Table:
             for out, step in tests
         ),
         notes=(
-            *_test_notes(study),
             *_dashes(study, "left out", study.survivors),
             *_dashes(study, "next depth", study.steps),
         ),
+        method=tuple(_test_method(study)),
     )
 
 
-def _test_notes(study: DepthStudy) -> Iterator[str]:
+def _test_method(study: DepthStudy) -> Iterator[str]:
     yield (
         f"left out: {study.question.measure} of queries that have a label only deeper, less that "
         "of queries with a label at the depth; next depth: of those that it adds, less the same. "

@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 
 from heldout.answers.answer import Answer
+from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.errors import InputError, Problem, plural
 from heldout.judging.campaign.pools import Pool, build_pools
@@ -320,6 +321,7 @@ def report_reach(
     if judging is not None:
         document["judging"] = _judging_document(judging)
     return Answer(
+        answer=_headline(found),
         summary=(
             *(_summarise_judging(judging) if judging else ()),
             *_summarise(found, pairs, note),
@@ -327,6 +329,20 @@ def report_reach(
         tables=tables if found.queries else (),
         document=document,
     )
+
+
+def _headline(found: Answered) -> str:
+    """How many of the discarded queries some system answers, and which answers most."""
+    if not found.queries:
+        return "No query is judged yet, so nobody can say which system answers which."
+    answered = found.unanswered.of - found.unanswered.count
+    some = f"{answered:,} of {plural(found.queries, 'discarded query', 'discarded queries')}"
+    verb = "has" if found.queries == 1 else "have"
+    said = f"{some} {verb} an answer in the top {found.depth} of some system"
+    if len(found.systems) == 1 or not answered:
+        return f"{said}."
+    best = max(found.systems, key=lambda one: one.within[found.depth].count)
+    return f"{said}; {name_one(best.system)} answers most, {best.within[found.depth].count:,}."
 
 
 def _summarise(
@@ -431,7 +447,7 @@ def _pairs(pairs: Sequence[SystemPair]) -> Table:
             (one.a, one.b, one.depth, one.a_only, one.b_only, one.p, one.p_corrected)
             for one in pairs
         ),
-        notes=(f"p: exact McNemar, two-sided; corrected: Holm over {len(pairs):,} comparisons.",),
+        method=(f"p: exact McNemar, two-sided; corrected: Holm over {len(pairs):,} comparisons.",),
     )
 
 

@@ -17,6 +17,7 @@ from scipy.special import ndtr
 from scipy.stats import chi2_contingency
 
 from heldout.answers.answer import Answer
+from heldout.answers.sentence import name_one, say_p
 from heldout.answers.table import UNDEFINED, Column, Table, columns, format_p
 from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, Row
@@ -227,14 +228,14 @@ def answer_types(found: QueryTypes) -> Answer:
             )
             for one in found.types
         ),
-        notes=(
+        notes=(f"{UNDEFINED}: {found.why}",) if any(one.p is None for one in found.types) else (),
+        method=(
             f"low, high: {found.level:.0%} by Wilson, each by itself",
             (
                 "residual: standard errors above (or below) the share of all other queries, "
                 "with its p, two-sided, by Holm over the types"
             ),
             test,
-            *([f"{UNDEFINED}: {found.why}"] if any(one.p is None for one in found.types) else []),
         ),
     )
     types = plural(len(found.types), "type")
@@ -247,11 +248,27 @@ def answer_types(found: QueryTypes) -> Answer:
         ],
     }
     return Answer(
+        answer=_headline(found),
         summary=(*summary, ("test", test)),
         tables=(table,),
         document=document,
         chart=lambda: _draw(found),
         title=f"Share of discarded queries of each of {types}, with {found.level:.0%} intervals",
+    )
+
+
+def _headline(found: QueryTypes) -> str:
+    """Whether types are discarded alike, and which type most."""
+    share = found.discarded / found.total
+    said = f"{found.discarded:,} of {found.total:,} queries ({share:.1%}) were discarded"
+    if found.p is None:
+        return f"{said}; types cannot be compared: {found.why}."
+    if found.p > 1 - found.level:
+        return f"{said}; types do not differ significantly ({say_p(found.p)})."
+    most = max(found.types, key=lambda one: one.share)
+    return (
+        f"{said}, and types differ significantly ({say_p(found.p)}): of {name_one(_name(most))} it "
+        f"is {most.share:.1%}."
     )
 
 

@@ -270,6 +270,7 @@ def report_triage(found: TriageResult, agreement: TriageAgreement, *, level: flo
     """
     kappa = (_kappa(agreement),) if agreement.kappa else ()
     return Report(
+        answer=_headline(found),
         summary=_summarise(found, agreement),
         tables=(_counts(found), _shares(found, level), *kappa),
         document={
@@ -287,6 +288,18 @@ def report_triage(found: TriageResult, agreement: TriageAgreement, *, level: flo
                 ],
             },
         },
+    )
+
+
+def _headline(found: TriageResult) -> str:
+    """Which share of the discarded queries what was shown did answer."""
+    every = found.all
+    if not every.total:
+        return "No query has a label yet, so nobody can say why queries were discarded."
+    wrong, unsound = every.labels["wrong_lab"], every.labels["ill_form"]
+    return (
+        f"Of {every.total:,} discarded queries with a label {wrong.count:,} had an answer in what "
+        f"was shown, and {unsound.count:,} are no sound questions."
     )
 
 

@@ -20,13 +20,15 @@ from heldout.survivorship.depths.chart import spec, title
 from heldout.survivorship.depths.extrapolation import FARTHEST
 from heldout.survivorship.depths.scores import SHOWN, shown_documents
 from heldout.survivorship.depths.study import DepthQuestion, study_depths
-from heldout.survivorship.depths.words import document, summary, tables
+from heldout.survivorship.depths.words import document, headline, summary, tables
 from heldout.survivorship.reading.records import no_common_document, no_common_query
 from heldout.survivorship.reading.source import AnnotationSource, read_source, refuse_to_replace
 from heldout.trec.orders import Order
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import Places, read_places
+
+_MOST = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +115,10 @@ def answer_depths(
     question = _question(annotations, options)
     study = study_depths(annotations, runs, question, Generator(PCG64(options.seed)))
     return Answer(
+        answer=headline(study),
         summary=summary(study),
         tables=tables(study),
+        short=tables(study, most=_MOST),
         document=document(study) | {"seed": options.seed},
         chart=lambda: spec(study),
         title=title(study),

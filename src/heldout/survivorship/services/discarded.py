@@ -96,10 +96,10 @@ def draw_triage(
     )
     total = folder.add(drawn)
     progress.problems(note_long_passages(drawn, path=str(folder.place)))
-    of = f"of {annotations.discarded:,} discarded" if annotations.discarded else ""
+    of = f" of {annotations.discarded:,} discarded" if annotations.discarded else ""
     return Report(
+        answer=f"{plural(len(drawn), 'query', 'queries')}{of} drawn by seed {seed}.",
         summary=[
-            ("drawn", f"{plural(len(drawn), 'query', 'queries')} {of}, seed {seed}"),
             ("folder", f"{folder.place}: {plural(len(total), 'question')}"),
             ("next", f"heldout survive triage {folder.path} --serve"),
         ],
@@ -201,9 +201,12 @@ def pool_discarded(
     passages = sum(len(one.passages) for one in questions)
     mean = passages / len(questions)
     return Report(
+        answer=(
+            f"{passages:,} passages of {plural(len(questions), 'query', 'queries')} pooled for "
+            "people to look at."
+        ),
         summary=[
-            ("pooled", f"{plural(len(questions), 'query', 'queries')}, {passages:,} passages"),
-            ("", f"{mean:.1f} a query on average, each text once, in random order"),
+            ("pooled", f"{mean:.1f} a query on average, each text once, in random order"),
             ("folder", str(folder.place)),
             ("next", f"heldout survive answerable {folder.path} --serve"),
         ],

@@ -173,4 +173,11 @@ def _answer(source: str, written: Sequence[Written], unknown: Unknown) -> Answer
     summary = [("" if number else "wrote", str(one.path)) for number, one in enumerate(written)]
     if unknown.triples:
         summary.append(("left out", str(unknown)))
-    return Answer(summary=summary, tables=[table], document=document)
+    files = plural(len(written), "file")
+    triples = sum(one.counts.triples for one in written)
+    return Answer(
+        answer=f"{plural(triples, 'triple')} written to {files}, one for each condition.",
+        summary=summary,
+        tables=[table],
+        document=document,
+    )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.sentence import name_one
 from heldout.answers.table import Column, Table, columns
 from heldout.charts.axes import log_axis, score_axis
 from heldout.charts.plot import Plot
@@ -129,12 +130,23 @@ def answer_curves(curves: Sequence[Curve]) -> Answer:
         summary.append((curve.measure, text))
     first = curves[0]
     return Answer(
+        answer=_headline(first),
         summary=summary,
         tables=[_table(curve) for curve in curves],
         document={"curves": [to_document(curve) for curve in curves]},
         chart=lambda: _draw(first),
         title=f"{first.measure} on {first.test} by how many labels were trained on",
     )
+
+
+def _headline(curve: Curve) -> str:
+    """What all labels bring, against the fewest and against the first stage."""
+    least, most = curve.points[0], curve.points[-1]
+    said = f"With {plural(round(most.labels), 'label')} {curve.measure} on {name_one(curve.test)}"
+    said += f" is {most.mean:.4f}"
+    if len(curve.points) > 1:
+        said += f", against {least.mean:.4f} with {round(least.labels):,}"
+    return f"{said}; {name_one(curve.first_name)}, which is re-ranked, has {curve.first_stage:.4f}."
 
 
 def stored_curve(curve: Curve) -> LearningCurve:

@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns, format_p
 from heldout.charts.axes import name_axis, score_axis
 from heldout.charts.plot import Plot, Sheet
 from heldout.charts.svg import INK, RECORD, Style
 from heldout.errors import plural
+from heldout.stats.results import TestResult
 from heldout.survivorship.training.experiment import CellRecord
 from heldout.survivorship.training.results import Comparison, ConditionScores, TestOutcome
 from heldout.survivorship.training.triples import ALL, Condition
@@ -49,12 +51,41 @@ def answer_training(result: TrainingResult) -> Answer:
         tables += [_scores_table(outcome), _comparisons_table(outcome, result.level)]
     first = result.outcomes[0]
     return Answer(
+        answer=_headline(result.outcomes),
         summary=summary,
         tables=tables,
         document=_document(result),
         chart=lambda: _draw(result),
         title=f"{first.measure} on {first.test} by how deep the annotation was that was trained on",
     )
+
+
+def _headline(outcomes: Sequence[TestOutcome]) -> str:
+    """How many comparisons of depths are significant, on the first measure of the first test."""
+    first = outcomes[0]
+    where = f"{first.measure} on {name_one(first.test)}"
+    if not first.comparisons:
+        return f"Nothing is compared on {where}: there is one condition."
+    sure = [one for one in first.comparisons if _is_significant(one)]
+    plain = [one for one in sure if not one.controlled]
+    said = f"{len(plain):,} of {sum(not one.controlled for one in first.comparisons):,} comparisons"
+    said = f"{said} of annotation depths are significant in {where}"
+    controlled = sum(one.controlled for one in first.comparisons)
+    if not controlled:
+        return f"{said}."
+    return f"{said}, and {len(sure) - len(plain):,} of {controlled:,} with as many labels."
+
+
+def _decided(one: Comparison) -> tuple[TestResult, float | None]:
+    """The test that decides and its corrected p: across seeds where there are several."""
+    if len(one.within) == 1:
+        return one.averaged, one.averaged_corrected
+    return one.across, one.across_corrected
+
+
+def _is_significant(one: Comparison) -> bool:
+    _, p = _decided(one)
+    return p is not None and p < _ALPHA
 
 
 def _document(result: TrainingResult) -> dict[str, Any]:
@@ -83,9 +114,8 @@ def _condition_document(one: ConditionScores) -> dict[str, Any]:
 
 
 def _verdict(one: Comparison) -> str:
-    found, p, scope = one.across, one.across_corrected, ""
-    if len(one.within) == 1:
-        found, p, scope = one.averaged, one.averaged_corrected, ", of these two models only"
+    found, p = _decided(one)
+    scope = ", of these two models only" if len(one.within) == 1 else ""
     name = f"{one.b.name} against {one.a.name}"
     if one.controlled:
         name += " (as many labels)" if one.same_size else " (not quite as many labels)"
@@ -145,7 +175,7 @@ def _cells_table(records: Sequence[CellRecord]) -> Table:
             Column(name="on"),
         ),
         rows=rows,
-        notes=tuple(notes),
+        method=tuple(notes),
     )
 
 
@@ -198,13 +228,13 @@ def _comparisons_table(outcome: TestOutcome, level: float) -> Table:
             *columns("score", "detectable"),
         ),
         rows=rows,
-        notes=(
+        notes=tuple(f"no p or interval across: {why}" for why in whys),
+        method=(
             f"p times {family}, the comparisons on this measure and test set (Bonferroni)",
             (
                 f"across: t with seeds and queries drawn, {level:.0%} interval uncorrected: "
                 "would other seeds and queries show it?"
             ),
-            *(f"no p or interval across: {why}" for why in whys),
             "averaged: paired t of the means over seeds: do these models differ on other queries?",
             (
                 "seed: paired t of two single models, as in the paper; it takes a seed's luck for "
