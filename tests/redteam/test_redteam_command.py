@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
@@ -17,7 +18,7 @@ from heldout.board.organiser.decide import add_baseline
 from heldout.board.rules.template import NewBoard
 from heldout.cli.program import main
 from heldout.redteam.attacks import ATTACKS
-from heldout.redteam.report import Line, conclude
+from heldout.redteam.report import Line, conclude, describe_strongest
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.queries import read_queries
 
@@ -150,7 +151,8 @@ def test_the_json_has_the_keys_of_the_contract() -> None:
         assert row["mean_gain"] == pytest.approx(row["mean_gain_se"] * value["se"])
     assert [row["release"] for row in value["honest"]] == RELEASES
     assert {row["years"] for row in value["honest"]} == {1}
-    assert value["conclusion"].startswith("Of the rules played, ")
+    assert value["conclusion"].startswith(f"Of {len(RELEASES)} rules ")
+    assert value["answer"] == value["conclusion"]
 
 
 @pytest.mark.usefixtures("files")
@@ -174,7 +176,7 @@ def test_one_core_and_two_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.usefixtures("files")
 def test_the_table_names_the_systems_the_unit_and_every_attack() -> None:
-    done = play(*SMALL, "--release", "ladder", "--release", "ratchet")
+    done = play(*SMALL, "--release", "ladder", "--release", "ratchet", "--all", "--explain")
     assert (done.exit_code, done.stderr) == (0, "")
     assert "systems   a and b: RR@10" in done.stdout
     assert "3 games of 6 submissions, seed 0" in done.stdout
@@ -190,8 +192,18 @@ def test_the_table_names_the_systems_the_unit_and_every_attack() -> None:
 
 
 @pytest.mark.usefixtures("files")
-def test_markdown_is_three_tables_and_nothing_else() -> None:
-    lines = play(*SMALL, "--attack", "sign vote", "--markdown").stdout.splitlines()
+def test_a_screen_has_the_worst_attacks_and_names_what_else_there_is() -> None:
+    shown = play(*SMALL, "--release", "ladder", "--release", "ratchet").stdout
+    assert "Every attack" not in shown
+    assert "0 is right" not in shown
+    assert "more      --all: every attack on every rule; --explain: what the columns mean" in shown
+    assert len(shown.splitlines()) <= 45
+
+
+@pytest.mark.usefixtures("files")
+def test_markdown_is_the_answer_and_three_tables() -> None:
+    said, *lines = play(*SMALL, "--attack", "sign vote", "--markdown").stdout.splitlines()
+    assert said.startswith(f"Of {len(RELEASES)} rules ")
     titles = [line for line in lines if line and not line.startswith("|")]
     assert [title.split(",")[0] for title in titles] == [
         *("Every attack", "The worst attack for each rule and baseline", "Honest teams")
@@ -379,14 +391,15 @@ def test_a_vault_without_dev_scores_says_what_to_do(files: Path) -> None:
 # the last line
 
 
-def test_the_last_line_says_the_strongest_attack_and_the_rule_to_set(files: Path) -> None:
+def test_the_first_and_last_line_say_the_strongest_attack_and_the_rule_to_set(files: Path) -> None:
     found(files, baselines=("a", "b"))
     few = (*SMALL, "--attack", "none", "--attack", "many names")
     shown = call("--board", "board", "--vault", "vault", *few).stdout
-    last = shown.splitlines()[-1]
+    first, *_, last = shown.splitlines()
     own = json_of(call("--board", "board", "--vault", "vault", *few, "--json"))
-    assert last == own["conclusion"]
-    assert last.startswith(f"Your rule, {own['own_release']}: the strongest attack, ")
+    assert first == last == own["conclusion"]
+    assert last.startswith(f"Your rule, {own['own_release']}: the strongest of 2 attacks gains ")
+    assert "\nstrongest " in shown
 
 
 def line(
@@ -428,27 +441,50 @@ WORST = [
 ]
 
 
+def say(lines: list[Line], *, own: str = "", attacks: int = 21) -> str:
+    return conclude(lines, own=own, unit=1 / 40, attacks=attacks)
+
+
 def test_the_conclusion_names_a_rule_under_which_better_systems_get_a_score() -> None:
-    assert conclude(WORST, own="rounded") == (
-        "Your rule, rounded: the strongest attack, weighted vote, gains 4.50 u (4.30 to 4.70) on "
-        "the board, with a baseline 8 u below. With ratchet the strongest attack, jumps, gains "
-        "0.35 u (-0.04 to 0.74) in what the attacker knows, with a baseline 8 u below, and a "
-        "system better by 4.5 u gets a score in 80% of the games even then: set "
-        'rule = "ratchet" in [release].'
+    assert say(WORST, own="rounded") == (
+        "Your rule, rounded: the strongest of 21 attacks gains 0.1125 (4.5 standard errors). "
+        'With ratchet: 0.0088. Set rule = "ratchet" in [release].'
+    )
+    (name, own), (_, best) = describe_strongest(WORST, own="rounded")
+    assert name == "strongest"
+    assert own == (
+        "rounded: weighted vote gains 4.50 u (4.30 to 4.70) on the board, with a baseline 8 u "
+        "below; a system better by 4.5 u gets a score in 100% of the games afterwards"
+    )
+    assert best == (
+        "ratchet: jumps gains 0.35 u (-0.04 to 0.74) in what the attacker knows, with a "
+        "baseline 8 u below; a system better by 4.5 u gets a score in 80% of the games afterwards"
     )
 
 
 def test_the_conclusion_keeps_a_rule_that_leaves_least_of_those_played() -> None:
-    said = conclude(WORST, own="ratchet")
-    assert said.startswith("Your rule, ratchet: the strongest attack, jumps, ")
-    assert said.endswith(" No other rule that was played leaves less: keep it.")
+    assert say(WORST, own="ratchet", attacks=1) == (
+        "Your rule, ratchet: the only attack played gains 0.0088 (0.3 standard errors). None of "
+        "the 3 other rules leaves less: keep it."
+    )
+    assert len(describe_strongest(WORST, own="ratchet")) == 1
 
 
 def test_without_a_board_the_conclusion_says_which_rule_leaves_least() -> None:
-    assert conclude(WORST, own="").startswith("Of the rules played, ratchet leaves least: ")
-    assert conclude(WORST[:3], own="").endswith('Set rule = "ladder" and z = 3.59 in [release].')
-    assert conclude(WORST[5:], own="").endswith('Set rule = "step" and step = 0.5 in [release].')
-    assert conclude([], own="") == ""
+    assert say(WORST).startswith(
+        "Of 4 rules ratchet leaves least: the strongest of 21 attacks gains 0.0088 "
+    )
+    assert say(WORST[:3]).endswith('Set rule = "ladder" and z = 3.59 in [release].')
+    usable = [*WORST[:1], replace(WORST[5], utility=1.0)]
+    assert say(usable).endswith('Set rule = "step" and step = 0.5 in [release].')
+    assert (say([]), describe_strongest([], own="")) == ("", [])
+
+
+@pytest.mark.parametrize(("own", "start"), [("", "rounded: "), ("rounded", "Your rule, rounded: ")])
+def test_where_one_rule_was_played_the_command_for_all_is_named(own: str, start: str) -> None:
+    said = say(WORST[:2], own=own)
+    assert said.startswith(start)
+    assert said.endswith(" No other rule was played: heldout redteam without --release plays all.")
 
 
 @pytest.mark.parametrize(
@@ -459,12 +495,13 @@ def test_without_a_board_the_conclusion_says_which_rule_leaves_least() -> None:
         ("16 u below", "with a baseline 16 u below"),
     ],
 )
-def test_the_conclusion_says_with_which_baseline(baseline: str, said: str) -> None:
-    assert said in conclude([line("jumps", "ratchet+noise", 1.0, baseline=baseline)], own="")
+def test_the_strongest_attack_is_named_with_its_baseline(baseline: str, said: str) -> None:
+    ((_, text),) = describe_strongest([line("jumps", "ratchet", 1.0, baseline=baseline)], own="")
+    assert said in text
 
 
 def test_what_is_sent_beside_is_a_view_and_no_key_of_the_rule() -> None:
-    assert conclude([line("jumps", "ratchet+noise", 1.0)], own="").endswith(
+    assert say([WORST[0], line("jumps", "ratchet+noise", 1.0)]).endswith(
         'Set rule = "ratchet", with a noise view, in [release].'
     )
 

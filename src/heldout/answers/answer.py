@@ -88,7 +88,13 @@ class Answer:
         from heldout.answers.notebook import to_html  # noqa: PLC0415 - a command prints without
 
         drawn = None if self.chart is None else self.chart()
-        return to_html(summary=self.summary, tables=self.tables, chart=drawn, title=self.title)
+        return to_html(
+            answer=self.answer,
+            summary=self.summary,
+            tables=self.tables,
+            chart=drawn,
+            title=self.title,
+        )
 
 
 def to_document(result: object, *properties: str) -> dict[str, Any]:

@@ -192,6 +192,7 @@ def _tables(result: Played) -> list[_Table]:
 
 
 def _print_markdown(result: Played) -> None:
+    click.echo(f"{printable(result.conclusion)}\n")
     for title, header, rows, _ in _tables(result):
         click.echo(f"{title}\n")
         left = sum(name in ("attack", "release", "baseline") for name in header)

@@ -228,7 +228,8 @@ def conclude(fresh: Sequence[Line], *, own: str, unit: float, attacks: int) -> s
     if len(worst) == 1:
         return f"{start} No other rule was played: heldout redteam without --release plays all."
     if own not in worst:
-        return f"Of {len(worst):,} rules {start} Set {_say_setting(best)} in [release]."
+        start = f"Of {len(worst):,} rules {best} leaves least: {gains(best)}."
+        return f"{start} Set {_say_setting(best)} in [release]."
     if best == own:
         return f"{start} None of the {len(worst) - 1:,} other rules leaves less: keep it."
     instead = f"{worst[best].harm * unit:.4f}"
