@@ -418,9 +418,9 @@ def tables(result: Drift) -> tuple[Table, ...]:
             rows=rows,
             notes=(
                 f"{plural(len(result.points), 'entry', 'entries')} with both scores; no baselines.",
-                f"{_say_verdict(result).capitalize()}: {result.why}.",
             ),
             method=(
+                f"{_say_verdict(result).capitalize()}: {result.why}.",
                 (
                     "Per year: the median slope between all pairs of entries. Typical distance: "
                     "the median distance from the median, or the median size of what is left."

@@ -207,8 +207,8 @@ def simulation_answer(found: Sequence[Found], *, spread: float, seed: int) -> An
     best = max((one for one in found if one.size == size), key=lambda one: one.found)
     return Answer(
         answer=(
-            f"In pools of {size:,} passages “{best.design}” finds the best one most often: in "
-            f"{best.found:.1%}, for {best.judgments:.1f} judgments a pool."
+            f"With pools of {size:,} passages “{best.design}” finds the best one most often, in "
+            f"{best.found:.1%} of pools with {best.judgments:.1f} judgments each."
         ),
         summary=(
             ("judges", f"made up: strengths normal with standard deviation {spread:g}"),

@@ -265,10 +265,10 @@ def _headline(found: QueryTypes) -> str:
         return f"{said}; types cannot be compared: {found.why}."
     if found.p > 1 - found.level:
         return f"{said}; types do not differ significantly ({say_p(found.p)})."
-    most = max(found.types, key=lambda one: one.share)
+    least, most = (end(found.types, key=lambda one: one.share) for end in (min, max))
     return (
-        f"{said}, and types differ significantly ({say_p(found.p)}): of {name_one(_name(most))} it "
-        f"is {most.share:.1%}."
+        f"{said}; types differ significantly ({say_p(found.p)}), from {least.share:.1%} of "
+        f"{name_one(_name(least))} to {most.share:.1%} of {name_one(_name(most))}."
     )
 
 
