@@ -241,7 +241,7 @@ def give_other(analysis: Analysis[Any, Any], change: Callable[[ScoreTable], Scor
     known = with_scores(change, entries=2 if change is two_systems else 6)
     scores = Scores(table=change(table(0)), measure="RR@10")
     dated = (known.view(), known.view("dev"))
-    by_source = {
+    by_source: dict[str, Callable[[], Any]] = {
         "scores": lambda: scores,
         "kinds": lambda: ScoresByKind(scores=scores, kinds=dict(KINDS), least=10),
         "measure": lambda: "RR@1",

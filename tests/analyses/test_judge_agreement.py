@@ -271,7 +271,7 @@ def test_one_file_of_several_judges_and_a_file_for_each_say_the_same(
 
 
 def test_the_terminal_says_what_was_compared_and_how(labels: Path) -> None:
-    text = invoke("--ratings", labels, "--relevant", 2, "--trials", 99).output
+    text = invoke("--ratings", labels, "--relevant", 2, "--trials", 99, "--explain").output
 
     assert "Krippendorff's alpha, nominal" in text
     assert "percentiles of 99 samples of queries, at least 10 of them; nothing" in text

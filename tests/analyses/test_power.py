@@ -159,7 +159,7 @@ def test_the_command_answers_in_every_form(tmp_path: Path) -> None:
     )
     told = ("--scores", path, "--difference", 0.05, "--trials", 60)
     found = json.loads(run(*told, "--json").stdout)
-    text = run(*told, "--chart", tmp_path / "p.svg").output
+    text = run(*told, "--explain", "--chart", tmp_path / "p.svg").output
 
     assert found["pairs"] == 10
     assert {one["test"] for one in found["simulated"]} == {"t", "signed-rank", "sign"}

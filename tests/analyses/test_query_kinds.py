@@ -301,7 +301,7 @@ def test_the_command_prints_draws_and_answers_in_json(scores: Path) -> None:
     told = ("--scores", scores, "--facet", labels, "--draws", 99)
 
     found = json.loads(run(*told, "--json").stdout)
-    text = run(*told, "--chart", chart).output
+    text = run(*told, "--explain", "--chart", chart).output
 
     assert [facet["name"] for facet in found["facets"]] == ["even", "odd"]
     assert (found["family"], len(found["interactions"])) == (4, 6)

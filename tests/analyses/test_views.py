@@ -182,7 +182,8 @@ def run(*arguments: object) -> Result:
 
 def test_the_command_takes_a_table_for_each_view(files: tuple[Path, Path], tmp_path: Path) -> None:
     sources = ["--scores", files[0], "--scores", files[1]]
-    text = run(*sources).output
+    text = run(*sources, "--explain").output
+    assert text.startswith("public and reserve rank 3 systems with Kendall's tau 1.000.\n")
     assert "alike     public and reserve, tau 1.000 over 3 systems" in text
     assert "public 40, reserve 20" in text
     found = json.loads(run(*sources, "--json", "--run", "y", "--chart", tmp_path / "v.svg").stdout)

@@ -448,7 +448,7 @@ def say(lines: list[Line], *, own: str = "", attacks: int = 21) -> str:
 def test_the_conclusion_names_a_rule_under_which_better_systems_get_a_score() -> None:
     assert say(WORST, own="rounded") == (
         "Your rule, rounded: the strongest of 21 attacks gains 0.1125 (4.5 standard errors). "
-        'With ratchet: 0.0088. Set rule = "ratchet" in [release].'
+        'With ratchet: 0.0087. Set rule = "ratchet" in [release].'
     )
     (name, own), (_, best) = describe_strongest(WORST, own="rounded")
     assert name == "strongest"
@@ -464,7 +464,7 @@ def test_the_conclusion_names_a_rule_under_which_better_systems_get_a_score() ->
 
 def test_the_conclusion_keeps_a_rule_that_leaves_least_of_those_played() -> None:
     assert say(WORST, own="ratchet", attacks=1) == (
-        "Your rule, ratchet: the only attack played gains 0.0088 (0.3 standard errors). None of "
+        "Your rule, ratchet: the only attack played gains 0.0087 (0.3 standard errors). None of "
         "the 3 other rules leaves less: keep it."
     )
     assert len(describe_strongest(WORST, own="ratchet")) == 1
@@ -472,7 +472,7 @@ def test_the_conclusion_keeps_a_rule_that_leaves_least_of_those_played() -> None
 
 def test_without_a_board_the_conclusion_says_which_rule_leaves_least() -> None:
     assert say(WORST).startswith(
-        "Of 4 rules ratchet leaves least: the strongest of 21 attacks gains 0.0088 "
+        "Of 4 rules ratchet leaves least: the strongest of 21 attacks gains 0.0087 "
     )
     assert say(WORST[:3]).endswith('Set rule = "ladder" and z = 3.59 in [release].')
     usable = [*WORST[:1], replace(WORST[5], utility=1.0)]

@@ -133,7 +133,7 @@ def headline(ranges: RankRanges) -> str:
     """Who leads, and who may be first as well."""
     lead, sure = ranges.lead, f"with {ranges.level:.0%} confidence"
     if not ranges.pairs:
-        return f"All {len(ranges.systems):,} systems have equal scores on every query: none leads."
+        return f"The {len(ranges.systems):,} systems have equal scores on every query: none leads."
     best = [
         name
         for name, mean in zip(ranges.systems, ranges.means, strict=True)

@@ -231,8 +231,12 @@ def print_notes(
 
 
 def print_notes_last(notes: Sequence[tuple[Sequence[Problem], Mapping[str, int]]]) -> None:
-    """The same on standard error, when the present command ends: below its answer."""
-    click.get_current_context().call_on_close(lambda: print_notes(messages(), notes))
+    """The same on standard error when the present command ends: below its answer."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        print_notes(messages(), notes)
+    else:
+        context.call_on_close(lambda: print_notes(messages(), notes))
 
 
 def _alike(one: Problem, other: Problem) -> bool:

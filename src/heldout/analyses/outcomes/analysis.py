@@ -97,7 +97,7 @@ def headline(result: Outcomes, *, several: int | None, baseline: str | None = No
         )
     if not decided:
         return (
-            f"None of {len(result.pairs):,} pairs of runs has a verdict: no run is significantly "
+            f"No pair of runs has a verdict, of {len(result.pairs):,}: none is significantly "
             "better than another in which queries it answers, and in how high."
         )
     first = name_one(result.order.systems[0])
