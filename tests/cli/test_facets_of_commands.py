@@ -129,7 +129,9 @@ def test_each_kind_has_its_answer_and_too_few_queries_have_none(name: str) -> No
 
 @pytest.mark.usefixtures("files")
 def test_the_terminal_has_an_overview_and_the_tables_of_each_kind() -> None:
-    text = call(*told("stability"), "--facet", "question", "--queries", "queries.tsv", "--all").output
+    text = call(
+        *told("stability"), "--facet", "question", "--queries", "queries.tsv", "--all"
+    ).output
 
     assert text.startswith("Each of 2 kinds of query by question has an answer of its own; ")
     assert "Each kind of query by question" in text

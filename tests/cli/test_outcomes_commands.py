@@ -126,7 +126,9 @@ def test_strict_needs_queries_enough_to_have_seen_rare_harm(files: Path) -> None
     )
     assert "verdict   B is better, do no harm: b1" in lines
     harm = value["verdict"]["p_no_harm"]
-    assert f"no-harm test: p {format_p(harm)}, twice the smaller p of its two ways" in "\n".join(lines)
+    assert f"no-harm test: p {format_p(harm)}, twice the smaller p of its two ways" in "\n".join(
+        lines
+    )
 
 
 def test_case_2_has_its_difference_and_interval_before_its_p(files: Path) -> None:

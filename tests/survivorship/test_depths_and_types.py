@@ -195,7 +195,7 @@ def test_a_run_that_finds_nothing_scores_0_where_its_ids_are_known_to_be_right(
 
 def test_a_tiny_error_of_the_papers_test_is_not_said_to_be_none(tmp_path: Path) -> None:
     file = saved(tmp_path / "a.jsonl", [1] * 400 + [2], discarded=10)
-    found = call("depths", "--annotations", file, "--to", "0")
+    found = call("depths", "--annotations", file, "--to", "0", "--explain")
 
     told = " ".join(found.stdout.split())
     assert "is below 0.05 in fewer than 0.01% of samples at depth 1" in told

@@ -88,7 +88,7 @@ def _headline(found: RunStrengths) -> str:
         said += f"; {unsure:,} of {len(against):,} other runs may be as strong"
         said += f" ({found.level:.0%} confidence)"
     if unknown:
-        said += f"; to {plural(unknown, 'other')} the difference has no interval"
+        said += f"; its difference to {plural(unknown, 'other run')} has no interval"
     return f"{said}."
 
 
