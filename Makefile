@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= auto
 
-.PHONY: demo test test-all unit alone check lint types layers bench-smoke clean
+.PHONY: demo test test-all unit alone check lint types layers bench-smoke notebooks clean
 
 # The compiled scanner is built where a C compiler is.
 SCANNER := $(addprefix src/heldout/trec/scanning/,_scan.c _scan_core.h)
@@ -56,6 +56,10 @@ layers: .venv/ready
 # Not a measurement: shows that the benchmark runs.
 bench-smoke: .venv/ready
 	$(BIN)/python benchmarks/run.py --quick
+
+# The notebooks as pages, in build/notebooks.
+notebooks: .venv/ready
+	$(BIN)/python -m nbconvert --execute --to html --output-dir build/notebooks docs/notebooks/*.ipynb
 
 clean:
 	rm -rf .venv demo build dist src/*.egg-info

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heldout.answers.table import Table
+from heldout.answers.table import Table, to_latex, to_markdown
 from heldout.files.frames import make_frame
 
 if TYPE_CHECKING:
@@ -43,6 +43,18 @@ class Answer:
         document = {"answer": "", **self.document} | {"answer": self.answer}
         object.__setattr__(self, "document", document)
 
+    def __repr__(self) -> str:
+        return "\n".join([*self._lines(), *(f"table: {table.title}" for table in self.tables)])
+
+    def __str__(self) -> str:
+        """The summary, and every table in Markdown."""
+        lines = "\n".join(self._lines())
+        return "\n\n".join([lines, *map(to_markdown, self.tables)])
+
+    def _lines(self) -> list[str]:
+        width = max((len(name) for name, _ in self.summary), default=0)
+        return [f"{name:{width}}  {text}".rstrip() for name, text in self.summary]
+
     def to_dict(self) -> dict[str, Any]:
         """The document that the command prints with `--json`."""
         return dict(self.document)
@@ -67,6 +79,14 @@ class Answer:
     def to_polars(self, table: int = 0) -> Any:
         """A table as a frame of polars; `None` is undefined."""
         return make_frame(self.columns(table), "polars")
+
+    def to_markdown(self, table: int = 0) -> str:
+        """A table in Markdown, with its notes."""
+        return to_markdown(self.tables[table])
+
+    def to_latex(self, table: int = 0) -> str:
+        r"""A table in LaTeX, with its notes; needs `\usepackage{booktabs}` and `longtable`."""
+        return to_latex(self.tables[table])
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the picture, as .svg or .png.

@@ -12,8 +12,19 @@ if TYPE_CHECKING:
     from heldout.charts.svg import Chart
 
 _SHOWN = 40
-_STYLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.5em 0 1em"
-_CELL = "padding:.15em .8em .15em 0;text-align:{}"
+_SHORT = 160
+"""Characters of the notes below a table; more of them are folded."""
+_NARROW = 48
+"""Characters of a cell that stays on one line."""
+
+# Styles stand in the elements: a notebook removes style sheets. No colour is named, so that the
+# notebook's theme gives them all.
+_SCROLL = "overflow-x:auto;margin:0 0 .2em"
+_TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:0"
+_TITLE = "font-weight:600;margin:.8em 0 .2em"
+_CELL = "padding:.15em 1em .15em 0;text-align:{};vertical-align:top;white-space:{}"
+_GRID = "display:grid;grid-template-columns:minmax(4.5em,max-content) 1fr;gap:.15em 1em"
+_NOTES = "font-size:smaller;max-width:60em"
 
 
 def to_html(
@@ -28,23 +39,28 @@ def to_html(
 
     Args:
         answer: what was found, in a sentence.
-        summary: lines of `name      what there is to say`.
-        tables: long ones are cut, and say so.
+        summary: lines of `name      what there is to say`; the first is the answer.
+        tables: long ones are cut, and say so; wide ones scroll; long notes are folded.
         chart: drawn as an image.
         title: what the image shows.
     """
     parts = [f"<p><strong>{escape(answer)}</strong></p>"] if answer else []
     if summary:
-        lines = "".join(
-            f'<div style="display:flex;gap:1em"><span style="min-width:6em;opacity:.7">'
-            f"{escape(name)}</span><span>{escape(text)}</span></div>"
-            for name, text in summary
-        )
-        parts.append(f"<div>{lines}</div>")
+        parts.append(f'<div style="{_GRID}">{_lines(summary)}</div>')
     if chart is not None:
         parts.append(_image(chart, title))
     parts += map(_table, tables)
-    return f'<div class="heldout">{"".join(parts)}</div>'
+    return f'<div class="heldout" style="max-width:100%">{"".join(parts)}</div>'
+
+
+def _lines(summary: Sequence[tuple[str, str]]) -> str:
+    """Names and what there is to say, the first line bold."""
+    return "".join(
+        f'<span style="opacity:.75">{escape(name)}</span>'
+        f'<span style="min-width:0;font-weight:{"normal" if number else "bold"}">'
+        f"{escape(text)}</span>"
+        for number, (name, text) in enumerate(summary)
+    )
 
 
 def _image(chart: "Chart", title: str) -> str:
@@ -52,34 +68,46 @@ def _image(chart: "Chart", title: str) -> str:
 
     data = b64encode(stand_alone(chart, title=title).encode()).decode()
     source = f"data:image/svg+xml;base64,{data}"
-    return f'<img alt="{escape(title)}" style="max-width:100%" src="{source}">'
+    style = "max-width:100%;display:block;margin:.6em 0"
+    return f'<img alt="{escape(title)}" style="{style}" src="{source}">'
 
 
 def _table(table: Table) -> str:
     sides = ["left" if column.form == "text" else "right" for column in table.columns]
     head = "".join(
-        f'<th scope="col" style="{_CELL.format(side)}">{escape(column.name)}</th>'
+        f'<th scope="col" style="{_CELL.format(side, "nowrap")}">{escape(column.name)}</th>'
         for side, column in zip(sides, table.columns, strict=True)
     )
     rows = "".join(
-        "<tr>"
-        + "".join(
-            f'<td style="{_CELL.format(side)}">{escape(cell)}</td>'
-            for side, cell in zip(sides, row, strict=True)
-        )
-        + "</tr>"
+        "<tr>" + "".join(_cell(side, cell) for side, cell in zip(sides, row, strict=True)) + "</tr>"
         for row in format_cells(table)[:_SHOWN]
     )
     left = len(table.rows) - _SHOWN
-    notes = [
-        *table.notes,
-        *([f"{plural(left, 'more row')}: to_pandas() has all"] if left > 0 else []),
-    ]
-    below = "".join(
-        f'<p style="font-size:smaller;margin:.2em 0">{escape(note)}</p>' for note in notes
-    )
-    caption = f'<caption style="text-align:left;font-weight:600">{escape(table.title)}</caption>'
+    more = f"<div>{plural(left, 'more row')}: to_pandas() has all</div>" if left > 0 else ""
     return (
-        f'<table style="{_STYLE}">{caption}<thead><tr>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table>{below}"
+        f'<div style="{_TITLE}">{escape(table.title)}</div><div style="{_SCROLL}">'
+        f'<table style="{_TABLE}" aria-label="{escape(table.title)}">'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}</div>"
+        + _notes(table.notes)
+    )
+
+
+def _cell(side: str, text: str) -> str:
+    long = len(text) > _NARROW
+    style = (
+        _CELL.format(side, "normal") + ";min-width:16em" if long else _CELL.format(side, "nowrap")
+    )
+    return f'<td style="{style}">{escape(text)}</td>'
+
+
+def _notes(notes: Sequence[str]) -> str:
+    """What stands below a table; folded where it is long."""
+    if not notes:
+        return ""
+    lines = "".join(f'<div style="margin:.2em 0">{escape(note)}</div>' for note in notes)
+    if sum(map(len, notes)) <= _SHORT:
+        return f'<div style="{_NOTES}">{lines}</div>'
+    return (
+        f'<details style="{_NOTES}"><summary style="cursor:pointer">About this table</summary>'
+        f"{lines}</details>"
     )

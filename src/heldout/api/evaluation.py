@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from heldout.answers.notebook import to_html
-from heldout.answers.table import Column, Table, columns
+from heldout.answers.table import Column, Table, columns, to_latex, to_markdown
 from heldout.api.runs import (
     PathLike_,
     QrelsLike,
@@ -19,7 +19,7 @@ from heldout.api.runs import (
     read_qrels,
 )
 from heldout.collections.named import load_queries
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, plural
 from heldout.files.frames import Backend, make_frame
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.measures import Measure
@@ -145,6 +145,14 @@ class EvaluationResult:
         head = (Column(name="run"), *columns("score", *self.measures))
         return Table(title=title, columns=head, rows=rows)
 
+    def to_markdown(self) -> str:
+        """The means as a table in Markdown."""
+        return to_markdown(self.table())
+
+    def to_latex(self) -> str:
+        r"""The means as a table in LaTeX; needs `\usepackage{booktabs}` and `longtable`."""
+        return to_latex(self.table())
+
     def __repr__(self) -> str:
         return f"<EvaluationResult: {len(self.runs)} runs, {', '.join(self.measures)}>"
 
@@ -233,10 +241,13 @@ class Validation:
         """The problems as a frame of polars."""
         return make_frame(self.columns(), "polars")
 
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self.problems)) or "no problems"
+
     def _repr_html_(self) -> str:
         shown = {name: list(map(str, cells)) for name, cells in self.columns().items()}
         table = Table(
-            title="No problems" if self.ok else f"{len(self.problems)} problems",
+            title="No problems" if self.ok else plural(len(self.problems), "problem"),
             columns=tuple(Column(name=name) for name in shown),
             rows=tuple(zip(*shown.values(), strict=True)),
         )

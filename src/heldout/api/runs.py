@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard
 
 from heldout.collections.named import load_qrels
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, plural
 from heldout.files.durable import write_whole
 from heldout.files.frames import (
     PARQUET,
@@ -56,6 +56,10 @@ class Run:
     queries: int
     documents: int
     notes: tuple[Problem, ...] = ()
+
+    def __repr__(self) -> str:
+        queries = plural(self.queries, "query", "queries")
+        return f"<Run {self.name}: {queries}, {plural(self.documents, 'document')}>"
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Query -> document -> score, as pytrec_eval takes it; without scores minus the rank."""

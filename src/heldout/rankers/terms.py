@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
+from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 from numpy.typing import NDArray
@@ -475,7 +476,9 @@ def rank_rm3(task: Task, settings: Rm3Settings) -> Run:
 def _weights(counts: csr_array, settings: Bm25Settings) -> csr_array:
     """BM25 weight of each term in each document, shape (documents, terms)."""
     try:
-        import bm25s  # noqa: PLC0415 - of the extra `rankers`
+        with catch_warnings():  # its progress bar misses ipywidgets in a notebook; we show none
+            filterwarnings("ignore", message="IProgress not found")
+            import bm25s  # noqa: PLC0415 - of the extra `rankers`
     except ImportError as error:
         raise SetupError("BM25 needs bm25s: pip install 'heldout[rankers]'") from error
     if counts.nnz == 0:

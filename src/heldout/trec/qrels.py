@@ -124,6 +124,10 @@ class Qrels:
     notes: tuple[Problem, ...] = ()
     subtopics: Mapping[str, Judgments] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        judgments = sum(map(len, self.judgments.values()))
+        return f"<Qrels: {plural(len(self.judgments), 'query', 'queries')}, {judgments:,} judged>"
+
 
 def parse_qrels(data: bytes, *, path: str, limits: Limits | None = None) -> Qrels:
     """As `read_qrels`, from bytes."""
