@@ -63,7 +63,8 @@ def write(rows: Sequence[Row], folder: Path) -> Path:
 def scores(run: Any, order: Any = None) -> Any:
     found = ho.evaluate({"run": run}, QRELS, MEASURES, order=order)
     columns = found.columns(per_query=True)
-    return columns, sorted({n.code for n in found.notes if not n.code.startswith("rank-")})
+    of_ranks = ("rank-", "scores-rise")  # files have ranks here, and most frames none
+    return columns, sorted({n.code for n in found.notes if not n.code.startswith(of_ranks)})
 
 
 @st.composite
