@@ -41,6 +41,7 @@ class Scores:
         judgments: that runs were scored by; `None` where scores are no runs'.
         transformed: whether scores were turned into something else than the measure.
         notes: what is odd about the files that they were read from.
+        engine: the library that computed them, with its version; "" where heldout did.
     """
 
     table: ScoreTable
@@ -52,11 +53,13 @@ class Scores:
     judgments: Qrels | None = None
     transformed: bool = False
     notes: tuple[Notes, ...] = ()
+    engine: str = ""
 
     @property
     def document(self) -> dict[str, Any]:
         """What JSON says of them."""
-        return {"measure": self.measure, "orders": list(self.orders)}
+        named = {"computed_by": self.engine} if self.engine else {}
+        return {"measure": self.measure, "orders": list(self.orders), **named}
 
     @property
     def size(self) -> int:
@@ -142,6 +145,7 @@ def tabulate_scores(
         }
         zeros = tuple(_describe_zeros(scored, measure))
         lines = (("", line) for line in zeros)
+        engine = describe_engines([measure]).get(str(measure), "")
         return Scores(
             table=check_complete(table_of(rows), str(measure)),
             measure=str(measure),
@@ -150,11 +154,12 @@ def tabulate_scores(
                 *facts,
                 *lines,
                 ("measure", str(measure)),
-                *(("", f"computed by {who}") for who in describe_engines([measure]).values()),
+                *((("", f"computed by {engine}"),) if engine else ()),
                 *describe_orders(orders, given=order),
             ),
             orders=orders,
             zeros=zeros,
+            engine=engine,
             judgments=qrels,
             notes=notes,
         )

@@ -436,6 +436,7 @@ class Comparison:
         curves = success_curves(ranks, a, b, rng, band=options.intervals, level=options.level)
         rng = Generator(PCG64(self.seed))
         means = compare_means(scores.measures, a, b, rng, options.rules, level=options.level)
+        engines = {one.measure: one.engine for one in scores.measures if one.engine}
         several = len(scores.several.intersection(ranks.queries))
         asked = bool(means.differences)
         fit = fit_summary(result, several=several) if asked else ()
@@ -452,6 +453,7 @@ class Comparison:
             else misfit_headline(result, several=several) or verdict_headline(result),
             summary=(
                 *mean_summary(means),
+                *(("computed", f"{measure} by {engine}") for measure, engine in engines.items()),
                 *compared,
                 *(fit or verdict_summary(result)),
                 *describe_orders(scores.ranks.orders, given=options.order),
@@ -466,7 +468,8 @@ class Comparison:
                 "seed": self.seed,
                 "rel": options.rel,
                 "orders": list(scores.ranks.orders),
-            },
+            }
+            | ({"computed_by": engines} if engines else {}),
             chart=lambda: curves_chart(curves),
             title=curves_title(curves),
         )

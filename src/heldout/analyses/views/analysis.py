@@ -393,7 +393,8 @@ def views_of_scores(scores: Iterable[tuple[str, Scores]]) -> LoadedViews:
     named = tuple(scores)
     orders = dict.fromkeys(order for _, one in named for order in one.orders)
     views = tuple(View.of(name, one.table, better=one.better) for name, one in named)
-    return LoadedViews(views=views, orders=tuple(orders))
+    facts = tuple(("computed", f"{name} by {one.engine}") for name, one in named if one.engine)
+    return LoadedViews(views=views, facts=facts, orders=tuple(orders))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
