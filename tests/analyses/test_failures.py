@@ -160,6 +160,18 @@ def test_files_give_the_same_and_texts_are_counted(files: Path) -> None:
     )
 
 
+def test_it_is_a_table_a_document_and_a_few_lines(files: Path) -> None:
+    found = failures(files, measure="RR@10", k=3, queries={"a": "<b>what</b>"})
+    frame = found.to_polars()
+    assert frame.columns[:5] == ["query", "text", "a", "b", "difference"]
+    assert frame["first_b"].to_list() == [3, None, None, 1]
+    assert frame.rows(named=True) == found.to_dict()["queries"]
+    assert repr(found) == f"A a\nB b\n{found.answer}"
+    html = found._repr_html_()
+    assert "&lt;b&gt;what" in html
+    assert html.count("<table") == 2
+
+
 def test_runs_in_memory_give_what_their_files_give(files: Path) -> None:
     rows = {
         name: {

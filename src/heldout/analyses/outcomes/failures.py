@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from heldout.analyses.outcomes.outcomes import fits_labels
 from heldout.collections.wanted_texts import cut_texts, find_texts
 from heldout.errors import InputError, plural
-from heldout.files.frames import PARQUET, read_parquet
+from heldout.files.frames import PARQUET, make_frame, read_parquet
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.measures import Measure
 from heldout.scoring.names import read_measure
@@ -237,6 +237,58 @@ class Failures:
             f"equal on {self.ties:,}. "
             f"Mean {self.measure}: A {self.mean_a:.4f}, B {self.mean_b:.4f}."
         )
+
+    def __repr__(self) -> str:
+        return f"A {self.a}\nB {self.b}\n{self.answer}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the answer, the picture, the largest losses and gains."""
+        from heldout.analyses.outcomes.failures_page import to_notebook  # noqa: PLC0415 - as `write`
+
+        return to_notebook(self)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each query, as columns; no first relevant document is `None`."""
+        found = self.queries
+        return {
+            "query": [one.query for one in found],
+            "text": [one.text for one in found],
+            "a": [one.a.score for one in found],
+            "b": [one.b.score for one in found],
+            "difference": [one.difference for one in found],
+            "outcome": [one.outcome for one in found],
+            "first_a": [one.a.first or None for one in found],
+            "first_b": [one.b.first or None for one in found],
+        }
+
+    def to_pandas(self) -> Any:
+        """A row for each query, as a frame of pandas."""
+        return make_frame(self.columns(), "pandas")
+
+    def to_polars(self) -> Any:
+        """A row for each query, as a frame of polars."""
+        return make_frame(self.columns(), "polars")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer, what it rests on, and a row for each query."""
+        rows = self.columns()
+        return {
+            "answer": self.answer,
+            "a": self.a,
+            "b": self.b,
+            "measure": self.measure,
+            "better": self.better,
+            "k": self.k,
+            "rel": self.rel,
+            "mean": {"a": self.mean_a, "b": self.mean_b},
+            "wins": self.wins,
+            "losses": self.losses,
+            "ties": self.ties,
+            "outcomes": dict(self.outcomes),
+            "queries": [
+                dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)
+            ],
+        }
 
     def write(self, path: Path | str) -> Path:
         """Write the page, with its data in a folder beside it, or nothing.

@@ -28,6 +28,8 @@ from heldout.analyses.outcomes.failures import (
     QueryDifference,
     Ranking,
 )
+from heldout.answers.notebook import to_html
+from heldout.answers.table import Column, Table, columns
 from heldout.answers.text import clean
 from heldout.charts.axes import place_axis, score_axis
 from heldout.charts.plot import Plot
@@ -171,6 +173,37 @@ def render_page(failures: Failures, *, data: str) -> bytes:
         number=_number,
     )
     return _START + text.encode()
+
+
+def to_notebook(failures: Failures, *, shown: int = 5) -> str:
+    """HTML for a notebook: the answer, the picture, the largest losses and gains."""
+    ends = (
+        ("Largest losses of B", [one for one in failures.queries if one.gain < 0][:shown]),
+        ("Largest gains of B", [one for one in reversed(failures.queries) if one.gain > 0][:shown]),
+    )
+    tables = [
+        Table(
+            title=title,
+            columns=(
+                Column(name="query"),
+                *columns("score", "A", "B"),
+                *columns("difference", "B - A"),
+            ),
+            rows=tuple(
+                (clean(one.text or one.query), one.a.score, one.b.score, one.difference)
+                for one in queries
+            ),
+        )
+        for title, queries in ends
+        if queries
+    ]
+    return to_html(
+        answer=failures.answer,
+        summary=[("A", clean(failures.a)), ("B", clean(failures.b))],
+        tables=tables,
+        chart=draw_changes(failures),
+        title=f"Difference of the two runs on each query: {failures.answer}",
+    )
 
 
 def _facts(failures: Failures) -> list[str]:
