@@ -131,7 +131,9 @@ def read_numbers(column: "Texts", *, path: str, whole: bool = False) -> "NDArray
         found = f"{str(column.dtype).lower()} in column {quote(column.name)}"
         raise InputError.of("frame-type", path, found, "numbers")
     numbers = np.asarray(column.to_numpy(), np.float64)
-    if whole and not bool((numbers == np.floor(numbers)).all()):
+    if column.dtype.is_integer() or not whole:
+        return numbers
+    if not bool((numbers == np.floor(numbers)).all()):
         row = int(np.argmax(~(numbers == np.floor(numbers))))
         found = f"{numbers[row]:g} in column {quote(column.name)}"
         raise InputError.of("frame-number", path, found, "a whole number", line=row + 1)
@@ -182,16 +184,18 @@ def _hash_arrow(column: Any) -> "NDArray[np.uint64]":
     text = np.zeros((0 if data is None else data.size) + _WORD, np.uint8)
     text[:-_WORD] = np.frombuffer(data or b"", np.uint8)
     words = np.ndarray(len(text) - _WORD + 1, "<u8", text, strides=(1,))  # at each byte
-    lengths = np.diff(bounds)
+    starts, lengths = bounds[:-1], np.diff(bounds)
     masks = np.array([(1 << (8 * n)) - 1 for n in range(_WORD + 1)], np.uint64)
     mix = np.uint64(_MIX)
-    hashed = lengths.astype(np.uint64) * mix
-    rows = np.arange(len(texts))
-    for start in range(0, int(lengths.max(initial=0)), _WORD):
-        rows = rows[lengths[rows] > start]
-        left = np.minimum(lengths[rows] - start, _WORD)
-        mixed = (hashed[rows] ^ (words[bounds[rows] + start] & masks[left])) * mix
-        hashed[rows] = mixed ^ (mixed >> np.uint64(32))
+
+    def add(hashed: "NDArray[np.uint64]", at: Any, left: Any) -> "NDArray[np.uint64]":
+        hashed = (hashed ^ (words[at] & masks[np.minimum(left, _WORD)])) * mix
+        return hashed ^ (hashed >> np.uint64(32))
+
+    hashed = add(lengths.astype(np.uint64) * mix, starts, lengths)
+    for done in range(_WORD, int(lengths.max(initial=0)), _WORD):
+        rows = np.flatnonzero(lengths > done)  # most ids end within a word or two
+        hashed[rows] = add(hashed[rows], starts[rows] + done, lengths[rows] - done)
     return hashed
 
 
