@@ -20,9 +20,10 @@ _HOMES = {
     "heldout.api.analyses": ("compare",),
     "heldout.api.board": ("Board",),
     "heldout.api.evaluation": ("EvaluationResult", "Validation", "evaluate", "validate"),
-    "heldout.api.runs": ("Run", "read_qrels", "read_run"),
+    "heldout.api.runs": ("read_qrels", "read_run"),
     "heldout.answers.answer": ("Answer",),
     "heldout.errors": ("HeldoutError", "InputError", "Problem", "SetupError"),
+    "heldout.scoring.given_runs": ("Run",),
     "heldout.trec.qrels": ("Qrels",),
 }
 """Public names by the module that has them."""

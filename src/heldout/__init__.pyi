@@ -14,13 +14,13 @@ from heldout.api.evaluation import Validation as Validation
 from heldout.api.evaluation import evaluate as evaluate
 from heldout.api.evaluation import validate as validate
 from heldout.api.runs import QrelsLike
-from heldout.api.runs import Run as Run
 from heldout.api.runs import read_qrels as read_qrels
 from heldout.api.runs import read_run as read_run
 from heldout.errors import HeldoutError as HeldoutError
 from heldout.errors import InputError as InputError
 from heldout.errors import Problem as Problem
 from heldout.errors import SetupError as SetupError
+from heldout.scoring.given_runs import Run as Run
 from heldout.trec.qrels import Qrels as Qrels
 
 __version__: str

@@ -194,9 +194,7 @@ def test_rows_that_are_no_judgments_are_refused(rows: Any, code: str) -> None:
     assert caught.value.problems[0].code == code
 
 
-def test_a_run_without_a_name_and_two_of_one_name_are_refused(judged: Judged) -> None:
-    with pytest.raises(TypeError, match="a name for each run"):
-        ho.judging.contests(judged, [RUNS["one"]])
+def test_two_runs_of_one_name_are_refused(judged: Judged) -> None:
     twice = [ho.read_run(RUNS["one"], name="one"), ho.read_run(RUNS["two"], name="one")]
     with pytest.raises(ho.InputError) as caught:
         ho.judging.contests(judged, twice)

@@ -7,7 +7,7 @@ import pytest
 
 import heldout as ho
 from heldout.scoring.given_runs import (
-    name_given,
+    name_sources,
     read_given_places,
     read_given_tops,
     read_one_top,
@@ -58,13 +58,13 @@ def test_ranks_alone_order_as_a_file_of_three_columns() -> None:
 def test_names_are_those_of_files_keys_and_runs(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.run").write_text(TEXT)
-    assert list(name_given(f"{tmp_path}/*.run")) == ["one", "two"]
-    assert list(name_given([tmp_path / "two.run", ho.read_run(SCORES, name="mine")])) == [
+    assert list(name_sources(f"{tmp_path}/*.run")) == ["one", "two"]
+    assert list(name_sources([tmp_path / "two.run", ho.read_run(SCORES, name="mine")])) == [
         "two",
         "mine",
     ]
-    assert list(name_given(SCORES)) == ["run"]
-    assert list(name_given({"a": SCORES, "b": tmp_path / "one.run"})) == ["a", "b"]
+    assert list(name_sources(SCORES)) == ["run"]
+    assert list(name_sources({"a": SCORES, "b": tmp_path / "one.run"})) == ["a", "b"]
 
 
 def test_what_is_no_run_is_refused() -> None:

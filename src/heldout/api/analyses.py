@@ -24,11 +24,12 @@ from heldout.analyses.views.analysis import LoadedViews, name_views, views_of_sc
 from heldout.answers.answer import Answer
 from heldout.api.evaluation import EvaluationResult
 from heldout.api.options import build_options, describe_options, parameters_of
-from heldout.api.runs import QrelsLike, is_one_mapping, is_path, label_of, name_sources, read_qrels
+from heldout.api.runs import QrelsLike, label_of, read_qrels
 from heldout.errors import InputError
 from heldout.files.executors import open_executor
 from heldout.files.frames import is_frame, open_frame
 from heldout.scoring.first_ranks import Side
+from heldout.scoring.given_runs import is_one_mapping, is_path, name_sources
 from heldout.scoring.names import read_measure
 from heldout.scoring.query_facets import by_length, by_question
 from heldout.scoring.run_files import read_table_text

@@ -10,18 +10,15 @@ from heldout.answers.table import Column, Table, columns, to_latex, to_markdown
 from heldout.api.runs import (
     PathLike_,
     QrelsLike,
-    Run,
     RunLike,
-    is_path,
     label_of,
-    name_sources,
-    open_run,
     read_qrels,
 )
 from heldout.collections.named import load_queries
 from heldout.errors import InputError, Problem, plural
 from heldout.files.frames import Backend, make_frame
 from heldout.progress_bar import SILENT, Progress
+from heldout.scoring.given_runs import Run, is_path, name_sources, open_run
 from heldout.scoring.measures import Measure
 from heldout.scoring.names import read_measures
 from heldout.scoring.other_measures import describe_engines, need_subtopics
