@@ -9,6 +9,7 @@ import pytest
 import pytrec_eval
 
 from heldout.errors import InputError, SetupError
+from heldout.scoring.cache import ScoreCache
 from heldout.scoring.families import ALIASES, FAMILIES, TREC_EVAL
 from heldout.scoring.names import read_measure, read_measures
 from heldout.scoring.other_measures import OtherMeasure, check_others, score_others
@@ -341,3 +342,37 @@ def test_all_names_of_trec_eval_on_real_runs(data: Callable[[str], Path], run: s
             one.trec_name, [row[one.trec_name] for row in theirs.values()]
         )
         assert scores.mean == pytest.approx(mean, rel=1e-12), one.trec_name
+
+
+def test_their_scores_are_not_stored(tmp_path: Path) -> None:
+    run = write(tmp_path, "a.run", "q Q0 d 1 2 t", "q Q0 e 2 1 t")
+    qrels = read_file(read_qrels, write(tmp_path, "qrels", "q 0 e 1"))
+    reading = Reading(cache=ScoreCache(root=tmp_path / "cache"), code="one")
+    asked = [read_measure("RR"), read_measure("Rprec")]
+    for _ in range(2):
+        (found,) = reading.score([run], qrels, asked)
+        assert isinstance(found, Scored)
+        assert not found.stored
+        assert [scores.mean for scores in found.evaluation.scores.values()] == [0.5, 0.0]
+    records = [path.read_bytes() for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert records
+    assert any(b"RR" in record for record in records)
+    assert not any(b"Rprec" in record for record in records)
+    (own,) = reading.score([run], qrels, asked[:1])
+    assert isinstance(own, Scored)
+    assert own.stored
+
+
+def test_several_processes_say_the_same(tmp_path: Path) -> None:
+    runs = [write(tmp_path, f"{n}.run", f"q Q0 d{n} 1 2 t", "q Q0 e 2 1 t") for n in range(3)]
+    qrels = read_file(read_qrels, write(tmp_path, "qrels", "q 0 e 1", "q 0 d1 1"))
+    asked = [read_measure(name) for name in ("Rprec", "gm_map", "Compat")]
+    means = []
+    for jobs in (1, 2):
+        found = [
+            run for run in Reading(jobs=jobs).score(runs, qrels, asked) if isinstance(run, Scored)
+        ]
+        assert len(found) == len(runs)
+        means.append([[run.evaluation.scores[one].mean for one in asked] for run in found])
+    assert means[0] == means[1]
+    assert len({tuple(row) for row in means[0]}) > 1
