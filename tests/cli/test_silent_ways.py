@@ -208,7 +208,10 @@ class TestManyRuns:
 
         lines = found.stderr.splitlines()
         assert len([line for line in lines if "12 runs: " in line]) == len(lines) - 2 == 2
-        assert "12 runs: rank-zero (expected ranks from 1 on): r0, r1, r2 and 9 more" in lines[1]
+        assert (
+            "12 runs: rank-zero (the rank column is not used: scores decide): r0, r1, r2 and 9 more"
+            in lines[1]
+        )
         assert "12 runs: few-common-queries" in lines[2]
         whole = call("evaluate", *names, "--qrels", "qrels", "-m", "RR", "--notes")
         assert whole.stderr.count("note   rank-zero  r") == 12

@@ -254,8 +254,8 @@ def _print_notes(console: Console, scored: Sequence[Scored], qrels: Qrels, *, wh
     for at, note in enumerate(folded):
         more = len(note.runs) - _SHOWN
         shown = ", ".join(note.runs[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
-        expected = f" (expected {note.expected})" if note.expected else ""
-        text = f"{plural(len(note.runs), 'run')}: {note.code}{expected}: {shown}"
+        meaning = f" ({note.meaning})" if note.meaning else ""
+        text = f"{plural(len(note.runs), 'run')}: {note.code}{meaning}: {shown}"
         print_facts(console, [("" if at else "notes", text)])
     print_facts(console, [("", "--notes shows each with its file and line")])
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 
-from heldout.errors import InputError
+from heldout.errors import InputError, Problem
 from heldout.scoring.measures import Measure
 from heldout.scoring.names import Asked
 from heldout.scoring.score import Scored, in_order
@@ -148,29 +148,34 @@ class FoldedNote:
     Attributes:
         code: of the note.
         runs: names of the runs.
-        expected: what was expected of them all; "" where that differs.
+        meaning: what follows from it, or what was expected; "" where that differs between runs.
     """
 
     code: str
     runs: tuple[str, ...]
-    expected: str
+    meaning: str
 
 
 def fold_notes(scored: Sequence[Scored], labels: Sequence[str]) -> tuple[FoldedNote, ...]:
     """One note of each code, and the runs that have it; the most frequent first."""
     runs: dict[str, list[str]] = {}
-    expected: dict[str, set[str]] = {}
+    notes: dict[str, list[Problem]] = {}
     for run, label in zip(scored, labels, strict=True):
-        for code in dict.fromkeys(note.code for note in run.notes):
-            runs.setdefault(code, []).append(label)
         for note in run.notes:
-            expected.setdefault(note.code, set()).add(note.expected)
+            notes.setdefault(note.code, []).append(note)
+            names = runs.setdefault(note.code, [])
+            if label not in names[-1:]:
+                names.append(label)
     folded = [
-        FoldedNote(
-            code=code,
-            runs=tuple(names),
-            expected=next(iter(expected[code])) if len(expected[code]) == 1 else "",
-        )
-        for code, names in runs.items()
+        FoldedNote(code=code, runs=tuple(runs[code]), meaning=_meaning(alike))
+        for code, alike in notes.items()
     ]
     return tuple(sorted(folded, key=lambda note: -len(note.runs)))
+
+
+def _meaning(notes: Sequence[Problem]) -> str:
+    """The hint that all have, else what is expected of them all."""
+    hints, expected = {one.hint for one in notes}, {one.expected for one in notes}
+    if len(hints) == 1 and "" not in hints:
+        return notes[0].hint
+    return f"expected {notes[0].expected}" if len(expected) == 1 else ""
