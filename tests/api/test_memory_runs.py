@@ -1,5 +1,7 @@
 """A run in memory is the same run in a file: scores, notes and errors."""
 
+import bz2
+import gzip
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -233,10 +235,33 @@ def test_swapped_arguments_are_named() -> None:
     assert refused.value.code in ("looks-like-qrels", "looks-like-a-run")
 
 
-def test_nothing_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HELDOUT_ACCELERATORS", "nonsense")
-    monkeypatch.setattr("os.environ", {})
-    assert ho.evaluate({"mine": frame()}, QRELS, "RR")["mine"]["RR"] is not None
+def test_it_reads_no_environment_starts_no_process_and_prints_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Closed(dict[str, str]):
+        def get(self, name: str, default: Any = None) -> Any:
+            assert not name.startswith(("HELDOUT", "HOME", "XDG", "PATH")), name
+            return default  # other libraries ask for their own
+
+        __getitem__ = get
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("a process")
+
+    text = "".join(f"{q} Q0 d{n} 1 {20 - n} tag\n" for q in "abc" for n in range(12))
+    paths = [tmp_path / "a.run.bz2", tmp_path / "b.run.gz", tmp_path / "c.run"]
+    for path, pack in zip(paths, (bz2.compress, gzip.compress, bytes), strict=True):
+        path.write_bytes(pack(text.encode()))
+    monkeypatch.setattr("os.environ", Closed())
+    monkeypatch.setattr("subprocess.Popen.__init__", refuse)
+    monkeypatch.setattr("os.fork", refuse)
+    found = ho.evaluate([*map(str, paths)], QRELS, ["RR", "nDCG@10"])
+    assert found["a"] == found["b"] == found["c"]
+    assert [ho.read_run(path).documents for path in paths] == [36] * 3
+    assert ho.validate(paths[0], ["a", "b", "c"])
+    ho.stability({"x": {"a": 0.5, "b": 1.0}, "y": {"a": 1.0, "b": 0.25}}, trials=5)
+    ho.compare(paths[2], {"mine": frame()}, QRELS, "RR").to_dict()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_validation_lists_every_problem() -> None:

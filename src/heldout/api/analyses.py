@@ -36,7 +36,7 @@ from heldout.scoring.run_files import read_table_text
 from heldout.scoring.score import Reading
 from heldout.scoring.sources import ComparedRuns, Scores, check_complete, read_scores
 from heldout.scoring.table import table_of
-from heldout.trec.accelerators import find_accelerators
+from heldout.trec.accelerators import find_own
 
 ScoresLike: TypeAlias = EvaluationResult | Scores | str | PathLike[str] | Mapping[str, Any] | Any
 """Scores by query: of `evaluate`; of a CSV table; system -> query -> score; or a data frame whose
@@ -360,7 +360,7 @@ def compare(
     given = {"a": "A", "b": "B", "qrels": label_of(qrels), "measure": tuple(named), **options}
     chosen = build_options(CompareOptions, given)
     comparison = Comparison(_sides(a, b), chosen, seed)
-    reading = Reading(accelerators=find_accelerators({}), jobs=jobs)
+    reading = Reading(accelerators=find_own(), jobs=jobs)
     return comparison.answer(comparison.load(reading, read_qrels(qrels)))
 
 

@@ -25,7 +25,7 @@ from heldout.scoring.other_measures import describe_engines, need_subtopics
 from heldout.scoring.run_files import scan_file
 from heldout.scoring.score import Reading, Scored, collect_notes, describe_scored
 from heldout.scoring.sources import Scores, tabulate_scores
-from heldout.trec.accelerators import find_accelerators
+from heldout.trec.accelerators import find_own
 from heldout.trec.ir_metadata import note_header
 from heldout.trec.memory import MemoryRun, scan_memory
 from heldout.trec.orders import Order
@@ -193,7 +193,7 @@ def evaluate(
     asked = [one.measure for name in names for one in read_measures(name, path="measure")]
     labels = read_qrels(qrels, subtopics=need_subtopics(asked))
     parsed = {str(one): one for one in asked}
-    reading = Reading(accelerators=find_accelerators({}), jobs=jobs, progress=progress)
+    reading = Reading(accelerators=find_own(), jobs=jobs, progress=progress)
     scored = reading.score_whole(tuple(sources.values()), labels, parsed.values(), order=order)
     return EvaluationResult(
         measures=tuple(parsed),
@@ -279,7 +279,9 @@ def validate(
     source = run.source if isinstance(run, Run) else run
     try:
         if is_path(source):
-            scan = note_header(scan_file(fspath(source), order=order, expected=expected))
+            path = fspath(source)
+            found = scan_file(path, order=order, expected=expected, accelerators=find_own())
+            scan = note_header(found)
         else:
             rows = source if isinstance(source, MemoryRun) else open_run(source, name="run")
             scan = scan_memory(rows, order=order, expected=expected)

@@ -8,6 +8,7 @@ from heldout.collections.named import load_qrels
 from heldout.files.frames import is_frame
 from heldout.scoring.given_runs import Run, is_path, open_run
 from heldout.scoring.run_files import run_name, scan_file
+from heldout.trec.accelerators import find_own
 from heldout.trec.memory import MemoryRun, qrels_from_frame, qrels_from_mapping, scan_memory
 from heldout.trec.qrels import Qrels
 from heldout.trec.scans import Scan
@@ -41,7 +42,7 @@ def read_run(source: RunLike, *, name: str | None = None) -> Run:
         return source
     if is_path(source):
         path = fspath(source)
-        scan = scan_file(path, order=None)
+        scan = scan_file(path, order=None, accelerators=find_own())
         return _checked(scan, path, name or run_name(path))
     rows = open_run(source, name=name or "run")
     return _checked(scan_memory(rows, order=None), rows, rows.name)

@@ -55,6 +55,11 @@ def switched_off(environ: Mapping[str, str]) -> frozenset[str]:
     return frozenset(name for name in names if name)
 
 
+def find_own() -> Accelerators:
+    """The fastest that needs no other program and no environment: what a library may use."""
+    return find_accelerators({_WITHOUT: "lbzip2"})
+
+
 def find_accelerators(environ: Mapping[str, str]) -> Accelerators:
     """The fastest that this machine has.
 
