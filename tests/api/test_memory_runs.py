@@ -250,7 +250,8 @@ def test_it_reads_no_environment_starts_no_process_and_prints_nothing(
 
     text = "".join(f"{q} Q0 d{n} 1 {20 - n} tag\n" for q in "abc" for n in range(12))
     paths = [tmp_path / "a.run.bz2", tmp_path / "b.run.gz", tmp_path / "c.run"]
-    for path, pack in zip(paths, (bz2.compress, gzip.compress, bytes), strict=True):
+    packs: list[Callable[[bytes], bytes]] = [bz2.compress, gzip.compress, bytes]
+    for path, pack in zip(paths, packs, strict=True):
         path.write_bytes(pack(text.encode()))
     monkeypatch.setattr("os.environ", Closed())
     monkeypatch.setattr("subprocess.Popen.__init__", refuse)
