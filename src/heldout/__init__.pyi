@@ -205,7 +205,7 @@ def compare(
     a: Any,
     b: Any,
     qrels: QrelsLike,
-    measures: str | Sequence[str] = (),
+    measures: str | Sequence[Any] | Any = (),
     *,
     seed: int = 0,
     jobs: int = 1,

@@ -47,13 +47,14 @@ class Answer:
         return "\n".join([*self._lines(), *(f"table: {table.title}" for table in self.tables)])
 
     def __str__(self) -> str:
-        """The summary, and every table in Markdown."""
+        """The answer, what it rests on, and every table in Markdown."""
         lines = "\n".join(self._lines())
         return "\n\n".join([lines, *map(to_markdown, self.tables)])
 
     def _lines(self) -> list[str]:
         width = max((len(name) for name, _ in self.summary), default=0)
-        return [f"{name:{width}}  {text}".rstrip() for name, text in self.summary]
+        lines = [f"{name:{width}}  {text}".rstrip() for name, text in self.summary]
+        return [self.answer, *lines] if self.answer else lines
 
     def to_dict(self) -> dict[str, Any]:
         """The document that the command prints with `--json`."""

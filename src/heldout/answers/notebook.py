@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from heldout.charts.svg import Chart
 
 _SHOWN = 40
-_SHORT = 160
-"""Characters of the notes below a table; more of them are folded."""
 _NARROW = 48
 """Characters of a cell that stays on one line."""
 
@@ -25,6 +23,7 @@ _TITLE = "font-weight:600;margin:.8em 0 .2em"
 _CELL = "padding:.15em 1em .15em 0;text-align:{};vertical-align:top;white-space:{}"
 _GRID = "display:grid;grid-template-columns:minmax(4.5em,max-content) 1fr;gap:.15em 1em"
 _NOTES = "font-size:smaller;max-width:60em"
+_FOLD = '<summary style="cursor:pointer">How this was made</summary>'
 
 
 def to_html(
@@ -39,8 +38,8 @@ def to_html(
 
     Args:
         answer: what was found, in a sentence.
-        summary: lines of `name      what there is to say`; the first is the answer.
-        tables: long ones are cut, and say so; wide ones scroll; long notes are folded.
+        summary: lines of `name      what there is to say`.
+        tables: long ones are cut, and say so; wide ones scroll; their method is folded.
         chart: drawn as an image.
         title: what the image shows.
     """
@@ -54,12 +53,10 @@ def to_html(
 
 
 def _lines(summary: Sequence[tuple[str, str]]) -> str:
-    """Names and what there is to say, the first line bold."""
     return "".join(
         f'<span style="opacity:.75">{escape(name)}</span>'
-        f'<span style="min-width:0;font-weight:{"normal" if number else "bold"}">'
-        f"{escape(text)}</span>"
-        for number, (name, text) in enumerate(summary)
+        f'<span style="min-width:0">{escape(text)}</span>'
+        for name, text in summary
     )
 
 
@@ -89,6 +86,7 @@ def _table(table: Table) -> str:
         f'<table style="{_TABLE}" aria-label="{escape(table.title)}">'
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}</div>"
         + _notes(table.notes)
+        + _method(table.method)
     )
 
 
@@ -101,13 +99,13 @@ def _cell(side: str, text: str) -> str:
 
 
 def _notes(notes: Sequence[str]) -> str:
-    """What stands below a table; folded where it is long."""
-    if not notes:
-        return ""
+    """What stands below a table."""
     lines = "".join(f'<div style="margin:.2em 0">{escape(note)}</div>' for note in notes)
-    if sum(map(len, notes)) <= _SHORT:
-        return f'<div style="{_NOTES}">{lines}</div>'
-    return (
-        f'<details style="{_NOTES}"><summary style="cursor:pointer">About this table</summary>'
-        f"{lines}</details>"
-    )
+    return f'<div style="{_NOTES}">{lines}</div>' if lines else ""
+
+
+def _method(method: Sequence[str]) -> str:
+    """How a table was made: folded, opened by a click."""
+    if not method:
+        return ""
+    return f'<details style="{_NOTES}">{_FOLD}{_notes(method)}</details>'

@@ -22,7 +22,7 @@ from heldout.analyses.outcomes.options import CompareOptions
 from heldout.analyses.registry import ANALYSES, load_analysis
 from heldout.analyses.views.analysis import LoadedViews, name_views, views_of_scores
 from heldout.answers.answer import Answer
-from heldout.api.evaluation import EvaluationResult
+from heldout.api.evaluation import EvaluationResult, name_measures
 from heldout.api.options import build_options, describe_options, parameters_of
 from heldout.api.runs import QrelsLike, label_of, read_qrels
 from heldout.errors import InputError
@@ -330,7 +330,7 @@ def compare(
     a: Any,
     b: Any,
     qrels: QrelsLike,
-    measures: str | Sequence[str] = (),
+    measures: str | Sequence[Any] | Any = (),
     *,
     seed: int = 0,
     jobs: int = 1,
@@ -354,7 +354,7 @@ def compare(
 
     Source: Ferrante et al. and others; docs/tests.md has the tests.
     """
-    named = [measures] if isinstance(measures, str) else list(measures)
+    named = name_measures(measures)
     if unknown := sorted(options.keys() - COMPARE_OPTIONS.keys()):
         raise TypeError(f"no option {', '.join(unknown)}; there are {', '.join(COMPARE_OPTIONS)}")
     given = {"a": "A", "b": "B", "qrels": label_of(qrels), "measure": tuple(named), **options}

@@ -5,6 +5,9 @@ from dataclasses import asdict, dataclass, fields
 from os import PathLike, fspath
 from typing import Any
 
+from heldout.analyses.outcomes.baseline import compare_with_baseline
+from heldout.analyses.outcomes.options import Correction
+from heldout.answers.answer import Answer
 from heldout.answers.notebook import to_html
 from heldout.answers.table import Column, Table, columns, to_latex, to_markdown
 from heldout.api.runs import (
@@ -135,6 +138,33 @@ class EvaluationResult:
             order=self._order,
         )[name]
 
+    def against(
+        self,
+        baseline: str,
+        *,
+        correction: Correction = "holm",
+        alpha: float = 0.05,
+        level: float = 0.95,
+    ) -> Answer:
+        """Every run against one: differences of means, paired t tests, corrected p.
+
+        Args:
+            baseline: name of a run.
+            correction: of p over the other runs, for each measure: "holm", "bonferroni" or "none".
+            alpha: significance level.
+            level: confidence level of the intervals, which are not corrected.
+
+        Raises:
+            InputError: code `baseline-run`, or those of `scores`.
+        """
+        return compare_with_baseline(
+            [self.scores(name) for name in self.measures],
+            baseline,
+            correction=correction,
+            alpha=alpha,
+            level=level,
+        )
+
     def table(self) -> Table:
         """The means as a table."""
         rows = tuple((run, *self[run].values()) for run in self.runs)
@@ -157,10 +187,16 @@ class EvaluationResult:
         return to_html(tables=[self.table()])
 
 
+def name_measures(measures: Any) -> list[str]:
+    """Names of measures that are given by name, or as objects of ir_measures."""
+    one = isinstance(measures, str) or not isinstance(measures, Iterable)
+    return [str(name) for name in ([measures] if one else measures)]
+
+
 def evaluate(
     runs: Any,
     qrels: QrelsLike,
-    measures: str | Iterable[str],
+    measures: str | Iterable[Any] | Any,
     *,
     order: Order | None = None,
     jobs: int = 1,
@@ -175,7 +211,7 @@ def evaluate(
             or mappings query -> document -> score; or a mapping from names to any of these.
         qrels: judgments in any form that `read_qrels` takes.
         measures: such as "RR@10" or "AP(rel=2)"; trec_eval's names ("ndcg_cut_10", "official") and
-            the measures of ir_measures ("Rprec") are read too.
+            the measures of ir_measures ("Rprec", or the object Rprec) are read too.
         order: of documents; by default what fits each run's columns.
         jobs: processes that read files side by side.
         progress: hears of each run.
@@ -189,8 +225,11 @@ def evaluate(
         1.0
     """
     sources = name_sources(runs)
-    names = [measures] if isinstance(measures, str) else list(measures)
-    asked = [one.measure for name in names for one in read_measures(name, path="measure")]
+    asked = [
+        one.measure
+        for name in name_measures(measures)
+        for one in read_measures(name, path="measure")
+    ]
     labels = read_qrels(qrels, subtopics=need_subtopics(asked))
     parsed = {str(one): one for one in asked}
     reading = Reading(accelerators=find_own(), jobs=jobs, progress=progress)

@@ -1,0 +1,162 @@
+"""Every run against one, by the means of measures: what most papers print."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from heldout.analyses.outcomes.options import Correction
+from heldout.analyses.outcomes.verdicts import correct
+from heldout.answers.answer import Answer, to_document
+from heldout.answers.sentence import name_one
+from heldout.answers.table import Column, Table, columns
+from heldout.errors import InputError, plural, quote
+from heldout.scoring.sources import Scores
+from heldout.stats.exact import differences
+from heldout.stats.results import TestResult
+from heldout.stats.tests import run_test
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Against:
+    """A run against the baseline, by one measure.
+
+    Attributes:
+        measure: its name.
+        run: the run's name.
+        baseline: mean of the baseline, over all queries.
+        mean: that of the run.
+        wins: queries on which the run is better.
+        losses: queries on which the baseline is; on all others they are equal, to 1e-12.
+        test: paired t, of run - baseline.
+        corrected: its p, corrected over the runs; `None` where undefined.
+        better: "run" or "baseline" where it is significant by `corrected`, else "".
+    """
+
+    measure: str
+    run: str
+    baseline: float
+    mean: float
+    wins: int
+    losses: int
+    test: TestResult
+    corrected: float | None = None
+    better: str = ""
+
+
+def compare_with_baseline(
+    measured: Sequence[Scores],
+    baseline: str,
+    *,
+    correction: Correction = "holm",
+    alpha: float = 0.05,
+    level: float = 0.95,
+) -> Answer:
+    """Paired t tests of every run against one; each measure is a family of its own.
+
+    Args:
+        measured: scores of the same runs by each measure, complete.
+        baseline: the name of one run.
+        correction: of p over the other runs.
+        alpha: significance level, in (0, 1).
+        level: of the intervals, which are not corrected, in (0, 1).
+
+    Raises:
+        InputError: code `baseline-run`: there is no such run, or no other.
+    """
+    systems = measured[0].table.systems
+    if baseline not in systems or len(systems) == 1:
+        named = ", ".join(name_one(one) for one in systems)
+        raise InputError.of(
+            "baseline-run", "baseline", quote(baseline), f"one of several runs: {named}"
+        )
+    found = tuple(
+        row
+        for one in measured
+        for row in _family(one, baseline, correction=correction, alpha=alpha, level=level)
+    )
+    summary = (("baseline", baseline), ("queries", f"{len(measured[0].table.queries):,}"))
+    table = _table(found, correction=correction, runs=len(systems) - 1, level=level)
+    document = {
+        "baseline": baseline,
+        "correction": correction,
+        "alpha": alpha,
+        "level": level,
+        "rows": [to_document(one) for one in found],
+    }
+    return Answer(answer=_say(found, baseline), summary=summary, tables=(table,), document=document)
+
+
+def _family(
+    one: Scores, baseline: str, *, correction: Correction, alpha: float, level: float
+) -> list[Against]:
+    table = one.table
+    first = table.values[table.systems.index(baseline)]
+    rows = []
+    for run, scores in zip(table.systems, table.values, strict=True):
+        if run == baseline:
+            continue
+        gain = differences(first, scores) * (-1 if one.better == "lower" else 1)
+        rows.append(
+            Against(
+                measure=one.measure,
+                run=run,
+                baseline=math.fsum(first.tolist()) / len(first),
+                mean=math.fsum(scores.tolist()) / len(scores),
+                wins=int((gain > 0).sum()),
+                losses=int((gain < 0).sum()),
+                test=run_test("t", first, scores, level=level),
+            )
+        )
+    corrected = correct([row.test.p for row in rows], correction)
+    return [
+        replace(row, corrected=p, better=_better(row, one, p, alpha))
+        for row, p in zip(rows, corrected, strict=True)
+    ]
+
+
+def _better(row: Against, one: Scores, p: float | None, alpha: float) -> str:
+    if p is None or p > alpha or not row.test.difference:
+        return ""
+    return "run" if (row.test.difference > 0) == (one.better == "higher") else "baseline"
+
+
+def _say(found: Sequence[Against], baseline: str) -> str:
+    runs = {"run": set[str](), "baseline": set[str]()}
+    for row in found:
+        if row.better:
+            runs[row.better].add(row.run)
+    of = len({row.run for row in found})
+    measures = " on some measure" if len({row.measure for row in found}) > 1 else ""
+    return (
+        f"Of {plural(of, 'run')}, {len(runs['run'])} significantly better and "
+        f"{len(runs['baseline'])} significantly worse than {name_one(baseline)}{measures}."
+    )
+
+
+def _table(found: Sequence[Against], *, correction: Correction, runs: int, level: float) -> Table:
+    over = f"{correction.capitalize()} over {plural(runs, 'run')}, for each measure"
+    return Table(
+        title="Means, and paired t tests against the baseline",
+        columns=(
+            Column(name="measure"),
+            Column(name="run"),
+            *columns("score", "baseline", "mean"),
+            *columns("difference", "difference", "low", "high"),
+            *columns("p", "p", "corrected"),
+            *columns("count", "wins", "losses"),
+            Column(name="better"),
+        ),
+        rows=tuple(
+            (
+                *(row.measure, row.run, row.baseline, row.mean),
+                *(row.test.difference, row.test.low, row.test.high),
+                *(row.test.p, row.corrected, row.wins, row.losses, row.better),
+            )
+            for row in found
+        ),
+        notes=tuple(dict.fromkeys(row.test.why for row in found if row.test.why)),
+        method=(
+            f"difference: run - baseline; low and high: interval at {level:.0%}, not corrected",
+            "corrected: " + (over if correction != "none" else "no correction"),
+        ),
+    )
