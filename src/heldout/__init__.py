@@ -17,10 +17,11 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "heldout.api.analyses": ("compare",),
+    "heldout.api.analyses": ("compare", "failures"),
     "heldout.api.board": ("Board",),
     "heldout.api.evaluation": ("EvaluationResult", "Validation", "evaluate", "validate"),
     "heldout.api.runs": ("read_qrels", "read_run"),
+    "heldout.analyses.outcomes.failures": ("Failures",),
     "heldout.answers.answer": ("Answer",),
     "heldout.errors": ("HeldoutError", "InputError", "Problem", "SetupError"),
     "heldout.scoring.given_runs": ("Run",),

@@ -6,8 +6,10 @@ from typing import Any, Literal
 from heldout import judging as judging
 from heldout import survivorship as survivorship
 from heldout.analyses.entries import BoardScores
+from heldout.analyses.outcomes.failures import Failures as Failures
 from heldout.answers.answer import Answer as Answer
 from heldout.api.analyses import ScoresLike
+from heldout.api.analyses import failures as failures
 from heldout.api.board import Board as Board
 from heldout.api.evaluation import EvaluationResult as EvaluationResult
 from heldout.api.evaluation import Validation as Validation
@@ -29,6 +31,7 @@ __all__ = [
     "Answer",
     "Board",
     "EvaluationResult",
+    "Failures",
     "HeldoutError",
     "InputError",
     "Problem",
@@ -38,6 +41,7 @@ __all__ = [
     "Validation",
     "compare",
     "evaluate",
+    "failures",
     "read_qrels",
     "read_run",
     "validate",

@@ -289,6 +289,9 @@ def test_compare_is_the_same_from_files_and_from_memory(tmp_path: Path) -> None:
     x, y = ({name: pl.DataFrame(columns(rows))} for name, rows in both.items())
     of_frames = ho.compare(x, y, QRELS, "nDCG@10")
     assert of_files.to_dict() == of_frames.to_dict()
+    pages = [ho.failures(paths["x"], paths["y"], QRELS), ho.failures(x, y, QRELS)]
+    assert pages[0].to_dict() == pages[1].to_dict()
+    assert (tmp_path / pages[0].write(tmp_path / "out.html")).exists()
     with pytest.raises(InputError) as refused:
         ho.compare(paths["x"], paths["x"], QRELS)
     assert refused.value.code == "same-run"

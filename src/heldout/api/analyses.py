@@ -18,13 +18,15 @@ from heldout.analyses.dated import Dated, beside_dev, beside_reserve, date_score
 from heldout.analyses.entries import BoardScores, parse_entries
 from heldout.analyses.facets import ScoresByKind
 from heldout.analyses.outcomes.comparison import Comparison
+from heldout.analyses.outcomes.failures import Failures, list_failures
 from heldout.analyses.outcomes.options import CompareOptions
 from heldout.analyses.registry import ANALYSES, load_analysis
 from heldout.analyses.views.analysis import LoadedViews, name_views, views_of_scores
 from heldout.answers.answer import Answer
 from heldout.api.evaluation import EvaluationResult, name_measures
 from heldout.api.options import build_options, describe_options, parameters_of
-from heldout.api.runs import QrelsLike, label_of, read_qrels
+from heldout.api.runs import QrelsLike, RunLike, label_of, read_qrels
+from heldout.collections.named import load_queries
 from heldout.errors import InputError
 from heldout.files.executors import open_executor
 from heldout.files.frames import is_frame, open_frame
@@ -37,6 +39,7 @@ from heldout.scoring.score import Reading
 from heldout.scoring.sources import ComparedRuns, Scores, check_complete, read_scores
 from heldout.scoring.table import table_of
 from heldout.trec.accelerators import find_own
+from heldout.trec.orders import Order
 
 ScoresLike: TypeAlias = EvaluationResult | Scores | str | PathLike[str] | Mapping[str, Any] | Any
 """Scores by query: of `evaluate`; of a CSV table; system -> query -> score; or a data frame whose
@@ -371,6 +374,60 @@ compare.__signature__ = Signature(  # type: ignore[attr-defined]  # any function
     ],
     return_annotation=Answer,
 )
+
+
+def failures(
+    a: RunLike,
+    b: RunLike,
+    qrels: QrelsLike,
+    measure: str | None = None,
+    *,
+    queries: Mapping[str, str] | str | PathLike[str] | None = None,
+    documents: Mapping[str, str] | Sequence[str] | str | None = None,
+    depth: int | None = None,
+    k: int = 100,
+    rel: int = 1,
+    order: Order | None = None,
+) -> Failures:
+    """Where does B fail, query by query? As `heldout compare A B --html`.
+
+    Args:
+        a: a run in any form that `read_run` takes.
+        b: the other.
+        qrels: judgments in any form that `read_qrels` takes.
+        measure: that queries are scored by; by default RR@10 where at most a fifth of the queries
+            have several relevant documents, else nDCG@10.
+        queries: query -> text, or the path of a query file.
+        documents: document -> text, or paths of files with texts.
+        depth: documents of each list that are shown, 1 to 100; by default 10.
+        k: documents of each list in which a first relevant one is looked for.
+        rel: lowest grade that is relevant.
+        order: of documents; by default what fits each run's columns.
+
+    Returns:
+        Queries with both scores and both rankings; `write("page.html")` makes the page.
+
+    Raises:
+        InputError: what is wrong with a run, the judgments or a text file.
+
+    Example:
+        >>> found = ho.failures("bm25.run", "dense.run", "dev.qrels", queries="dev.tsv")
+        >>> found.to_pandas().head()
+    """
+    texts = load_queries(fspath(queries)).texts if is_path(queries) else queries
+    return list_failures(
+        _sides(a, b),
+        read_qrels(qrels),
+        judgments=label_of(qrels),
+        measure=measure,
+        queries=texts,
+        documents=documents,
+        depth=depth,
+        k=k,
+        rel=rel,
+        order=order,
+        reading=Reading(accelerators=find_own()),
+    )
 
 
 def _sides(a: Any, b: Any) -> ComparedRuns:
