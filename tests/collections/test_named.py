@@ -70,6 +70,13 @@ def test_judgments_in_every_form(name: str, content: bytes, tmp_path: Path) -> N
     assert load_qrels(str(tmp_path / name)).digest == found.digest
 
 
+def test_judgments_in_parquet(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    rows = {"qid": ["q1", "q2", "q1"], "docno": ["d1", "d2", "d2"], "label": [2, 0, 1]}
+    polars.DataFrame(rows).write_parquet(tmp_path / "qrels.parquet")
+    assert load_qrels(tmp_path / "qrels.parquet").judgments == JUDGMENTS
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

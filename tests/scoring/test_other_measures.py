@@ -363,6 +363,18 @@ def test_their_scores_are_not_stored(tmp_path: Path) -> None:
     assert own.stored
 
 
+def test_a_run_in_parquet(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    rows = {"qid": ["q", "q"], "docno": ["d", "e"], "score": [2.0, 1.0]}
+    polars.DataFrame(rows).write_parquet(tmp_path / "a.parquet")
+    text = write(tmp_path, "b.run", "q Q0 d 1 2 t", "q Q0 e 2 1 t")
+    qrels = read_file(read_qrels, write(tmp_path, "qrels", "q 0 e 1"))
+    asked = [read_measure(name) for name in ("Compat", "NumRet", "gm_map")]
+    found = Reading().score([str(tmp_path / "a.parquet"), text], qrels, asked)
+    one, two = (run.evaluation for run in found if isinstance(run, Scored))
+    assert [one.scores[m].mean for m in asked] == [two.scores[m].mean for m in asked]
+
+
 def test_several_processes_say_the_same(tmp_path: Path) -> None:
     runs = [write(tmp_path, f"{n}.run", f"q Q0 d{n} 1 2 t", "q Q0 e 2 1 t") for n in range(3)]
     qrels = read_file(read_qrels, write(tmp_path, "qrels", "q 0 e 1", "q 0 d1 1"))

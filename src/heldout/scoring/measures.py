@@ -633,7 +633,7 @@ def parse_measure(text: str, *, path: str = "measure") -> Measure:
     """
     match = SHAPE.fullmatch(text) if len(text) <= LONGEST else None
     if match is None:
-        own = _translate(text.strip()) if len(text) <= LONGEST else ""
+        own = translate_name(text.strip()) if len(text) <= LONGEST else ""
         hint = f"did you mean {own}?" if own else ""
         raise InputError.of("measure-syntax", path, repr(text[:LONGEST]), _FORM, hint)
     name = _find_name(match["name"], text, path)
@@ -670,7 +670,7 @@ def _find_name(written: str, text: str, path: str) -> str:
     if written in names:
         return names[written]
     folded = {alias.lower(): name for alias, name in names.items()}
-    own = folded.get(written.lower()) or _translate(written)
+    own = folded.get(written.lower()) or translate_name(written)
     elsewhere = written.lower() in _ELSEWHERE
     near = [] if elsewhere else _alike(written.lower(), folded, most=3)
     candidates = [own] if own else list(dict.fromkeys(folded[alias] for alias in near))
@@ -683,8 +683,12 @@ def _find_name(written: str, text: str, path: str) -> str:
     raise InputError.of("measure-name", path, repr(written), expected, hint)
 
 
-def _translate(written: str) -> str:
-    """Our name for one of trec_eval's, such as `ndcg_cut_10`; "" for anything else."""
+def translate_name(written: str) -> str:
+    """What was probably meant by a name with its cutoff in it; "" for anything else.
+
+    Args:
+        written: such as `ndcg_cut_10`, `mrr_10` or `ndcg10`.
+    """
     match = _TREC_EVAL_SHAPE.fullmatch(written)
     name = "" if match is None else _TREC_EVAL.get(match["name"].lower(), "")
     return f"{name}@{match['cutoff']}" if name and match and match["cutoff"] else name

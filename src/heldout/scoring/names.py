@@ -12,7 +12,14 @@ from dataclasses import dataclass
 
 from heldout.errors import InputError
 from heldout.scoring.families import FAMILIES, TREC_EVAL
-from heldout.scoring.measures import LONGEST, MEASURES, SHAPE, Measure, parse_measure
+from heldout.scoring.measures import (
+    LONGEST,
+    MEASURES,
+    SHAPE,
+    Measure,
+    parse_measure,
+    translate_name,
+)
 from heldout.scoring.other_measures import (
     OtherMeasure,
     find_family,
@@ -143,7 +150,7 @@ def read_measures(text: str, *, path: str = "-m") -> tuple[Asked, ...]:
     if written in SETS:
         return tuple(one for name in SETS[written] for one in _read_trec(name, None, name, path))
     match = _TREC_SHAPE.fullmatch(written) if len(written) <= LONGEST else None
-    name = "" if match is None else _same_case(match["name"])
+    name = "" if match is None else _same_case(match["name"], match["values"])
     if match is not None and name:
         return _read_trec(name, match["values"], written, path)
     return (Asked(measure=_read_one(text.replace("α_", "alpha_"), path)),)
@@ -195,10 +202,11 @@ def read_own_measure(text: str, *, path: str = "-m") -> Measure:
     return measure
 
 
-def _same_case(written: str) -> str:
-    """The name of trec_eval; one letter in the other case is none."""
+def _same_case(written: str, values: str | None) -> str:
+    """The name of trec_eval; one letter in the other case and without a value is none."""
+    sure = len(written) > 1 or values is not None
     for name in _TREC:
-        if name == written or (len(name) > 1 and name.lower() == written.lower()):
+        if name == written or (sure and name.lower() == written.lower()):
             return name
     return ""
 
@@ -337,17 +345,20 @@ def _unknown(text: str, path: str) -> InputError:
 
     match = SHAPE.fullmatch(text)
     written = text.strip() if match is None else match["name"]
+    rest = text.strip().removeprefix(written)
+    if own := translate_name(written):
+        whole_name = own if "@" in own else f"{own}{rest}"
+        return _refuse_name(written, f"did you mean {whole_name}?", path)
     folded = {one.lower(): one for one in (*_TREC, *FAMILIES, *_LOOSE, *_OURS)}
     near = dict.fromkeys(
         _OURS.get(folded[one], _LOOSE.get(folded[one], folded[one]))
         for one in get_close_matches(written.lower(), folded, n=1)
     )
-    rest = text.strip().removeprefix(written)
     whole = [name if name in _TREC else f"{name}{rest}" for name in near]
-    return InputError.of(
-        "measure-name",
-        path,
-        repr(written),
-        f"a measure of heldout ({', '.join(MEASURES)}), of ir_measures or of trec_eval",
-        f"did you mean {' or '.join(whole)}?" if whole else "docs/measures.md lists them all",
-    )
+    near_hint = f"did you mean {' or '.join(whole)}?" if whole else ""
+    return _refuse_name(written, near_hint or "docs/measures.md lists them all", path)
+
+
+def _refuse_name(written: str, hint: str, path: str) -> InputError:
+    expected = f"a measure of heldout ({', '.join(MEASURES)}), of ir_measures or of trec_eval"
+    return InputError.of("measure-name", path, repr(written), expected, hint)

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from heldout.analyses.agreement.judges import Ratings, rate_documents, rate_preferences
 from heldout.analyses.agreement.runs import Tops
+from heldout.collections.catalogue import PREFIX
 from heldout.collections.named import load_qrels
 from heldout.errors import InputError, Problem
 from heldout.ids import find_near
@@ -124,7 +125,7 @@ def read_tops(
 
 
 def _new_name(path: str, known: Mapping[str, object]) -> str:
-    name = run_name(path)
+    name = path if path.startswith(PREFIX) else run_name(path)
     if name not in known:
         return name
     raise InputError.of(
