@@ -414,13 +414,14 @@ def failures(
         >>> found = ho.failures("bm25.run", "dense.run", "dev.qrels", queries="dev.tsv")
         >>> found.to_pandas().head()
     """
-    texts = load_queries(fspath(queries)).texts if is_path(queries) else queries
+    if isinstance(queries, str | PathLike):
+        queries = load_queries(fspath(queries)).texts
     return list_failures(
         _sides(a, b),
         read_qrels(qrels),
         judgments=label_of(qrels),
         measure=measure,
-        queries=texts,
+        queries=queries,
         documents=documents,
         depth=depth,
         k=k,
