@@ -183,5 +183,8 @@ def test_commands_take_names_and_beirs_form(
         expected = out(*command, "--qrels", "qrels")
         for named in ("irds:heldout-named/test", "test.tsv"):
             assert out(*command, "--qrels", named).replace(named, "qrels") == expected
+    facet = ("--facet", "length", "--least", "2", "--queries", "irds:heldout-named/test")
+    found = out("evaluate", "a.run", "--qrels", "qrels", "-m", "RR", *facet)
+    assert "(2 queries)" in found
     found = out("validate", "a.run", "--queries", "irds:heldout-named/test")
     assert "2 of 2 queries" in found

@@ -5,8 +5,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import judged
 import pytest
 import pytrec_eval
+from hypothesis import given, settings
 
 from heldout.errors import InputError, SetupError
 from heldout.scoring.cache import ScoreCache
@@ -93,6 +95,33 @@ def test_equal_to_ir_measures(name: str) -> None:
     }
     assert found == asked_directly(name, safe, RUN)
     assert list(found) != []
+
+
+@given(judgments=judged.JUDGMENTS, documents=judged.LISTS)
+@settings(max_examples=40)
+def test_any_list_is_equal_to_ir_measures(
+    judgments: Mapping[str, int], documents: Sequence[str]
+) -> None:
+    """Negative grades, none that is relevant, levels above every grade."""
+    import ir_measures  # noqa: PLC0415 - slow to load
+
+    run = {"q": judged.scores_of(documents)}
+    for measure, theirs in (
+        ("Rprec(rel=4)", ir_measures.Rprec(rel=4)),
+        ("infAP", ir_measures.infAP),
+        ("IPrec(rel=2)@0.3", ir_measures.IPrec(rel=2) @ 0.3),
+        ("NumRet(rel=3)", ir_measures.NumRet(rel=3)),
+        ("SetF(beta=2.0,rel=3)", ir_measures.SetF(beta=2.0, rel=3)),
+        ("Compat(p=0.8)", ir_measures.Compat(p=0.8)),
+        ("Judged@5", ir_measures.Judged @ 5),
+    ):
+        level = theirs.params.get("rel", 1)
+        grades = judged.anchored(judgments, level - 1)
+        if "rel" not in theirs.params and max(judgments.values()) >= 0:
+            grades = dict(judgments)
+        (found,) = score_others({"q": documents}, {"q": judgments}, [other(measure)]).values()
+        (expected,) = (one.value for one in ir_measures.iter_calc([theirs], {"q": grades}, run))
+        assert found == {"q": expected}, measure
 
 
 def test_several_at_once_are_each_what_it_is_alone() -> None:
