@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.answers.table import Column, Table, format_cell, format_p, to_latex, to_markdown
+from heldout.answers.table import (
+    Column,
+    Table,
+    fold_rows,
+    format_cell,
+    format_p,
+    shorten,
+    to_latex,
+    to_markdown,
+)
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
 
@@ -138,3 +147,26 @@ def test_nothing_that_moves_a_cursor_is_in_a_table(mark: str) -> None:
 
     assert mark not in to_markdown(made)
     assert mark not in to_latex(made)
+
+
+def test_rows_that_differ_in_a_name_alone_are_one_with_a_count() -> None:
+    rows = [("a", 1, "x"), ("b", 1, "x"), ("c", 2, "x"), ("d", 1, "x"), ("d", 1, "y")]
+    assert fold_rows(rows) == [
+        (("a and 1 more", 1, "x"), 2),
+        (("c", 2, "x"), 1),
+        (("d", 1, "x"), 1),
+        (("d", 1, "y"), 1),
+    ]
+    assert fold_rows(rows, 2)[-1] == (("d", 1, "x and 1 more"), 2)
+    assert fold_rows([]) == []
+
+
+def test_a_long_table_says_how_many_rows_it_leaves_out() -> None:
+    names = (Column(name="system"), Column(name="n", form="count"))
+    rows = tuple((f"s{n}", n // 2) for n in range(10))
+    table = Table(title="T", columns=names, rows=rows, notes=("n: a number",))
+    assert shorten(table, 10) == table
+    short = shorten(table, 3, what="system")
+    assert short.rows == (("s0 and 1 more", 0), ("s2 and 1 more", 1), ("s4 and 1 more", 2))
+    assert short.notes == ("4 more systems are left out here", "n: a number")
+    assert shorten(table, 5).notes == table.notes

@@ -26,7 +26,7 @@ from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.subsets import cut_queries
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, Table, columns
+from heldout.answers.table import Cell, Column, Table, columns, shorten
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED, cut
@@ -384,7 +384,7 @@ ANALYSIS = Analysis(
 
 _ALL = "all queries"
 _NAME = 32
-_MOST = 12
+_MOST = 5
 
 
 def headline(result: Facets) -> str:
@@ -458,8 +458,12 @@ def tables(result: Facets, *, measure: str = "", most: int | None = None) -> tup
         measure: what was measured, for the heading.
         most: rows of each table; `None` for all.
     """
-    found = (_standings(result, measure or "score", most), _differences(result, most))
-    return (*found, _interactions(result, most)) if result.interactions else found
+    standings, differences = _standings(result, measure or "score"), _differences(result, most)
+    interactions = (_interactions(result),) if result.interactions else ()
+    if most is not None:
+        standings = shorten(standings, most, what="system")
+        interactions = tuple(shorten(table, most) for table in interactions)
+    return (standings, differences, *interactions)
 
 
 def title(result: Facets) -> str:
@@ -506,7 +510,7 @@ def _name(facet: str) -> str:
     return facet or _ALL
 
 
-def _standings(result: Facets, measure: str, most: int | None) -> Table:
+def _standings(result: Facets, measure: str) -> Table:
     facets = (result.overall, *result.facets)
     rows: list[tuple[Cell, ...]] = []
     for place, system in enumerate(result.systems):
@@ -517,8 +521,6 @@ def _standings(result: Facets, measure: str, most: int | None) -> Table:
         name = f"{cut(_name(facet.name), _NAME)} ({facet.queries:,})"
         shown += [Column(name="rank", form="count"), Column(name=name, form="score")]
     notes = ["In brackets: how many queries have scores."]
-    if most is not None and len(rows) > most:
-        notes.append(f"The first {most:,} of {len(rows):,} systems.")
     if result.left_out:
         small = ", ".join(f"{name} ({size})" for name, size in result.left_out.items())
         notes.append(f"Left out, too small: {small}.")
@@ -527,7 +529,7 @@ def _standings(result: Facets, measure: str, most: int | None) -> Table:
     return Table(
         title=f"Standings by facet, {measure}",
         columns=tuple(shown),
-        rows=tuple(rows[:most]),
+        rows=tuple(rows),
         notes=tuple(notes),
         method=(f"A facet has at least {result.least} queries.",),
     )
@@ -592,8 +594,8 @@ def _difference_method(result: Facets) -> str:
     )
 
 
-def _interactions(result: Facets, most: int | None) -> Table:
-    shown = result.interactions[:most]
+def _interactions(result: Facets) -> Table:
+    shown = result.interactions
     return Table(
         title="System by facet: better or worse inside than outside",
         columns=(
@@ -610,11 +612,6 @@ def _interactions(result: Facets, most: int | None) -> Table:
             (
                 "Effect: score less the mean of all systems on the same query, inside the facet "
                 "less outside; error: standard error."
-            ),
-            *(
-                (f"The {len(shown)} smallest p of {len(result.interactions):,}.",)
-                if len(result.interactions) > len(shown)
-                else ()
             ),
             *(f"Undefined: {why}." for why in sorted({one.why for one in shown if one.why})),
         ),

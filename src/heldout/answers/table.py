@@ -5,14 +5,19 @@ shown as 0.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 from math import isfinite
 from typing import Literal
 
-from heldout.errors import printable
+from heldout.errors import plural, printable
 
 Cell = str | int | float | None
 """What a cell may hold."""
+
+Row = tuple[Cell, ...]
+"""The cells of a row."""
 
 Form = Literal["text", "count", "score", "difference", "share", "p"]
 """How a column's numbers are written."""
@@ -123,6 +128,44 @@ def format_cells(table: Table) -> list[list[str]]:
         [format_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)]
         for row in table.rows
     ]
+
+
+def fold_rows(rows: Sequence[Row], place: int = 0) -> list[tuple[Row, int]]:
+    """Rows that follow each other and differ in one name alone, as one row.
+
+    Args:
+        rows: cells.
+        place: of the name.
+
+    Returns:
+        Rows with how many each stands for; a name that stands for several counts the others.
+    """
+    groups = groupby(rows, key=lambda row: (*row[:place], *row[place + 1 :]))
+    folded = []
+    for _, group in groups:
+        first, *others = group
+        if others:
+            name = f"{first[place]} and {len(others):,} more"
+            first = (*first[:place], name, *first[place + 1 :])
+        folded.append((first, 1 + len(others)))
+    return folded
+
+
+def shorten(table: Table, most: int, *, what: str = "row") -> Table:
+    """The first rows of a long table, with a note of how many are left out.
+
+    Args:
+        table: returned as it is where it has no more rows.
+        most: rows that are left; those that differ in their first cell alone are one.
+        what: what a row is of, as `system`.
+    """
+    if len(table.rows) <= most:
+        return table
+    folded = fold_rows(table.rows)[:most]
+    left = len(table.rows) - sum(count for _, count in folded)
+    said = f"{plural(left, f'more {what} is', f'more {what}s are')} left out here"
+    notes = (said, *table.notes) if left else table.notes
+    return replace(table, rows=tuple(row for row, _ in folded), notes=notes)
 
 
 def list_notes(table: Table, *, explain: bool = True) -> tuple[str, ...]:

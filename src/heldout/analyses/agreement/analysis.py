@@ -11,7 +11,7 @@ from heldout.answers.answer import Answer, to_document
 from heldout.options import Opt
 from heldout.stats.rank_correlation import RboTies
 
-_MOST = 20
+_MOST = 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 
 from heldout.answers.sentence import name_one
-from heldout.answers.table import Column, Table, columns
+from heldout.answers.table import Cell, Column, Table, columns, fold_rows
 from heldout.charts.axes import place_axis
 from heldout.charts.plot import Plot, Row, shade
 from heldout.charts.svg import MUTED
@@ -302,11 +302,14 @@ def tables(found: RunAgreement, *, most: int | None = None) -> tuple[Table, ...]
         found: what was found.
         most: pairs that are shown, those most and least alike; `None` for all.
     """
-    shown: Sequence[RunPair] = found.pairs
-    if most is not None and len(shown) > most:
+    rows, left = [_pair_row(pair) for pair in found.pairs], 0
+    if most is not None and len(rows) > most:
         known = [pair for _, pair in reversed(_known(found))] or found.pairs
-        shown = [*known[: most // 2], *known[most // 2 :][-(most // 2) :]]
-    left = len(found.pairs) - len(shown)
+        folded = fold_rows([_pair_row(pair) for pair in known])
+        half = most // 2
+        chosen = [*folded[:half], *folded[half:][-half:]]
+        left = len(rows) - sum(count for _, count in chosen)
+        rows = [row for row, _ in chosen]
     return (
         Table(
             title=f"How alike each two of {len(found.runs):,} runs rank",
@@ -316,25 +319,19 @@ def tables(found: RunAgreement, *, most: int | None = None) -> tuple[Table, ...]
                 *columns("score", "RBO", "low", "high", "shared", decimals=3),
                 *columns("score", "tau", "low", "high", "tau AP", decimals=3),
             ),
-            rows=tuple(
-                (
-                    pair.first,
-                    pair.second,
-                    pair.queries,
-                    pair.rbo.value,
-                    pair.rbo.low,
-                    pair.rbo.high,
-                    pair.shared.value,
-                    pair.tau.value,
-                    pair.tau.low,
-                    pair.tau.high,
-                    pair.tau_ap.value,
-                )
-                for pair in shown
-            ),
+            rows=tuple(rows),
             notes=tuple(_notes(found, left)),
             method=tuple(_method(found)),
         ),
+    )
+
+
+def _pair_row(pair: RunPair) -> tuple[Cell, ...]:
+    rbo, tau = pair.rbo, pair.tau
+    return (
+        *(pair.first, pair.second, pair.queries),
+        *(rbo.value, rbo.low, rbo.high, pair.shared.value),
+        *(tau.value, tau.low, tau.high, pair.tau_ap.value),
     )
 
 

@@ -136,7 +136,7 @@ def view_chart(result: Views) -> Plot:
 
 
 _SHOWN = 3
-_MOST = 12
+_MOST = 8
 
 
 def transfer_headline(transfer: Transfer) -> str:

@@ -2,11 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from heldout.answers.sentence import name_one
-from heldout.answers.table import UNDEFINED, Cell, Column, Table, columns
+from heldout.answers.table import UNDEFINED, Cell, Column, Table, columns, shorten
 from heldout.errors import plural
 from heldout.survivorship.depths.extrapolation import Backtest, Extrapolation, Outlook, Predicted
 from heldout.survivorship.depths.scores import SHOWN, SHOWN_IS_FAVOURED
@@ -302,16 +302,7 @@ def tables(study: DepthStudy, *, most: int | None = None) -> tuple[Table, ...]:
     if len(study.scores.depths) > 1:
         changes = (_change_table(study),) if study.adds_labels else ()
         found[1:1] = [_test_table(study), *changes]
-    return tuple(found if most is None else (_cut(table, most) for table in found))
-
-
-def _cut(table: Table, most: int) -> Table:
-    """The first rows, and how many more there are."""
-    left = len(table.rows) - most
-    if left <= 0:
-        return table
-    said = f"{plural(left, 'more row is', 'more rows are')} left out here"
-    return replace(table, rows=table.rows[:most], notes=(*table.notes, said))
+    return tuple(found if most is None else (shorten(table, most) for table in found))
 
 
 def _directions(study: DepthStudy) -> Iterator[str]:
