@@ -196,7 +196,10 @@ def test_a_screen_has_the_worst_attacks_and_names_what_else_there_is() -> None:
     shown = play(*SMALL, "--release", "ladder", "--release", "ratchet").stdout
     assert "Every attack" not in shown
     assert "0 is right" not in shown
-    assert "more      --all: every attack on every rule; --explain: what the columns mean" in shown
+    assert "more      --all: every attack on every rule, with each baseline; --explain: " in shown
+    (title,) = (line for line in shown.splitlines() if line.startswith("The worst attack on each"))
+    rows = shown.split(title)[1].split("\n\n")[0].splitlines()[2:]
+    assert [row.split("  ")[0] in ATTACKS for row in rows] == [True, True]
     assert len(shown.splitlines()) <= 45
 
 

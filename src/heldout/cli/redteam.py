@@ -34,7 +34,13 @@ from heldout.redteam.playing import (
     play_board,
     units_apart,
 )
-from heldout.redteam.report import OWN, Line, describe_strongest, draw_chart
+from heldout.redteam.report import (
+    OWN,
+    Line,
+    describe_strongest,
+    draw_chart,
+    strongest_lines,
+)
 from heldout.trec.accelerators import find_accelerators
 
 _YEAR = 365.25
@@ -156,15 +162,14 @@ def _print(result: Played, *, explain: bool, every: bool) -> None:
     console.print()
     print_facts(console, describe_strongest(result.fresh, own=result.own or ""))
     print_facts(console, _facts(result))
-    tables = _tables(result)
-    for title, header, rows, legend in tables if every else tables[1:]:
+    for title, header, rows, legend in _tables(result) if every else _short_tables(result):
         console.print()
         console.print(title)
         print_table(console, header, rows, left=("release", "baseline"))
         if legend and explain:
             console.print()
             print_facts(console, legend)
-    more = [] if every else ["--all: every attack on every rule"]
+    more = [] if every else ["--all: every attack on every rule, with each baseline"]
     more += [] if explain else ["--explain: what the columns mean"]
     if more:
         console.print()
@@ -174,6 +179,13 @@ def _print(result: Played, *, explain: bool, every: bool) -> None:
 
 
 _Table = tuple[str, Sequence[str], list[list[str]], Sequence[tuple[str, str]]]
+
+
+def _short_tables(result: Played) -> list[_Table]:
+    """Of each rule the worst attack, over all baselines; then what honest teams see."""
+    worst = [_cells(line) for line in strongest_lines(result.fresh).values()]
+    title = "The worst attack on each rule, of all baselines, played again on fresh seeds"
+    return [(title, _HEADER, worst, _LEGEND), *_tables(result)[2:]]
 
 
 def _tables(result: Played) -> list[_Table]:

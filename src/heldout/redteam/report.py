@@ -215,7 +215,7 @@ def conclude(fresh: Sequence[Line], *, own: str, unit: float, attacks: int) -> s
     Returns:
         Short sentences on one line; "" where nothing was played.
     """
-    worst, best = _strongest(fresh), _least_harmed(fresh)
+    worst, best = strongest_lines(fresh), _least_harmed(fresh)
     if best is None:
         return ""
     which = "the only attack played" if attacks == 1 else f"the strongest of {attacks:,} attacks"
@@ -246,7 +246,7 @@ def describe_strongest(fresh: Sequence[Line], *, own: str) -> list[tuple[str, st
     Returns:
         Lines of `name      what there is to say`.
     """
-    worst, best = _strongest(fresh), _least_harmed(fresh)
+    worst, best = strongest_lines(fresh), _least_harmed(fresh)
     if best is None:
         return []
     names = dict.fromkeys([own, best] if own in worst else [best])
@@ -262,8 +262,12 @@ def describe_strongest(fresh: Sequence[Line], *, own: str) -> list[tuple[str, st
     ]
 
 
-def _strongest(fresh: Sequence[Line]) -> dict[str, Line]:
-    """Rule -> the line with the largest harm, over all baselines."""
+def strongest_lines(fresh: Sequence[Line]) -> dict[str, Line]:
+    """Rule -> the line with the largest harm, over all baselines.
+
+    Args:
+        fresh: as for `conclude`.
+    """
     worst: dict[str, Line] = {}
     for line in fresh:
         if line.release not in worst or line.harm > worst[line.release].harm:
@@ -278,7 +282,7 @@ def _published(fresh: Sequence[Line], rule: str) -> float:
 
 def _least_harmed(fresh: Sequence[Line]) -> str | None:
     """The rule that leaves attackers least, of those under which better systems get a score."""
-    worst = _strongest(fresh)
+    worst = strongest_lines(fresh)
     usable = [name for name in worst if _published(fresh, name) >= _LEAST_TOLD] or [*worst]
     return min(usable, key=lambda name: worst[name].harm, default=None)
 
