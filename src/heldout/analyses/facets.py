@@ -459,10 +459,10 @@ def tables(result: Facets, *, measure: str = "", most: int | None = None) -> tup
         most: rows of each table; `None` for all.
     """
     standings, differences = _standings(result, measure or "score"), _differences(result, most)
-    interactions = (_interactions(result),) if result.interactions else ()
+    interactions = [_interactions(result)] if result.interactions else []
     if most is not None:
         standings = shorten(standings, most, what="system")
-        interactions = tuple(shorten(table, most) for table in interactions)
+        interactions = [shorten(table, most) for table in interactions]
     return (standings, differences, *interactions)
 
 
