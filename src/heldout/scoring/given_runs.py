@@ -171,6 +171,8 @@ def is_one_mapping(runs: Any) -> bool:
 def _source(one: Any, name: str) -> str | MemoryRun:
     if isinstance(one, Run):
         return one.source
+    if isinstance(one, MemoryRun):
+        return one
     if is_path(one):
         return fspath(one)
     return open_run(one, name=name)
