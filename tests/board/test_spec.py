@@ -177,6 +177,52 @@ def test_a_hidden_view_cannot_rank() -> None:
     assert (problem.line, problem.expected) == (line_of(text, "primary ="), "a public view")
 
 
+SEASONS = RULES.replace(
+    "[policy]",
+    """[sets.next]
+queries = "queries/next.tsv"
+
+[[views]]
+name = "next"
+set = "next"
+measure = "RR@10"
+
+[[seasons]]
+name = "one"
+view = "eval"
+opens = 2026-11-01
+closes = 2026-11-30
+
+[[seasons]]
+name = "two"
+view = "next"
+opens = 2026-12-01
+
+[policy]""",
+)
+
+
+def test_a_season_may_open_on_the_day_after_the_last() -> None:
+    one, two = parse_spec(SEASONS.encode()).seasons
+    assert (one.closes, two.opens, two.closes) == (date(2026, 11, 30), date(2026, 12, 1), None)
+
+
+@pytest.mark.parametrize("closes", ["", "closes = 2026-12-01\n", "closes = 2027-06-30\n"])
+def test_a_season_has_to_end_before_the_next_opens(closes: str) -> None:
+    text = SEASONS.replace("closes = 2026-11-30\n", closes)
+    (problem,) = find_problems(text)
+    assert problem.found == 'seasons[1].opens = "2026-12-01"'
+    assert problem.expected == "a day after season 'one' closes"
+    assert problem.line == line_of(text, "opens = 2026-12-01")
+
+
+def test_a_season_does_not_end_before_it_opens() -> None:
+    text = SEASONS.replace("opens = 2026-12-01\n", "opens = 2026-12-01\ncloses = 2026-11-30\n")
+    (problem,) = find_problems(text)
+    assert problem.found == 'seasons[1].closes = "2026-11-30"'
+    assert problem.expected == "a day from 2026-12-01 on"
+
+
 @pytest.mark.parametrize("gone", ["name", "title", "task", "opens", "primary", "recipients"])
 def test_a_key_that_must_be_there(gone: str) -> None:
     text = "\n".join(line for line in RULES.splitlines() if not line.startswith(gone + " = "))

@@ -503,9 +503,10 @@ def _check_seasons(spec: BoardSpec) -> Iterator[Wrong]:
             hint = "labels that were asked in one season are not held out for the next"
             yield (f"{key}.view", season.view, "a view on a query set of its own", hint)
         if before is not None and (before.closes is None or season.opens <= before.closes):
-            yield (f"{key}.opens", season.opens, f"a day after season '{before.name}' closes", "")
+            expected = f"a day after season '{before.name}' closes"
+            yield (f"{key}.opens", season.opens.isoformat(), expected, "")
         if season.closes is not None and season.closes < season.opens:
-            yield (f"{key}.closes", season.closes, f"a day from {season.opens} on", "")
+            yield (f"{key}.closes", season.closes.isoformat(), f"a day from {season.opens} on", "")
         before = season
     if spec.seasons and spec.primary != spec.seasons[0].view:
         yield ("primary", spec.primary, spec.seasons[0].view, "the view of the first season")
