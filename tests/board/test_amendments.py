@@ -3,7 +3,7 @@
 import msgspec
 from boardlog import BoardLog, make_manifest
 
-from heldout.board.log.history import last_proposal, list_amendments
+from heldout.board.log.history import last_proposal, list_amendments, list_proposed
 from heldout.board.log.manifest import Efficiency
 
 NAME = "20261101-a"
@@ -42,6 +42,20 @@ def test_costs_are_compared_one_by_one() -> None:
         ("efficiency.parameters", "10", "11"),
         ("efficiency.hardware", "one GPU", ""),
         ("efficiency.parameters", "11", ""),
+    ]
+
+
+def test_what_a_team_asks_for_is_compared_with_what_holds() -> None:
+    log = BoardLog().open()
+    log.submit(NAME, make_manifest(code=""), "0.4")
+    assert list_proposed(log.history.submissions[NAME]) == ()
+    asked = make_manifest("Lamp", institution="Institute of Lighthouse", paper="", revision=2)
+    log.propose(NAME, msgspec.structs.replace(asked, description="BM25 by Lighthouse"))
+    found = list_proposed(log.history.submissions[NAME])
+    assert [(change.at, change.field, change.before, change.after) for change in found] == [
+        (log.now, "team", "Lighthouse", "Lamp"),
+        (log.now, "paper", "https://example.org/papers/lighthouse", ""),
+        (log.now, "code", "", "https://example.org/code/lamp"),
     ]
 
 

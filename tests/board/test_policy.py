@@ -81,9 +81,10 @@ def test_at_a_one_shot_board_a_team_has_its_runs_for_all_days_together() -> None
     # After the deadline runs are counted by themselves.
     after = judge_one(history=log.history, received=last + SECOND, name="20270101-x", spec=spec)
     assert rules_of(after) == ["post-hoc"]
-    assert len(quota_state(log.history, "Lighthouse", spec, now=last).used) == len(
-        log.history.submissions
-    )
+    before = quota_state(log.history, "Lighthouse", spec, now=last)
+    assert before.used == tuple(log.history.submissions)
+    assert before.since == datetime(2026, 11, 1, tzinfo=UTC)
+    assert before.next_allowed == last + SECOND
     assert quota_state(log.history, "Lighthouse", spec, now=last + SECOND).used == ()
 
 

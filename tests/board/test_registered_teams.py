@@ -25,7 +25,12 @@ from heldout.board.log.registration import (
     submission_message,
     team_handle,
 )
-from heldout.board.policy.registered import registration_faults
+from heldout.board.log.submission import Submission
+from heldout.board.policy.registered import (
+    check_registrant,
+    registration_faults,
+    signature_faults,
+)
 from heldout.board.rules.spec_file import parse_spec
 from heldout.envelope.keys import new_signing_key, public_key, sign
 from heldout.errors import HeldoutError, InputError, StoreError
@@ -252,6 +257,57 @@ def test_a_signature_in_the_log_that_is_none(signature: object) -> None:
         read_history(log.entries)
 
 
+# the submission
+
+
+AGREED = parse_spec(f'{RULES}\n[registration]\nagreement = "a.md"\n'.encode())
+
+
+def signed(board: str, agreement: str) -> dict[str, str]:
+    """The signature of the first revision of `20261101-a`, as the log keeps it."""
+    metadata = "cd" * 32
+    message = submission_message(
+        board, "20261101-a", revision=1, agreement=agreement, metadata=metadata
+    )
+    value = sign(KEY, message)
+    return {"team": HANDLE, "agreement": agreement, "value": value, "metadata": metadata}
+
+
+def published(agreement: str, *, team: str = REGISTRANT.team) -> tuple[BoardLog, Submission]:
+    """A registered team's submission."""
+    log = make_log()
+    board = str(log.entries[0].hash)
+    log.add("registered", None, *registration(board))
+    log.receive("20261101-a")
+    log.add("reviewed", "20261101-a", {}, {"signature": signed(board, agreement)})
+    log.publish("20261101-a", make_manifest(team), "0.4")
+    return log, log.history.submissions["20261101-a"]
+
+
+def test_a_submission_has_the_signature_that_the_log_keeps() -> None:
+    log, submission = published("")
+    kept = signed(log.entries[0].hash, "")
+    assert submission.signature == msgspec.convert(kept, SubmissionSignature)
+
+
+def test_a_signed_submission_of_a_team_that_agreed_has_no_fault() -> None:
+    log, submission = published(str(digest_bytes(TEXT.encode())))
+    assert list(signature_faults(AGREED, log.history, submission)) == []
+
+
+def test_a_signature_that_names_no_agreement_is_one_without_consent() -> None:
+    log, submission = published("")
+    (fault,) = signature_faults(AGREED, log.history, submission)
+    assert f"{HANDLE} has not agreed to a.md as it stands since 01 Nov 2026" in fault
+
+
+@pytest.mark.parametrize("team", ["Anonymous", "", "Knowledge base"])
+def test_a_name_that_no_team_may_have_is_told_by_the_rule_of_submissions(team: str) -> None:
+    named = msgspec.structs.replace(REGISTRANT, team=team)
+    (problem,) = check_registrant(named, AGREED)
+    assert (problem.code, problem.path) == ("team-named", "registration:team")
+
+
 # the agreement
 
 
@@ -293,6 +349,12 @@ def test_a_wrong_key_is_told_with_its_line(table: str, place: str) -> None:
     assert place.split(".")[1] in problem.found
     assert problem.line is not None
     assert text.splitlines()[problem.line - 1] in (table, "[registration]")
+
+
+def test_registration_may_close_on_the_day_that_the_board_opens() -> None:
+    spec = parse_spec(f"{RULES}\n[registration]\ncloses = 2026-11-01\n".encode())
+    assert spec.registration is not None
+    assert spec.registration.closes == spec.opens
 
 
 def test_scripts_of_ms_marco_cannot_sign_so_their_boards_cannot_ask_for_it() -> None:

@@ -18,12 +18,14 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
 from heldout.board.rules.release import (
+    JITTER,
     Released,
     ReleaseRule,
     RuleName,
     Told,
     best_released,
     check_rule,
+    draw_jitter,
     not_above,
     release,
     release_score,
@@ -294,6 +296,16 @@ def test_scores_on_other_queries_are_not_compared() -> None:
     told = release([0.5, 0.25], None, LADDER, decimals=3).told
     with pytest.raises(ValueError, match="3 queries now, 2 before"):
         release([0.5, 0.25, 1.0], told, LADDER, decimals=3)
+
+
+def test_the_jitter_is_half_a_standard_error_in_the_mean_and_varies_as_much() -> None:
+    """As the exponential distribution has it: mean and standard deviation are the same."""
+    scores, baseline = [0.1, 0.4, 0.4, 0.9], [0.1, 0.2, 0.3, 0.4]
+    scale = JITTER * statistics.stdev([0.0, 0.2, 0.1, 0.5]) / math.sqrt(4)
+    keys = [number.to_bytes(32) for number in range(4000)]
+    draws = [draw_jitter(key, "eval", scores, baseline) / scale for key in keys]
+    assert statistics.fmean(draws) == pytest.approx(1, abs=0.06)
+    assert statistics.stdev(draws) == pytest.approx(1, abs=0.1)
 
 
 def test_undefined_queries_are_left_out_and_those_that_do_not_count_score_zero() -> None:

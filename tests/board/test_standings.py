@@ -413,6 +413,15 @@ def test_a_one_shot_board_tells_all_scores_after_its_last_day(rules: str) -> Non
     assert make_standings(project(log.entries, now=log.now), spec, now=log.now) == after
 
 
+def test_a_baseline_may_come_to_a_one_shot_board_after_its_last_day() -> None:
+    log = BoardLog().open(ONE_SHOT)
+    log.now = DEADLINE + timedelta(days=2)
+    log.baseline("20270102-bm25", "0.2")
+    found = make_standings(log.entries, parse_spec(ONE_SHOT.encode()), now=log.now)
+    assert [(row.rank, row.id, row.unranked) for row in found.rows] == [(None, "20270102-bm25", "")]
+    assert found.unranked == ()
+
+
 def test_a_score_that_is_not_above_the_last_has_no_rank() -> None:
     log = BoardLog().open()
     log.submit("20261101-a", make_manifest(), "0.4")
