@@ -6,13 +6,14 @@ paths, mappings, data frames or runs of `heldout.read_run`.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from numpy.random import PCG64, Generator
 
 from heldout.answers.answer import Answer
+from heldout.collections.named import load_qrels, load_queries
 from heldout.errors import InputError
 from heldout.judging.campaign import pools as campaign_pools
 from heldout.judging.campaign.judgments import (
@@ -44,11 +45,10 @@ from heldout.judging.studies.bias import bias_answer, find_habits
 from heldout.judging.studies.contests import contests_answer
 from heldout.judging.studies.labels import labels_answer, rescored_answer
 from heldout.scoring.given_runs import GivenRuns, read_given_places, read_given_tops
-from heldout.scoring.measures import parse_measure
+from heldout.scoring.names import read_own_measure
 from heldout.stats.bradley_terry import PRIOR
 from heldout.trec.judgments import read_ratings as read_ratings_file
-from heldout.trec.qrels import Qrels, read_qrels
-from heldout.trec.queries import read_queries
+from heldout.trec.qrels import Qrels
 from heldout.trec.reading.sources import read_file
 
 Grades: TypeAlias = Mapping[str, Mapping[str, int]]
@@ -172,7 +172,7 @@ def build_pools(
     """
     labels = open_labels(qrels)
     texts: Mapping[str, str] = (
-        read_file(read_queries, Path(queries)).texts
+        load_queries(fspath(queries)).texts
         if isinstance(queries, str | PathLike)
         else dict.fromkeys(labels, "")
         if queries is None
@@ -367,14 +367,14 @@ def compare_labels(
     """
     old, new = open_labels(before), open_labels(after)
     documents = {query: {*old.get(query, {}), *new.get(query, {})} for query in {**old, **new}}
-    earlier = parse_measure(measure_before or measure, path="measure_before")
+    earlier = read_own_measure(measure_before or measure, path="measure_before")
     found = rescore_labels(
         read_given_places(runs, documents=documents),
         ScoredLabels(name=_label_name(before, "before"), labels=old, measure=earlier),
         ScoredLabels(
             name=_label_name(after, "after"),
             labels=new,
-            measure=parse_measure(measure, path="measure"),
+            measure=read_own_measure(measure, path="measure"),
         ),
         Generator(PCG64(seed)),
         level=level,
@@ -391,7 +391,7 @@ def open_labels(labels: GivenLabels) -> Grades:
         InputError: the file has errors.
     """
     if isinstance(labels, str | PathLike):
-        return read_file(read_qrels, Path(labels)).judgments
+        return load_qrels(fspath(labels)).judgments
     if isinstance(labels, Made):
         return labels.grades
     return labels.judgments if isinstance(labels, Qrels) else labels
