@@ -146,7 +146,7 @@ def failures(files: Path, **options: object) -> Failures:
 
 
 def test_files_give_the_same_and_texts_are_counted(files: Path) -> None:
-    found = failures(files, measure="RR@10", documents=str(files / "docs.tsv"), k=3)
+    found = failures(files, measure="RR@10", documents=files / "docs.tsv", k=3)
     assert [one.query for one in found.queries] == ["both", "a", "none", "b"]
     assert (found.wins, found.losses, found.ties) == (1, 2, 1)
     assert found.outcomes == {"both": 1, "A alone": 1, "B alone": 1, "neither": 1}
@@ -194,6 +194,14 @@ def test_the_measure_fits_the_labels_where_nobody_names_one(files: Path) -> None
     (files / "qrels").write_text("a 0 d1 2\nb 0 d1 2\n")
     assert failures(files, rel=2).measure == "RR(rel=2)@10"
     assert failures(files, measure="P@1").chosen is False
+
+
+def test_a_depth_that_no_list_is_held_to_is_refused(files: Path) -> None:
+    assert failures(files, measure="P@1").depth == 1
+    assert failures(files, measure="P@1", depth=100).depth == 100
+    for depth in (0, 101):
+        with pytest.raises(ValueError, match=f"depth: {depth}"):
+            failures(files, depth=depth)
 
 
 def test_a_group_of_runs_is_refused_with_its_side(files: Path) -> None:

@@ -18,7 +18,7 @@ from heldout.analyses.dated import Dated, beside_dev, beside_reserve, date_score
 from heldout.analyses.entries import BoardScores, parse_entries
 from heldout.analyses.facets import ScoresByKind
 from heldout.analyses.outcomes.comparison import Comparison
-from heldout.analyses.outcomes.failures import Failures, list_failures
+from heldout.analyses.outcomes.failures import Documents, Failures, list_failures
 from heldout.analyses.outcomes.options import CompareOptions
 from heldout.analyses.registry import ANALYSES, load_analysis
 from heldout.analyses.views.analysis import LoadedViews, name_views, views_of_scores
@@ -383,7 +383,7 @@ def failures(
     measure: str | None = None,
     *,
     queries: Mapping[str, str] | str | PathLike[str] | None = None,
-    documents: Mapping[str, str] | Sequence[str] | str | None = None,
+    documents: Documents | None = None,
     depth: int | None = None,
     k: int = 100,
     rel: int = 1,

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -46,7 +47,7 @@ Outcome = Literal["both", "A alone", "B alone", "neither"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
-Documents = Mapping[str, str] | Sequence[str] | str
+Documents = Mapping[str, str] | Sequence[str] | str | PathLike[str]
 """Text by document, or where texts are, as `find_texts` takes it."""
 
 
@@ -503,7 +504,7 @@ def _depth(asked: int | None, measure: Measure) -> int:
     if asked is None:
         return min(DEPTH, measure.cutoff or DEPTH)
     if not 1 <= asked <= MOST_DEPTH:
-        raise ValueError(asked)
+        raise ValueError(f"depth: {asked}, which is not from 1 to {MOST_DEPTH}")
     return asked
 
 
@@ -547,6 +548,6 @@ def _texts(
         known = {doc: documents[doc] for doc in wanted if doc in documents}
         found = cut_texts(known, _LONGEST_TEXT)
     else:
-        sources = (documents,) if isinstance(documents, str) else documents
+        sources = (fspath(documents),) if isinstance(documents, str | PathLike) else documents
         found = find_texts(sources, wanted, longest=_LONGEST_TEXT, progress=progress)
     return found, len(wanted) - len(found)
