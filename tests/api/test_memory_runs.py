@@ -331,3 +331,12 @@ def test_measures_of_ir_measures_see_the_same_order(form: str, tmp_path: Path) -
         found = ho.evaluate({"run": FORMS[form](rows)}, QRELS, ["Rprec", "Judged@10", "IPrec@0.1"])
         of_file = ho.evaluate({"run": write(rows, tmp_path)}, QRELS, found.measures)
         assert found.columns(per_query=True) == of_file.columns(per_query=True)
+
+
+def test_a_measure_is_found_under_the_name_that_was_typed() -> None:
+    found = ho.evaluate({"run": frame()}, QRELS, ["map", "ndcg_cut_10"])
+    assert found.measures == ("AP", "nDCG@10")
+    assert found.scores("ndcg_cut_10").table.digest == found.scores("nDCG@10").table.digest
+    with pytest.raises(InputError) as refused:
+        found.scores("P@5")
+    assert refused.value.code == "measure-name"

@@ -59,7 +59,7 @@ def test_scores_of_two_forms() -> None:
     assert "1 without a relevant document count 0 (RR@10)" in done.stdout
     assert "1 query of dense without judgments ignored" in done.stdout
     assert "order     trec: score descending" in done.stdout
-    assert "          chosen for files of 3 columns" in done.stdout
+    assert "          chosen for runs with ranks alone (3 columns)" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 

@@ -23,7 +23,7 @@ from heldout.files.frames import Backend, make_frame
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.given_runs import Run, is_path, name_sources, open_run
 from heldout.scoring.measures import Measure
-from heldout.scoring.names import read_measures
+from heldout.scoring.names import read_measure, read_measures
 from heldout.scoring.other_measures import describe_engines, need_subtopics
 from heldout.scoring.run_files import scan_file
 from heldout.scoring.score import Reading, Scored, collect_notes, describe_scored
@@ -123,6 +123,8 @@ class EvaluationResult:
             InputError: code `measure-name` where it was not measured; `missing-scores`, `all-zero`.
         """
         name = measure or (self.measures[0] if len(self.measures) == 1 else "")
+        if name and name not in self._parsed:
+            name = str(read_measure(name, path="measure"))  # as it was typed: ndcg@10, map
         if name not in self._parsed:
             raise InputError.of(
                 "measure-name",

@@ -108,8 +108,9 @@ def describe_orders(orders: Iterable[Order], *, given: Order | None) -> list[tup
     for order in dict.fromkeys(orders):
         facts.append(("" if facts else "order", f"{order}: {DESCRIPTIONS[order]}"))
         if given is None:
-            columns = 3 if order == "msmarco" else 6
-            facts.append(("", f"chosen for files of {columns} columns; --order chooses another"))
+            ranked = order == "msmarco"
+            columns = "ranks alone (3 columns)" if ranked else "scores (6 columns)"
+            facts.append(("", f"chosen for runs with {columns}; --order chooses another"))
     return facts
 
 
