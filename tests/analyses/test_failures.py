@@ -257,6 +257,17 @@ def test_many_texts_make_many_chunks_and_every_query_is_in_one(tmp_path: Path) -
     assert sum(sizes) == 60
 
 
+def test_of_6980_queries_the_page_and_its_list_weigh_less_than_a_megabyte(tmp_path: Path) -> None:
+    queries = {f"{1_000_000 + n}": f"{n} what is the answer to this question" for n in range(6980)}
+    for name, docs in (("a", "d1 d2 d3"), ("b", "d2 d3 d1")):
+        (tmp_path / f"{name}.run").write_bytes(run_of(dict.fromkeys(queries, docs)))
+    (tmp_path / "qrels").write_text("".join(f"{q} 0 d{n % 4} 1\n" for n, q in enumerate(queries)))
+    found = failures(tmp_path, queries=queries)
+    first = {name: content for name, content in data_files(found) if "chunk" not in name}
+    assert sorted(first) == ["page.css", "page.js", "queries.js"]
+    assert sum(map(len, first.values())) + len(render_page(found, data="x")) < 1_000_000
+
+
 def test_a_page_takes_the_place_of_its_own_earlier_one_alone(files: Path) -> None:
     found, page = failures(files), files / "out.html"
     folder = found.write(page)
