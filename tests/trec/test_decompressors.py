@@ -18,7 +18,7 @@ import pytest
 import zstandard
 
 from heldout.errors import InputError, Problem, SetupError
-from heldout.trec.accelerators import Accelerators
+from heldout.trec.accelerators import Accelerators, find_accelerators
 from heldout.trec.reading import sources as archives
 from heldout.trec.reading import sources as lbzip2
 from heldout.trec.reading import streams
@@ -312,6 +312,15 @@ def test_an_accelerator_that_is_gone_or_dies_changes_nothing(
     assert same(data, Accelerators(bzip2="lbzip2")) == ""
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert same(data, Accelerators(bzip2="lbzip2")) == ""
+
+
+def test_lbzip2_is_searched_for_on_the_path_that_is_given(tmp_path: Path) -> None:
+    environ = {"PATH": str(tmp_path)}
+    assert find_accelerators(environ).bzip2 == "stdlib"
+    given = tmp_path / "lbzip2"
+    given.write_text("#!/bin/sh\n")
+    given.chmod(0o755)
+    assert find_accelerators(environ).bzip2 == "lbzip2"
 
 
 def children() -> set[str]:

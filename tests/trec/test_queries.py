@@ -147,7 +147,7 @@ def test_refused(data: bytes, code: str, line: int | None) -> None:
     with pytest.raises(InputError) as caught:
         parse_queries(data, path="q")
     problem = caught.value.problems[0]
-    assert (problem.code, problem.line) == (code, line)
+    assert (problem.code, problem.path, problem.line) == (code, "q", line)
     assert str(problem).isprintable()
 
 

@@ -54,6 +54,29 @@ def test_a_run_by_score() -> None:
     assert note.found == "a at rank 1 for 7, but place 3 by score"
 
 
+@pytest.mark.parametrize(
+    ("ranks", "scores", "rising"),
+    [
+        ((1, 2, 3), (0.1, 0.2, 0.3), 1),
+        ((99, 98, 97), (1, 2, 3), 1),
+        ((7, 7, 7), (1, 2, 3), 1),
+        (("x", "y", "z"), (1, 2, 3), 1),
+        ((99, 98, 97), (2, 3, 4), 0),
+        ((99, 98, 97), (1, 2, 4), 0),
+        ((1, 2, 3), (0.1, 0.1, 0.3), 0),
+        ((1, 2), (1, 2), 0),
+    ],
+)
+def test_scores_rise_with_the_ranks_or_count_the_lines(
+    ranks: tuple[object, ...], scores: tuple[float, ...], rising: int
+) -> None:
+    rows = zip("abc", ranks, scores, strict=False)
+    data = "".join(f"7 Q0 {doc} {rank} {score} t\n" for doc, rank, score in rows).encode()
+    for order in ("trec", "trec9"):
+        assert scan(data, order).facts.queries_rising == rising
+    assert scan(data, "msmarco").facts.queries_rising == 0
+
+
 def test_arrays_have_their_types() -> None:
     found = scan(TREC, "trec9", qrels=QRELS)
     for ranking in found.rankings.values():

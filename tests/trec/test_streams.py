@@ -230,6 +230,8 @@ def test_a_large_plain_file_is_no_bomb() -> None:
 
 def test_too_many_lines() -> None:
     assert refusal(b"a\n" * 5, Limits(lines=4)) == ("too-many-lines", 5)
+    with pytest.raises(InputError, match="expected at most 4 lines"):
+        text_of(b"a\n" * 5, Limits(lines=4))
 
 
 def test_a_long_line_is_refused_before_it_ends() -> None:
@@ -248,6 +250,19 @@ def test_a_long_line_is_refused_before_it_ends() -> None:
     with pytest.raises(InputError, match="line-too-long"):
         list(reader.blocks())
     assert endless.served <= 1 << 22
+
+
+def test_nothing_is_read_behind_the_end() -> None:
+    """A terminal would ask for more, and its user would have to end the input a second time."""
+
+    said = [b"1\ta\t1\n", b"", b"2\tb\t1\n"]
+
+    class Terminal(io.RawIOBase):
+        def read(self, _: int = -1) -> bytes:
+            return said.pop(0) if said else b""
+
+    reader = TextReader(Terminal(), path="-", limits=Limits())
+    assert list(read_lines(reader)) == [(1, b"1\ta\t1")]
 
 
 def test_nul_bytes_are_refused_with_their_line() -> None:
