@@ -58,7 +58,7 @@ def test_strengths_are_the_same_for_the_same_seed_and_in_every_form(judged: Path
     wanted = [*wanted[:-1], judged / "[abg]*.txt", "--draws", 50]
     assert value_of(*wanted) == value_of(*wanted)
     words = call(*wanted)
-    assert words.startswith("good is strongest; 0 of 2 other runs may be as strong")
+    assert words.startswith("good is strongest; 0 of 2 other runs may be as strong as good")
     assert "1 of 2 others cannot be told" not in words
     assert "| good |" in call(*wanted, "--markdown")
     assert r"\begin" in call(*wanted, "--latex")
@@ -196,7 +196,7 @@ def test_a_run_that_won_everything_has_a_reason_for_every_interval_it_lacks(judg
     assert "only the prior" in one["why"]
     words = call(*wanted, "--draws", 20)
     assert "cannot be told from it" not in words
-    assert words.startswith("good is strongest; its difference to 1 other run has no interval.")
+    assert words.startswith("good is strongest; the difference to 1 other run has no interval.")
 
 
 def test_strengths_of_runs_that_no_judged_pair_compares_name_nobody(judged: Path) -> None:

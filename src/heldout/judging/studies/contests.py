@@ -57,11 +57,16 @@ def _headline(found: Contests) -> str:
     most = max(runs.values(), default=0)
     if not most:
         return f"No run wins a contest on the {queries}."
-    best = name_some([run for run, wins in runs.items() if wins == most])
-    said = f"{best}: most contests won, {most:,} of {len(found.runs) - 1:,}, on {queries}"
+    best = [run for run, wins in runs.items() if wins == most]
+    said = (
+        f"{name_some(best)} {'wins' if len(best) == 1 else 'win'} most contests, {most:,} of "
+        f"{len(found.runs) - 1:,}, on {queries}"
+    )
     if PERFECT not in found.runs:
         return f"{said}."
     better, sure = _better_than_known(found)
+    if not better:
+        return f"{said}; no run is preferred to the known answers."
     return (
         f"{said}; {len(better):,} of {plural(len(runs), 'run')} preferred to the known answers, "
         f"{len(sure):,} significantly."

@@ -6,7 +6,7 @@ from typing import Any
 
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, Table, columns
+from heldout.answers.table import Cell, Column, Table, columns, shorten
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import RULE
@@ -59,6 +59,7 @@ def _draw(found: Rescored) -> Plot:
 
 
 _NAMED = 3
+_MOST = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +95,7 @@ def labels_answer(found: Relabelled) -> Answer:
         answer=_headline(found),
         summary=facts,
         tables=tables,
+        short=[shorten(table, _MOST) for table in tables],
         document=_document(found),
         chart=None if rescored is None else lambda: _draw(rescored),
         title="" if rescored is None else _title(rescored),
@@ -136,7 +138,7 @@ def _say_first(found: Rescored, labels: str) -> str:
     after = _name_best(found, [one.after for one in found.runs])
     if before == after:
         return f"{labels} leave the same run first: {after}."
-    return f"{labels} change which run is first: {after}, and {before} on the labels before."
+    return f"{labels} change which run is first, from {before} to {after}."
 
 
 def _facts(found: Relabelled) -> list[tuple[str, str]]:

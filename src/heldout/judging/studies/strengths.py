@@ -9,6 +9,7 @@ from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED, RECORD
 from heldout.errors import plural
+from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import CLOSE
 from heldout.judging.labels.strengths import Ends, RunDifference, RunStrengths
 
@@ -83,12 +84,16 @@ def _headline(found: RunStrengths) -> str:
     against = _against_first(found)
     unsure = sum(one.sandwich is not None and not _apart(one.sandwich) for one in against)
     unknown = sum(one.sandwich is None for one in against)
-    said = f"{name_one(next(iter(found.strengths)))} is strongest"
+    first, second, *_ = *found.strengths, ""
+    said = f"{name_one(first)} is strongest"
+    if first == PERFECT:
+        said = f"The known answers are strongest, and of the runs {name_one(second)}"
     if unknown < len(against):
-        said += f"; {unsure:,} of {len(against):,} other runs may be as strong"
+        as_strong = "the known answers" if first == PERFECT else name_one(first)
+        said += f"; {unsure:,} of {len(against):,} other runs may be as strong as {as_strong}"
         said += f" ({found.level:.0%} confidence)"
     if unknown:
-        said += f"; its difference to {plural(unknown, 'other run')} has no interval"
+        said += f"; the difference to {plural(unknown, 'other run')} has no interval"
     return f"{said}."
 
 

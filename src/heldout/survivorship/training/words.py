@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, Table, columns, format_p
+from heldout.answers.table import Cell, Column, Table, columns, format_p, shorten
 from heldout.charts.axes import name_axis, score_axis
 from heldout.charts.plot import Plot, Sheet
 from heldout.charts.svg import INK, RECORD, Style
@@ -20,6 +20,7 @@ from heldout.survivorship.training.results import Comparison, ConditionScores, T
 from heldout.survivorship.training.triples import ALL, Condition
 
 _ALPHA = 0.05
+_MOST = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,7 @@ def answer_training(result: TrainingResult) -> Answer:
         answer=_headline(result.outcomes),
         summary=summary,
         tables=tables,
+        short=[shorten(table, _MOST) for table in tables],
         document=_document(result),
         chart=lambda: _draw(result),
         title=f"{first.measure} on {first.test} by how deep the annotation was that was trained on",
