@@ -84,7 +84,7 @@ def _headline(found: RunStrengths) -> str:
     against = _against_first(found)
     unsure = sum(one.sandwich is not None and not _apart(one.sandwich) for one in against)
     unknown = sum(one.sandwich is None for one in against)
-    first, second, *_ = *found.strengths, ""
+    first, second = [*found.strengths, ""][:2]
     said = f"{name_one(first)} is strongest"
     if first == PERFECT:
         said = f"The known answers are strongest, and of the runs {name_one(second)}"
