@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from heldout.errors import InputError
 from heldout.stats.results import TestResult
@@ -86,6 +87,11 @@ def test_one_score_against_many() -> None:
     assert student.p is not None
     assert run("rank-sum", [0.5], [0.1, 0.2, 0.3]).why == "a system has a single score"
     assert run("rank-sum", [], [0.1, 0.2, 0.3]).why == "no query"
+
+
+def test_two_scores_of_each_system_have_a_spread() -> None:
+    theirs = stats.ttest_ind([0.25, 0.5], [0.5, 1.0], equal_var=False)
+    assert run("unpaired-t", [0.5, 1.0], [0.25, 0.5]).p == pytest.approx(theirs.pvalue)
 
 
 @every_test

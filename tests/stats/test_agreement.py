@@ -67,6 +67,13 @@ def test_without_ratings_it_is_undefined() -> None:
     assert fleiss_kappa(np.zeros((0, 3))).why == none
     assert krippendorff_alpha([[1.0, np.nan], [np.nan, 2.0]]).why == none
     assert krippendorff_alpha(np.zeros((2, 0))).why == none
+    assert cohen_kappa([], []).units == fleiss_kappa(np.zeros((0, 3))).units == 0
+
+
+def test_units_are_counted_that_two_have_rated() -> None:
+    assert cohen_kappa("aab", "abb").units == 3
+    assert fleiss_kappa([[2, 1], [0, 3]]).units == 2
+    assert krippendorff_alpha([[1.0, 1.0, 3.0], [1.0, 2.0, np.nan]]).units == 2
 
 
 @pytest.mark.parametrize("scale", SCALES)

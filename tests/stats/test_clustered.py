@@ -43,6 +43,13 @@ def test_a_mean_is_that_of_a_regression_on_ones(seed: int) -> None:
     assert (found.high - found.low) / 2 / t.ppf(0.975, 39) == pytest.approx(peer.bse[0])
 
 
+def test_two_groups_are_enough_for_an_interval() -> None:
+    rows, outcomes, own = draw(3, groups=2, each=30)
+    found = fit_logistic(rows, outcomes, own)
+    assert (found.units, found.groups, found.why) == (60, 2, None)
+    assert all(low < high for low, high in zip(found.low, found.high, strict=True))
+
+
 def test_a_half_is_half_of_each_outcome() -> None:
     rows, outcomes, own = draw(9)
     outcomes[::3] = 0.5
@@ -57,6 +64,7 @@ def test_a_half_is_half_of_each_outcome() -> None:
     ("rows", "outcomes", "groups", "why"),
     [
         (np.zeros((0, 1)), [], [], "too few"),
+        ([], [], [], "too few"),
         ([[1.0], [2.0], [3.0]], [0, 1, 1], ["a"] * 3, "too few"),
         ([[1.0], [-1.0], [2.0], [-2.0]], [1, 0, 1, 0], ["a", "b", "c", "d"], "every outcome"),
         ([[1.0, 2.0]] * 4, [1, 0, 1, 0], ["a", "b", "c", "d"], "explain each other"),
@@ -69,6 +77,7 @@ def test_what_cannot_be_fitted_is_undefined_with_its_reason(
 ) -> None:
     found = fit_logistic(rows, outcomes, groups)
     assert why in (found.why or "")
+    assert (found.units, found.groups) == (len(outcomes), len(set(groups)))
     assert (found.values, found.low, found.high) == ((), (), ())
 
 

@@ -89,6 +89,12 @@ def test_draws_on_one_side_of_the_estimate_give_no_bca_interval() -> None:
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_an_interval_is_made_of_as_many_draws_as_asked(method: IntervalMethod) -> None:
+    found = mean_interval(rng().normal(size=20), rng(), method=method, trials=123)
+    assert found.draws == 123
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
 def test_a_shift_and_a_scale_move_the_interval_along(method: IntervalMethod) -> None:
     values = rng().integers(0, 9, 30) / 8
     plain = mean_interval(values, rng(), method=method, trials=500)

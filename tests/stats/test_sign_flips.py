@@ -130,6 +130,14 @@ def test_the_order_of_systems_changes_nothing(values: Scores, random: object) ->
         np.testing.assert_array_equal(shuffled, found[np.ix_(order, order)])
 
 
+def test_among_many_systems_a_pair_has_the_p_that_it_has_by_itself() -> None:
+    values = correlated(rng(), systems=40, queries=30).round(2)  # 780 pairs
+    found = flip_test(values, rng(), flips=100)
+
+    for a, b in combinations(range(30, 40), 2):
+        assert found[a, b] == flip_test(values[[a, b]], rng(), flips=100)[0, 1]
+
+
 def test_a_constant_difference_is_tested_and_a_single_query_says_nothing() -> None:
     many = np.array([np.zeros(20), np.full(20, 0.25)])
     assert flip_test(many, rng(), flips=999)[0, 1] == 1 / 1000
