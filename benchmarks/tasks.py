@@ -321,13 +321,12 @@ def _run_frames(given: argparse.Namespace) -> list[dict[str, Any]]:
         lines.write_csv(path, separator=" ", include_header=False)
         labels = ho.read_qrels(qrels)
         frame = run.to_pandas()
+        objects = frame.astype({"query_id": object, "doc_id": object})
         cases: dict[str, Callable[[], Any]] = {
             "heldout, TREC file": lambda: ho.evaluate({"r": str(path)}, labels, names)["r"],
             "heldout, polars": lambda: ho.evaluate({"r": run}, labels, names)["r"],
             "heldout, pandas": lambda: ho.evaluate({"r": frame}, labels, names)["r"],
-            "heldout, pandas of objects": lambda: ho.evaluate(
-                {"r": frame.astype({"query_id": object, "doc_id": object})}, labels, names
-            )["r"],
+            "heldout, pandas of objects": lambda: ho.evaluate({"r": objects}, labels, names)["r"],
         }
         cases |= _peers_of_frames(frame, qrels) if given.peers else {}
         return _time_cases(cases, given.repeats)
