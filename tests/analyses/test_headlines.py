@@ -59,7 +59,9 @@ def test_names_are_cut_counted_and_on_one_line() -> None:
     assert name_some(["a", "b"]) == "a and b"
     assert name_some(["a", "b", "c"]) == "a, b and c"
     assert name_some(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
-    assert name_one("x" * 40) == "x" * 27 + "…"
+    assert name_one("x" * 28) == "x" * 28
+    assert name_one("my-long-system-name-with-a-seed-of-17") == "my-long-syste…h-a-seed-of-17"
+    assert name_one("/home/me/study/runs/bm25/dev.tsv.bz2") == "…study/runs/bm25/dev.tsv.bz2"
     assert name_one("two\nlines") == "two lines"
 
 

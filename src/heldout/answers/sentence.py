@@ -7,12 +7,19 @@ from heldout.answers.text import clean
 
 _NAMED = 3
 _NAME = 28
+_START = 13
 
 
 def name_one(name: str) -> str:
-    """Somebody's name in a sentence: on one line, and cut where it is long."""
+    """Somebody's name in a sentence: on one line, and cut where it is long.
+
+    Of a path the end is left, of other names both ends: names of one family differ there.
+    """
     name = clean(name)
-    return name if len(name) <= _NAME else f"{name[: _NAME - 1].rstrip()}…"
+    if len(name) <= _NAME:
+        return name
+    start = 0 if "/" in name else _START
+    return f"{name[:start].rstrip()}…{name[len(name) - _NAME + start + 1 :].lstrip()}"
 
 
 def name_some(names: Sequence[str]) -> str:
