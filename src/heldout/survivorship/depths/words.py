@@ -14,6 +14,7 @@ from heldout.survivorship.depths.study import NO_QUERY, DepthStudy
 from heldout.survivorship.depths.tests import DepthTest
 
 _FAR = 2
+_FEW_REASONS = 3
 _CONSTANT = "all its scores are the same: nothing shows how they would vary"
 _DASH = f"{UNDEFINED}: {_CONSTANT}"
 
@@ -295,14 +296,17 @@ def tables(study: DepthStudy, *, most: int | None = None) -> tuple[Table, ...]:
 
     Args:
         study: what was found.
-        most: rows of each table; `None` for all.
+        most: rows of each table behind the scores, and the extrapolation without its check, of
+            which the summary has the result; `None` for all.
     """
     more = () if study.outlook is None else _tabulate_outlook(study.outlook, study)
-    found = [_score_table(study), *more]
+    evidence = [*(more if most is None else more[:1])]
     if len(study.scores.depths) > 1:
         changes = (_change_table(study),) if study.adds_labels else ()
-        found[1:1] = [_test_table(study), *changes]
-    return tuple(found if most is None else (shorten(table, most) for table in found))
+        evidence = [_test_table(study), *changes, *evidence]
+    if most is not None:
+        evidence = [shorten(table, most) for table in evidence]
+    return (_score_table(study), *evidence)
 
 
 def _directions(study: DepthStudy) -> Iterator[str]:
@@ -448,6 +452,11 @@ def _say_family(study: DepthStudy) -> str:
 
 def _test_table(study: DepthStudy) -> Table:
     tests = list(zip(study.survivors, study.steps, strict=True))
+    dashes = [
+        *_dashes(study, "left out", study.survivors),
+        *_dashes(study, "next depth", study.steps),
+    ]
+    few = len(dashes) <= _FEW_REASONS
     return Table(
         title="Do the queries that a depth leaves out differ from those that it has?",
         columns=(
@@ -461,11 +470,8 @@ def _test_table(study: DepthStudy) -> Table:
             (study.scores.names[out.depth], out.system, *_cells(out), *_cells(step))
             for out, step in tests
         ),
-        notes=(
-            *_dashes(study, "left out", study.survivors),
-            *_dashes(study, "next depth", study.steps),
-        ),
-        method=tuple(_test_method(study)),
+        notes=tuple(dashes) if few else (f"{UNDEFINED}: no test, for the reasons of --explain",),
+        method=(*_test_method(study), *(() if few else dashes)),
     )
 
 

@@ -28,7 +28,7 @@ from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import Places, read_places
 
-_MOST = 12
+_MOST = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
