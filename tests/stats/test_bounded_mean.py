@@ -1,5 +1,8 @@
 """The bounded mean: exact of equal values and of two, and else what random weights draw."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -37,6 +40,28 @@ def test_equal_values_have_the_power_of_a_ratio(size: int, value: float, bound: 
 def test_of_two_values_it_is_the_binomial(size: int, late: int) -> None:
     found = p_of([99.0] * late + [0.0] * (size - late), bound=99)
     assert found == pytest.approx(float(stats.binom.cdf(late, size, NULL / 99)), rel=1e-9)
+
+
+def chance_above(values: list[float], null: float) -> float:
+    """Of a mean of different values with random weights: a sum of exponential variables."""
+    distances = [Fraction(value) - Fraction(null) for value in values]
+    chances = [
+        math.prod(one / (one - other) for other in distances if other != one)
+        for one in distances
+        if one > 0
+    ]
+    return float(sum(chances))
+
+
+@pytest.mark.parametrize("size", [5, 12, 20, 25])
+def test_of_different_values_it_is_the_exact_chance(size: int) -> None:
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        values = (rng.permutation(400)[:size] - 200).astype(float)
+        error = float(values.std()) / math.sqrt(size)
+        null = round(2 * np.append(values, 200).mean() + (seed % 3 + 1) * error) / 2
+        exact = chance_above([*values.tolist(), 200.0], null)
+        assert p_of(values, bound=200, null=null) == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.parametrize("size", [2, 5, 30, 200])

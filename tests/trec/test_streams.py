@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
+from heldout.trec.reading import streams
 from heldout.trec.reading.sources import Replay, open_input
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
 
@@ -122,6 +123,20 @@ def test_a_bomb_is_refused_by_its_ratio(kind: str) -> None:
     data = COMPRESS[kind]((b"x" * 60_000 + b"\n") * 600)
     assert refusal(data) == ("archive-bomb", None)
     assert len(text_of(data, Limits(ratio=1_000_000))) == 600 * 60_001
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_of_a_bomb_whose_size_is_known_no_more_is_unpacked_than_may_be(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "_RATIO_FREE", 0)
+    data = COMPRESS[kind]((b"x" * 60_000 + b"\n") * 600)
+    limits = Limits(ratio=50)
+    reader = TextReader(io.BytesIO(data), path="f", limits=limits)
+    unpacked: list[int] = []
+    with pytest.raises(InputError, match="archive-bomb"):
+        unpacked.extend(len(block.text) for block in reader.blocks())
+    assert sum(unpacked) <= limits.ratio * len(data) < 600 * 60_001
 
 
 @pytest.mark.parametrize("kind", ARCHIVES)
