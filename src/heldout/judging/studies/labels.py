@@ -60,6 +60,7 @@ def _draw(found: Rescored) -> Plot:
 
 _NAMED = 3
 _MOST = 15
+_NOBODY = "no run before others"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +137,8 @@ def _say_first(found: Rescored, labels: str) -> str:
     """Whether other labels leave the same run first."""
     before = _name_best(found, [one.before for one in found.runs])
     after = _name_best(found, [one.after for one in found.runs])
+    if before == after == _NOBODY:
+        return f"{labels} put no run before others, as the labels before."
     if before == after:
         return f"{labels} leave the same run first: {after}."
     return f"{labels} change which run is first, from {before} to {after}."
@@ -279,7 +282,7 @@ def _name_best(found: Rescored, means: Sequence[RunMean]) -> str:
     }
     best = [run for run, rank in ranks.items() if rank == min(ranks.values())]
     if len(best) == len(ranks) > 1 or not best:
-        return "no run before others"
+        return _NOBODY
     alike = f"{len(best):,} runs alike"
     return " and ".join(map(name_one, best)) if len(best) <= _NAMED else alike
 

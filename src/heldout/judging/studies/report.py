@@ -307,8 +307,8 @@ def _pools(section: Section, given: Given) -> Section:
 def _say_sizes(judged: PoolSizes) -> str:
     if judged.mean is None:
         return "There are no pools."
-    pools = plural(judged.queries, "judged pool")
-    return f"{pools} hold {judged.mean:.2f} passages on average, {judged.pairs:,} pairs in all."
+    pools = plural(judged.queries, "judged pool holds", "judged pools hold")
+    return f"{pools} {judged.mean:.2f} passages on average, {judged.pairs:,} pairs in all."
 
 
 def _runs(section: Section, given: Given) -> Section:

@@ -260,10 +260,9 @@ def headline(study: DepthStudy) -> str:
     known = [one.tau for one in study.orders if one.tau is not None]
     order = ""
     if known:
-        kept = min(known) >= 1
-        order = (
-            "; the order of systems stays" if kept else f"; tau of the order is {min(known):.3f}"
-        )
+        order = f"; the order of systems keeps a tau of {min(known):.3f} or more"
+        if min(known) >= 1:
+            order = "; the order of systems stays"
     left = f"At depth {first} {scores.counts[0]:,} of {scores.counts[-1]:,} queries have a label"
     if start is None or end is None:
         return f"{left}, so {study.question.measure} of {system} is undefined there{order}."
