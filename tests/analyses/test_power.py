@@ -114,10 +114,12 @@ def test_workers_change_nothing() -> None:
         ({"differences": [0.0]}, "power-option"),
         ({"differences": [float("nan")]}, "power-option"),
         ({"queries": [1]}, "power-option"),
+        ({"alpha": 0.0}, "power-option"),
         ({"alpha": 0.9}, "power-option"),
         ({"power": 0.04}, "power-option"),
+        ({"power": 1.0}, "power-option"),
     ],
-    ids=["no difference", "nan", "one query", "high alpha", "low power"],
+    ids=["no difference", "nan", "one query", "no alpha", "high alpha", "low power", "sure power"],
 )
 def test_plans_that_make_no_sense_are_refused(options: dict[str, Any], code: str) -> None:
     with pytest.raises(InputError) as caught:
