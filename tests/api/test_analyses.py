@@ -133,6 +133,23 @@ def test_a_frame_of_scores_is_its_table() -> None:
     assert answer.to_dict() == ho.stability(rows(0), trials=20).to_dict()
 
 
+@pytest.mark.parametrize(
+    ("columns", "code"),
+    [
+        ({"run": ["a", "b"], "RR@10": [0.1, 0.2]}, "scores-header"),
+        ({"query": ["a", "a"], "x": [0.1, 0.2], "y": [0.3, 0.4]}, "scores-repeated-query"),
+        ({"query": ["a", "b"], "x": [0.1, 0.2], "y": ["1", "2"]}, "frame-type"),
+        ({"query": ["a", "b"], "x": [0.1, 0.2], "y": [0.3, float("nan")]}, "missing-scores"),
+        ({"query": ["a", "b"], "x": [0.1, 0.2], "y": [0.3, 40.0]}, "scores-range"),
+        ({"query": ["a", "b"], "x": [0.0, 0.0], "y": [0.0, 0.0]}, "all-zero"),
+    ],
+)
+def test_a_frame_that_is_no_table_of_scores_is_refused(columns: Any, code: str) -> None:
+    with pytest.raises(InputError) as refused:
+        ho.stability(pd.DataFrame(columns), measure="RR@10")
+    assert refused.value.code == code
+
+
 def test_scores_that_are_missing_are_refused_and_not_zero() -> None:
     lacking = {system: dict(row) for system, row in rows(0).items()}
     del lacking["run0"]["q00"]

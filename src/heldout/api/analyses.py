@@ -32,12 +32,11 @@ from heldout.files.executors import open_executor
 from heldout.files.frames import is_frame, open_frame
 from heldout.scoring.first_ranks import Side
 from heldout.scoring.given_runs import is_one_mapping, is_path, name_sources
-from heldout.scoring.names import read_measure
 from heldout.scoring.query_facets import by_length, by_question
 from heldout.scoring.run_files import read_table_text
 from heldout.scoring.score import Reading
-from heldout.scoring.sources import ComparedRuns, Scores, check_complete, read_scores
-from heldout.scoring.table import table_of
+from heldout.scoring.sources import ComparedRuns, Scores, name_scores, read_scores
+from heldout.scoring.table import names_queries, table_of
 from heldout.trec.accelerators import find_own
 from heldout.trec.orders import Order
 
@@ -77,22 +76,21 @@ def open_scores(given: ScoresLike, measure: str | None = None) -> Scores:
     except ValueError as error:
         found = str(error)
         raise InputError.of("scores-number", "scores", found, "finite scores") from None
-    kind = None if measure is None else read_measure(measure, path="measure").kind
-    return Scores(
-        table=check_complete(table, "scores"),
-        measure=measure or "",
-        better="higher" if kind is None else kind.better,
-        facts=(
-            ("systems", f"{len(table.systems):,}"),
-            ("queries", f"{len(table.queries):,}"),
-        ),
-    )
+    return name_scores(table, measure)
 
 
 def _rows_of_frame(frame: Any) -> Mapping[str, Mapping[str, float | None]]:
     """System -> query -> score, of a frame whose first column has the queries."""
     table = open_frame(frame, path="scores")
     first, *systems = table.columns
+    if not names_queries(first):
+        raise InputError.of(
+            "scores-header",
+            "scores",
+            f"a first column called {first!r}",
+            "a column `query` with the ids, then one for each system",
+            "of a result of evaluate: found.scores(measure), or the result itself",
+        )
     queries = list(map(str, table[first].to_list()))
     if len(set(queries)) < len(queries):
         raise InputError.of(

@@ -196,14 +196,28 @@ def read_scores(path: str, measure: str | None = None) -> Scores:
         InputError: the file has errors, a system lacks a score, or scores are not in the measure's
             range.
     """
-    table = check_complete(parse_scores(read_table_text(Path(path)), path=path), path)
+    return name_scores(parse_scores(read_table_text(Path(path)), path=path), measure, path=path)
+
+
+def name_scores(table: ScoreTable, measure: str | None, *, path: str = "") -> Scores:
+    """The scores of a table that no run stands behind.
+
+    Args:
+        table: of one measure.
+        measure: the measure, `None` where nobody says.
+        path: the file that it was read from, "" for none.
+
+    Raises:
+        InputError: a system lacks a score, or scores are not in the measure's range.
+    """
+    check_complete(table, path or "scores")
     wanted = None if measure is None else read_measure(measure)
     if wanted is not None and wanted.largest is not None:
-        _check_range(table, wanted, path)
+        _check_range(table, wanted, path or "scores")
     better: Better = "higher" if wanted is None else wanted.kind.better
     facts = (
         ("systems", f"{len(table.systems):,}"),
-        ("queries", f"{len(table.queries):,}, in {path}"),
+        ("queries", f"{len(table.queries):,}" + (f", in {path}" if path else "")),
     )
     return Scores(table=table, measure=measure or "", facts=facts, better=better)
 

@@ -124,6 +124,11 @@ def _table(
     return ScoreTable(systems=systems, queries=queries, values=values, known=known, digest=digest)
 
 
+def names_queries(head: str) -> bool:
+    """Whether a column with this heading has the ids of queries."""
+    return "".join(filter(str.isalnum, head.casefold())) in _QUERY
+
+
 def parse_scores(text: str, *, path: str) -> ScoreTable:
     """Read a CSV table: a header of system names, then one row per query.
 
@@ -154,7 +159,7 @@ def parse_scores(text: str, *, path: str) -> ScoreTable:
     if len(header) == 1 and (other := next((one for one in ";\t|" if one in header[0]), "")):
         found = f"columns separated by {other!r} in {header[0][:60]!r}"
         raise InputError.of("scores-syntax", path, found, "commas between columns", line=line)
-    named = "".join(filter(str.isalnum, header[0].casefold())) in _QUERY
+    named = names_queries(header[0])
     systems = [name.strip() for name in header[named:]]
     problems = [
         *_check_header(systems, path, line),
