@@ -2,10 +2,31 @@
 
     import heldout as ho
 
-    found = ho.evaluate("runs/*.gz", "dev.qrels", ["nDCG@10", "RR@10"])
-    found.to_pandas()
-    ho.stability(found, measure="nDCG@10")
+    results = ho.evaluate("runs/*.gz", "dev.qrels", ["nDCG@10", "RR@10"])
+    results.to_pandas()
+    results.against("bm25")
+    ho.stability(results, measure="nDCG@10")
     ho.compare("bm25.run", "dense.run", "dev.qrels", "nDCG@10")
+
+What there is; help(ho.evaluate) and so on say more:
+
+    read_run, read_qrels  runs and judgments: a path, a mapping, a data frame
+    validate              what is wrong with a run?
+    evaluate              scores of runs, and every run against a baseline
+    compare               is one of two runs better, and how?
+    failures              on which queries does a run fail? a page of both rankings
+    stability             which ranks may a system have?
+    reliability           do two halves of the queries lead to the same conclusion?
+    outcomes              what does each of two runs find, and how high?
+    power                 how many queries does a difference need?
+    facets                does the ranking hold for every kind of query?
+    views                 do measures, or labels, agree on the ranking?
+    scales                which values can a measure take?
+    progress, drift, teams      how a leaderboard went over time
+    agreement             how far do judges agree?
+    judging               preference judging, from pools to labels
+    survivorship          what shallow annotation leaves out
+    Board                 the leaderboard and the history of a board
 
 Nothing here prints, reads the environment or a home directory, or starts a process unless asked.
 A name is imported when it is used.

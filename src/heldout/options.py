@@ -161,7 +161,12 @@ def check_bounds(chosen: object) -> None:
                 and (one.opt.above is None or number > one.opt.above)
                 and (one.opt.below is None or number < one.opt.below)
             ):
-                raise ValueError(f"{one.field}: {number}")
+                raise ValueError(f"{one.field}: {number}; expected {_say_bounds(one.opt)}")
+
+
+def _say_bounds(opt: Opt) -> str:
+    bounds = {"at least": opt.least, "above": opt.above, "at most": opt.most, "below": opt.below}
+    return " and ".join(f"{word} {bound}" for word, bound in bounds.items() if bound is not None)
 
 
 def _has_options(hint: Any) -> bool:

@@ -6,6 +6,7 @@ It gives the command's answer.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from csv import writer
+from datetime import datetime
 from inspect import Parameter, Signature, signature
 from io import StringIO
 from os import PathLike, fspath
@@ -68,9 +69,14 @@ def open_scores(given: ScoresLike, measure: str | None = None) -> Scores:
         return given
     if is_path(given):
         return read_scores(fspath(given), measure)
-    rows = _rows_of_frame(given) if is_frame(given) else given
-    if not isinstance(rows, Mapping):
-        raise TypeError(f"no scores: {type(given).__name__}")
+    rows = _rows_of_frame(given, measure) if is_frame(given) else given
+    if not isinstance(rows, Mapping) or not all(isinstance(r, Mapping) for r in rows.values()):
+        raise TypeError(
+            f"no scores: {type(given).__name__}; a result of evaluate, a CSV table, system -> "
+            "query -> score, or a data frame"
+        )
+    if any(isinstance(one, Mapping) for row in rows.values() for one in row.values()):
+        raise TypeError("these are runs: score them first, with evaluate(runs, qrels, measures)")
     try:
         table = table_of({str(system): dict(row) for system, row in rows.items()})
     except ValueError as error:
@@ -79,9 +85,15 @@ def open_scores(given: ScoresLike, measure: str | None = None) -> Scores:
     return name_scores(table, measure)
 
 
-def _rows_of_frame(frame: Any) -> Mapping[str, Mapping[str, float | None]]:
-    """System -> query -> score, of a frame whose first column has the queries."""
+def _rows_of_frame(frame: Any, measure: str | None) -> Mapping[str, Mapping[str, float | None]]:
+    """System -> query -> score, of a frame whose first column has the queries.
+
+    A frame of `EvaluationResult.to_pandas(per_query=True)` is taken as it is.
+    """
     table = open_frame(frame, path="scores")
+    measures = [name for name in table.columns if name not in ("run", "query")]
+    if len(table.columns) == len(measures) + 2:
+        return _rows_of_results(table, measures, measure)
     first, *systems = table.columns
     if not names_queries(first):
         raise InputError.of(
@@ -98,7 +110,7 @@ def _rows_of_frame(frame: Any) -> Mapping[str, Mapping[str, float | None]]:
             "scores",
             f"a query twice in column {first!r}",
             "each query once, with a column for each system",
-            "pivot a long frame first",
+            "pivot a long frame first, and keep the queries: .pivot(...).reset_index()",
         )
     found = {}
     for system in systems:
@@ -109,6 +121,21 @@ def _rows_of_frame(frame: Any) -> Mapping[str, Mapping[str, float | None]]:
         missing = (None if cell is None or cell != cell else float(cell) for cell in cells)  # noqa: PLR0124 - NaN alone differs from itself
         found[system] = dict(zip(queries, missing, strict=True))
     return found
+
+
+def _rows_of_results(
+    table: Any, measures: Sequence[str], measure: str | None
+) -> Mapping[str, Mapping[str, float | None]]:
+    name = measure or (measures[0] if len(measures) == 1 else "")
+    if name not in measures:
+        found = repr(name) if name else "none"
+        raise InputError.of("measure-name", "measure", found, f"one of {', '.join(measures)}")
+    rows: dict[str, dict[str, float | None]] = {}
+    cells = (table[column].to_list() for column in ("run", "query", name))
+    for run, query, score in zip(*cells, strict=True):
+        missing = score is None or score != score  # noqa: PLR0124 - NaN alone differs from itself
+        rows.setdefault(str(run), {})[str(query)] = None if missing else float(score)
+    return rows
 
 
 def _open_kinds(kinds: Any, texts: Mapping[str, str] | None) -> Mapping[str, frozenset[str]]:
@@ -175,6 +202,8 @@ def _given_dev(
 ) -> Dated:
     if isinstance(scores, BoardScores):
         return beside_dev(_date(scores, entries, measure), view, _view_name("dev", dev))
+    if dev is None:
+        raise TypeError("dev: the scores of the same systems on dev")
     second = open_scores(dev, measure)
     dated = _date(scores, entries, measure, second=second, name="dev", held_out=False)
     return beside_dev(dated, view, None)
@@ -190,6 +219,8 @@ def _given_reserve(
     if isinstance(scores, BoardScores):
         name = _view_name("reserve", reserve)
         return beside_reserve(_date(scores, entries, measure), view, name)
+    if reserve is None:
+        raise TypeError("reserve: the scores of the same systems on the reserve")
     second = open_scores(reserve, measure)
     return beside_reserve(
         _date(scores, entries, measure, second=second, name="reserve"), view, None
@@ -238,6 +269,8 @@ def _entries_text(entries: Any) -> tuple[str, str]:
 def _entry_cell(cell: Any) -> str:
     if isinstance(cell, bool):
         return "yes" if cell else "no"
+    if isinstance(cell, datetime):  # the days of a frame are often so
+        return cell.date().isoformat()
     return "" if cell is None else str(cell)
 
 

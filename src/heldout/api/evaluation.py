@@ -1,6 +1,6 @@
 """`heldout.evaluate` and `heldout.validate`: scores of runs, and what is wrong with one."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from os import PathLike, fspath
 from typing import Any
@@ -68,8 +68,18 @@ class EvaluationResult:
         found = collect_notes(tuple(self._runs.values()), self.qrels)
         return tuple(problem for notes in found for problem in notes.problems)
 
+    def __iter__(self) -> Iterator[str]:
+        """Names of the runs."""
+        return iter(self._runs)
+
+    def __len__(self) -> int:
+        """How many runs there are."""
+        return len(self._runs)
+
     def __getitem__(self, run: str) -> dict[str, float | None]:
         """Means of a run by measure; `None` where a mean is undefined."""
+        if run not in self._runs:
+            raise KeyError(f"no run {run!r}; there are {', '.join(self.runs)}")
         scores = self._runs[run].evaluation.scores
         return {name: scores[self._parsed[name]].mean for name in self.measures}
 
@@ -183,7 +193,7 @@ class EvaluationResult:
         return to_latex(self.table())
 
     def __repr__(self) -> str:
-        return f"<EvaluationResult: {len(self.runs)} runs, {', '.join(self.measures)}>"
+        return f"<EvaluationResult: {plural(len(self), 'run')}, {', '.join(self.measures)}>"
 
     def _repr_html_(self) -> str:
         return to_html(tables=[self.table()])
@@ -227,11 +237,15 @@ def evaluate(
         1.0
     """
     sources = name_sources(runs)
+    if not sources:
+        raise InputError.of("no-run", "runs", "none", "at least one run")
     asked = [
         one.measure
         for name in name_measures(measures)
         for one in read_measures(name, path="measure")
     ]
+    if not asked:
+        raise InputError.of("measure-name", "measures", "none", "at least one, such as nDCG@10")
     labels = read_qrels(qrels, subtopics=need_subtopics(asked))
     parsed = {str(one): one for one in asked}
     reading = Reading(accelerators=find_own(), jobs=jobs, progress=progress)

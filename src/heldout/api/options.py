@@ -1,9 +1,9 @@
 """Options of services as keyword arguments, named as on the command line."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING
 from inspect import Parameter
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from heldout.options import Declared, Nested, check_bounds, options_of
 
@@ -43,12 +43,18 @@ def build_options(made_of: type[Options], given: Mapping[str, Any]) -> Options:
     for name, value in given.items():
         option = known[name]
         choices = option.type if isinstance(option.type, tuple) else ()
-        for one in value if option.many else (value,):
+        for one in _several(value) if option.many else (value,):
             if choices and one is not None and one not in choices:
                 raise ValueError(f"{name}: {one!r} is none of {', '.join(map(repr, choices))}")
     options = _build(made_of, given)
     check_bounds(options)
     return options
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    """The values of an option that may have several; one may stand alone."""
+    alone = isinstance(value, str) or not isinstance(value, Iterable)
+    return (value,) if alone else tuple(value)
 
 
 def _build(made_of: type[Options], given: Mapping[str, Any]) -> Options:
@@ -58,7 +64,7 @@ def _build(made_of: type[Options], given: Mapping[str, Any]) -> Options:
             fields[option.field] = _build(option.made_of, given)
         elif (name := keyword_of(option)) in given:
             value = given[name]
-            fields[option.field] = tuple(value) if option.many else value
+            fields[option.field] = _several(value) if option.many else value
     return made_of(**fields)
 
 
@@ -69,6 +75,8 @@ def parameters_of(made_of: type[Any]) -> Iterator[Parameter]:
             yield from parameters_of(option.made_of)
             continue
         hint = get_type_hints(made_of)[option.field]
+        if option.many:
+            hint = get_args(hint)[0] | hint
         default = Parameter.empty if option.default is MISSING else option.default
         yield Parameter(
             keyword_of(option), Parameter.KEYWORD_ONLY, default=default, annotation=hint

@@ -4,14 +4,15 @@ Whatever reads the first documents of runs reads files: what is in memory is wri
 first, so orders, ties and checks are those of files.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import chain
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, TypeGuard
 
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, Problem, plural, quote
 from heldout.files.durable import write_whole
 from heldout.files.frames import (
     PARQUET,
@@ -144,6 +145,8 @@ def name_sources(runs: Any) -> dict[str, str | MemoryRun]:
     """
     if isinstance(runs, Mapping) and not is_one_mapping(runs):
         return {str(name): _source(one, str(name)) for name, one in runs.items()}
+    if not _is_one(runs) and not isinstance(runs, Iterable):
+        raise TypeError(f"no runs: {type(runs).__name__}; paths, mappings or data frames")
     several = [runs] if _is_one(runs) else list(runs)
     paths = [fspath(one) for one in several if is_path(one)]
     named: dict[str, str | MemoryRun] = dict(find_named(paths)) if paths else {}
@@ -256,6 +259,11 @@ def _format_run(run: MemoryRun) -> bytes:
 
 def _format_rows(scored: Mapping[str, Mapping[str, float]], name: str) -> bytes:
     """Rows of TREC form, numbered as they stand; scores have all their digits."""
+    for one in chain(scored, *scored.values()):
+        if len(one.split()) != 1:
+            raise InputError.of(
+                "blank-in-id", name, quote(one), "ids without blanks", "Parquet may have any"
+            )
     tag = "_".join(name.split())
     lines = [
         f"{query} Q0 {document} {rank} {score!r} {tag}\n"

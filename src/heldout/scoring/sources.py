@@ -55,6 +55,13 @@ class Scores:
     notes: tuple[Notes, ...] = ()
     engine: str = ""
 
+    def __repr__(self) -> str:
+        systems, queries = len(self.table.systems), len(self.table.queries)
+        named = f" {self.measure}" if self.measure else ""
+        return (
+            f"<Scores{named}: {plural(systems, 'system')}, {plural(queries, 'query', 'queries')}>"
+        )
+
     @property
     def document(self) -> dict[str, Any]:
         """What JSON says of them."""

@@ -4,7 +4,7 @@ They are checked as files are, and seen through judgments by the same orders. A 
 where a file has its line.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -155,7 +155,7 @@ def run_from_mapping(run: Mapping[str, Mapping[str, float]], *, name: str) -> Me
 def _refuse_odd_ids(ids: Iterator[object], name: str) -> None:
     odd = next((one for one in ids if not isinstance(one, str)), None)
     if odd is not None:
-        found = f"{odd!r:.60}, a {type(odd).__name__}"
+        found = f"{odd!r:.60} of type {type(odd).__name__}"
         raise InputError.of("frame-type", name, found, "ids as text", "007 is not 7: use strings")
 
 
@@ -587,6 +587,11 @@ def qrels_from_mapping(judgments: Mapping[str, Mapping[str, int]], *, name: str)
     Raises:
         InputError: codes `empty-file`, `frame-type`, `grade-not-a-number`, `grade-too-large`.
     """
+    rows: Iterable[Any] = judgments.values()
+    odd = next((one for one in rows if not isinstance(one, Mapping)), None)
+    if odd is not None:
+        found = f"{type(odd).__name__} as the judgments of a query"
+        raise InputError.of("frame-type", name, found, "document -> grade")
     checked = {query: dict(grades) for query, grades in judgments.items() if grades}
     if not checked:
         raise InputError.of("empty-file", name, "no judgments", "at least one judgment")
