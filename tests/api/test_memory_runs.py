@@ -340,3 +340,16 @@ def test_a_measure_is_found_under_the_name_that_was_typed() -> None:
     with pytest.raises(InputError) as refused:
         found.scores("P@5")
     assert refused.value.code == "measure-name"
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_scores_that_rise_with_the_rank_are_noted_as_of_a_file(sign: float, tmp_path: Path) -> None:
+    cells = [(q, f"d{n}", n + 1, sign * (n + 1) / 3) for q in "abc" for n in range(12)]
+    path = tmp_path / "a.run"
+    path.write_text("".join(f"{q} Q0 {d} {r} {s!r} tag\n" for q, d, r, s in cells), "utf-8")
+    table = dict(zip(("qid", "docno", "rank", "score"), zip(*cells, strict=True), strict=True))
+    of_file = {note.code for note in ho.read_run(path).notes}
+    assert {note.code for note in ho.read_run(pl.DataFrame(table)).notes} == of_file - {
+        "rank-disagrees"
+    }
+    assert ("scores-rise" in of_file) == (sign > 0)
