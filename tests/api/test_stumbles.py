@@ -110,3 +110,10 @@ def test_help_lists_every_function() -> None:
         shown = getattr(ho, name)
         if name.islower() and name != "__version__" and not isinstance(shown, type):
             assert name in (ho.__doc__ or ""), name
+
+
+def test_columns_of_numbers_have_numbers() -> None:
+    half = {query: {f"d{1 + at % 2}": 1.0} for at, query in enumerate(QUERIES)}
+    found = ho.compare(RUNS["good"], half, QRELS, "RR@10").to_pandas(table=1)
+    assert found["p"].dtype == float
+    assert found["p"].isna().sum() == 3

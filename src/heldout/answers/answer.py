@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heldout.answers.table import Table, to_latex, to_markdown
+from heldout.answers.table import Cell, Column, Table, to_latex, to_markdown
 from heldout.files.frames import make_frame
 
 if TYPE_CHECKING:
@@ -71,7 +71,10 @@ class Answer:
         for place, column in enumerate(shown.columns):
             name = column.name
             names[f"{name} {place + 1}" if name in names or not name else name] = place
-        return {name: [row[place] for row in shown.rows] for name, place in names.items()}
+        return {
+            name: [_number(row[place], shown.columns[place]) for row in shown.rows]
+            for name, place in names.items()
+        }
 
     def to_pandas(self, table: int = 0) -> Any:
         """A table as a frame of pandas; `None` is undefined."""
@@ -116,6 +119,11 @@ class Answer:
             chart=drawn,
             title=self.title,
         )
+
+
+def _number(cell: Cell, column: Column) -> Cell:
+    """A cell for a frame: what a column of numbers leaves empty is missing."""
+    return None if cell == "" and column.form != "text" else cell
 
 
 def to_document(result: object, *properties: str) -> dict[str, Any]:
