@@ -113,6 +113,14 @@ def test_a_shut_out_is_finite_with_a_prior_and_an_error_without() -> None:
         fit_strengths(won_all, prior=0)
 
 
+@pytest.mark.parametrize("prior", [0, 1e-12])
+def test_items_that_ties_alone_hold_together_have_no_finite_strengths(prior: float) -> None:
+    rows = [(1, 0, 1.0), (0, 3, 0.5), (1, 3, 0.5), (1, 3, 0.5), (2, 3, 0.5)]
+    with pytest.raises(InputError, match="no-finite-strengths"):
+        fit_strengths(compared(rows, items=4), prior=prior, ties=True)
+    assert np.isfinite(fit_strengths(compared(rows, items=4), prior=0.01, ties=True).values).all()
+
+
 def test_two_that_never_met_have_no_interval() -> None:
     rows = [(0, 1, 1.0), (1, 0, 1.0), (2, 3, 1.0), (3, 2, 1.0)] * 3
     apart = compared(rows, items=4)

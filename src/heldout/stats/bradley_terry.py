@@ -168,6 +168,8 @@ PRIOR = 0.01
 
 _LEAST_PRIOR = 1e-6
 _LEAST_WIDTH = 1e-6
+_MOST_LOG_NU = 14.0
+"""A tie a million times as likely as a win between equals: no data say so, a missing maximum does."""
 _TIE = 0.5
 
 
@@ -248,22 +250,22 @@ def fit_strengths(
         ties: fit ties by Davidson's model; otherwise a tie is half a win for each.
 
     Raises:
-        InputError: code `no-finite-strengths`: without a prior, and an item won or lost everything
-            or was not compared with the others.
+        InputError: code `no-finite-strengths`: without a prior, or with one next to nothing, and an
+            item won or lost everything or was not compared with the others, or ties alone hold
+            items together, so that Davidson's parameter has no maximum.
     """
     tables = _tables(comparisons)
     total = np.asarray(tables.sum(axis=0), np.float64)[np.newaxis]
     components, bounded = _structure(total[0], comparisons.items)
     if not prior and bounded.max(initial=0) > 0:
-        raise InputError.of(
-            "no-finite-strengths",
-            "comparisons",
-            "items that won or lost everything, or were never compared",
-            "a way from each item to each other by wins",
-            "a small prior keeps strengths finite",
-        )
+        raise _not_finite("items that won or lost everything, or were never compared")
     drawn = ties and bool(total[0, comparisons.items**2 :].any())
-    found = fit(total, Model(items=comparisons.items, prior=prior, ties=drawn))[0]
+    try:
+        found = fit(total, Model(items=comparisons.items, prior=prior, ties=drawn))[0]
+    except np.linalg.LinAlgError:
+        raise _not_finite("strengths that grow without an end") from None
+    if drawn and prior < _LEAST_PRIOR and found[-1] > _MOST_LOG_NU:
+        raise _not_finite("items that ties alone hold together")
     nu = float(np.exp(found[-1])) if drawn else 0.0
     return Strengths(
         values=found[: comparisons.items],
@@ -271,6 +273,16 @@ def fit_strengths(
         components=components,
         bounded=bounded,
         prior=prior,
+    )
+
+
+def _not_finite(found: str) -> InputError:
+    return InputError.of(
+        "no-finite-strengths",
+        "comparisons",
+        found,
+        "a way from each item to each other by wins",
+        "a small prior, such as 0.01, keeps strengths finite",
     )
 
 
