@@ -169,7 +169,7 @@ PRIOR = 0.01
 _LEAST_PRIOR = 1e-6
 _LEAST_WIDTH = 1e-6
 _MOST_LOG_NU = 14.0
-"""A tie a million times as likely as a win between equals: no data say so, a missing maximum does."""
+"""A tie is a million times as likely as a win between equals: no data say so, no maximum does."""
 _TIE = 0.5
 
 
