@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 import chromium
 from chromium import SCREENS
 from heldout.analyses.outcomes.failures import list_failures
+from heldout.analyses.outcomes.failures_page import Failures
 from heldout.scoring.sources import find_compared
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.sources import read_file
@@ -49,7 +50,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         documents=texts,
         k=5,
     )
-    found.write(folder / "out.html")
+    Failures.of(found).write(folder / "out.html")
     return folder / "out.html"
 
 

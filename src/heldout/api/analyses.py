@@ -19,7 +19,8 @@ from heldout.analyses.dated import Dated, beside_dev, beside_reserve, date_score
 from heldout.analyses.entries import BoardScores, parse_entries
 from heldout.analyses.facets import ScoresByKind
 from heldout.analyses.outcomes.comparison import Comparison
-from heldout.analyses.outcomes.failures import Documents, Failures, list_failures
+from heldout.analyses.outcomes.failures import Documents, list_failures
+from heldout.analyses.outcomes.failures_page import Failures
 from heldout.analyses.outcomes.options import CompareOptions
 from heldout.analyses.registry import ANALYSES, load_analysis
 from heldout.analyses.views.analysis import LoadedViews, name_views, views_of_scores
@@ -447,7 +448,7 @@ def failures(
     """
     if isinstance(queries, str | PathLike):
         queries = load_queries(fspath(queries)).texts
-    return list_failures(
+    found = list_failures(
         _sides(a, b),
         read_qrels(qrels),
         judgments=label_of(qrels),
@@ -460,6 +461,7 @@ def failures(
         order=order,
         reading=Reading(accelerators=find_own()),
     )
+    return Failures.of(found)
 
 
 def _sides(a: Any, b: Any) -> ComparedRuns:

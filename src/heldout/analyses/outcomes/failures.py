@@ -1,7 +1,7 @@
 """Where does it fail? Two runs query by query: scores, both rankings, labels and texts.
 
 `list_failures` reads runs and texts; `compare_lists` needs no file. Neither knows of a board or a
-vault. What they give is a value; its `write` makes a page of it (`failures_page`).
+vault. What they give is a value; `failures_page` makes a page of it.
 """
 
 import math
@@ -157,7 +157,7 @@ def _by_grade_and_rank(one: Missed) -> tuple[int, float, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failures:
+class QueryDifferences:
     """Two runs query by query.
 
     Attributes:
@@ -242,12 +242,6 @@ class Failures:
     def __repr__(self) -> str:
         return f"A {self.a}\nB {self.b}\n{self.answer}"
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the answer, the picture, the largest losses and gains."""
-        from heldout.analyses.outcomes.failures_page import to_notebook  # noqa: PLC0415 - as `write`
-
-        return to_notebook(self)
-
     def columns(self) -> dict[str, list[Any]]:
         """A row for each query, as columns; no first relevant document is `None`."""
         found = self.queries
@@ -290,23 +284,6 @@ class Failures:
                 dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)
             ],
         }
-
-    def write(self, path: Path | str) -> Path:
-        """Write the page, with its data in a folder beside it, or nothing.
-
-        Args:
-            path: ends in `.html`. Something is there only if an earlier call wrote it.
-
-        Returns:
-            The folder: `out_files` for `out.html`. The page has no use without it.
-
-        Raises:
-            InputError: code `page-name`.
-            StoreError: there is something else of either name.
-        """
-        from heldout.analyses.outcomes.failures_page import write_page  # noqa: PLC0415 - Jinja2
-
-        return write_page(self, Path(path))
 
 
 def _unjudged(shown: Sequence[tuple[Sequence[str], Mapping[str, int]]]) -> float:
@@ -402,7 +379,7 @@ def list_failures(
     order: Order | None = None,
     reading: Reading | None = None,
     progress: Progress = SILENT,
-) -> Failures:
+) -> QueryDifferences:
     """Compare two runs query by query.
 
     Args:
@@ -447,7 +424,7 @@ def list_failures(
     )
     found = compare_lists(a, b, qrels.judgments, better=scores.better, k=k, rel=rel, texts=queries)
     texts, missing = _texts(found, documents, progress)
-    return Failures(
+    return QueryDifferences(
         a=a.name,
         b=b.name,
         qrels=judgments,
