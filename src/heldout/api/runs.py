@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from os import PathLike, fspath
 from typing import Any, TypeAlias
 
-from heldout.collections.named import load_qrels
-from heldout.files.frames import is_frame
+from heldout.collections.named import open_qrels
 from heldout.scoring.given_runs import Run, is_path, open_run
 from heldout.scoring.run_files import run_name, scan_file
 from heldout.trec.accelerators import find_own
-from heldout.trec.memory import MemoryRun, qrels_from_frame, qrels_from_mapping, scan_memory
+from heldout.trec.memory import MemoryRun, scan_memory
 from heldout.trec.qrels import Qrels
 from heldout.trec.scans import Scan
 
@@ -74,18 +73,7 @@ def read_qrels(source: QrelsLike, *, name: str | None = None, subtopics: bool = 
     Raises:
         InputError: what is wrong, with `.code` and `.problems`.
     """
-    if isinstance(source, Qrels):
-        return source
-    if is_path(source):
-        return load_qrels(fspath(source), subtopics=subtopics)
-    if isinstance(source, Mapping):
-        return qrels_from_mapping(source, name=name or "qrels")
-    if is_frame(source):
-        return qrels_from_frame(source, name=name or "qrels")
-    raise TypeError(
-        f"no judgments: {type(source).__name__}; a path, query -> document -> grade, or a data "
-        "frame"
-    )
+    return open_qrels(source, name=name, subtopics=subtopics)
 
 
 def label_of(source: QrelsLike) -> str:

@@ -7,8 +7,9 @@ ir_datasets.
 
 from collections.abc import Mapping
 from io import BytesIO
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from heldout.collections.catalogue import PREFIX, open_dataset, read_part
 from heldout.collections.tables import (
@@ -18,9 +19,9 @@ from heldout.collections.tables import (
     read_text,
 )
 from heldout.errors import InputError
-from heldout.files.frames import PARQUET, read_parquet
+from heldout.files.frames import PARQUET, is_frame, read_parquet
 from heldout.ids import digest_bytes
-from heldout.trec.memory import qrels_from_frame
+from heldout.trec.memory import qrels_from_frame, qrels_from_mapping
 from heldout.trec.qrels import Qrels, parse_qrels, read_qrels
 from heldout.trec.queries import Queries, format_queries, read_queries
 from heldout.trec.reading.sources import open_input, read_file
@@ -55,6 +56,35 @@ def load_qrels(
     with open_input(Path(text)) as source:
         read = read_subtopics if subtopics else read_qrels
         return read(source, path=text, limits=limits)
+
+
+GivenQrels: TypeAlias = str | PathLike[str] | Qrels | Mapping[str, Mapping[str, int]] | Any
+"""Judgments as Python code gives them: a path, query -> document -> grade, or a data frame."""
+
+
+def open_qrels(given: GivenQrels, *, name: str | None = None, subtopics: bool = False) -> Qrels:
+    """The judgments that Python code gives.
+
+    Args:
+        given: a path or `irds:` and a name of ir_datasets, a mapping, a frame, or judgments.
+        name: for messages.
+        subtopics: as for `load_qrels`.
+
+    Raises:
+        InputError: as `load_qrels`, `qrels_from_mapping` and `qrels_from_frame`.
+        TypeError: it is none of these.
+    """
+    if isinstance(given, Qrels):
+        return given
+    if isinstance(given, str | PathLike):
+        return load_qrels(fspath(given), subtopics=subtopics)
+    if isinstance(given, Mapping):
+        return qrels_from_mapping(given, name=name or "qrels")
+    if is_frame(given):
+        return qrels_from_frame(given, name=name or "qrels")
+    raise TypeError(
+        f"no judgments: {type(given).__name__}; a path, query -> document -> grade, or a data frame"
+    )
 
 
 def load_queries(named: Path | str) -> Queries:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from numpy.random import PCG64, Generator
 
 from heldout.answers.answer import Answer
-from heldout.collections.named import load_qrels, load_queries
+from heldout.collections.named import load_queries, open_qrels
 from heldout.errors import InputError
 from heldout.judging.campaign import pools as campaign_pools
 from heldout.judging.campaign.judgments import (
@@ -92,7 +92,7 @@ def read_judgments(
     Example:
         judged = heldout.judging.read_judgments("judgments.tsv", qrels="dev.qrels")
     """
-    labels = None if qrels is None else open_labels(qrels)
+    labels = None if qrels is None else _open_labels(qrels)
     tops = None if runs is None else read_given_tops(runs, depth=1)
     if isinstance(source, str | PathLike) and Path(source).is_dir():
         return load_judged(JudgedSource(campaign=Path(source)), tops=tops, labels=labels)
@@ -170,7 +170,7 @@ def build_pools(
         pools = heldout.judging.build_pools("runs/*.gz", "dev.qrels", sample=500)
         sum(pool.pairs for pool in pools)
     """
-    labels = open_labels(qrels)
+    labels = _open_labels(qrels)
     texts: Mapping[str, str] = (
         load_queries(fspath(queries)).texts
         if isinstance(queries, str | PathLike)
@@ -365,7 +365,7 @@ def compare_labels(
     Example:
         heldout.judging.compare_labels("v1.qrels", "v2.qrels", "runs/*.gz", "RR@10")
     """
-    old, new = open_labels(before), open_labels(after)
+    old, new = _open_labels(before), _open_labels(after)
     documents = {query: {*old.get(query, {}), *new.get(query, {})} for query in {**old, **new}}
     earlier = read_own_measure(measure_before or measure, path="measure_before")
     found = rescore_labels(
@@ -384,17 +384,13 @@ def compare_labels(
     return replace(answer, document={**answer.document, "seed": seed})
 
 
-def open_labels(labels: GivenLabels) -> Grades:
+def _open_labels(labels: GivenLabels) -> Grades:
     """Labels as query -> document -> grade.
 
     Raises:
         InputError: the file has errors.
     """
-    if isinstance(labels, str | PathLike):
-        return load_qrels(fspath(labels)).judgments
-    if isinstance(labels, Made):
-        return labels.grades
-    return labels.judgments if isinstance(labels, Qrels) else labels
+    return labels.grades if isinstance(labels, Made) else open_qrels(labels).judgments
 
 
 def _label_name(labels: GivenLabels, otherwise: str) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from heldout.answers.answer import Answer
+from heldout.collections.named import GivenQrels, open_qrels
 from heldout.ids import DocId, QueryId
-from heldout.judging.services.values import GivenLabels, open_labels
 from heldout.scoring.given_runs import GivenRuns, read_given_places, read_one_top
 from heldout.survivorship.annotations import Annotation, Annotations, discarded_records
 from heldout.survivorship.discarded.query_types import answer_types, compare_types, count_types
@@ -43,7 +43,7 @@ def read_annotations(path: str | PathLike[str], *, texts: bool = False) -> Annot
     return read_annotation_place(Path(path), texts=texts)
 
 
-def annotate_run(run: GivenRuns, qrels: GivenLabels, *, depth: int = 10) -> Annotations:
+def annotate_run(run: GivenRuns, qrels: GivenQrels, *, depth: int = 10) -> Annotations:
     """The annotation of a run: annotators see its first documents and select what is labelled.
 
     Args:
@@ -58,7 +58,7 @@ def annotate_run(run: GivenRuns, qrels: GivenLabels, *, depth: int = 10) -> Anno
         heldout.survivorship.annotate_run({"bm25": "bm25.run"}, "dev.qrels").discarded
     """
     name, shown = read_one_top(run, depth=depth)
-    labels = open_labels(qrels)
+    labels = open_qrels(qrels).judgments
     words = f"the first {depth} of {name}"
     return simulate_annotations(shown, labels, depth=depth, source=words)
 
