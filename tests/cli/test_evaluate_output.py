@@ -174,7 +174,7 @@ def test_diversity_by_the_second_column_of_the_qrels() -> None:
 
 def test_a_run_from_a_pipe_is_read_once() -> None:
     import os  # noqa: PLC0415 - of this test alone
-    import threading  # noqa: PLC0415
+    import threading  # noqa: PLC0415 - this test alone has a pipe
 
     os.mkfifo("pipe.run")
     text = Path("good.run").read_text()
