@@ -89,8 +89,8 @@ def read_tasks(page: Path = PAGE) -> tuple[Task, ...]:
 
 def make_data(queries: int, depth: int, seed: int) -> dict[str, Any]:
     """Simulated runs without ties, and judgments; every name that the page uses."""
-    import numpy as np  # noqa: PLC0415 - the same - the one that starts children needs none of these
-    import pandas as pd  # noqa: PLC0415 - of the environment of the benchmark
+    import numpy as np  # noqa: PLC0415 - the one that starts children needs none of these
+    import pandas as pd  # noqa: PLC0415 - the same
 
     rng = np.random.default_rng(seed)
     documents = np.array([f"d{number}" for number in range(20 * depth)])
@@ -291,7 +291,7 @@ def _run_tasks(given: argparse.Namespace) -> list[dict[str, Any]]:
 
 def _run_frames(given: argparse.Namespace) -> list[dict[str, Any]]:
     """A large run as a file and as frames: with heldout, and with tools that take frames."""
-    import numpy as np  # noqa: PLC0415 - the same
+    import numpy as np  # noqa: PLC0415 - only the child has it
     import polars as pl  # noqa: PLC0415 - the same
 
     import heldout as ho  # noqa: PLC0415 - only the child has it
@@ -335,7 +335,7 @@ def _run_frames(given: argparse.Namespace) -> list[dict[str, Any]]:
 def _peers_of_frames(frame: Any, qrels: Any) -> dict[str, Callable[[], Any]]:
     cases: dict[str, Callable[[], Any]] = {}
     if find_spec("ir_measures"):
-        import ir_measures  # noqa: PLC0415 - the same
+        import ir_measures  # noqa: PLC0415 - where it is installed
 
         parsed = [ir_measures.parse_measure(name) for name in ("nDCG@10", "RR@10")]
 

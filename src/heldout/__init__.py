@@ -35,6 +35,8 @@ A name is imported when it is used.
 from importlib import import_module
 from typing import Any
 
+from heldout.lazy import import_name
+
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -73,10 +75,7 @@ def __getattr__(name: str) -> Any:
     elif name in _ROOMS:
         return import_module(f"heldout.{name}")
     else:
-        home = next((home for home, names in _HOMES.items() if name in names), None)
-        if home is None:
-            raise AttributeError(f"module 'heldout' has no attribute {name!r}")
-        found = getattr(import_module(home), name)
+        found = import_name(__name__, _HOMES, name)
     globals()[name] = found
     return found
 

@@ -51,7 +51,7 @@ def test_a_significant_loss_is_named() -> None:
     runs = {"good": {q: {"d0": 2.0, "d1": 1.0} for q in QUERIES}, "drawn": draw_run(0)}
     answer = ho.evaluate(runs, QRELS, "nDCG@5").against("good")
     assert answer.columns()["better"] == ["baseline"]
-    assert answer.answer == "Of 1 run, 0 significantly better and 1 significantly worse than good."
+    assert answer.answer == "0 of 1 run are significantly better than good, 1 is worse."
     assert "nDCG@5" in answer.to_latex()
     assert repr(answer).startswith(answer.answer)
 

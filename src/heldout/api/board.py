@@ -31,7 +31,7 @@ from heldout.board.standings.seasons import current_standings, list_seasons, ran
 from heldout.board.standings.standings import Standings, project
 from heldout.board.store.repository import find_board
 from heldout.errors import InputError, plural, quote
-from heldout.files.frames import Backend, make_frame
+from heldout.files.frames import Framed
 
 if TYPE_CHECKING:
     from heldout.analyses.entries import BoardScores
@@ -51,7 +51,7 @@ _DETAILS = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoardTable:
+class BoardTable(Framed):
     """Rows with the same columns.
 
     Attributes:
@@ -73,22 +73,6 @@ class BoardTable:
             board.standings().columns()["team"]
         """
         return {name: _alike([row[name] for row in self.rows]) for name in self.names}
-
-    def to_pandas(self) -> Any:
-        """The rows as a frame of pandas; `None` is a missing value."""
-        return self.to_frame("pandas")
-
-    def to_polars(self) -> Any:
-        """The rows as a frame of polars; `None` is a missing value."""
-        return self.to_frame("polars")
-
-    def to_frame(self, backend: Backend) -> Any:
-        """The rows as a frame of a library.
-
-        Raises:
-            SetupError: the library is not installed.
-        """
-        return make_frame(self.columns(), backend)
 
     def to_dict(self) -> dict[str, Any]:
         """The rows as JSON takes them."""

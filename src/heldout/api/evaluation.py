@@ -19,7 +19,7 @@ from heldout.api.runs import (
 )
 from heldout.collections.named import load_queries
 from heldout.errors import InputError, Problem, plural
-from heldout.files.frames import Backend, make_frame
+from heldout.files.frames import Backend, Framed, make_frame
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.given_runs import Run, is_path, name_sources, open_run
 from heldout.scoring.measures import Measure
@@ -261,7 +261,7 @@ def evaluate(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Validation:
+class Validation(Framed):
     """What is wrong with a run; from `validate`.
 
     Attributes:
@@ -284,14 +284,6 @@ class Validation:
         """The problems as columns."""
         names = [field.name for field in fields(Problem)]
         return {name: [getattr(one, name) for one in self.problems] for name in names}
-
-    def to_pandas(self) -> Any:
-        """The problems as a frame of pandas."""
-        return make_frame(self.columns(), "pandas")
-
-    def to_polars(self) -> Any:
-        """The problems as a frame of polars."""
-        return make_frame(self.columns(), "polars")
 
     def __repr__(self) -> str:
         return "\n".join(map(str, self.problems)) or "no problems"

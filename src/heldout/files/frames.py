@@ -256,6 +256,35 @@ def _no_parquet(path: "str | PathLike[str]", error: Exception) -> InputError:
     return InputError.of("parquet", str(path), why[:200], "a Parquet file")
 
 
+class Framed:
+    """What has columns, as frames.
+
+    `columns` gives them: lists of one length by name, in which `None` is a missing value.
+    """
+
+    __slots__ = ()
+
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """The columns by name."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> Any:
+        """A frame of pandas, with the columns of `columns()`."""
+        return self.to_frame("pandas")
+
+    def to_polars(self) -> Any:
+        """A frame of polars, with the columns of `columns()`."""
+        return self.to_frame("polars")
+
+    def to_frame(self, backend: Backend) -> Any:
+        """A frame of a library, with the columns of `columns()`.
+
+        Raises:
+            SetupError: the library is not installed.
+        """
+        return make_frame(self.columns(), backend)
+
+
 def make_frame(columns: Mapping[str, Sequence[Any]], backend: Backend) -> Any:
     """A frame of a library, from columns of equal length; `None` is a missing value.
 

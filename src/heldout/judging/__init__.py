@@ -8,8 +8,9 @@
 A name is imported when it is used. How far judges agree: `heldout.agreement`.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from heldout.lazy import import_name
 
 if TYPE_CHECKING:
     from heldout.judging.campaign.judgments import Judgment as Judgment
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
     from heldout.judging.services.values import strengths as strengths
 
 _HOMES = {
-    "campaign.judgments": ("Judgment",),
-    "campaign.pools": ("Pool",),
-    "labels.labels": ("Made",),
-    "labels.source": ("Judged",),
-    "services.values": (
+    ".campaign.judgments": ("Judgment",),
+    ".campaign.pools": ("Pool",),
+    ".labels.labels": ("Made",),
+    ".labels.source": ("Judged",),
+    ".services.values": (
         *("bias", "build_pools", "compare_labels", "contests", "make_labels"),
         *("read_judgments", "read_ratings", "rescore", "strengths"),
     ),
@@ -43,10 +44,7 @@ __all__ = sorted(name for names in _HOMES.values() for name in names)  # noqa: P
 if not TYPE_CHECKING:  # a type checker knows the names above, and no others
 
     def __getattr__(name: str) -> Any:
-        home = next((home for home, names in _HOMES.items() if name in names), None)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+        found = globals()[name] = import_name(__name__, _HOMES, name)
         return found
 
     def __dir__() -> list[str]:

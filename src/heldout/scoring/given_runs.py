@@ -16,9 +16,8 @@ from heldout.errors import InputError, Problem, plural, quote
 from heldout.files.durable import write_whole
 from heldout.files.frames import (
     PARQUET,
-    Backend,
+    Framed,
     is_frame,
-    make_frame,
     read_parquet,
     write_parquet,
 )
@@ -35,7 +34,7 @@ GivenRuns: TypeAlias = str | PathLike[str] | Sequence[Any] | Mapping[str, Any] |
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(Framed):
     """A run that was read and checked; from `read_run`.
 
     A run from a file stays in its file, which is read again when the run is scored.
@@ -62,29 +61,12 @@ class Run:
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Query -> document -> score, as pytrec_eval takes it; without scores minus the rank."""
-        columns = self._columns()
+        columns = self.columns()
         scores = columns.get("score") or [-rank for rank in columns["rank"]]
         found: dict[str, dict[str, float]] = {}
         for query, document, score in zip(columns["qid"], columns["docno"], scores, strict=True):
             found.setdefault(query, {})[document] = score
         return found
-
-    def to_pandas(self) -> Any:
-        """The rows as a frame of pandas: `qid`, `docno`, `score`, `rank`."""
-        return self.to_frame("pandas")
-
-    def to_polars(self) -> Any:
-        """The rows as a frame of polars: `qid`, `docno`, `score`, `rank`."""
-        return self.to_frame("polars")
-
-    def to_frame(self, backend: Backend) -> Any:
-        """The rows as a frame of a library.
-
-        Raises:
-            SetupError: the library is not installed.
-            InputError: the file has errors now.
-        """
-        return make_frame(self._columns(), backend)
 
     def save(self, path: "str | PathLike[str]", *, tag: str = "") -> None:
         """Write the rows: as Parquet where the name ends in .parquet, else in TREC form.
@@ -100,11 +82,16 @@ class Run:
             SetupError: Parquet needs polars or pyarrow.
         """
         if fspath(path).lower().endswith(PARQUET):
-            write_parquet(self._columns(), path)
+            write_parquet(self.columns(), path)
             return
         write_whole(Path(path), _format_rows(self.to_dict(), tag or self.name))
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def columns(self) -> dict[str, list[Any]]:
+        """The rows: `qid`, `docno`, `score`, `rank`.
+
+        Raises:
+            InputError: the file has errors now.
+        """
         if isinstance(self.source, MemoryRun):
             return self.source.columns()
         if self.source.lower().endswith(PARQUET):

@@ -7,8 +7,9 @@
 A name is imported when it is used.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from heldout.lazy import import_name
 
 if TYPE_CHECKING:
     from heldout.survivorship.annotations import Annotation as Annotation
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
     from heldout.survivorship.training.triples import Triple as Triple
 
 _HOMES = {
-    "annotations": ("Annotation", "Annotations", "labels_at"),
-    "services.values": (
+    ".annotations": ("Annotation", "Annotations", "labels_at"),
+    ".services.values": (
         *("annotate_run", "discarded_queries", "make_training_triples", "query_types"),
         *("read_annotations", "score_depths"),
     ),
-    "training.triples": ("Triple",),
+    ".training.triples": ("Triple",),
 }
 """Public names by the module that has them."""
 
@@ -37,10 +38,7 @@ __all__ = sorted(name for names in _HOMES.values() for name in names)  # noqa: P
 if not TYPE_CHECKING:  # a type checker knows the names above, and no others
 
     def __getattr__(name: str) -> Any:
-        home = next((home for home, names in _HOMES.items() if name in names), None)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+        found = globals()[name] = import_name(__name__, _HOMES, name)
         return found
 
     def __dir__() -> list[str]:

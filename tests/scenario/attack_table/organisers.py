@@ -16,7 +16,7 @@ def attacks() -> Iterator[Attack]:
     for tries, becomes, names in (
         (
             "to open other labels than those of the first day",
-            "told as a fault of the archive",
+            "reported as an error of the archive",
             (
                 "labels that new keys bring",
                 "labels that a later event leaves out",
@@ -26,7 +26,7 @@ def attacks() -> Iterator[Attack]:
         ),
         (
             "to let an entry carry invented scores",
-            "told as a fault of the archive: labels in force, asked queries, possible scores",
+            "reported as an error of the archive: labels in force, asked queries, possible scores",
             (
                 "a score by labels that were in force no more",
                 "scores of queries that nobody asked",
@@ -37,7 +37,7 @@ def attacks() -> Iterator[Attack]:
         ),
         (
             "to withhold a score that the rules tell",
-            "told as a fault of the archive",
+            "reported as an error of the archive",
             ("a score that is hidden where all are told", "a baseline whose score is hidden"),
         ),
         (
@@ -74,7 +74,7 @@ def attacks() -> Iterator[Attack]:
         "the same by a heldout of one's own",
         "test_an_organiser_whose_own_heldout_moves_it_changes_nothing_and_is_told",
         tries="to count a run that came late, or to hide scores again",
-        becomes="ranks and shown scores stay; told as a fault",
+        becomes="ranks and shown scores stay; reported as an error",
     )
     yield from moved.cases(
         "test_scores_that_wait_for_the_last_day_are_not_opened_before_it",

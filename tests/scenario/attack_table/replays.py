@@ -92,14 +92,14 @@ def attacks() -> Iterator[Attack]:
             "a forged receipt",
             "test_a_forged_receipt",
             "to claim what was not sent",
-            "told as a fault",
+            "reported as an error",
         ),
         (
             "scenario/test_receipts.py",
             "a released number changed without an event",
             "test_a_released_number_that_changed_without_an_event_is_told",
             "to repair a score unseen",
-            "told as a fault",
+            "reported as an error",
         ),
         (
             "scenario/test_at_once.py",

@@ -127,9 +127,10 @@ def _say(found: Sequence[Against], baseline: str) -> str:
             runs[row.better].add(row.run)
     of = len({row.run for row in found})
     measures = " on some measure" if len({row.measure for row in found}) > 1 else ""
+    better, worse = len(runs["run"]), len(runs["baseline"])
     return (
-        f"Of {plural(of, 'run')}, {len(runs['run'])} significantly better and "
-        f"{len(runs['baseline'])} significantly worse than {name_one(baseline)}{measures}."
+        f"{better} of {plural(of, 'run')} {'is' if better == 1 else 'are'} significantly better "
+        f"than {name_one(baseline)}{measures}, {worse} {'is' if worse == 1 else 'are'} worse."
     )
 
 

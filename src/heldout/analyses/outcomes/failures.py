@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 from heldout.analyses.outcomes.outcomes import fits_labels
 from heldout.collections.wanted_texts import cut_texts, find_texts
 from heldout.errors import InputError, plural
-from heldout.files.frames import PARQUET, make_frame, read_parquet
+from heldout.files.frames import PARQUET, Framed, read_parquet
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.measures import Measure
 from heldout.scoring.names import read_measure
@@ -157,7 +157,7 @@ def _by_grade_and_rank(one: Missed) -> tuple[int, float, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryDifferences:
+class QueryDifferences(Framed):
     """Two runs query by query.
 
     Attributes:
@@ -255,14 +255,6 @@ class QueryDifferences:
             "first_a": [one.a.first or None for one in found],
             "first_b": [one.b.first or None for one in found],
         }
-
-    def to_pandas(self) -> Any:
-        """A row for each query, as a frame of pandas."""
-        return make_frame(self.columns(), "pandas")
-
-    def to_polars(self) -> Any:
-        """A row for each query, as a frame of polars."""
-        return make_frame(self.columns(), "polars")
 
     def to_dict(self) -> dict[str, Any]:
         """The answer, what it rests on, and a row for each query."""

@@ -5,7 +5,7 @@ cannot be checked is said.
 
 Holds the labels of an archive, and all else that was held out, against what its log commits to. The
 first event commits; what changes later is an event `changed-rules`, and nothing else is. A score
-has to be made with the versions that were in force when it was told last.
+has to be made with the versions that were in force when it was published last.
 
 Computes again, from an archive, what a board published of its ranking beside the scores.
 """
@@ -119,7 +119,7 @@ def _list_ever(unpacked: Unpacked) -> Mapping[str, frozenset[str]]:
 
 
 def labels_in_force(unpacked: Unpacked, submission: Submission) -> Mapping[str, str]:
-    """What was committed to when an entry was told, or scored again, for the last time."""
+    """What was committed to when an entry was published, or scored again, for the last time."""
     *_, last = (
         entry.event.seq
         for entry in unpacked.log
@@ -454,7 +454,7 @@ def _check_scores(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
 def _differs(
     unpacked: Unpacked, submission: Submission, view: View, scores: ScoreFile
 ) -> str | None:
-    """Why scores by query cannot be what was told: by other labels, or made again in silence."""
+    """Why scores by query cannot be what was published: other labels, or made again in silence."""
     if not uses_labels_in_force(unpacked, submission, view, scores):
         return "scored with labels that nobody committed to, or that were not in force"
     logged = submission.evidence.get(view.name)
