@@ -1,10 +1,10 @@
 """A final on queries that were never used before: the luck of the best, and who wins.
 
     heldout demo demo
-    python benchmarks/final_view.py demo              the table of docs/organisers.md, some minutes
+    python benchmarks/final_view.py demo              the table of organisers.md, some minutes
     python benchmarks/final_view.py demo --games 200
 
-The game is that of `heldout redteam` (docs/redteam.md): two of the demo's runs, BM25 with stemming
+The game is that of `heldout redteam` (redteam.md): two of the demo's runs, BM25 with stemming
 and a fusion, are about equally good, and a coin for each query decides which of the two a run
 takes there. So all runs have the same worth, the mean of both, and it is known. u is the standard
 error of the difference of the two systems. 1,000 queries are drawn without replacement, 5,793 with

@@ -1,6 +1,6 @@
 """The results as Markdown, and into a page between two marks.
 
-python benchmarks/report.py RESULTS.json [--page docs/performance.md]
+python benchmarks/report.py RESULTS.json [--page docs/results/performance.md]
 """
 
 import argparse

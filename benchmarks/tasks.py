@@ -4,7 +4,7 @@
     python benchmarks/tasks.py DIR               all tasks and the large frames: some minutes
     python benchmarks/tasks.py --here --quick    small, with what this Python has
 
-The code is that of docs/from-other-tools.md: what stands there is what runs. A task whose tool is
+The code is that of from-other-tools.md: what stands there is what runs. A task whose tool is
 not installed is named and left out. Times are medians in one process, after one call that is not
 timed; peer and heldout take turns.
 """
@@ -31,7 +31,7 @@ from workplace import child_environment
 
 __all__ = ["TASKS", "Task", "check", "make_data", "read_tasks", "run_code"]
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "from-other-tools.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "how-to" / "from-other-tools.md"
 _SECTION = re.compile(r"^## (\d+)\. (.+) \((\w+)\)$", re.MULTILINE)
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MODULES = {"PyTerrier": "pyterrier"}

@@ -1,4 +1,4 @@
-"""Writes docs/commands.md from the commands: python tools/commands.py > docs/commands.md."""
+"""Prints docs/reference/commands.md: python tools/commands.py > docs/reference/commands.md."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -23,10 +23,10 @@ from heldout.cli.program import (
 
 HEAD = """# Commands
 
-Made from the program's own help by `python tools/commands.py > docs/commands.md`; a test holds it
-to that. Every command has `--help`, or `-h`. Where there is `--json`, standard output is one JSON
-document; progress and notes go to standard error. Exit code 0: done. 1: the answer is no (a check
-failed, a submission was refused, some files failed). 2: wrong usage, or nothing that could be read.
+The program's own help, printed by `python tools/commands.py`. Every command has `--help`, or `-h`.
+With `--json`, standard output is one JSON document; progress and notes go to standard error. Exit
+code 0: done. 1: the answer is no (a check failed, a submission was refused, some files failed).
+2: wrong usage, or nothing that could be read.
 
 An option that takes one value is refused when it is given twice. An unknown command is answered
 with the nearest one: after `heldout score` with `evaluate`, after `heldout stability` with

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the tables of docs/real-runs.md: 188 real runs, published by the whole pipeline.
+"""Prints the tables of docs/results/real-runs.md: 188 real runs, published by the whole pipeline.
 
 Example: python tools/real_runs.py --data ../shared/data --keep /tmp/boards
 

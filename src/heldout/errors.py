@@ -23,7 +23,7 @@ class Problem:
     """One thing found in somebody's input, with its place.
 
     Attributes:
-        code: short kebab-case name, listed in docs/errors.md.
+        code: short kebab-case name, listed in docs/reference/errors.md.
         path: the file (and field, as in `metadata.json:paper`) as its owner knows it.
         found: what stands there; quoted input is cut and has no control characters.
         expected: what should stand there.

@@ -67,7 +67,7 @@ class Part:
 
 # Not by its name: whoever has that on a package index would be installed.
 _AGAIN = "pip install --force-reinstall --no-cache-dir ADDRESS, where heldout came from"
-_GAIN = "how much that is: docs/performance.md"
+_GAIN = "how much that is: docs/results/performance.md"
 _JUDGING = "preference judging: heldout serve, and what reads its database"
 _MEASURES = "heldout evaluate takes the measures of ir_measures and trec_eval that we lack"
 _NEURAL = "neural rankers and their training: heldout rank, heldout survive train"

@@ -156,7 +156,7 @@ def test_it_has_a_question_options_with_words_and_a_row_in_the_docs(
     for option in declared(analysis.options):
         assert option.opt.help.endswith((".", "]", "].")), option.field
         assert not option.opt.help.startswith("Of "), option.field
-    page = (DOCS / "validity.md").read_text("utf-8")
+    page = (DOCS / "explanation" / "validity.md").read_text("utf-8")
     assert f"| {analysis.name.capitalize()} |" in page
     assert f"\n## {analysis.name.capitalize()}\n" in page
 
@@ -308,7 +308,7 @@ def test_without_queries_it_says_why_and_nothing_breaks(analysis: Analysis[Any, 
         return
     with pytest.raises(InputError) as refused:
         analysis.answer(nothing, chosen, Draws())
-    page = (DOCS / "errors.md").read_text("utf-8")
+    page = (DOCS / "reference" / "errors.md").read_text("utf-8")
     assert all(f"| {problem.code} |" in page for problem in refused.value.problems)
 
 

@@ -184,7 +184,9 @@ def test_what_is_wrong_with_a_run_has_a_code_and_a_row(case: str) -> None:
         ho.read_run(run)
     assert refused.value.code == code
     assert refused.value.problems[0].line == row
-    page = (Path(__file__).resolve().parents[2] / "docs" / "errors.md").read_text("utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "errors.md").read_text(
+        "utf-8"
+    )
     assert f"| {code} |" in page
 
 

@@ -1,4 +1,4 @@
-"""docs/from-other-tools.md: their code and ours run as they stand there, with equal results."""
+"""from-other-tools.md: their code and ours run as they stand there, with equal results."""
 
 import sys
 from pathlib import Path

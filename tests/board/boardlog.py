@@ -1,4 +1,4 @@
-"""Builds logs with the events and fields that the pipeline writes (docs/log.md lists them)."""
+"""Builds logs with the events and fields that the pipeline writes (log.md lists them)."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping

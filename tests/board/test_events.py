@@ -268,7 +268,7 @@ def test_a_field_is_asked_for_by_name() -> None:
 @settings(deadline=None, max_examples=50)
 @given(fields, st.text("0123456789abcdef", min_size=32, max_size=32))
 def test_a_stranger_can_check_a_seal(sealed: dict[str, object], salt: str) -> None:
-    """With nothing but hashlib and json, as docs/log.md says."""
+    """With nothing but hashlib and json, as docs/reference/log.md says."""
     entry = link(
         Draft(kind="received", by="me", public={}, sealed=sealed),
         None,

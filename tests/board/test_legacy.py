@@ -27,7 +27,7 @@ DOC, PASSAGE = LAYOUTS
 HEADER = "id,,description,team,paper,code,type,date,eval,dev,tweet"
 COLUMNS = HEADER.split(",")
 ROW = "20210809-cmu,🏆,coCondenser,Luyu Gao,,,full ranking,2021/08/09,0.428,0.443,"
-DOCS = Path(__file__).parents[2] / "docs" / "import.md"
+DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "import.md"
 
 
 def table(*rows: str, header: str = HEADER) -> OldTable:

@@ -1,4 +1,4 @@
-"""docs/log.md: the fields that it lists are those of test logs, and its program verifies one."""
+"""log.md: the fields that it lists are those of test logs, and its program verifies one."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from boardlog import RULES, BoardLog, make_manifest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "log.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "log.md").read_text("utf-8")
 
 
 def find_documented() -> dict[str, tuple[set[str], set[str]]]:
@@ -77,7 +77,7 @@ def test_the_builder_writes_what_is_documented() -> None:
 
 
 def test_a_stranger_s_program_verifies_a_log(tmp_path: Path) -> None:
-    """The program in docs/log.md, run as it stands there, on a log and on damaged copies of it."""
+    """The program in log.md, run as it stands there, on a log and on damaged copies of it."""
     program = tmp_path / "verify.py"
     program.write_text(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0], "utf-8")
     assert len(program.read_text("utf-8").splitlines()) <= 25

@@ -1,4 +1,4 @@
-"""One table of columns: each is in every form, and docs/page.md has it."""
+"""One table of columns: each is in every form, and docs/reference/page.md has it."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ from heldout.board.site.columns import COLUMNS, STATED, Column, full_text
 from heldout.board.site.render import render_board
 from heldout.board.standings.standings import Row
 
-DOCS = Path(__file__).parents[2] / "docs" / "page.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "page.md"
 WHOLE = row(
     "0.417",
     "0.433",

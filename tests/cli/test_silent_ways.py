@@ -181,7 +181,7 @@ class TestTablesOfScores:
 
 
 class TestExitCodes:
-    """As docs/commands.md says: 2 where nothing could be read, 1 where some files could not."""
+    """As commands.md says: 2 where nothing could be read, 1 where some files could not."""
 
     def test_a_single_unusable_run_is_nothing_that_could_be_read(self) -> None:
         write("qrels", "1 0 a 1")

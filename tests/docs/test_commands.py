@@ -1,4 +1,4 @@
-"""docs/commands.md is the program's own help."""
+"""docs/reference/commands.md is the program's own help."""
 
 import runpy
 from pathlib import Path
@@ -8,5 +8,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 def test_the_page_of_commands_is_made_from_the_program() -> None:
     tool = runpy.run_path(str(REPOSITORY / "tools" / "commands.py"))
-    page = (REPOSITORY / "docs" / "commands.md").read_text("utf-8")
-    assert page == tool["describe_commands"](), "run: python tools/commands.py > docs/commands.md"
+    page = (REPOSITORY / "docs" / "reference" / "commands.md").read_text("utf-8")
+    assert page == tool["describe_commands"](), (
+        "run: python tools/commands.py > docs/reference/commands.md"
+    )

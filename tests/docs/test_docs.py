@@ -118,20 +118,20 @@ def test_every_error_code_is_documented() -> None:
         for path in SOURCES
         for code in find_codes(ast.parse(path.read_text("utf-8")))
     }
-    documented = first_cells(read_page("errors.md"))
+    documented = first_cells(read_page("reference/errors.md"))
     assert len(found) > 50
     assert {c: place for c, place in found.items() if c not in documented} == {}
 
 
 def test_no_documented_code_is_made_up_and_the_rows_are_sorted() -> None:
-    documented = first_cells(read_page("errors.md"))[1:]
+    documented = first_cells(read_page("reference/errors.md"))[1:]
     sources = "\n".join(path.read_text("utf-8") for path in SOURCES)
     assert [code for code in documented if f'"{code}"' not in sources] == []
     assert documented == sorted(set(documented))
 
 
 def test_every_row_says_what_it_means_and_what_to_do() -> None:
-    for line in read_page("errors.md").splitlines():
+    for line in read_page("reference/errors.md").splitlines():
         if line.startswith("| "):
             assert len([cell for cell in line.strip("|").split(" | ") if cell.strip()]) == 3, line
 
@@ -159,7 +159,7 @@ KEYS = {
     for field in msgspec.structs.fields(table)
     if f"{prefix}{field.name}." not in TABLES and field.name != "sets"
 }
-BOARD = read_page("board.md").split("## The board's folder")[0]
+BOARD = read_page("reference/board.md").split("## The board's folder")[0]
 BOARD_ROWS = {
     cells[1].strip().strip("`"): [cell.strip() for cell in cells[2:-1]]
     for line in BOARD.splitlines()
@@ -205,7 +205,7 @@ def test_the_full_example_is_a_board_that_names_every_key() -> None:
 
 
 def test_the_layout_of_both_folders_is_that_of_the_code() -> None:
-    page = read_page("board.md")
+    page = read_page("reference/board.md")
     for module, names in {
         "repository.py": ("board.toml", "queries/", "qrels/", "submissions/", "log.jsonl"),
         "vault.py": ("identities/", "labels/SET.qrels", "sealed/SHA256", "scores/ID.json"),
@@ -220,7 +220,7 @@ def test_the_layout_of_both_folders_is_that_of_the_code() -> None:
 
 
 def test_every_rule_is_documented_in_its_order_with_its_severity() -> None:
-    text = read_page("policy.md").split("## The rules")[1].split("## The quota")[0]
+    text = read_page("reference/policy.md").split("## The rules")[1].split("## The quota")[0]
     assert first_cells(text)[1:] == list(RULES)
     for name, rule in RULES.items():
         (row,) = [line for line in text.splitlines() if line.startswith(f"| `{name}` |")]
@@ -228,12 +228,12 @@ def test_every_rule_is_documented_in_its_order_with_its_severity() -> None:
 
 
 def test_findings_outside_the_table_are_documented() -> None:
-    page = read_page("policy.md")
+    page = read_page("reference/policy.md")
     assert all(f"`{name}`" in page for name in ("sealed", "metadata"))
 
 
 def test_the_policy_s_numbers_are_the_defaults() -> None:
-    page = read_page("policy.md")
+    page = read_page("reference/policy.md")
     for key in ("quota", "quota_days", "embargo_months", "id_days"):
         assert f"`{key}` ({getattr(Policy(), key)})" in page
 
@@ -242,13 +242,15 @@ def test_the_policy_s_numbers_are_the_defaults() -> None:
 
 
 def test_every_kind_of_event_is_documented_in_its_order() -> None:
-    text = read_page("log.md").split("## The kinds of events")[1].split("## The fields")[0]
+    text = (
+        read_page("reference/log.md").split("## The kinds of events")[1].split("## The fields")[0]
+    )
     assert first_cells(text)[1:] == list(KINDS)
 
 
 def test_every_field_of_an_event_is_explained() -> None:
     kinds, _, fields = (
-        read_page("log.md").split("## The kinds of events")[1].partition("## The fields")
+        read_page("reference/log.md").split("## The kinds of events")[1].partition("## The fields")
     )
     named = set()
     for line in kinds.splitlines():
@@ -275,7 +277,7 @@ def find_commands(group: click.Group, prefix: str = "heldout") -> Iterator[str]:
 def test_every_command_is_documented() -> None:
     from heldout.cli.program import main  # noqa: PLC0415 - only this test needs the command line
 
-    headings = re.findall(r"^## (.+)$", read_page("commands.md"), re.MULTILINE)
+    headings = re.findall(r"^## (.+)$", read_page("reference/commands.md"), re.MULTILINE)
     for command in find_commands(main):
         assert any(f"{heading} ".startswith(f"{command} ") for heading in headings), command
 
@@ -291,7 +293,9 @@ def named_tests(page: str) -> Iterator[tuple[str, str]]:
         yield module, of_new or more
 
 
-@pytest.mark.parametrize(("page", "least"), [("threat-model.md", 30), ("findings.md", 70)])
+@pytest.mark.parametrize(
+    ("page", "least"), [("explanation/threat-model.md", 30), ("results/findings.md", 70)]
+)
 def test_a_page_names_tests_that_are_there(page: str, least: int) -> None:
     named = list(named_tests(page))
     assert len(named) >= least

@@ -1,4 +1,4 @@
-"""docs/release.md begins with an example, and each rule publishes what the example says."""
+"""release.md begins with an example, and each rule publishes what the example says."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ from heldout.board.rules.release import (
     release_score,
 )
 
-PAGE = Path(__file__).parents[2] / "docs" / "release.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "release.md"
 RULES: tuple[RuleName, ...] = get_args(RuleName)
 BEST = np.repeat([1.0, 0.0], [300, 700])
 RIGHT = {"Alpha 1": (30, 20, 0), "Alpha 2": (80, 20, 0), "Beta 1": (90, 22, 50)} | {

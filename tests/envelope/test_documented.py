@@ -1,4 +1,4 @@
-"""The commands in docs/envelope.md do what it says, and its figures are those of the tests."""
+"""The commands in envelope.md do what it says, and its figures are those of the tests."""
 
 import os
 import re
@@ -16,7 +16,9 @@ from heldout.envelope.archive import pack_runs
 from heldout.envelope.bundle import file_names
 from heldout.envelope.keys import Form
 
-PAGE = (Path(__file__).parents[2] / "docs" / "envelope.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "envelope.md").read_text(
+    encoding="utf-8"
+)
 BLOCKS = dict(re.findall(r"```sh\n# (\w+, \w+)\n(.*?)```", PAGE, re.DOTALL))
 
 

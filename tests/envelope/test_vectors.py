@@ -6,7 +6,7 @@ Every attack declares the step that must refuse it:
     metadata    the metadata file does not open under that key
     container   the sealed tarball does not open, or is not the tarball of this id
     binding     everything opens, and the metadata says it belongs to something else
-    nothing     the form cannot see it; docs/envelope.md says so
+    nothing     the form cannot see it; docs/reference/envelope.md says so
 """
 
 import base64

@@ -77,7 +77,7 @@ QUIRKS: dict[str, Callable[[Quirks], bool]] = {
     ),
     "a topic without an answer": lambda run: run.double.queries < run.topics,
 }
-"""Quirk -> whether a run has it, in the order of the table in docs/real-runs.md."""
+"""Quirk -> whether a run has it, in the order of the table in docs/results/real-runs.md."""
 
 
 def _scan(path: Path, order: Order) -> Scan:

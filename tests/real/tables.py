@@ -1,4 +1,4 @@
-"""The tables of docs/real-runs.md, made from the real runs."""
+"""The tables of docs/results/real-runs.md, made from the real runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -33,7 +33,7 @@ from heldout.ids import digest_bytes
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
-DOCS = Path(__file__).parent.parent.parent / "docs" / "real-runs.md"
+DOCS = Path(__file__).parent.parent.parent / "docs" / "results" / "real-runs.md"
 RUNS = {"trec-covid-round1": 143, "trec-covid-round1-full": 24, "trec-dl-2021-passage": 45}
 TEAMS = {"trec-covid-round1": 56, "trec-covid-round1-full": 23, "trec-dl-2021-passage": 11}
 COLLIDING = {"BERT", "ielab-uniCOIL", "pass_full_1000", "pass_full_1000e"}

@@ -1,4 +1,4 @@
-"""docs/judging-real.md: what the analyses find in real judgments, and what the page says."""
+"""judging-real.md: what the analyses find in real judgments, and what the page says."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ from heldout.trec.qrels import parse_qrels
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
-PAGE = (Path(__file__).parents[2] / "docs" / "judging-real.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "results" / "judging-real.md").read_text("utf-8")
 DL21 = "preferences/dl21-dueling-bandits"
 CAST = "preferences/cast-2019"
 RUNS = "trec-dl-2021-passage/runs"

@@ -1,4 +1,4 @@
-"""docs/validity-real.md: what the analyses find in two real rankings, and what it says of them."""
+"""validity-real.md: what the analyses find in two real rankings, and what it says of them."""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from heldout.stats.tests import run_test
 
 pytestmark = pytest.mark.real
 
-PAGE = Path(__file__).parents[2] / "docs" / "validity-real.md"
+PAGE = Path(__file__).parents[2] / "docs" / "results" / "validity-real.md"
 DL = ("trec-dl-2021-passage/runs/*.gz", "trec-dl-2021-passage/qrels.dl21-passage.txt.gz")
 COVID = ("trec-covid-round1/runs-depth100/*.gz", "trec-covid-round1/qrels-round1.txt.gz")
 COLUMNS = [

@@ -154,7 +154,7 @@ def test_where_the_systems_never_differ_on_what_ranks_nothing_is_gained() -> Non
 
 @pytest.mark.parametrize("attack", ["weighted vote", "many names"])
 def test_numbers_that_vote_gain_like_the_root_of_their_count(attack: str) -> None:
-    """In the limit E|N| / 2 = .4 sqrt(K) u: the price of `rounded` (docs/release.md)."""
+    """In the limit E|N| / 2 = .4 sqrt(K) u: the price of `rounded` (release.md)."""
     pair, found = opposites(4000), {}
     for count in (26, 101, 401):
         played = outcomes(attack, "rounded", pair, submissions=count, games=8, decimals=6)
@@ -192,7 +192,7 @@ def test_exact_scores_decode_every_label_that_is_asked_for() -> None:
 def test_a_single_number_is_worth_two_fifths_of_u() -> None:
     """The floor of every rule that publishes a number: its run, or the opposite of it.
 
-    E|N| u/2 = .4 u; docs/redteam.md, the ratchet at a baseline 8 u below.
+    E|N| u/2 = .4 u; docs/explanation/redteam.md, the ratchet at a baseline 8 u below.
     """
     found = outcomes(
         "weighted vote", "ratchet", opposites(3000), submissions=20, games=250, gap=8, decimals=6

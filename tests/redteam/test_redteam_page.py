@@ -1,4 +1,4 @@
-"""docs/redteam.md says what the code does."""
+"""docs/explanation/redteam.md says what the code does."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import COMPARED, parse_rule
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "redteam.md").read_text("utf-8")
+PAGE = (DOCS / "explanation" / "redteam.md").read_text("utf-8")
 CELLS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in PAGE.splitlines()

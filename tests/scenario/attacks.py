@@ -1,6 +1,6 @@
 """The table of attacks: what each tries, what becomes of it, and the test that shows it.
 
-Run as a program it prints the page docs/attacks.md, or with `--tests` the tests it points at.
+Run as a program it prints the page attacks.md, or with `--tests` the tests it points at.
 """
 
 import sys
@@ -57,7 +57,7 @@ test holds this page to it.
 
 
 def format_page(attacks: Sequence[Attack]) -> str:
-    """The page docs/attacks.md."""
+    """The page docs/reference/attacks.md."""
     own = sum(attack.module.startswith("scenario/test_attacks_by_") for attack in attacks)
     parts = [_INTRODUCTION.format(count=len(attacks), own=own)]
     for family in dict.fromkeys(attack.family for attack in attacks):

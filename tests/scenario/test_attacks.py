@@ -32,5 +32,5 @@ def test_no_two_attacks_have_one_name() -> None:
 
 
 def test_the_page_is_the_table() -> None:
-    page = (TESTS.parent / "docs" / "attacks.md").read_text("utf-8")
+    page = (TESTS.parent / "docs" / "reference" / "attacks.md").read_text("utf-8")
     assert page == format_page(ATTACKS)

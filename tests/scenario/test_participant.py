@@ -381,9 +381,9 @@ def test_a_question_has_a_next_step_for_the_team_and_none_for_the_organiser(town
 
 
 def test_the_receipt_can_be_made_by_hand_and_changes_with_the_metadata(town: Town) -> None:
-    """As docs/envelope.md says."""
+    """As docs/reference/envelope.md says."""
     command = 'sha256sum "$id"* | LC_ALL=C sort -k 2 | sha256sum'
-    page = Path(__file__).parents[2] / "docs" / "envelope.md"
+    page = Path(__file__).parents[2] / "docs" / "reference" / "envelope.md"
     assert command in page.read_text("utf-8")
 
     def by_hand() -> str:

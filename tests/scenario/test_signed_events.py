@@ -257,7 +257,7 @@ def test_a_public_log_that_a_writer_on_main_made_anew_is_found(town: Town, attac
 
 
 def test_a_fresh_clone_of_a_log_that_is_another_s_from_the_start_cannot_know(town: Town) -> None:
-    """What docs/trust.md says: the first clone trusts the address that it came from."""
+    """What docs/explanation/trust.md says: the first clone trusts the address that it came from."""
     log = (town.board / "log.jsonl").read_bytes()
     write_on_main(town, chained_anew(log, own_signers, as_eve, since=0))
     fresh = town.new_clone("fresh")
@@ -349,7 +349,7 @@ def test_a_vault_that_lost_its_signing_key_logs_nothing_and_says_the_way_back(to
 
 
 def test_a_spare_signer_lets_the_next_one_in(town: Town) -> None:
-    """docs/organisers.md: a second key of the same organiser, stored elsewhere."""
+    """docs/how-to/organisers.md: a second key of the same organiser, stored elsewhere."""
     place = town.root / "spare"
     (place / "identities").mkdir(mode=0o700, parents=True)
     place.chmod(0o700)

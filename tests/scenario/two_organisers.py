@@ -115,7 +115,7 @@ def copy_pair(folder: Path) -> Pair:
 
 @functools.cache
 def _template() -> Path:
-    """The documented steps of docs/organisers.md, once per session."""
+    """The documented steps of docs/how-to/organisers.md, once per session."""
     folder = Path(tempfile.mkdtemp(prefix="heldout-pair-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     town = found_town(folder)

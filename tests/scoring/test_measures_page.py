@@ -1,4 +1,4 @@
-"""docs/measures.md says what the table of measures says."""
+"""docs/reference/measures.md says what the table of measures says."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,9 @@ import pytest
 from heldout.scoring.families import FAMILIES, TREC_EVAL
 from heldout.scoring.measures import MEASURES
 
-PAGE = (Path(__file__).parents[2] / "docs" / "measures.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "measures.md").read_text(
+    encoding="utf-8"
+)
 ROWS = {
     match[1]: [cell.strip() for cell in line.strip("|").split("|")]
     for line in PAGE.split("## Other names")[0].splitlines()

@@ -106,7 +106,7 @@ def test_several_by_one_name() -> None:
         ("mrr_10", "measure-name", "did you mean RR@10?"),
         ("ndcg10", "measure-name", "did you mean nDCG@10?"),
         ("hits@10", "measure-name", "did you mean Success@10?"),
-        ("zzz", "measure-name", "docs/measures.md lists them all"),
+        ("zzz", "measure-name", "docs/reference/measures.md lists them all"),
         ("g", "measure-name", "did you mean G?"),
         ("alpha_nDCG", "measure-parameter", ""),
         ("IPrec@2", "measure-parameter", ""),

@@ -2,7 +2,7 @@
 
     python tests/stats/simulated_worlds.py 2000
 
-writes the table of docs/tests.md.
+writes the table of docs/reference/tests.md.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""docs/tests.md says what the table of tests says."""
+"""docs/reference/tests.md says what the table of tests says."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from heldout.stats.tests import TESTS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "tests.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "tests.md").read_text(encoding="utf-8")
 SECTIONS = {
     section.split("`")[0]: "### `" + section.rstrip()
     for section in PAGE.split("## Each test")[1].split("\n## ")[0].split("### `")[1:]

@@ -268,7 +268,9 @@ def test_hostile_bytes_never_reach_a_terminal() -> None:
 def test_every_code_is_documented() -> None:
     root = Path(__file__).parents[2]
     documented = set(
-        re.findall(r"^\| ([a-z0-9-]+) \|", (root / "docs/errors.md").read_text(), re.MULTILINE)
+        re.findall(
+            r"^\| ([a-z0-9-]+) \|", (root / "docs/reference/errors.md").read_text(), re.MULTILINE
+        )
     )
     codes = {code for case in CASES for code in case.errors} | {c for t in TOLERATED for c in t[3]}
     source = "".join(path.read_text() for path in (root / "src/heldout/trec").rglob("*.py"))

@@ -1,4 +1,4 @@
-"""Inputs on which other tools disagree: our verdict on each, as docs/traps.md tells it."""
+"""Inputs on which other tools disagree: our verdict on each, as traps.md tells it."""
 
 import bz2
 import re
@@ -196,7 +196,7 @@ def test_conflicting_judgments() -> None:
 
 
 def test_every_trap_in_the_docs_names_a_test_that_exists() -> None:
-    text = (ROOT / "docs" / "traps.md").read_text()
+    text = (ROOT / "docs" / "explanation" / "traps.md").read_text()
     rows = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
     traps = [row for row in rows if not row.startswith("| trap |")]
     named = [re.findall(r"`(test_\w+)`", row) for row in traps]
@@ -212,7 +212,7 @@ def test_every_trap_in_the_docs_names_a_test_that_exists() -> None:
 
 
 def test_every_trap_tested_here_is_in_the_docs() -> None:
-    text = (ROOT / "docs" / "traps.md").read_text()
+    text = (ROOT / "docs" / "explanation" / "traps.md").read_text()
     here = re.findall(r"^def (test_\w+)", Path(__file__).read_text(), re.MULTILINE)
     missing = [name for name in here if not name.startswith("test_every_trap") and name not in text]
     assert missing == []

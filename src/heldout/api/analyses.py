@@ -387,7 +387,7 @@ def compare(
     Raises:
         InputError: what is wrong with a run, the judgments or a measure.
 
-    Source: Ferrante et al. and others; docs/tests.md has the tests.
+    Source: Ferrante et al. and others; docs/reference/tests.md has the tests.
     """
     named = name_measures(measures)
     if unknown := sorted(options.keys() - COMPARE_OPTIONS.keys()):

@@ -239,7 +239,7 @@ OTHER_NAMES: Mapping[str, str] = {
 """Names that other programs have for a command, and what follows `heldout` here."""
 
 _SETTINGS = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}
-_EPILOG = "Documentation: docs/commands.md. Start with: heldout demo"
+_EPILOG = "Documentation: docs/reference/commands.md. Start with: heldout demo"
 
 
 class _Lazy(Group):

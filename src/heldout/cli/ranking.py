@@ -72,8 +72,8 @@ def rank(
 
     Without --method: BM25 and sentence vectors where 'heldout[neural]' is installed (it takes
     batch=64 vectors=DIR device= precision=), else BM25 with pseudo-relevance feedback; nothing is
-    tuned or fetched. The run is compared with BM25 on what labels there are. docs/playbook.md
-    leads from texts to a run that can be believed.
+    tuned or fetched. The run is compared with BM25 on what labels there are. See
+    docs/how-to/playbook.md, which leads from texts to a run that can be believed.
 
     \b
     METHOD and its parameters:
@@ -98,7 +98,7 @@ def rank(
                         as cross-encoder
       duot5             model=duot5, else as monot5
     All take device=auto|cpu|cuda|mps precision=auto|float32|bfloat16|float16; model is a
-    short name of docs/rankers.md, another published name, or a folder. The last three only
+    short name of docs/how-to/rankers.md, another published name, or a folder. The last three only
     re-rank what --first found; dense and colbert do so where --first is given.
 
     \b
@@ -163,7 +163,7 @@ def _say_assumed(settings: dict[str, str]) -> None:
     elif Path(model).is_dir():
         messages().print(
             f"note: {name} is a folder: prefixes and similarity are those that it holds; "
-            "a copy of a model of docs/rankers.md may need --param like=NAME"
+            "a copy of a model of docs/how-to/rankers.md may need --param like=NAME"
         )
 
 

@@ -47,7 +47,7 @@ _YEAR = 365.25
 _MOST_APART = 3.0
 _PARTIAL = (
     "runs.complete is false: a run that answers one query gets the score of that query alone, and "
-    "no review sees it (docs/redteam.md)"
+    "no review sees it (docs/explanation/redteam.md)"
 )
 _UNEQUAL = (
     "take two that are about equally good: by as much as these differ u is too large, and every "
@@ -94,8 +94,8 @@ def redteam(
     """Play attacks against a board's release rule on dev data, before it opens.
 
     Two systems are exchanged at random, query by query, so that none is better than the other:
-    whatever an attacker gains by choosing between them is fitted to the labels. docs/redteam.md
-    explains the game, the attacks and the columns.
+    whatever an attacker gains by choosing between them is fitted to the labels.
+    docs/explanation/redteam.md explains the game, the attacks and the columns.
 
     \b
     Example:

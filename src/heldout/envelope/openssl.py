@@ -7,7 +7,7 @@
   10,000 iterations over the secret's first line without its newline.
 
 There is no MAC. A changed file is refused only where the change breaks the padding, the tarball
-or the bound digests; docs/envelope.md says what this form cannot promise.
+or the bound digests; docs/reference/envelope.md says what this form cannot promise.
 
 Source: Lin et al. 2022, §3.1 (4) and the packing scripts of the two boards.
 """

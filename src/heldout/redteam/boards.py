@@ -2,7 +2,7 @@
 
 Nothing of a rule is built a second time here: `heldout.board.rules` decides, and the attackers hear
 the text that it publishes. A board may send everybody a second number: the rounded score on a
-feedback part of the queries, or the score with noise (docs/release.md).
+feedback part of the queries, or the score with noise (docs/explanation/release.md).
 """
 
 import math

@@ -164,7 +164,7 @@ def score(
                 "needs-groups",
                 "measure",
                 f"{measure} without groups of documents",
-                "a view of a board that names them: docs/board.md",
+                "a view of a board that names them: docs/reference/board.md",
             )
     depths = [measure.cutoff or 0 for measure in judged.measures if measure.kind.sees_length]
     patterns = find_patterns(rankings, judged.queries, judged.groups, depth=max(depths, default=0))

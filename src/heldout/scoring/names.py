@@ -356,7 +356,7 @@ def _unknown(text: str, path: str) -> InputError:
     )
     whole = [name if name in _TREC else f"{name}{rest}" for name in near]
     near_hint = f"did you mean {' or '.join(whole)}?" if whole else ""
-    return _refuse_name(written, near_hint or "docs/measures.md lists them all", path)
+    return _refuse_name(written, near_hint or "docs/reference/measures.md lists them all", path)
 
 
 def _refuse_name(written: str, hint: str, path: str) -> InputError:

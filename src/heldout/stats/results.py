@@ -285,5 +285,9 @@ def check_options(
 
 def _problem(test: str, found: str, expected: str) -> Problem:
     return Problem(
-        "test-option", f"test {test}", found, expected, "see the test's options in docs/tests.md"
+        "test-option",
+        f"test {test}",
+        found,
+        expected,
+        "see the test's options in docs/reference/tests.md",
     )

@@ -2,7 +2,7 @@
 
 Everywhere the difference is B - A, and the alternative `greater` means that B is better. An
 interval is two-sided whatever the alternative. What is undefined is `None` with the reason; a p is
-never 0 and never NaN. docs/tests.md is held against the table by a test.
+never 0 and never NaN. docs/reference/tests.md is held against the table by a test.
 """
 
 from collections.abc import Callable, Mapping
@@ -182,7 +182,7 @@ TESTS: Mapping[str, Test] = MappingProxyType(
         ),
     }
 )
-"""Every test by name, in the order of docs/tests.md."""
+"""Every test by name, in the order of docs/reference/tests.md."""
 
 
 def run_test(

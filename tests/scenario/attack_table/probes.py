@@ -27,7 +27,7 @@ def attacks() -> Iterator[Attack]:
         "a copy with made-up documents below the first three",
         "test_attack_copy_with_made_up_documents_below_the_first",
         tries="to climb on a reciprocal rank by small changes that nobody sees",
-        becomes="told as `small-change`; what is kept to the second rank is not: docs/detection.md",
+        becomes="told as `small-change`; what is kept to the second rank is not: detection.md",
     )
     yield Group(family=FAMILY, module="scenario/test_trust_figures.py").one(
         "a run with other ranks everywhere and one query's documents exchanged",

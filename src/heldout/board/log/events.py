@@ -435,7 +435,7 @@ def _check_signed(entry: Entry, before: Signers, *, place: str) -> Signers:
     if fault := find_unsigned(entry.hash, entry.signature, before or after):
         raise StoreError(
             f"{place}: {fault}; nobody but the board's organisers logs events, so take this log "
-            "for none of theirs (docs/trust.md, Signed events)"
+            "for none of theirs (docs/explanation/trust.md, Signed events)"
         )
     return after
 

@@ -180,7 +180,7 @@ def find_layout(header: Record, *, path: str) -> Layout:
         line=header.line,
         found=quote(",".join(header.cells)),
         expected="the headings of the document or the passage leaderboard of MS MARCO",
-        hint="docs/import.md has both",
+        hint="docs/how-to/import.md has both",
     )
 
 
@@ -202,7 +202,7 @@ RepairKind = Literal[
     "no-score",
     "not-a-score",
 ]
-"""Every kind of repair; docs/import.md says what each does."""
+"""Every kind of repair; docs/how-to/import.md says what each does."""
 
 TYPES = ("full ranking", "reranking")
 """What the old boards had in the column `type`."""

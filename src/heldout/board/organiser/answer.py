@@ -320,4 +320,6 @@ def _scores(spec: BoardSpec, row: Row) -> list[ScoreLine]:
 def _narrow(finding: Finding) -> Finding:
     if finding.rule in _OF_ITS_OWN:
         return finding
-    return replace(finding, evidence="see docs/policy.md; the organisers have the evidence")
+    return replace(
+        finding, evidence="see docs/reference/policy.md; the organisers have the evidence"
+    )

@@ -396,7 +396,7 @@ def _check_metadata(session: Session, before: Submission, new: Manifest) -> None
             code=finding.rule,
             path="metadata.json",
             found=finding.evidence,
-            expected="what the board asks of every submission (docs/policy.md)",
+            expected="what the board asks of every submission (docs/reference/policy.md)",
             hint="the entry stays as it is; fix it and call heldout amend",
         )
         for finding in judge(case, only=METADATA_RULES)

@@ -207,7 +207,7 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
     if rebuilt.no_baseline:
         views = ", ".join(rebuilt.no_baseline)
         facts.append(("note", f"no baseline in {views}: no score can be published there before"))
-        facts.append(("", "one is added: heldout board baseline (docs/board.md)"))
+        facts.append(("", "one is added: heldout board baseline (docs/reference/board.md)"))
     who = {name: rows[name].identity for name in rebuilt.revealed}
     facts += [("revealed", f"{name}: {one.team}") for name, one in who.items() if one is not None]
     baselines = sum(row.baseline for row in rows.values())

@@ -246,7 +246,7 @@ def _push(repository: Repository, branch: str) -> str:
         raise PushError(
             f"branch {branch} is ready, but could not be pushed ({error}); push it to a fork and "
             "open a pull request: git remote rename origin upstream, git remote add origin "
-            "YOUR-FORK, then call this again (docs/forge.md)"
+            "YOUR-FORK, then call this again (docs/how-to/forge.md)"
         ) from error
     return f"branch {branch}, pushed to origin"
 

@@ -8,7 +8,7 @@ To add a rule: write its check here, with a row in `CHECKS`, and a row in
 Three checks need a word. The quota is a window that slides by the second (Lin et al. 2022, section
 3.3, Frequency of Submission). Some checks compare a submission with all others, and its seeds with
 each other. A run that is far below every baseline is reported though its score is published:
-whoever begins low on purpose sees every rise from there (docs/redteam.md, sandbagging), and runs
+whoever begins low on purpose sees every rise from there (redteam.md, sandbagging), and runs
 spoilt on most queries ask for single labels. A weak system may be as low: a person asks.
 """
 

@@ -5,7 +5,7 @@ chosen. Such a run's order is nearly a sum of functions of the parts' ranks, wha
 was, so its ranks are regressed on those of earlier runs: forward selection, weights by
 non-negative least squares. Half of a sample of queries fits, the other half judges, and what is
 judged is what the run is scored on: how well the fusion's top 10 agrees with the run's own.
-docs/detection.md shows what is found. Sources: Lin et al. 2022, §§2.2 and 3.3;
+docs/explanation/detection.md shows what is found. Sources: Lin et al. 2022, §§2.2 and 3.3;
 Lawson & Hanson, "Solving Least Squares Problems", 1974 (the regression).
 
 What earlier runs are like a new one: the evidence that the policy shows.

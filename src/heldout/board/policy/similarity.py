@@ -2,7 +2,7 @@
 
 Two runs of one system that differ by a seed or a parameter have nearly the same top 10; two
 systems that share a first stage have nearly the same documents and another top 10. So the top 10
-decides what is called a variant, and the first 100 documents are told beside it. docs/detection.md
+decides what is called a variant, and the first 100 documents are told beside it. detection.md
 shows both on real runs, and where the threshold comes from. Sources: Lin et al. 2022,
 §§2.2 and 3.3 (2); Webber, Moffat & Zobel, "A similarity measure for indefinite rankings",
 ACM TOIS 28(4), 2010.

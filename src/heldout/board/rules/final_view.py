@@ -57,7 +57,7 @@ def decide_final(scores: Sequence[ArrayLike]) -> FinalOutcome:
     by s around one common value, independently beside what they have in common. Two of them then
     differ by u = s sqrt(2), and the highest lies E[max] * s above the common value. In the game of
     `heldout redteam`, where every run is one of two systems query by query, a run scatters by half
-    of the two systems' u, so that the luck is .5 * E[max] of that u (docs/redteam.md).
+    of the two systems' u, so that the luck is .5 * E[max] of that u (docs/explanation/redteam.md).
 
     Args:
         scores: of each finalist, in the order of receipt; each over the same queries in the same

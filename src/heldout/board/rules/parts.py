@@ -4,7 +4,7 @@ A set may be split: the scores on the feedback part are all published and do not
 and those on the deciding part follow the board's release rule. Nobody without the key knows which
 query lies in which part. A score may also be published with so much noise that it shows little
 more than that a run works. Who has the key, as everybody has it after the board's end, can draw
-both again (docs/board.md).
+both again (docs/reference/board.md).
 """
 
 import hashlib

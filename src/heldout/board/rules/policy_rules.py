@@ -1,7 +1,7 @@
 """The rules of a policy: their names, how severe a finding is, and why there is such a rule.
 
 `heldout.board.policy.checks` has the check of each. Sources: Lin et al. 2022, sections 2.2 and 3.3.
-docs/policy.md gives every rule's reason.
+docs/reference/policy.md gives every rule's reason.
 """
 
 from collections.abc import Mapping

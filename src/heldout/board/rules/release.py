@@ -6,7 +6,7 @@ clearly above what was published for that team before: Blum and Hardt 2015, sect
 
 `ratchet` publishes a score only where it lies clearly above the best run that anybody has sent,
 published or not. It holds per view, for the whole board, so that many names are one name
-(docs/release.md has the reasons, docs/redteam.md what attackers gain).
+(docs/explanation/release.md has the reasons, docs/explanation/redteam.md what attackers gain).
 
 Rounding is printf's: the exact binary value, rounded half to even at the last shown digit, as
 trec_eval prints it. Everything that leaves uses the text made here: page, comment, CSV, JSON, log.
@@ -68,7 +68,7 @@ class ReleaseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         step: of the fixed-step Ladder, one over a whole number; above 0, at most 0.5.
         begin: what a team's first score has to be above, under `ladder` and `step`: the best
             `baseline`, if there is one, or nothing: `first`. Who begins at nothing can begin low
-            on purpose and be told every rise from there (docs/redteam.md).
+            on purpose and be told every rise from there (docs/explanation/redteam.md).
         feedback: share of a split set's queries that are its feedback part; above 0, below 1.
     """
 
@@ -272,7 +272,7 @@ def draw_jitter(key: bytes, view: str, values: ArrayLike, baseline: ArrayLike) -
     The same scores have the same jitter, so that sending a run again is no second try, and an
     audit can draw it again. Without the key nobody knows it. Its scale is the paired standard
     error of the difference from the baseline: where the baseline is weak, and leaves attackers
-    room for many questions, each answer says less (docs/redteam.md).
+    room for many questions, each answer says less (docs/explanation/redteam.md).
 
     Args:
         key: the query set's secret key, of the vault.

@@ -372,7 +372,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[policy]`: the rules' numbers; docs/policy.md has each rule and its reason.
+    """`[policy]`: the rules' numbers; docs/reference/policy.md has each rule and its reason.
 
     Attributes:
         quota: most submissions of one team within `quota_days`.

@@ -84,7 +84,11 @@ def _check_keys(
         close = get_close_matches(name, fields.keys() - table.keys(), 1)
         meant.update(close)
         key = f"{prefix}{name}"
-        hint = f"did you mean {close[0]}?" if close else "remove it; docs/board.md has every key"
+        hint = (
+            f"did you mean {close[0]}?"
+            if close
+            else "remove it; docs/reference/board.md has every key"
+        )
         yield (key, f"{key}, an unknown key", "one of " + ", ".join(fields), hint)
     for name, field in fields.items():
         if field.required and name not in table and name not in meant:
@@ -544,7 +548,7 @@ def _check_numbers(spec: BoardSpec) -> Iterator[Wrong]:
         yield ("release.rule", spec.release.rule, "rounded", hint)
     for name in spec.policy.off:
         if name not in RULES:
-            yield ("policy.off", name, "one of " + ", ".join(RULES), "docs/policy.md")
+            yield ("policy.off", name, "one of " + ", ".join(RULES), "docs/reference/policy.md")
 
 
 _LONGEST_LINE = 3_000  # no number in it has more digits than Python turns into text

@@ -72,7 +72,7 @@ PRICES: Mapping[Stake, str] = {
         "view on queries that were never used before"
     ),
 }
-"""What each choice costs, in plain words; docs/release.md has more."""
+"""What each choice costs, in plain words; docs/explanation/release.md has more."""
 
 SPLIT_ABOVE = 1000
 """A ratchet splits a set of more queries: the others would be too few to show a better system."""
@@ -80,13 +80,13 @@ SPLIT_ABOVE = 1000
 _RELEASE: Mapping[Stake, str] = {
     "known": """\
 # What is published of a score. "rounded": every score. Where anybody can take a name, or there is
-# a prize, take "ratchet": docs/release.md has both and their prices.
+# a prize, take "ratchet": docs/explanation/release.md has both and their prices.
 [release]
 rule = "rounded"
 submissions = 300""",
     "open": """\
 # What is published of a score. "ratchet": only one that is clearly above the best run that anybody
-# has sent. It begins at the best baseline. docs/release.md has its price.
+# has sent. It begins at the best baseline. docs/explanation/release.md has its price.
 [release]
 rule = "ratchet"
 submissions = 300""",

@@ -2,7 +2,7 @@
 
 Whoever combines N published scores into a run that follows the better ones can gain about
 0.4 sqrt(N) u that is not there, u being the standard error of the difference of two systems.
-(Source: docs/redteam.md.) Only scores count: figures of `[trust]` and an organiser's mail are not
+(Source: redteam.md.) Only scores count: figures of `[trust]` and an organiser's mail are not
 counted here.
 """
 

@@ -206,7 +206,9 @@ _MOST_BYTES = 1 << 32
 _MOST_NAMES = 5
 _NO_ADDRESS = "heldout@localhost"
 _PUSHES = 3
-_KEPT = "nothing was done, the vault here is as it was (docs/organisers.md says how to go on)"
+_KEPT = (
+    "nothing was done, the vault here is as it was (docs/how-to/organisers.md says how to go on)"
+)
 
 
 class OvertakenError(StoreError):

@@ -177,7 +177,7 @@ class Vault:
         if files.exists(EVENTS) and not files.is_folder("identities"):
             raise StoreError(
                 f"{root / 'identities'} is missing; restore it from the backup, or put your "
-                "own key there if others share this vault (docs/organisers.md)"
+                "own key there if others share this vault (docs/how-to/organisers.md)"
             )
         if not files.is_folder("identities") or files.exists(_FOUNDING):
             raise StoreError(f"{root} is not a vault (--vault DIR or HELDOUT_VAULT names one)")
@@ -495,7 +495,7 @@ class Vault:
                 f"no key in {self.root / 'identities'} is that of a signer of this board "
                 f"({', '.join(map(printable, signers))}), so no event can be signed: restore it "
                 "from the backup, or let another organiser name your key: heldout board signer, "
-                "docs/organisers.md"
+                "docs/how-to/organisers.md"
             )
         return link(
             draft,
@@ -553,7 +553,7 @@ def _check_born(root: Path) -> None:
         raise StoreError(
             f"{root} is a clone whose branch {git.branch()} has no commit: its remote is empty, or "
             f"has the log on another branch, which git -C {root} branch -r names and "
-            f"git -C {root} switch NAME takes (docs/organisers.md, Sharing a vault)"
+            f"git -C {root} switch NAME takes (docs/how-to/organisers.md, Sharing a vault)"
         )
 
 

@@ -49,7 +49,7 @@ _TASK = "Rank the documents of the collection for each query."
 _NO_FINAL = (
     "before the first submission prepare the final that decides the prize: a held-out set of "
     "queries never used before, with a view that has final = true and finalists = 10 "
-    "(docs/release.md); or start again with --final QUERIES QRELS"
+    "(docs/explanation/release.md); or start again with --final QUERIES QRELS"
 )
 _FINAL = (
     "the final: name at most 10 finalists (heldout board finalists) and, after {day}, publish "
@@ -202,7 +202,7 @@ def _new_board_facts(
             f"{noise}{plan.judged:,} judged queries, only more than {SPLIT_ABOVE:,} are split",
         )
     others = " or ".join(name for name in PRICES if name != plan.stake)
-    yield ("", f"--stake {others} sets another rule (docs/release.md)")
+    yield ("", f"--stake {others} sets another rule (docs/explanation/release.md)")
     board = f"--board {shlex.quote(str(folder))}"
     yield ("", f"heldout redteam {board} --runs FILE FILE plays the attacks on your dev data")
     yield ("", "")
@@ -228,7 +228,10 @@ def _new_board_facts(
     yield ("", f"{first}: heldout board baseline {run} {places}")
     if plan.stake == "prize":
         yield ("", _NO_FINAL if plan.final is None else _FINAL.format(day=plan.closes))
-    yield ("", "another organiser: share the vault (docs/organisers.md), then heldout board rekey")
+    yield (
+        "",
+        "another organiser: share the vault (docs/how-to/organisers.md), then heldout board rekey",
+    )
 
 
 @click.command()

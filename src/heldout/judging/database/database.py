@@ -46,7 +46,7 @@ ErrorCode = Literal[
     "payment-key",
     "unknown-assignment",
 ]
-"""What is wrong; each has a row in docs/errors.md."""
+"""What is wrong; each has a row in docs/reference/errors.md."""
 
 
 class DatabaseError(StoreError):

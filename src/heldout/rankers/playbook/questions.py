@@ -71,7 +71,9 @@ def ask_for_labels(measure: str, ranker: str) -> Facts:
         buys += f" {measure} (power 0.8, by {len(deviations)} other collections)"
         lines.append(("labels", buys))
     ask = "rank with --method bm25 too, and write qrels.txt: for some queries, which of the first "
-    lines.append(("next", f"{ask}documents of either run answer them (docs/playbook.md, step 4)"))
+    lines.append(
+        ("next", f"{ask}documents of either run answer them (docs/how-to/playbook.md, step 4)")
+    )
     return tuple(lines)
 
 

@@ -419,7 +419,7 @@ _COLUMNS = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{')
 _SHOWN = b'"msmarco_label"'
 _OWN_FIELDS = (b'"shown"', b'"selected"')
 _PEEK = 1024
-_HINT = "docs/survivorship.md has the forms"
+_HINT = "docs/explanation/survivorship.md has the forms"
 _CAMPAIGN = "campaign.toml"
 
 
