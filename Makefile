@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= auto
 
-.PHONY: demo test test-all unit alone check lint types layers bench-smoke notebooks clean
+.PHONY: demo test test-all unit alone check lint types layers bench-smoke docs notebooks clean
 
 # The compiled scanner is built where a C compiler is.
 SCANNER := $(addprefix src/heldout/trec/scanning/,_scan.c _scan_core.h)
@@ -41,7 +41,7 @@ alone: .venv/ready
 	HELDOUT_TEST_WITHOUT="judging survivorship rankers" \
 	  $(PYTEST) -m "not slow and not real and not browser" tests/board tests/analyses
 
-check: lint types layers test alone bench-smoke
+check: lint types layers docs test alone bench-smoke
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -56,6 +56,10 @@ layers: .venv/ready
 # Not a measurement: shows that the benchmark runs.
 bench-smoke: .venv/ready
 	$(BIN)/python benchmarks/run.py --quick
+
+# The documentation site, in build/docs.
+docs: .venv/ready
+	$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
 
 # The notebooks as pages, in build/notebooks.
 notebooks: .venv/ready

@@ -42,7 +42,7 @@ class Problem:
 
     @property
     def place(self) -> str:
-        """The place as `path` or `path:line`."""
+        """The path, followed by the line if there is one."""
         return self.path if self.line is None else f"{self.path}:{self.line}"
 
     def __str__(self) -> str:

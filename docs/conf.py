@@ -1,0 +1,74 @@
+"""The documentation site: `make docs` builds it into build/docs, offline."""
+
+import re
+
+from sphinx.application import Sphinx
+
+import heldout
+
+project = "heldout"
+author = "The heldout developers"
+version = release = heldout.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+source_suffix = {".md": "markdown"}
+root_doc = "index"
+default_role = "code"
+
+myst_heading_anchors = 4
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+
+html_theme = "furo"
+html_title = "heldout"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_last_updated_fmt = None
+_FONTS = {
+    "font-stack": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif",
+    "font-stack--monospace": "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace",
+}
+html_theme_options = {
+    "light_css_variables": {
+        **_FONTS,
+        "color-brand-primary": "#1b1d1f",
+        "color-brand-content": "#0b57a4",
+    },
+    "dark_css_variables": {"color-brand-primary": "#e8eaec", "color-brand-content": "#8cbef5"},
+}
+html_domain_indices = False
+
+_LISTED = re.compile(r"^- \[[^\]]+\]\(([^):#]+)\.md\)", re.MULTILINE)
+"""A page in the list of an index page."""
+
+
+def _add_toctree(_app: Sphinx, name: str, source: list[str]) -> None:
+    """Makes the table of contents out of the list that an index page has.
+
+    So a page is listed once, and an index page reads well on a forge, too.
+    """
+    if name == "index" or name.endswith("/index"):
+        pages = "\n".join(_LISTED.findall(source[0]))
+        source[0] += f"\n\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
+
+
+def _mark_examples(
+    _app: Sphinx, _what: str, _name: str, _value: object, _options: object, lines: list[str]
+) -> None:
+    """Makes code of a docstring's example, which is indented below `Example:`."""
+    for at in [at for at, line in enumerate(lines) if line.strip() == "Example:"][::-1]:
+        lines[at : at + 1] = ["Example::", ""]
+
+
+def setup(app: Sphinx) -> None:
+    """Is called by Sphinx."""
+    app.connect("source-read", _add_toctree)
+    app.connect("autodoc-process-docstring", _mark_examples, priority=100)  # before napoleon
