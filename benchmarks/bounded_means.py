@@ -1,6 +1,6 @@
 """Gaffke's p of a bounded mean against betting, which has a proof: errors and power.
 
-    python benchmarks/bounded_means.py               the table of validity.md, a minute
+    python benchmarks/bounded_means.py               the table of intervals.md, a minute
     python benchmarks/bounded_means.py --trials 200
 
 The hypothesis is that the mean harm is the margin or more, where no harm exceeds k - 1. Betting

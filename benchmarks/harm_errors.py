@@ -1,6 +1,6 @@
 """How often harm of exactly the margin is called none, by simulation.
 
-    python benchmarks/harm_errors.py                 the table of validity.md, two minutes
+    python benchmarks/harm_errors.py                 the table of intervals.md, two minutes
     python benchmarks/harm_errors.py --trials 500
 
 B finds 20 queries more, and ranks as A does on those that both find, but for a share of them on

@@ -1,6 +1,6 @@
 """How often each interval holds the truth, by simulation.
 
-    python benchmarks/interval_coverage.py                     all of validity.md, minutes
+    python benchmarks/interval_coverage.py                     all of intervals.md, minutes
     python benchmarks/interval_coverage.py --trials 200 --only drift
 
 Each case of `interval_cases.CASES` draws samples from a world whose truth is known and asks

@@ -156,7 +156,7 @@ def test_it_has_a_question_options_with_words_and_a_row_in_the_docs(
     for option in declared(analysis.options):
         assert option.opt.help.endswith((".", "]", "].")), option.field
         assert not option.opt.help.startswith("Of "), option.field
-    page = (DOCS / "explanation" / "validity.md").read_text("utf-8")
+    page = (DOCS / "reference" / "analyses.md").read_text("utf-8")
     assert f"| {analysis.name.capitalize()} |" in page
     assert f"\n## {analysis.name.capitalize()}\n" in page
 

@@ -203,7 +203,7 @@ def test_the_first_of_dl_2021_is_stable_and_still_not_alone(data: Callable[[str]
         "-m", "nDCG@10", "--order", "trec9",
     )  # fmt: skip
 
-    # the figures of docs/explanation/validity.md
+    # the figures of docs/results/validity-real.md
     assert (len(found["systems"]), found["queries"], found["ranges"]["pairs"]) == (45, 53, 990)
     assert found["systems"][0] == "NLE_P_v1"
     assert found["rank_probability"][0][0] > 0.99

@@ -289,7 +289,7 @@ def test_measures_on_covid_runs(data: Callable[[str], Path]) -> None:
 def test_random_halves_of_the_covid_topics_rank_as_alike_as_the_page_says(
     data: Callable[[str], Path], measure: str, tau: float
 ) -> None:
-    """The yardstick of docs/explanation/validity.md: what tau chance alone leaves."""
+    """The yardstick of docs/results/validity-real.md: what tau chance alone leaves."""
     folder = data("trec-covid-round1")
     runs, qrels = str(folder / "runs-depth100" / "*"), str(folder / "qrels-round1.txt.gz")
     (loaded,) = load_measures(Source(runs=(runs,), qrels=qrels), [measure]).values()

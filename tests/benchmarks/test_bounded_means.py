@@ -56,7 +56,7 @@ def test_the_order_of_values_hardly_matters_to_a_p(bet: object) -> None:
 def test_the_page_has_both_tables() -> None:
     command = [sys.executable, str(BENCHMARKS / "bounded_means.py"), "--trials", "2"]
     ran = subprocess.run(command, check=True, capture_output=True, text=True)
-    page = (BENCHMARKS.parent / "docs" / "explanation" / "validity.md").read_text("utf-8")
+    page = (BENCHMARKS.parent / "docs" / "results" / "intervals.md").read_text("utf-8")
     part = page.split("python benchmarks/bounded_means.py")[1]
     printed, needed = ran.stdout.strip().split("\n\n")
     told, also = part.split("\n\n")[1:3]

@@ -29,7 +29,7 @@ def test_only_boards_that_learn_dev_are_called_drifting() -> None:
 def test_the_page_has_a_row_for_every_world() -> None:
     command = [sys.executable, str(BENCHMARKS / "drift_verdicts.py"), "--boards", "1"]
     ran = subprocess.run(command, check=True, capture_output=True, text=True)
-    page = (BENCHMARKS.parent / "docs" / "explanation" / "validity.md").read_text("utf-8")
+    page = (BENCHMARKS.parent / "docs" / "results" / "intervals.md").read_text("utf-8")
     table = page.split("python benchmarks/drift_verdicts.py")[1].split("\n\n")[1]
     names = [[row.split("|")[1] for row in text.splitlines()] for text in (ran.stdout, table)]
 

@@ -48,7 +48,7 @@ def test_with_many_queries_no_harm_is_called_none() -> None:
 def test_the_page_has_a_row_for_every_world() -> None:
     command = [sys.executable, str(BENCHMARKS / "harm_errors.py"), "--trials", "2"]
     ran = subprocess.run(command, check=True, capture_output=True, text=True)
-    page = (BENCHMARKS.parent / "docs" / "explanation" / "validity.md").read_text("utf-8")
+    page = (BENCHMARKS.parent / "docs" / "results" / "intervals.md").read_text("utf-8")
     table = page.split("python benchmarks/harm_errors.py")[1].split("\n\n")[1]
     names = [[row.split("|")[1:8] for row in text.splitlines()] for text in (ran.stdout, table)]
 

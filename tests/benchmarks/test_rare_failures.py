@@ -26,7 +26,7 @@ def test_with_many_queries_a_miss_often_has_no_warning() -> None:
 def test_the_page_has_a_row_for_every_world() -> None:
     command = [sys.executable, str(BENCHMARKS / "rare_failures.py"), "--trials", "2"]
     ran = subprocess.run(command, check=True, capture_output=True, text=True)
-    page = (BENCHMARKS.parent / "docs" / "explanation" / "validity.md").read_text("utf-8")
+    page = (BENCHMARKS.parent / "docs" / "results" / "intervals.md").read_text("utf-8")
     table = page.split("python benchmarks/rare_failures.py")[1].split("\n\n")[1]
     names = [[row.split("|")[1:3] for row in text.splitlines()] for text in (ran.stdout, table)]
 

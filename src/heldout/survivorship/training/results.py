@@ -14,7 +14,7 @@ words, of queries and of relevant documents that are negatives in training.
 - *across seeds*: would other seeds and other queries show it too? A t test in which seeds and
   queries are both drawn (`stats.crossed`). This is the question that is meant.
 
-Source: Gupta and MacAvaney 2022, §5.2; docs/explanation/validity.md for seeds.
+Source: Gupta and MacAvaney 2022, §5.2; docs/reference/analyses.md, Outcomes, for seeds.
 """
 
 from collections import Counter, defaultdict
