@@ -13,7 +13,15 @@ import pytest
 import yaml
 
 from heldout.board.rules.spec import ForgeKind, ForgeSpec
-from heldout.board.rules.template import WORKFLOW_PATHS, format_workflow, workflow_files
+from heldout.board.rules.template import (
+    PAGE_PATHS,
+    WORKFLOW_PATHS,
+    format_page_workflow,
+    format_workflow,
+    is_generated_page,
+    page_files,
+    workflow_files,
+)
 from heldout.board.store.arrivals import find_request
 from heldout.board.store.git import Author, Git
 from heldout.errors import StoreError
@@ -77,8 +85,12 @@ def test_an_action_workflow_runs_on_pull_requests_and_may_only_read(kind: ForgeK
 
 def test_the_pipeline_of_gitlab_runs_on_merge_requests_and_takes_no_sources() -> None:
     table = parse("gitlab")
-    assert table["workflow"]["rules"] == [{"if": '$CI_PIPELINE_SOURCE == "merge_request_event"'}]
-    assert table["form"]["variables"]["GIT_STRATEGY"] == "none"
+    assert table["form"]["rules"] == [{"if": '$CI_PIPELINE_SOURCE == "merge_request_event"'}]
+    for job in ("pages", "due"):
+        (rule,) = table[job]["rules"]
+        assert '$CI_PIPELINE_SOURCE != "merge_request_event"' in rule["if"]
+        assert "$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH" in rule["if"]
+    assert {table[job]["variables"]["GIT_STRATEGY"] for job in ("form", "pages", "due")} == {"none"}
 
 
 @pytest.mark.parametrize("kind", WORKFLOW_PATHS)
@@ -114,6 +126,54 @@ def test_heldout_is_installed_from_the_stated_address_and_never_by_its_name(
     forge = ForgeSpec(kind=kind, url="https://git.example.org", project="owner/board")
     assert workflow_files(forge, install=ADDRESS) == {WORKFLOW_PATHS[kind]: text.encode()}
     assert workflow_files(forge, install="") == {}
+
+
+def page_table(kind: ForgeKind) -> Mapping[Any, Any]:
+    table = yaml.safe_load(format_page_workflow(kind, install=ADDRESS))
+    assert isinstance(table, dict)
+    return table
+
+
+def test_the_page_s_workflow_runs_for_the_main_branch_alone_and_every_day() -> None:
+    triggers = page_table("github")[True]
+    assert triggers.keys() == {"push", "schedule", "workflow_dispatch"}
+    assert triggers["push"] == {"branches": ["main"]}
+    assert len(triggers["schedule"]) == 1
+
+
+def test_only_the_job_that_publishes_may_write_and_it_runs_nothing_of_the_board() -> None:
+    table = page_table("github")
+    assert table["permissions"] == {}
+    rights = {name: job["permissions"] for name, job in table["jobs"].items()}
+    assert rights == {
+        "build": {"contents": "read"},
+        "publish": {"pages": "write", "id-token": "write"},
+        "due": {},
+    }
+    steps = table["jobs"]["publish"]["steps"]
+    assert [step["run"].split()[0] for step in steps if "run" in step] == ["echo"]
+
+
+def test_the_actions_of_the_page_s_workflow_are_pinned() -> None:
+    text = format_page_workflow("github", install=ADDRESS).decode()
+    used = re.findall(r"uses: (\S+)", text)
+    assert len(used) == 2
+    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", one) for one in used)
+
+
+@pytest.mark.parametrize("kind", PAGE_PATHS)
+def test_the_page_is_built_without_a_secret_from_the_stated_heldout(kind: ForgeKind) -> None:
+    text = format_page_workflow(kind, install=ADDRESS).decode()
+    assert "@INSTALL@" not in text
+    for word in ("secrets", "HELDOUT_", "CI_JOB_TOKEN", "github.token", "pull_request"):
+        assert word not in text
+    runs = [one for one in walk(page_table(kind)) if _is_text(one) and "heldout" in one]
+    assert not any("${{" in one for one in runs)
+    forge = ForgeSpec(kind=kind, url="https://git.example.org", project="owner/board")
+    assert page_files(forge, install=ADDRESS) == {PAGE_PATHS[kind]: text.encode()}
+    assert page_files(forge, install="") == {}
+    assert is_generated_page(kind, text.encode())
+    assert not is_generated_page(kind, text.replace("3.12", "3.13").replace("24.04", "22").encode())
 
 
 # run for true, with a `heldout` that writes down how it was called

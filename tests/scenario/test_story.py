@@ -326,7 +326,7 @@ def test_a_board_of_the_openssl_form(tmp_path: Path) -> None:
 
 
 SHAPES: dict[str, set[str]] = {
-    "inbox": {"silent", "received", "waiting", "reveals", "earlier_labels"},
+    "inbox": {"silent", "received", "waiting", "reveals", "due", "earlier_labels"},
     "review": {"reviews"},
     "publish": {
         "decisions",
@@ -336,6 +336,7 @@ SHAPES: dict[str, set[str]] = {
         "revealed",
         "unlogged",
         "unknown",
+        "due",
         "changed_rules",
     },
     "rebuild": {
@@ -345,6 +346,7 @@ SHAPES: dict[str, set[str]] = {
         "revealed",
         "unlogged",
         "unknown",
+        "due",
         "changed_rules",
     },
     "audit": {

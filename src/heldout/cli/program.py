@@ -81,6 +81,9 @@ BOARD_COMMANDS: Mapping[str, Command] = {
     "new": Command("board.creating:new", "board", "Make a board and its vault."),
     "describe": Command("board.creating:describe", "board", "What the query sets hold."),
     "baseline": Command("board.creating:baseline", "board", "Show an organiser's own run."),
+    "publish-page": Command(
+        "board.publishing:publish_page", "board", "Put the page on GitHub or GitLab Pages."
+    ),
     "finalists": Command("board.organiser:finalists", "board", "Name the entries of the final."),
     "final": Command("board.organiser:final", "board", "Open the final: its scores, and who wins."),
     "teams": Command("board.registering:teams", "board", "Who has registered."),

@@ -15,6 +15,7 @@ from heldout.board.rules.changes import Difference, list_open
 from heldout.board.rules.spec import BoardSpec, Example
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import (
+    PAGE_PATHS,
     WORKFLOW_PATHS,
     format_readme,
     format_recipients,
@@ -33,6 +34,7 @@ from heldout.board.scores.session import (
 )
 from heldout.board.site.render import render_board
 from heldout.board.site.rules import BoardFacts, SetFacts, list_trust
+from heldout.board.standings.overdue import Overdue, list_overdue
 from heldout.board.standings.seasons import current_standings, list_seasons
 from heldout.board.standings.standings import Standings, project
 from heldout.board.store.git import AS_IT_IS, ATTRIBUTES, Author
@@ -49,9 +51,10 @@ from heldout.board.store.repository import (
 
 _PUBLIC = (
     *(SPEC, README, ".gitignore", ATTRIBUTES, "keys", "queries", "qrels", "candidates"),
-    *("submissions", LOG, LEADERBOARD, TIMESTAMPS, *WORKFLOW_PATHS.values()),
+    *("submissions", LOG, LEADERBOARD, TIMESTAMPS, *WORKFLOW_PATHS.values(), *PAGE_PATHS.values()),
 )
-_KEEPER = Author(name="heldout", email="heldout@localhost")
+KEEPER = Author(name="heldout", email="heldout@localhost")
+"""Author of a commit where git knows no name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,7 @@ class Rebuilt:
         differences: the keys of board.toml that are not what the log has, where no vault is here.
         unknown: files in `leaderboard/` that heldout did not write; they are left alone.
         no_baseline: views in which no score can be published before they have a baseline.
+        overdue: what only the vault can open although its day has come, where no vault is here.
     """
 
     standings: Standings
@@ -79,6 +83,7 @@ class Rebuilt:
     differences: tuple[Difference, ...] = ()
     unknown: tuple[str, ...] = ()
     no_baseline: tuple[str, ...] = ()
+    overdue: tuple[Overdue, ...] = ()
 
 
 def bring_up_to_date(session: Session) -> Rebuilt:
@@ -168,6 +173,7 @@ def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:
         commit=None,
         differences=differences,
         unknown=pages.unknown,
+        overdue=list_overdue(public, spec, standings),
     )
 
 
@@ -315,7 +321,7 @@ def _commit(session: Session, message: str, *, without: Sequence[str]) -> str | 
     git = session.repository.git
     if not git.is_repository():
         return None
-    author = git.configured_author() or _KEEPER
+    author = git.configured_author() or KEEPER
     return git.commit_paths(
         _public_paths(session.spec()),
         without=without,

@@ -19,6 +19,7 @@ from heldout.board.scores.kept import RunReport
 from heldout.board.scores.releasing import describe_released, describe_true
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import NotedRules, Session
+from heldout.board.standings.overdue import Overdue
 from heldout.board.standings.standings import Row, Standings
 from heldout.errors import plural, quote
 
@@ -220,7 +221,18 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
         more = len(rebuilt.unknown) - _MOST_SHOWN
         shown += f" and {more:,} more" if more > 0 else ""
         facts.append(("note", f"heldout did not write {shown}: left alone, and not committed"))
+    facts += overdue_facts(rebuilt.overdue)
     return [*facts, ("rebuilt", f"{told}; {'everything was up to date' if still else changed}")]
+
+
+def overdue_facts(overdue: Sequence[Overdue]) -> Facts:
+    """What only the vault can open although its day has come, a line each."""
+    return [("due", f"{one}; only the vault can publish it: heldout rebuild") for one in overdue]
+
+
+def overdue_document(overdue: Sequence[Overdue]) -> list[dict[str, Any]]:
+    """The same for a program."""
+    return [{"what": one.what, "since": one.since} for one in overdue]
 
 
 def rebuilt_document(rebuilt: Rebuilt) -> dict[str, Any]:
@@ -232,6 +244,7 @@ def rebuilt_document(rebuilt: Rebuilt) -> dict[str, Any]:
         "revealed": list(rebuilt.revealed),
         "unlogged": [f"labels/{held_out_file(name)}" for name in rebuilt.unlogged],
         "unknown": list(rebuilt.unknown),
+        "due": overdue_document(rebuilt.overdue),
         "changed_rules": None if rebuilt.rules is None else list(rebuilt.rules.keys),
     }
 

@@ -1,9 +1,10 @@
-"""The files that a new board begins with, as text; also the workflow that its forge runs.
+"""The files that a new board begins with, as text; also the workflows that its forge runs.
 
-The workflow runs on every pull request and looks at the form only.
+One looks at the form of every pull request, the other puts the page on the web.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
@@ -20,7 +21,13 @@ WORKFLOW_PATHS: Mapping[ForgeKind, str] = {
     "gitlab": ".gitlab-ci.yml",
     "forgejo": ".forgejo/workflows/submission.yml",
 }
-"""Forge -> path in the board; a folder and a bare repository run nothing."""
+"""Forge -> path of the check in the board; a folder and a bare repository run nothing."""
+
+PAGE_PATHS: Mapping[ForgeKind, str] = {
+    "github": ".github/workflows/page.yml",
+    "gitlab": WORKFLOW_PATHS["gitlab"],
+}
+"""Forge -> path of what puts the page on the web; GitLab has one file for all jobs."""
 
 
 def workflow_files(forge: ForgeSpec | None, *, install: str) -> Mapping[str, bytes]:
@@ -31,10 +38,25 @@ def workflow_files(forge: ForgeSpec | None, *, install: str) -> Mapping[str, byt
         install: address of heldout; while it is not stated there is no workflow, for a runner
             would take whatever an index has under the name.
     """
-    path = None if forge is None else WORKFLOW_PATHS.get(forge.kind)
+    return _fill_workflow(WORKFLOW_PATHS, format_workflow, forge, install=install)
+
+
+def page_files(forge: ForgeSpec | None, *, install: str) -> Mapping[str, bytes]:
+    """Path in the board -> what puts the page on the web; arguments as in `workflow_files`."""
+    return _fill_workflow(PAGE_PATHS, format_page_workflow, forge, install=install)
+
+
+def _fill_workflow(
+    paths: Mapping[ForgeKind, str],
+    write: Callable[..., bytes],
+    forge: ForgeSpec | None,
+    *,
+    install: str,
+) -> Mapping[str, bytes]:
+    path = None if forge is None else paths.get(forge.kind)
     if forge is None or path is None or not install:
         return {}
-    return {path: format_workflow(forge.kind, install=install)}
+    return {path: write(forge.kind, install=install)}
 
 
 def format_workflow(kind: ForgeKind, *, install: str) -> bytes:
@@ -47,8 +69,33 @@ def format_workflow(kind: ForgeKind, *, install: str) -> bytes:
         kind: a key of `WORKFLOW_PATHS`.
         install: the address that pip installs heldout from.
     """
-    template = files("heldout.board.rules").joinpath("templates", f"ci-{kind}.yml")
-    return template.read_text("utf-8").replace("@INSTALL@", install).encode()
+    return _read_template(f"ci-{kind}.yml").replace(_INSTALL, install).encode()
+
+
+def format_page_workflow(kind: ForgeKind, *, install: str) -> bytes:
+    """The YAML for a forge of `PAGE_PATHS` that puts the page on the web.
+
+    It builds the page from the public log, without secret or vault, and says what waits for these.
+
+    Args:
+        kind: a key of `PAGE_PATHS`.
+        install: the address that pip installs heldout from.
+    """
+    return _read_template(_PAGES[kind]).replace(_INSTALL, install).encode()
+
+
+def is_generated_page(kind: ForgeKind, data: bytes) -> bool:
+    """Whether heldout wrote a workflow of `PAGE_PATHS`, for any address: nobody has edited it."""
+    parts = map(re.escape, _read_template(_PAGES[kind]).split(_INSTALL))
+    return re.fullmatch(r"[^\s\"]+".join(parts).encode(), data) is not None
+
+
+_INSTALL = "@INSTALL@"
+_PAGES: Mapping[ForgeKind, str] = {"github": "page-github.yml", "gitlab": "ci-gitlab.yml"}
+
+
+def _read_template(name: str) -> str:
+    return files("heldout.board.rules").joinpath("templates", name).read_text("utf-8")
 
 
 _SEEDS: Mapping[EnvelopeForm, int] = {"age": 5, "openssl": 1}
@@ -198,6 +245,7 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
     readme = _fill_readme(board.title, board.task, board.install, tuple(board.sets))
     return {
         **workflow_files(board.forge, install=board.install),
+        **page_files(board.forge, install=board.install),
         "board.toml": fill_template("board.toml", words),
         "README.md": readme,
         ".gitignore": b"drafts/\n.heldout/\n.writing-*\n",
@@ -318,5 +366,4 @@ def quote_toml(value: object) -> str:
 
 def fill_template(name: str, words: Mapping[str, str]) -> bytes:
     """A file of `templates/` with words for its `$name`s."""
-    text = files("heldout.board.rules").joinpath("templates", name).read_text("utf-8")
-    return Template(text).substitute(words).encode()
+    return Template(_read_template(name)).substitute(words).encode()

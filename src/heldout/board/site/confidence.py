@@ -24,9 +24,10 @@ from heldout.board.log.measured import (
     TrustPart,
     end_bin,
 )
-from heldout.board.rules.spec import BoardSpec, due_day, say_after
+from heldout.board.rules.spec import BoardSpec, say_after
 from heldout.board.site.rows import STARS, TableRow, name_entry, say_range
 from heldout.board.site.words import Part, Phrase, count, join_names, phrase, plain
+from heldout.board.standings.overdue import figures_due_since
 from heldout.board.standings.standings import Standings, best_so_far, read_pairs
 from heldout.charts.axes import day_words
 
@@ -408,9 +409,7 @@ def _say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) 
     covered = frozenset[str]() if measured is None else measured.covered
     wait = [r for r in standings.rows if r.rank is not None and r.id not in covered]
     last, today = spec.last_day_of(standings.season), standings.as_of.date()
-    end = None if closed is None else closed.date()
-    days = [due_day(trust, r.published.date(), last=last, closed=end) for r in wait]
-    past = sorted(day for day in days if day is not None and day <= today)
+    since = figures_due_since(standings, spec, None if closed is None else closed.date())
     when = say_after(trust, today, last=last)
     if measured is None:
         parts = plain(join_names(Part(text=_PARTS[part]) for part in trust.show))
@@ -419,9 +418,9 @@ def _say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) 
         newer = count(len(wait), "newer entry is", "newer entries are")
         they = "It" if len(wait) == 1 else "They"
         said = [f"{newer} not compared yet. {they} will be {when}."] if wait else []
-    if len(past) + len(covered) > 1 and past:
+    if since is not None:
         said.append(
-            f"Due since {day_words(past[0])}: they appear when the organisers rebuild the page."
+            f"Due since {day_words(since)}: they appear when the organisers rebuild the page."
         )
     return tuple(said)
 

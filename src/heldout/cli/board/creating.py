@@ -218,6 +218,7 @@ def _new_board_facts(
     yield ("", f"put the board where people find it: {push}")
     if plan.forge is None:
         yield ("", "and state that address in board.toml: repository")
+    yield from (("", step) for step in _page_steps(plan))
     first = "show a first run"
     if plan.stake != "known":
         first = "before the first submission add your best baseline, where the ratchet begins"
@@ -232,6 +233,16 @@ def _new_board_facts(
         "",
         "another organiser: share the vault (docs/how-to/organisers.md), then heldout board rekey",
     )
+
+
+def _page_steps(plan: NewBoard) -> Sequence[str]:
+    """How the page gets on the web; the workflow is written where forge and install were given."""
+    from heldout.board.organiser.web_page import list_steps
+    from heldout.board.rules.template import page_files
+
+    if plan.forge is not None and page_files(plan.forge, install=plan.install):
+        return list_steps(plan.forge, home="")
+    return ("put the page on the web: heldout board publish-page",)
 
 
 @click.command()

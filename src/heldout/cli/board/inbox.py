@@ -118,7 +118,8 @@ def _done_with(receipts: Sequence[Receipt]) -> frozenset[str]:
 def _document(
     session: Session, receipts: Sequence[Receipt], silent: Sequence[str]
 ) -> dict[str, Any]:
-    from heldout.board.organiser.steps import list_reveals, list_waiting
+    from heldout.board.organiser.steps import list_public_overdue, list_reveals, list_waiting
+    from heldout.board.organiser.words import overdue_document
     from heldout.board.scores.compared import find_mixed
 
     return {
@@ -133,6 +134,7 @@ def _document(
             for s in list_waiting(session)
         ],
         "reveals": [{"id": name, "date": day} for name, day in list_reveals(session)],
+        "due": overdue_document(list_public_overdue(session)),
         "earlier_labels": {
             mixed.view: mixed.earlier for mixed in find_mixed(session.vault, session.history())
         },
@@ -140,8 +142,8 @@ def _document(
 
 
 def _print_waiting(session: Session, silent: Sequence[str]) -> None:
-    from heldout.board.organiser.steps import list_reveals, list_waiting
-    from heldout.board.organiser.words import waited
+    from heldout.board.organiser.steps import list_public_overdue, list_reveals, list_waiting
+    from heldout.board.organiser.words import overdue_facts, waited
     from heldout.board.scores.compared import find_mixed, say_mixed
 
     facts = [("silent", f"{name} did not answer: what waits there is not known") for name in silent]
@@ -154,6 +156,9 @@ def _print_waiting(session: Session, silent: Sequence[str]) -> None:
     ours = [s for s in list_waiting(session) if s.status != "asked"]
     following = [f"heldout review {s.id}" for s in ours[:1]]
     facts += [("reveal", f"{name} on {day:%d %b %Y}") for name, day in list_reveals(session)]
+    overdue = list_public_overdue(session)
+    facts += overdue_facts(overdue)
+    following += ["heldout rebuild"] * bool(overdue)
     mixed = find_mixed(session.vault, session.history())
     facts += [("labels", say_mixed(one)) for one in mixed]
     if mixed:

@@ -1,0 +1,105 @@
+"""What the public log still withholds although its day has come: only the vault can open it.
+
+A page that is built without the vault, as a forge builds it every day, shows such things as
+withheld. The organisers learn of it here.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from heldout.board.log.events import Entry
+from heldout.board.log.history import History, read_history
+from heldout.board.rules.days import list_terms, one_shot_deadline, tells_final
+from heldout.board.rules.spec import BoardSpec, due_day
+from heldout.board.standings.seasons import list_seasons
+from heldout.board.standings.standings import Standings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overdue:
+    """Something that the rules let be public, and that the public log does not have.
+
+    Attributes:
+        what: it, in words.
+        since: the day from which on it may be public.
+    """
+
+    what: str
+    since: date
+
+    def __str__(self) -> str:
+        return f"{self.what}, due since {self.since:%d %b %Y}"
+
+
+def list_overdue(
+    log: Sequence[Entry], spec: BoardSpec, standings: Standings
+) -> tuple[Overdue, ...]:
+    """What waits for the organisers, by a public log alone; the earliest first.
+
+    Args:
+        log: a verified public log.
+        spec: the rules in force.
+        standings: of the board or of its latest season, made from that log.
+    """
+    now = standings.as_of
+    history = read_history(log)
+    seasons = list_seasons(log, spec, now=now)
+    boards = [(one.standings, spec.in_season(one.season)) for one in seasons]
+    found = {*_list_scores(log, history, standings)}
+    for board, rules in boards or [(standings, spec)]:
+        found |= {*_list_names(board), *_list_figures(board, rules, history)}
+    return tuple(sorted(found, key=lambda one: (one.since, one.what)))
+
+
+def figures_due_since(standings: Standings, spec: BoardSpec, closed: date | None) -> date | None:
+    """Since when figures of the ranking may be published that are not; `None` where none are.
+
+    Args:
+        standings: of the board or of a season.
+        spec: its rules.
+        closed: when the board was closed for good, `None` before.
+    """
+    trust, measured, today = spec.trust, standings.measured, standings.as_of.date()
+    if trust is None or not trust.show:
+        return None
+    covered = frozenset[str]() if measured is None else measured.covered
+    last = spec.last_day_of(standings.season)
+    days = [
+        due_day(trust, row.published.date(), last=last, closed=closed)
+        for row in standings.rows
+        if row.rank is not None and not row.imported and row.id not in covered
+    ]
+    past = [day for day in days if day is not None and day <= today]
+    return min(past) if past and len(past) + len(covered) > 1 else None
+
+
+def _list_names(standings: Standings) -> Iterator[Overdue]:
+    for row in standings.every:
+        if row.reveal_due and row.embargo_until is not None:
+            yield Overdue(what=f"the name behind {row.id}", since=row.embargo_until)
+
+
+def _list_figures(standings: Standings, spec: BoardSpec, history: History) -> Iterator[Overdue]:
+    closed = None if history.closed is None else history.closed.date()
+    since = figures_due_since(standings, spec, closed)
+    if since is not None:
+        of = f" of season {standings.season}" if standings.season else ""
+        yield Overdue(what=f"the confidence figures{of}", since=since)
+
+
+def _list_scores(log: Iterable[Entry], history: History, standings: Standings) -> Iterator[Overdue]:
+    """Scores that events still seal: of a one-shot board, and of views that open at the end."""
+    now = standings.as_of
+    deadline, terms = one_shot_deadline(history), list_terms(history, now)
+    for entry in log:
+        submission = history.submissions.get(str(entry.event.submission))
+        sealed = entry.event.sealed.keys() - entry.opened.keys()
+        if submission is None or submission.status != "published":
+            continue
+        if "scores" in sealed and deadline is not None and now.date() > deadline:
+            yield Overdue(what="scores of published entries", since=deadline + timedelta(1))
+        received = submission.received.date()
+        last = terms[-1].spec.last_day(received)
+        if "final" in sealed and last is not None and tells_final(entry, terms, received):
+            yield Overdue(what="final scores of published entries", since=last + timedelta(1))

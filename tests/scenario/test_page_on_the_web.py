@@ -1,0 +1,207 @@
+"""The page on the web: the workflow that is written, and what its shell does to a real board."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from town import Town, found_town, git
+
+from heldout.board.organiser.web_page import find_home
+from heldout.board.rules.spec import ForgeSpec
+
+pytestmark = pytest.mark.slow
+DAY = "2026-11-02T10:00:00Z"
+ENDS, AFTER = "2026-12-10", "2026-12-11T03:23:00Z"
+INSTALL = "https://example.org/heldout.whl"
+FORGES = {
+    "github": ("https://github.com", "Lab/kb", ".github/workflows/page.yml"),
+    "gitlab": ("https://git.example.org", "ir/lab/kb", ".gitlab-ci.yml"),
+}
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return found_town(tmp_path)
+
+
+def edit(town: Town, text: str, *, install: str = INSTALL) -> None:
+    """Edit board.toml, and have the organiser log it."""
+    rules = town.board / "board.toml"
+    stated = rules.read_text("utf-8").replace('install = ""', f'install = "{install}"')
+    rules.write_text(stated + text, "utf-8")
+    assert town.organiser("rebuild", now=DAY).code == 0
+
+
+def forge_table(kind: str) -> str:
+    url, project, _ = FORGES[kind]
+    return f'\n[forge]\nkind = "{kind}"\nurl = "{url}"\nproject = "{project}"\n'
+
+
+def publish_page(town: Town) -> Any:
+    return town.participant("board", "publish-page", now=DAY, clone=town.board)
+
+
+@pytest.mark.parametrize("kind", FORGES)
+def test_the_workflow_is_written_once_and_the_next_steps_are_named(town: Town, kind: str) -> None:
+    url, project, path = FORGES[kind]
+    edit(town, forge_table(kind))
+    answer = publish_page(town)
+    assert answer.code == 0, answer
+    assert path in git(town.board, "ls-tree", "-r", "--name-only", "HEAD").splitlines()
+    assert git(town.board, "status", "--porcelain") == ""
+    assert f"{url}/{project}/" in answer.out
+    assert "git push" in answer.out
+    if kind == "github":
+        assert 'home = "https://lab.github.io/kb/"' in answer.out
+    assert "(done before)" in publish_page(town).out
+    newer = (town.board / path).read_text("utf-8").replace(INSTALL, "https://example.org/old.whl")
+    (town.board / path).write_text(newer, "utf-8")
+    assert publish_page(town).code == 0
+    assert INSTALL in (town.board / path).read_text("utf-8")
+
+
+def test_an_edited_workflow_is_left_alone(town: Town) -> None:
+    edit(town, forge_table("github"))
+    assert publish_page(town).code == 0
+    path = town.board / FORGES["github"][2]
+    own = path.read_text("utf-8").replace("ubuntu-24.04", "our-runner")
+    path.write_text(own, "utf-8")
+    answer = publish_page(town)
+    assert (answer.code, path.read_text("utf-8")) == (2, own)
+    assert "page-workflow" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("table", "install", "said"),
+    [
+        ("", INSTALL, "no [forge]"),
+        (forge_table("github"), "", "heldout rebuild --vault DIR"),
+        (forge_table("github").replace('github"', 'forgejo"'), INSTALL, "kind = forgejo"),
+    ],
+)
+def test_a_board_that_cannot_be_published_so_says_what_is_missing(
+    town: Town, table: str, install: str, said: str
+) -> None:
+    edit(town, table, install=install)
+    answer = publish_page(town)
+    assert (answer.code, answer.out) == (2, "")
+    assert "page-workflow" in answer.err
+    assert said in answer.err
+
+
+@pytest.mark.parametrize(
+    ("url", "project", "home"),
+    [
+        ("https://github.com", "Lab/KB", "https://lab.github.io/KB/"),
+        ("https://github.com", "lab/lab.github.io", "https://lab.github.io/"),
+        ("https://github.example.org", "lab/kb", ""),
+    ],
+)
+def test_the_address_of_a_page_is_that_of_its_project(url: str, project: str, home: str) -> None:
+    assert find_home(ForgeSpec(kind="github", url=url, project=project)) == home
+
+
+# The shell of the workflows, run as a runner does.
+
+
+def stand_in(folder: Path, *, now: str) -> Path:
+    """A `python3` whose `venv` has a pip that does nothing, and this heldout at a moment."""
+    tools = folder / "tools"
+    tools.mkdir(exist_ok=True)
+    call = f'#!/bin/sh\nexec "{sys.executable}" -m heldout "$@" --now {now}\n'
+    files = {"pip": "#!/bin/sh\n", "heldout": call}
+    files["python3"] = (
+        f'#!/bin/sh\nmkdir -p "$3/bin"\ncp "{tools}/pip" "{tools}/heldout" "$3/bin"\n'
+    )
+    for name, text in files.items():
+        (tools / name).write_text(text)
+        (tools / name).chmod(0o755)
+    return tools
+
+
+def run(script: str, folder: Path, town: Town, *, now: str, **more: str) -> tuple[int, str]:
+    """Run a step with the shell's options of GitHub, which end at the first failure only."""
+    tools = stand_in(town.root, now=now)
+    result = subprocess.run(
+        [str(shutil.which("bash")), "-e", "-c", script],
+        cwd=folder,
+        env={
+            "PATH": f"{tools}:{os.environ['PATH']}",
+            "HOME": str(town.root),
+            "BOARD": town.forge.as_uri(),
+            **more,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return result.returncode, result.stdout + result.stderr
+
+
+def build(town: Town, kind: str, *, now: str) -> tuple[Path, str]:
+    """Build the page as a forge does: its folder, and what is due."""
+    place = town.root / f"runner-{len(list(town.root.glob('runner-*')))}"
+    place.mkdir()
+    table: Mapping[str, Any] = yaml.safe_load((town.board / FORGES[kind][2]).read_text("utf-8"))
+    if kind == "gitlab":
+        script = "\n".join(table["pages"]["script"]).replace("/tmp/", f"{place}/")  # noqa: S108 - what is replaced
+        project = {"CI_PROJECT_DIR": str(place), "BRANCH": "main"}
+        code, said = run(script, place, town, now=now, **project)
+        assert code == 0, said
+        return place / "public", (place / "due.txt").read_text()
+    output = place / "output"
+    for step in table["jobs"]["build"]["steps"]:
+        if "run" in step:
+            given = {"RUNNER_TEMP": str(place), "GITHUB_OUTPUT": str(output)}
+            code, said = run(step["run"], place, town, now=now, **given)
+            assert code == 0, said
+    due = output.read_text().removeprefix("due<<END\n").removesuffix("END\n")
+    return place / "board" / "leaderboard", due
+
+
+def alarm(town: Town, kind: str, page: Path, due: str) -> tuple[int, str]:
+    """Run the job that says what is due."""
+    table = yaml.safe_load((town.board / FORGES[kind][2]).read_text("utf-8"))
+    if kind == "gitlab":
+        return run("\n".join(table["due"]["script"]), page.parent, town, now=AFTER)
+    (step,) = table["jobs"]["due"]["steps"]
+    return run(step["run"], page.parent, town, now=AFTER, DUE=due)
+
+
+@pytest.mark.parametrize("kind", FORGES)
+def test_a_forge_builds_the_page_and_says_which_embargo_waits_for_the_vault(
+    town: Town, kind: str
+) -> None:
+    hidden = town.send("x", now=DAY, embargo=ENDS)
+    town.take_in(now=DAY)
+    assert town.publish(hidden, now=DAY).code == 0
+    edit(town, forge_table(kind))
+    assert publish_page(town).code == 0
+    town.push()
+
+    page, due = build(town, kind, now=DAY)
+    assert (due, hidden in (page / "index.html").read_text("utf-8")) == ("", True)
+    clone = page if kind == "github" else page.parent / "board" / "leaderboard"
+    assert not (clone.parent / "submissions").exists()
+
+    page, due = build(town, kind, now=AFTER)
+    assert due.startswith(f"the name behind {hidden}, due since 10 Dec 2026")
+    assert "Lighthouse" not in (page / "index.html").read_text("utf-8")
+    assert "reveal due since" in (page / "index.html").read_text("utf-8")
+    code, said = alarm(town, kind, page, due)
+    assert (code, hidden in said, "heldout rebuild --vault DIR" in said) == (1, True, True)
+    waits = town.organiser("inbox", "--no-fetch", now=AFTER)
+    assert f"due       the name behind {hidden}" in waits.out
+    assert "heldout rebuild" in waits.out
+
+    assert town.organiser("rebuild", now=AFTER).code == 0
+    town.push()
+    page, due = build(town, kind, now=AFTER)
+    assert (due, "Lighthouse" in (page / "index.html").read_text("utf-8")) == ("", True)
+    assert "due" not in town.organiser("inbox", "--no-fetch", now=AFTER).out
