@@ -176,11 +176,14 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("unread")
+@pytest.mark.parametrize("files", [[], ["--files"]])
 @pytest.mark.parametrize("place", ["folder", "folder/file"])
-def test_a_place_that_is_taken_is_told_at_once(tmp_path: Path, place: str) -> None:
+def test_a_place_that_is_taken_is_told_at_once(
+    tmp_path: Path, place: str, files: list[str]
+) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "file").write_text("x", "utf-8")
-    result = CliRunner().invoke(main, ["demo", str(tmp_path / place)])
+    result = CliRunner().invoke(main, ["demo", str(tmp_path / place), *files])
     assert (result.exit_code, result.stdout) == (2, "")
     assert "is not empty; name a folder that does not exist yet" in result.stderr
     assert (tmp_path / "folder" / "file").read_text("utf-8") == "x"
@@ -203,6 +206,24 @@ def test_all_that_is_not_installed_is_told_at_once(
     assert (result.exit_code, result.stdout) == (2, "")
     assert told in " ".join(result.stderr.split())
     assert not (tmp_path / "new").exists()
+
+
+def test_files_of_the_tutorials_need_no_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("bm25s", "Stemmer"):
+        monkeypatch.setitem(sys.modules, name, None)
+    folder = tmp_path / "files"
+    result = CliRunner().invoke(main, ["demo", "--files", str(folder), "--json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == {"folder": str(folder)}
+    assert sorted(path.name for path in folder.glob("runs/*/*.gz")) == sorted(
+        2 * ["char-ngrams.run.gz", "ql-dirichlet.run.gz", "ql-jm.run.gz", "tfidf.run.gz"]
+    )
+    rows = json.loads((folder / "board/leaderboard/leaderboard.json").read_text("utf-8"))["rows"]
+    assert [row["baseline"] for row in rows] == [True]
+    Git(folder.parent).init()
+    assert Git(folder.parent).unignored("files/vault/labels/eval.qrels") == ()
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:

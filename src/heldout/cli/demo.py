@@ -24,6 +24,7 @@ from heldout.cli.printing import (
 )
 from heldout.collections.collection import QuerySplit
 from heldout.demo.campaign import play_campaign, publish_version
+from heldout.demo.files import write_files
 from heldout.demo.story import Scene, check_ready, play_demo, read_collection, sit
 from heldout.errors import SetupError, plural
 from heldout.options import Json, Now, Opt, Seed
@@ -34,6 +35,7 @@ from heldout.options import Json, Now, Opt, Seed
 def demo(
     *,
     folder: Annotated[Path, Opt(argument=True, metavar="[DIR]")] = Path("heldout-demo"),
+    files: Annotated[bool, Opt("Write the files of the tutorials instead.")] = False,
     seed: Seed = 0,
     time: Now = None,
     as_json: Json = False,
@@ -43,16 +45,24 @@ def demo(
     Takes a minute or two, and needs an extra: pip install 'heldout[rankers]'. Leaves
     DIR/board and DIR/vault for you to try the other commands on.
 
+    With --files it plays nothing: it writes documents, queries, labels, runs and a board into DIR,
+    which the tutorials work on. That takes seconds and needs no extra.
+
     \b
-    Example:
+    Examples:
       heldout demo /tmp/demo
+      heldout demo --files files
     """
 
     def say(heading: str, text: str) -> None:
         print_facts(messages(), [(heading, text)])
 
-    check_ready(folder)
     now = time or read_clock()
+    if files:
+        write_files(folder, now=now, say=say)
+        _print_files(folder, as_json=as_json)
+        return
+    check_ready(folder)
     context = multiprocessing.get_context("spawn")
     say("reading", "the standard library's docstrings ...")
     split = read_collection(seed=seed)
@@ -76,6 +86,15 @@ def demo(
             ("", f"{heldout} prefer labels {folder}/campaign --runs '{folder}/runs/*/dev.tsv.bz2'"),
         ],
     )
+
+
+def _print_files(folder: Path, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"folder": str(folder)})
+        return
+    runs, qrels = f"{folder}/runs/dev/*.gz", f"{folder}/dev.qrels"
+    command = f"{_own_command()} evaluate {runs} --qrels {qrels} -m RR@10"
+    print_facts(answers(), [("", ""), ("next", command)])
 
 
 def _own_command() -> str:

@@ -145,7 +145,7 @@ def read_docstrings() -> DocstringSource:
     Raises:
         SetupError: this Python has no library source on disk, or the other process failed.
     """
-    root = Path(sysconfig.get_path("stdlib"))
+    root = library_folder()
     files = sorted(path for path in root.rglob("*.py") if _belongs(path.relative_to(root)))
     if not files:
         message = f"no standard library source in {root}: this Python was installed without it"
@@ -163,6 +163,37 @@ def read_docstrings() -> DocstringSource:
         docstrings=(*docstrings, *extensions.docstrings),
         skipped=(*skipped, *extensions.skipped),
     )
+
+
+def library_folder() -> Path:
+    """Where the source of the running Python's standard library lies."""
+    return Path(sysconfig.get_path("stdlib"))
+
+
+def read_module(library: Path, module: str) -> list[Docstring]:
+    """The docstrings of one module with source.
+
+    Args:
+        library: the folder of a standard library.
+        module: dotted name.
+
+    Raises:
+        OSError: there is no such file.
+        SyntaxError, ValueError: as `parse_docstrings`.
+    """
+    path = library / module.replace(".", "/")
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return parse_docstrings(file.read_bytes(), module=module)
+
+
+def texts_by_id(docstrings: Iterable[Docstring]) -> dict[str, str]:
+    """Every query and every document that a docstring can become, by its id."""
+    texts = {}
+    for first, *others in _distinct(docstrings):
+        texts[_identity("q", first)] = first
+        rest = " ".join(others) or first
+        texts[_identity("d", rest)] = rest
+    return texts
 
 
 def build_collection(docstrings: Iterable[Docstring]) -> Collection:

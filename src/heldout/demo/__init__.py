@@ -1,1 +1,1 @@
-"""What `heldout demo` plays: a shared task from runs to a page, then better labels for it."""
+"""What `heldout demo` plays, a shared task and better labels for it; the tutorials' files."""

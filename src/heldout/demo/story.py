@@ -57,11 +57,20 @@ def check_ready(folder: Path) -> None:
         StoreError: the folder holds something already, or is no folder.
         SetupError: the extra `rankers` is missing.
     """
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise StoreError(f"{folder} is not empty; name a folder that does not exist yet")
+    check_new(folder)
     missing = [module for module in ("bm25s", "Stemmer") if find_spec(module) is None]
     if missing:
         raise SetupError(f"the demo lacks {', '.join(missing)}; pip install 'heldout[rankers]'")
+
+
+def check_new(folder: Path) -> None:
+    """Refuse a folder that holds something already.
+
+    Raises:
+        StoreError: it does, or it is no folder.
+    """
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise StoreError(f"{folder} is not empty; name a folder that does not exist yet")
 
 
 DEPTH = 100
@@ -257,7 +266,8 @@ def play_demo(
     say("documents", _describe(split))
     parts = _make_runs(folder / "runs", split, (BASELINE, *story), executor, say)
     opening = now - timedelta(days=60)
-    _create(folder, split, opening, now)
+    session = create_demo_board(folder, split, opening)
+    _allow_figures(folder, session, now)
     say("board", f"{folder}/board is open since {opening:%d %b}, its vault is {folder}/vault")
     _show_baseline(folder, now, say)
     scenes = tuple(_play(folder, part, now, say) for part in parts if part is not BASELINE)
@@ -324,7 +334,14 @@ def _break(text: bytes) -> bytes:
     return b"".join(lines[:-DEPTH])
 
 
-def _create(folder: Path, split: QuerySplit, opening: datetime, now: datetime) -> None:
+def create_demo_board(folder: Path, split: QuerySplit, opening: datetime) -> Session:
+    """Create `board` and `vault` in the folder, on these queries and labels.
+
+    Args:
+        folder: of the demo.
+        split: dev queries with public labels, eval queries with held-out ones.
+        opening: the board's first moment, UTC.
+    """
     sets = {}
     for name, half in (("dev", split.dev), ("eval", split.eval)):
         texts = {str(query): text for query, text in half.queries.items()}
@@ -346,8 +363,7 @@ def _create(folder: Path, split: QuerySplit, opening: datetime, now: datetime) -
         primary="eval",
         example=_example(split),
     )
-    session = create_board(folder / "board", folder / "vault", plan, sets, now=opening)
-    _allow_figures(folder, session, now)
+    return create_board(folder / "board", folder / "vault", plan, sets, now=opening)
 
 
 def _allow_figures(folder: Path, session: Session, now: datetime) -> None:
