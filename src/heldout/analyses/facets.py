@@ -117,7 +117,7 @@ class FacetsOptions:
     ] = None
     system: Annotated[
         str | None,
-        Opt("The only system to compare, if it was declared beforehand [all].", metavar="SYSTEM"),
+        Opt("Single system to compare, if it was declared beforehand [all].", metavar="SYSTEM"),
     ] = None
     level: Level = 0.95
     draws: Annotated[int, Opt("Number of permutations behind the interactions.", least=1)] = 9999

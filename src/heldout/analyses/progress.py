@@ -285,7 +285,7 @@ class ProgressOptions:
     """Options of `heldout analyse progress`."""
 
     decide: Annotated[Decide, Opt("Test whose p-values are corrected.")] = "t"
-    bar: Annotated[bool, Opt("Whether the best baseline stands before all entries.")] = True
+    bar: Annotated[bool, Opt("Best baseline placed before all entries, or by its date.")] = True
     find: Annotated[
         str,
         Opt(

@@ -117,11 +117,14 @@ class ReliabilityOptions:
     alpha: Alpha = 0.05
     equal: Annotated[
         Equal,
-        Opt("Verdict where neither system is better: one of its own, or one that matches either."),
+        Opt(
+            "Verdict on a pair of equal systems: a third verdict, or one that agrees with "
+            "both others."
+        ),
     ] = "own"
     rank_sum: Annotated[
         Corrections,
-        Opt("Rank-sum test: with corrections for ties and continuity, or with neither."),
+        Opt("Form of the rank-sum test: corrected for ties and continuity, or plain."),
     ] = "mann-whitney"
     zeros: Annotated[Zeros, Opt("Treatment of differences of 0 in the signed-rank test.")] = (
         "wilcox"

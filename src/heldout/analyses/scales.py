@@ -152,7 +152,7 @@ class ScalesOptions:
     grades: Annotated[
         str,
         Opt(
-            "Grades above 0, and how many documents have them [as many as a list is long].",
+            "Grades above 0 with their numbers of documents [the length of the list].",
             metavar="G[:COUNT],...",
         ),
     ] = "1"

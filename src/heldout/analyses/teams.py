@@ -366,7 +366,7 @@ def _link(entrants: Sequence[BoardEntry], alike: Iterable[AlikeRuns]) -> tuple[V
 class TeamsOptions:
     """Options of `heldout analyse teams`."""
 
-    by: Annotated[By, Opt("What forms a group.")] = "team"
+    by: Annotated[By, Opt("Grouping of the entries.")] = "team"
     window: Annotated[int, Opt("Days in which submissions are counted together.", least=1)] = 30
     trials: Annotated[int, Opt("Number of bootstrap samples of the queries.", least=1)] = 2000
 

@@ -72,7 +72,7 @@ class ScoreOutput:
     trec: Annotated[
         bool,
         Opt(
-            "Lines as trec_eval -q prints them: measure, query, score; all at the end.",
+            "Lines of trec_eval -q: measure, query, score; the means last.",
             names=("-q", "--trec"),
         ),
     ] = False
@@ -83,7 +83,11 @@ class ScoreOutput:
     as_json: Json = False
     parquet: Annotated[
         Path | None,
-        Opt("Parquet file for the scores, as --csv has them.", metavar="FILE", path="file"),
+        Opt(
+            "Parquet file for the scores; its columns are those of --csv.",
+            metavar="FILE",
+            path="file",
+        ),
     ] = None
     sort: Annotated[
         str | None, Opt("Measure to sort runs by, the best first.", metavar="MEASURE")
@@ -115,7 +119,9 @@ def evaluate(
     order: RunOrder = None,
     facets: FacetSource,
     jobs: Jobs = None,
-    use_cache: Annotated[bool, Opt("Neither use nor store scores.", names=("--no-cache",))] = True,
+    use_cache: Annotated[
+        bool, Opt("No stored scores: compute all, store none.", names=("--no-cache",))
+    ] = True,
 ) -> None:
     """Score run files on judgments.
 

@@ -60,13 +60,14 @@ def rank(
     with_header: Annotated[
         bool,
         Opt(
-            "An ir_metadata header in the run file: method, parameters, collection, libraries. "
-            "heldout draft reads it; trec_eval before version 10 and ir_measures do not.",
+            "Header of ir_metadata in the run file: method, parameters, collection, "
+            "libraries. heldout draft reads it; trec_eval before version 10 and "
+            "ir_measures refuse it.",
             names=("--ir-metadata",),
         ),
     ] = False,
     out: Annotated[Path, Opt("Run file; a name in .gz or .bz2 compresses it.", path="file")],
-    as_json: Annotated[bool, Opt("What was written, as JSON.", names=("--json",))] = False,
+    as_json: Annotated[bool, Opt("One JSON document.", names=("--json",))] = False,
 ) -> None:
     """Make a run: rank a collection's documents for each of its queries.
 

@@ -84,7 +84,7 @@ def redteam(
     systems: SystemOptions,
     games: GameOptions,
     as_json: Json = False,
-    markdown: Annotated[bool, Opt("The tables in Markdown.")] = False,
+    markdown: Annotated[bool, Opt("Tables in Markdown.")] = False,
     explain: Explain = False,
     every: Every = False,
     chart: Annotated[

@@ -179,10 +179,10 @@ _PORTS = click.IntRange(1, 65_535)
     "url",
     envvar=_DATABASE,
     metavar="URL",
-    help="sqlite:///FILE or postgresql://… [campaign.sqlite, or DATABASE_URL].",
+    help="Database: sqlite:///FILE or postgresql://… [campaign.sqlite, or DATABASE_URL].",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", type=_PORTS, default=8000, show_default=True, help="The port there.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", type=_PORTS, default=8000, show_default=True, help="Port to listen at.")
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
@@ -191,12 +191,12 @@ _PORTS = click.IntRange(1, 65_535)
     help="Processes; on PostgreSQL they share the server's max_connections, less 10.",
 )
 @click.option(
-    "--paused", is_flag=True, help="Hand out no task before somebody launches it at /admin."
+    "--paused", is_flag=True, help="Hold the tasks back until the study is launched at /admin."
 )
 @click.option(
     "--proxy",
     metavar="ADDRESS",
-    help="The server in front, whose X-Forwarded-For is believed [nobody's].",
+    help="Address of the reverse proxy whose X-Forwarded-For header is trusted [none].",
 )
 @upload_options
 def serve(

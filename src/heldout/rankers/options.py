@@ -17,8 +17,8 @@ class Reranking:
     first: Annotated[
         str | None,
         Opt(
-            "What METHOD re-ranks: another method, or a run file [bm25 for methods that only "
-            "re-rank].",
+            "First stage to re-rank: another method, or a run file [bm25 for methods that "
+            "only re-rank].",
             metavar="METHOD|FILE",
         ),
     ] = None
@@ -45,8 +45,7 @@ class Reranking:
     resume: Annotated[
         bool,
         Opt(
-            "Whether to go on where a killed run stopped (OUT.partial, OUT.vectors), or to start "
-            "again.",
+            "Go on with a killed run (OUT.partial, OUT.vectors), or start again.",
             names=("--resume/--fresh",),
         ),
     ] = True
@@ -59,8 +58,8 @@ class Playbook:
     compare: Annotated[
         bool | None,
         Opt(
-            "Whether to compare with BM25 on the labels there are [without --method, and with "
-            "--qrels].",
+            "Comparison with BM25 on the labels of the collection [without --method, and "
+            "with --qrels].",
             names=("--compare/--no-compare",),
         ),
     ] = None
@@ -86,8 +85,8 @@ class Playbook:
     curve: Annotated[
         Path | None,
         Opt(
-            "Learning curve that says whether fine-tuning would pay: what `heldout survive train "
-            "--learning-curve` left there.",
+            "Learning curve that says whether fine-tuning would pay: the folder of "
+            "`heldout survive train --learning-curve`.",
             metavar="DIR",
         ),
     ] = None

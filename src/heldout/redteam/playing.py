@@ -71,7 +71,7 @@ class SystemOptions:
     folder: Annotated[
         Path | None,
         Opt(
-            "The board whose rule is attacked [without --qrels, the one you stand in].",
+            "Board whose rule is attacked [without --qrels, the current folder's].",
             names=("--board",),
             metavar="DIR",
             path="folder",
@@ -97,7 +97,7 @@ class SystemOptions:
     baselines: Annotated[
         tuple[str, ...],
         Opt(
-            "A baseline of the board, beside --runs; repeat it for more.",
+            "Baseline of the board, beside --runs. Repeatable.",
             names=("--baseline",),
             metavar="RUN",
         ),
@@ -324,7 +324,7 @@ class GameOptions:
     queries: Annotated[
         int | None,
         Opt(
-            "Number of queries to draw, with replacement if there are fewer [all].",
+            "Number of queries to draw; with replacement if the set is smaller [all].",
             least=2,
             metavar="N",
         ),
@@ -362,8 +362,8 @@ class GameOptions:
     gaps: Annotated[
         tuple[float, ...],
         Opt(
-            "A best baseline so many u below the systems; repeat it for more [0, 8, 16, and the "
-            "board's own].",
+            "Gap of the best baseline below the systems, in u. Repeatable [0, 8, 16, and "
+            "the board's own].",
             names=("--gap",),
             least=0,
             most=1000,

@@ -25,9 +25,7 @@ from heldout.scoring.query_facets import load_facet
 def report(
     *,
     board: BoardSource,
-    out: Annotated[
-        Path, Opt("A new folder, outside of the board.", path="folder", metavar="FOLDER")
-    ],
+    out: Annotated[Path, Opt("New folder, outside of the board.", path="folder", metavar="FOLDER")],
     facets: FacetSource,
     alike: Alike = True,
     jobs: Jobs = None,

@@ -43,19 +43,17 @@ class BoardSource:
 
     folder: Annotated[
         Path | None,
-        Opt(
-            "A board whose vault has the scores.", names=("--board",), path="folder", metavar="DIR"
-        ),
+        Opt("Board whose vault has the scores.", names=("--board",), path="folder", metavar="DIR"),
     ] = None
     vault: Annotated[
         Path | None,
         Opt(
-            "The board's vault [HELDOUT_VAULT].", env="HELDOUT_VAULT", path="folder", metavar="DIR"
+            "Vault of the board [HELDOUT_VAULT].", env="HELDOUT_VAULT", path="folder", metavar="DIR"
         ),
     ] = None
-    view: Annotated[
-        str | None, Opt("A view of the board [the one that ranks].", metavar="NAME")
-    ] = None
+    view: Annotated[str | None, Opt("View of the board [the one that ranks].", metavar="NAME")] = (
+        None
+    )
     unpublished: Annotated[bool, Opt("Also entries that wait for a decision or were rejected.")] = (
         False
     )
@@ -118,8 +116,8 @@ class Source:
     table: Annotated[
         str | None,
         Opt(
-            "Scores instead of runs: a header of system names, then one row per query. A first "
-            "column called query has the query ids.",
+            "Table of scores in place of runs: a header of system names, then a row for "
+            "each query; a first column `query` has the query ids.",
             names=("--scores",),
             metavar="TABLE.csv",
         ),

@@ -71,7 +71,9 @@ class MeasureSource:
     """A measure alone."""
 
     jobs: ClassVar[int] = 1
-    measure: Annotated[str, Opt("For example RR@3.", names=("-m", "--measure"), metavar="MEASURE")]
+    measure: Annotated[
+        str, Opt("Measure, such as RR@3.", names=("-m", "--measure"), metavar="MEASURE")
+    ]
 
     def load(self, _: Analysis[Any, Any], _facets: FacetSource, /) -> str:
         """Its name."""
@@ -85,7 +87,7 @@ class DatedSource(Source):
     entries: Annotated[
         Path | None,
         Opt(
-            "With --runs or --scores: a CSV table with id, date, and team, institution, "
+            "CSV table for --runs and --scores: id, date, and team, institution, "
             "description, baseline (yes or no).",
             path="file",
             metavar="FILE",
@@ -94,7 +96,7 @@ class DatedSource(Source):
     csv_file: Annotated[
         Path | None,
         Opt(
-            "The table of an MS MARCO leaderboard instead: means alone, so no tests.",
+            "Table of an MS MARCO leaderboard in place of runs: means alone, so no tests.",
             names=("--csv",),
             path="file",
             metavar="FILE",
@@ -165,7 +167,7 @@ class DriftSource(DatedSource):
     dev_scores: Annotated[
         Path | None,
         Opt(
-            "With --runs or --scores: the scores on dev, by query.",
+            "Scores on dev by query, for --runs and --scores.",
             metavar="TABLE.csv",
             path="file",
         ),
@@ -187,7 +189,7 @@ class TeamsSource(DatedSource):
     reserve_scores: Annotated[
         Path | None,
         Opt(
-            "With --runs or --scores: the scores on the reserve, by query.",
+            "Scores on the reserve by query, for --runs and --scores.",
             metavar="TABLE.csv",
             path="file",
         ),
@@ -236,8 +238,8 @@ class ViewSource:
     transfer: Annotated[
         Path | None,
         Opt(
-            "Means instead: a header `collection` and system names, then a row per collection; "
-            "empty where there is no score.",
+            "Means in place of runs: a header `collection` and system names, then a row "
+            "for each collection; an empty cell for no score.",
             metavar="TABLE.csv",
             path="file",
         ),
@@ -340,7 +342,8 @@ class JudgeSource:
     depth: Annotated[
         int,
         Opt(
-            "Documents of each query that are compared, and those that tie with the last of them.",
+            "Number of documents of each query that are compared; ties with the last one "
+            "are added.",
             least=1,
             most=1000,
         ),

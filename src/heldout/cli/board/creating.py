@@ -74,8 +74,8 @@ def new(
     stake: Annotated[
         Stake | None,
         Opt(
-            "What is at stake: known teams, open names, or a prize; it sets the release rule "
-            "[asked on a terminal, else known]."
+            "Stakes of the board: known teams, open names, or a prize; they set the "
+            "release rule [asked on a terminal, else known]."
         ),
     ] = None,
     final: Annotated[
@@ -90,21 +90,26 @@ def new(
         date | None, Opt("Last day, as 2027-03-31 [none; a final needs one].", metavar="DAY")
     ] = None,
     title: Annotated[str | None, Opt("Heading of the page [DIR's name].", metavar="TEXT")] = None,
-    task: Annotated[str, Opt("What a system has to do.", metavar="TEXT")] = _TASK,
+    task: Annotated[str, Opt("Task of a system, in one sentence.", metavar="TEXT")] = _TASK,
     order: Annotated[
         Order | None,
         Opt(
-            "How documents of a run are ordered [by the labels: trec, or msmarco where a query "
+            "Order of documents in a run [by the labels: trec, or msmarco if each query "
             "has one relevant document]."
         ),
     ] = None,
     depth: Annotated[int, Opt("Most documents of a query in a run.", least=1)] = 1000,
     envelope: Annotated[Form, Opt("Encryption of what is sent.")] = "age",
     forge: Annotated[
-        str | None, Opt("Where submissions are opened, as on github.com.", metavar="URL")
+        str | None,
+        Opt(
+            "Address of the repository on a forge, such as one on github.com, at which "
+            "submissions are opened.",
+            metavar="URL",
+        ),
     ] = None,
     install: Annotated[
-        str, Opt("Where heldout is installed from: for the README.", metavar="URL")
+        str, Opt("Address to install heldout from, for the board's README.", metavar="URL")
     ] = "",
     time: Now = None,
     as_json: Json = False,
@@ -309,7 +314,7 @@ def baseline(
     *,
     name: Identifier,
     runs: RunFiles,
-    description: Annotated[str, Opt("The system.", metavar="TEXT")],
+    description: Annotated[str, Opt("Description of the system.", metavar="TEXT")],
     place: OrganiserPlace,
 ) -> None:
     """Score an organiser's own run and show it: no rank, no trophy, no quota.

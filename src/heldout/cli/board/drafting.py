@@ -35,8 +35,13 @@ if TYPE_CHECKING:
 class RunFiles:
     """The run files of a draft or a baseline."""
 
-    dev: Annotated[tuple[Path, ...], Opt("As --run dev=FILE.", metavar="FILE")] = ()
-    eval: Annotated[tuple[Path, ...], Opt("As --run eval=FILE.", metavar="FILE")] = ()
+    dev: Annotated[
+        tuple[Path, ...], Opt("Run over the dev queries; short for --run dev=FILE.", metavar="FILE")
+    ] = ()
+    eval: Annotated[
+        tuple[Path, ...],
+        Opt("Run over the eval queries; short for --run eval=FILE.", metavar="FILE"),
+    ] = ()
     run: Annotated[
         tuple[str, ...],
         Opt("Run over a query set; given again, that of a further seed.", metavar="SET=FILE"),
@@ -75,7 +80,8 @@ def draft(
     beside: Annotated[
         Path | None,
         Opt(
-            "ir_metadata file, such as TIREx tracker writes, for what no header of a run says.",
+            "File of ir_metadata, such as TIREx tracker writes, for fields that no run's "
+            "header has.",
             names=("--ir-metadata",),
             metavar="FILE",
             path="file",

@@ -37,7 +37,7 @@ def inbox(
             metavar="DIR",
         ),
     ] = (),
-    no_fetch: Annotated[bool, Opt("Leave remotes and forge alone.")] = False,
+    no_fetch: Annotated[bool, Opt("Use no remote and no forge.")] = False,
     accept: Annotated[
         tuple[str, ...],
         Opt("Source to accept where two sources use the same id.", metavar="SOURCE"),

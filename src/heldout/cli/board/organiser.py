@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from heldout.board.scores.session import Session
     from heldout.judging.services.maintaining import Waiting
 
-_NamesNobody = Annotated[bool, Opt("Your word that the text names no team under embargo.")]
+_NamesNobody = Annotated[bool, Opt("Confirm that the text does not reveal an embargoed team.")]
 
 
 @click.command()
@@ -213,7 +213,9 @@ def extend(
 @at_board
 def rebuild(
     *,
-    yes: Annotated[bool, Opt("The clock is right, though it is long after all else.")] = False,
+    yes: Annotated[
+        bool, Opt("Confirm that the clock is right, although the last event is long ago.")
+    ] = False,
     restore_rules: Annotated[
         bool, Opt("Put the log's rules back where board.toml was edited.")
     ] = False,

@@ -30,8 +30,8 @@ def register(
     *,
     team: Annotated[str, Opt("Name of the team, as on submissions.", metavar="NAME")],
     institution: Annotated[str, Opt("University, company or other.", metavar="NAME")] = "",
-    contact: Annotated[str, Opt("Where the organisers reach you.", metavar="TEXT")] = "",
-    agree: Annotated[bool, Opt("You have read the agreement, and agree to it.")] = False,
+    contact: Annotated[str, Opt("Address for messages from the organisers.", metavar="TEXT")] = "",
+    agree: Annotated[bool, Opt("Agree to the board's agreement, which you have read.")] = False,
     folder: SendTo = None,
     place: BoardPlace,
 ) -> None:

@@ -55,7 +55,12 @@ def audit(
     ] = None,
     receipt: Annotated[
         Path | None,
-        Opt("Receipt of a submission: is it in the log?", path="file", exists=True, metavar="FILE"),
+        Opt(
+            "Receipt of a submission, to be looked up in the log.",
+            path="file",
+            exists=True,
+            metavar="FILE",
+        ),
     ] = None,
     earlier: Annotated[
         Path | None, Opt("Older copy of log.jsonl.", path="file", exists=True, metavar="LOG")
@@ -107,10 +112,11 @@ def archive(
     file: Annotated[Path, Opt(argument=True, path="file", metavar="FILE")],
     agreed: Annotated[
         tuple[str, ...],
-        Opt("Submission whose runs are opened: its team agreed by letter.", metavar="ID"),
+        Opt("Submission whose runs are opened, since its team agreed in writing.", metavar="ID"),
     ] = (),
     why: Annotated[
-        str | None, Opt("How you know, with --agreed; public.", check=check_reason, metavar="TEXT")
+        str | None,
+        Opt("Evidence of the agreement, for --agreed; public.", check=check_reason, metavar="TEXT"),
     ] = None,
     yes: _Yes = False,
     place: OrganiserPlace,
@@ -166,7 +172,7 @@ def rekey(
         tuple[str, ...],
         Opt("Key of an organiser who leaves, or whose key was lost.", metavar="KEY"),
     ] = (),
-    keep_key: Annotated[bool, Opt("This vault's own key stays.")] = False,
+    keep_key: Annotated[bool, Opt("Leave the vault's own key as it is.")] = False,
     add_signer: Annotated[
         tuple[str, ...],
         Opt(
@@ -185,7 +191,12 @@ def rekey(
     destroy_old: Annotated[bool, Opt("Remove old private keys from the vault.")] = False,
     grace: Annotated[
         int,
-        Opt("How long what is sealed for the old key is taken.", least=0, most=366, metavar="DAYS"),
+        Opt(
+            "Number of days in which submissions sealed for the old key are accepted.",
+            least=0,
+            most=366,
+            metavar="DAYS",
+        ),
     ] = 14,
     yes: _Yes = False,
     place: OrganiserPlace,

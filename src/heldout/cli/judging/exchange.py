@@ -46,7 +46,7 @@ def links(
     count: Annotated[
         int | None,
         Opt(
-            "Number of links without a file, for the ids w1, w2, …",
+            "Number of links, in place of a file of ids; the ids are w1, w2 and so on.",
             least=1,
             most=_MOST,
             metavar="N",

@@ -45,7 +45,7 @@ class JudgedSource:
     ] = None
     runs: RunPatterns = ()
     qrels: Annotated[
-        str | None, Opt("Labels there are; a perfect run shows them.", metavar="Q")
+        str | None, Opt("Present labels; a perfect run shows their documents first.", metavar="Q")
     ] = None
     order: RunOrder = None
     until: Annotated[

@@ -268,8 +268,8 @@ class JudgeOptions:
     following: Annotated[
         int | None,
         Opt(
-            "Number of pairs to name that people should see next: fewest votes, then those the "
-            "model is least sure of.",
+            "Number of pairs to suggest for judging next: those with fewest votes, then "
+            "the least certain ones.",
             names=("--next",),
             least=1,
             metavar="N",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 DatabaseUrl = Annotated[
     str | None,
     Opt(
-        "Database: sqlite:///FILE or postgresql://… [campaign.sqlite, or DATABASE_URL].",
+        "Database: Database: sqlite:///FILE or postgresql://… [campaign.sqlite, or DATABASE_URL].",
         names=("--database",),
         env="DATABASE_URL",
         metavar="URL",

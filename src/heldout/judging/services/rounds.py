@@ -90,7 +90,7 @@ class RoundOptions:
     ] = None
     seed: Seed = 0
     publish: Annotated[
-        bool, Opt("The next version of the labels, published.", names=("--publish-labels",))
+        bool, Opt("Publish the next version of the labels.", names=("--publish-labels",))
     ] = False
     public: Annotated[bool, Opt("Scores on that version in public [a reserve].")] = False
     measure: Annotated[

@@ -36,7 +36,10 @@ class ContestOptions:
     source: JudgedSource = field(default_factory=JudgedSource)
     split: Annotated[
         bool,
-        Opt("One run against the labels: where it shows the known answer first, and where not."),
+        Opt(
+            "Comparison of one run with the labels, split by whether it shows the known "
+            "answer first."
+        ),
     ] = False
     level: Level = 0.95
 

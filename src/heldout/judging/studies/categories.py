@@ -199,7 +199,7 @@ _MEANS = {
 
 
 def split_answer(run: str, tops: Tops, judged: Judged, votes: Votes, *, level: float) -> Answer:
-    """One run against the labels: where it shows the known answer first, and where not.
+    """Comparison of one run with the labels, split by whether it shows the known answer first.
 
     Args:
         run: its name.

@@ -203,7 +203,8 @@ class AnnotationPlace:
     annotations: Annotated[
         Path | None,
         Opt(
-            "What annotators saw and selected: a file or folder of a known format.", metavar="PATH"
+            "Record of what annotators saw and selected: a file or folder of a known format.",
+            metavar="PATH",
         ),
     ] = None
     shown: Annotated[

@@ -50,7 +50,7 @@ class DepthOptions:
         tuple[int, ...],
         Opt("Depth to show, tested as if all were. Repeatable [all].", least=1, metavar="K"),
     ] = ()
-    first_only: Annotated[bool, Opt("The first label of each query alone.")] = False
+    first_only: Annotated[bool, Opt("Only the first label of each query.")] = False
     to: Annotated[
         int | None,
         Opt(

@@ -289,14 +289,14 @@ class LabelOptions:
     pseudo: Annotated[
         Path | None,
         Opt(
-            "Run whose first document becomes a pseudo-label of queries nobody judged: "
-            "NAME.pseudo.qrels.",
+            "Run whose first document becomes a pseudo-label of each query without "
+            "judgments: NAME.pseudo.qrels.",
             metavar="RUN",
             path="file",
         ),
     ] = None
     with_pseudo: Annotated[
-        bool, Opt("A file with both, each line marked: NAME.with-pseudo.qrels.")
+        bool, Opt("File with labels and pseudo-labels, each line marked: NAME.with-pseudo.qrels.")
     ] = False
 
 

@@ -56,7 +56,11 @@ class FilterOptions:
     seed: Seed = 0
     out: Annotated[
         Path,
-        Opt("Folder for r1.tsv.gz, r5.tsv.gz, all.tsv.gz, …", metavar="DIR", path="folder"),
+        Opt(
+            "Folder for the triples: r1.tsv.gz, r5.tsv.gz, all.tsv.gz.",
+            metavar="DIR",
+            path="folder",
+        ),
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from heldout.options import Level, Opt, OptionError, Seed
 from heldout.survivorship.training.triples import Condition, paper_conditions, share_conditions
 
-COLLECTIONS = "stdlib-docs, irds:NAME, or a folder; with :dev or :eval behind it, half its queries"
+COLLECTIONS = "stdlib-docs, irds:NAME, or a folder; NAME:dev and NAME:eval are halves of its queries"
 """What names a collection, in words."""
 
 Within = Annotated[
