@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 from heldout.options import Level, Opt, OptionError, Seed
 from heldout.survivorship.training.triples import Condition, paper_conditions, share_conditions
 
-COLLECTIONS = "stdlib-docs, irds:NAME, or a folder; NAME:dev and NAME:eval are halves of its queries"
+COLLECTIONS = (
+    "stdlib-docs, irds:NAME, or a folder; NAME:dev and NAME:eval are halves of its queries"
+)
 """What names a collection, in words."""
 
 Within = Annotated[
@@ -88,7 +90,7 @@ class TripleOptions:
     collection: Annotated[
         str,
         Opt(
-            f"Collection whose texts are trained on, and its labels if there are no annotations: "
+            f"Collection whose texts are trained on, with its labels if annotations are missing: "
             f"{COLLECTIONS}.",
             metavar="COLLECTION",
         ),
