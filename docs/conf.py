@@ -14,6 +14,8 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 default_role = "code"
+highlight_language = "text"
+smartquotes = False  # what a reader copies is what a shell takes
 
 myst_heading_anchors = 4
 
@@ -65,7 +67,7 @@ def _mark_examples(
 ) -> None:
     """Makes code of a docstring's example, which is indented below `Example:`."""
     for at in [at for at, line in enumerate(lines) if line.strip() == "Example:"][::-1]:
-        lines[at : at + 1] = ["Example::", ""]
+        lines[at : at + 1] = [".. code-block:: python", ""]
 
 
 def setup(app: Sphinx) -> None:

@@ -1,7 +1,9 @@
 """Prints docs/reference/commands.md: python tools/commands.py > docs/reference/commands.md."""
 
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from inspect import cleandoc
 from textwrap import dedent
 
@@ -43,33 +45,82 @@ and file names.
 """
 
 
+SECTIONS = {
+    "start": "Begin",
+    "files": "Score and compare runs",
+    "labels": "Judging pages",
+    "participant": "Take part",
+    "organiser": "Run a board",
+    "analyse": "Analyses: `heldout analyse`",
+    "board": "Create and maintain a board: `heldout board`",
+    "prefer": "Judging: `heldout prefer`",
+    "survive": "Survivorship: `heldout survive`",
+}
+"""Groups of the program's help, then its groups of commands -> heading."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A command as the page has it.
+
+    Attributes:
+        section: a key of `SECTIONS`.
+        title: how it is called, with its arguments.
+        help: one line.
+        command: its options and its help.
+    """
+
+    section: str
+    title: str
+    help: str
+    command: click.Command
+
+
 def describe_commands() -> str:
-    """The whole page."""
-    commands = [
-        *_group(COMMANDS, main, ""),
-        *_group(ANALYSE_COMMANDS, analyse, "analyse "),
-        *_group(BOARD_COMMANDS, board, "board "),
-        *_group(PREFER_COMMANDS, prefer, "prefer "),
-        *_group(SURVIVE_COMMANDS, survive, "survive "),
+    """The whole page: a list of all commands, then each with its options."""
+    entries = [
+        *_list(COMMANDS, main, ""),
+        *_list(ANALYSE_COMMANDS, analyse, "analyse"),
+        *_list(BOARD_COMMANDS, board, "board"),
+        *_list(PREFER_COMMANDS, prefer, "prefer"),
+        *_list(SURVIVE_COMMANDS, survive, "survive"),
     ]
-    return "\n".join([HEAD, *commands])
+    parts = [HEAD]
+    for section, heading in SECTIONS.items():
+        chosen = [entry for entry in entries if entry.section == section]
+        parts += [f"## {heading}\n", _overview(chosen)]
+        for entry in chosen:
+            parts += _describe(entry)
+    return "\n".join(parts)
 
 
-def _group(table: Mapping[str, Command], group: click.Command, prefix: str) -> Iterator[str]:
+def _list(table: Mapping[str, Command], group: click.Command, prefix: str) -> Iterator[_Entry]:
     context = click.Context(group)
-    for name in table:
+    for name, one in table.items():
         command = group.get_command(context, name) if isinstance(group, click.Group) else None
         if command is not None and not isinstance(command, click.Group):
-            yield from _command(f"{prefix}{name}", command)
+            arguments = [
+                parameter.make_metavar(click.Context(command))
+                for parameter in command.params
+                if isinstance(parameter, click.Argument)
+            ]
+            title = " ".join(["heldout", *([prefix] if prefix else []), name, *arguments])
+            yield _Entry(prefix or one.group, title, one.help, command)
 
 
-def _command(name: str, command: click.Command) -> Iterator[str]:
-    arguments = [
-        p.make_metavar(click.Context(command))
-        for p in command.params
-        if isinstance(p, click.Argument)
-    ]
-    yield f"## heldout {' '.join([name, *arguments])}\n"
+def _overview(entries: Sequence[_Entry]) -> str:
+    rows = [f"| [{entry.title}](#{_anchor(entry.title)}) | {entry.help} |" for entry in entries]
+    return "\n".join(["| command | what it does |", "| --- | --- |", *rows, ""])
+
+
+def _anchor(title: str) -> str:
+    """The anchor that forges and the site give a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def _describe(entry: _Entry) -> Iterator[str]:
+    command = entry.command
+    yield f"### {entry.title}\n"
     for paragraph in cleandoc(command.help or "").split("\n\n"):
         yield _paragraph(paragraph) + "\n"
     options = [p for p in command.params if isinstance(p, click.Option)]
