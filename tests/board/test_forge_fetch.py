@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from forge_server import PROJECTS, TOKEN, Fault, Forge, Kind, says, serve
 
@@ -65,7 +65,7 @@ def send(board: Git, bare: Path, ref: str, files: dict[str, bytes]) -> str:
 
 
 def connect(
-    board: Git, kind: str, url: str, client: httpx.Client, project: str = ""
+    board: Git, kind: str, url: str, client: httpx2.Client, project: str = ""
 ) -> ForgeProtocol:
     spec = ForgeSpec(kind=kind, url=url, project=project)  # type: ignore[arg-type]
     world = Surroundings(
@@ -79,8 +79,8 @@ def connect(
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[httpx.Client]:
-    with httpx.Client(timeout=20, trust_env=False) as client:
+def client() -> Iterator[httpx2.Client]:
+    with httpx2.Client(timeout=20, trust_env=False) as client:
         yield client
 
 
@@ -100,12 +100,12 @@ def server(request: pytest.FixtureRequest, bare: Path) -> Iterator[Forge]:
         yield server
 
 
-def hosted(board: Git, server: Forge, client: httpx.Client) -> ForgeProtocol:
+def hosted(board: Git, server: Forge, client: httpx2.Client) -> ForgeProtocol:
     return connect(board, server.kind, server.url, client, PROJECTS[server.kind])
 
 
 def test_open_requests_are_fetched_as_data_with_the_token(
-    board: Git, bare: Path, server: Forge, client: httpx.Client
+    board: Git, bare: Path, server: Forge, client: httpx2.Client
 ) -> None:
     ref = REFS[server.kind]
     server.add(1, send(board, bare, ref.format(1), sealed(ONE)))
@@ -121,7 +121,7 @@ def test_open_requests_are_fetched_as_data_with_the_token(
 
 
 def test_a_submission_that_came_on_a_branch_is_found_with_its_request(
-    board: Git, bare: Path, server: Forge, client: httpx.Client
+    board: Git, bare: Path, server: Forge, client: httpx2.Client
 ) -> None:
     tip = send(board, bare, f"refs/heads/submission/{ONE}", sealed(ONE))
     server.add(4, "a" * 40)
@@ -139,7 +139,7 @@ def test_a_submission_that_came_on_a_branch_is_found_with_its_request(
 
 
 def test_a_copied_request_comes_after_its_original_and_both_are_answered(
-    board: Git, bare: Path, server: Forge, client: httpx.Client
+    board: Git, bare: Path, server: Forge, client: httpx2.Client
 ) -> None:
     """By number: as text, 10 comes before 9."""
     ref = REFS[server.kind]
@@ -153,7 +153,7 @@ def test_a_copied_request_comes_after_its_original_and_both_are_answered(
 
 
 def test_the_token_of_a_fetch_stays_nowhere(
-    board: Git, bare: Path, server: Forge, client: httpx.Client
+    board: Git, bare: Path, server: Forge, client: httpx2.Client
 ) -> None:
     server.add(1, send(board, bare, REFS[server.kind].format(1), sealed(ONE)))
     hosted(board, server, client).fetch()
@@ -168,7 +168,7 @@ def test_the_token_of_a_fetch_is_on_no_command_line(
     board: Git,
     bare: Path,
     server: Forge,
-    client: httpx.Client,
+    client: httpx2.Client,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A git on the PATH that writes down how it was called, then calls the true one."""
@@ -187,7 +187,7 @@ def test_the_token_of_a_fetch_is_on_no_command_line(
 
 
 def test_git_follows_no_redirect_with_the_token(
-    board: Git, server: Forge, client: httpx.Client
+    board: Git, server: Forge, client: httpx2.Client
 ) -> None:
     with serve("github") as evil:
         moved = says(301, "moved", {"Location": f"{evil.url}/x.git/info/refs"})
@@ -214,7 +214,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_is_fetched_and_answered(board: Git, folder: Path, client: httpx.Client) -> None:
+def test_a_folder_is_fetched_and_answered(board: Git, folder: Path, client: httpx2.Client) -> None:
     forge = connect(board, "folder", "../uploads", client)
     arrivals = forge.fetch()
     assert [(a.id, a.problems) for a in arrivals] == [(ONE, ()), (TWO, ())]
@@ -231,7 +231,9 @@ def test_a_folder_is_fetched_and_answered(board: Git, folder: Path, client: http
     assert len(forge.fetch()) == 2
 
 
-def test_a_folder_closes_and_labels_nothing(board: Git, folder: Path, client: httpx.Client) -> None:
+def test_a_folder_closes_and_labels_nothing(
+    board: Git, folder: Path, client: httpx2.Client
+) -> None:
     before = sorted(path.name for path in folder.iterdir())
     forge = connect(board, "folder", str(folder), client)
     outcomes = {
@@ -243,7 +245,7 @@ def test_a_folder_closes_and_labels_nothing(board: Git, folder: Path, client: ht
 
 
 def test_a_reply_that_is_a_link_elsewhere_leaves_its_target_alone(
-    board: Git, folder: Path, client: httpx.Client, tmp_path: Path
+    board: Git, folder: Path, client: httpx2.Client, tmp_path: Path
 ) -> None:
     target = tmp_path / "precious"
     target.write_text("as it was")
@@ -258,13 +260,13 @@ def test_a_reply_that_is_a_link_elsewhere_leaves_its_target_alone(
 
 @pytest.mark.parametrize("handle", ["../../evil", "20261102-../x", "/etc/passwd", ""])
 def test_a_reply_never_leaves_its_folder(
-    board: Git, folder: Path, client: httpx.Client, handle: str
+    board: Git, folder: Path, client: httpx2.Client, handle: str
 ) -> None:
     with pytest.raises(InputError, match="submission-id"):
         connect(board, "folder", str(folder), client).comment(Handle(handle), "x", event=EVENT)
 
 
-def test_a_folder_that_is_not_there_is_told(board: Git, client: httpx.Client) -> None:
+def test_a_folder_that_is_not_there_is_told(board: Git, client: httpx2.Client) -> None:
     with pytest.raises(StoreError, match="is not a folder"):
         connect(board, "folder", "../nothing", client).fetch()
 
@@ -272,7 +274,7 @@ def test_a_folder_that_is_not_there_is_told(board: Git, client: httpx.Client) ->
 # a bare repository
 
 
-def test_a_bare_repository_is_fetched(board: Git, bare: Path, client: httpx.Client) -> None:
+def test_a_bare_repository_is_fetched(board: Git, bare: Path, client: httpx2.Client) -> None:
     send(board, bare, f"refs/heads/submission/{ONE}", sealed(ONE))
     send(board, bare, "refs/heads/submission/no-id", {"x": b"x"})
     send(board, bare, "refs/heads/other", sealed(TWO))
@@ -290,7 +292,7 @@ def test_a_bare_repository_is_fetched(board: Git, bare: Path, client: httpx.Clie
 
 
 def test_a_bare_repository_that_is_a_command_is_not_run(
-    board: Git, client: httpx.Client, tmp_path: Path
+    board: Git, client: httpx2.Client, tmp_path: Path
 ) -> None:
     forge = connect(board, "git", f"ext::touch {tmp_path}/evil", client)
     with pytest.raises(StoreError, match="git ls-remote failed"):

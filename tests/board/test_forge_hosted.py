@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import forge_clients
-import httpx
+import httpx2
 import pytest
 from forge_clients import EVENT, ONE, OTHER, Client, connect
 from forge_server import (
@@ -129,7 +129,7 @@ def test_a_request_is_found_by_the_source_of_its_arrival(client: Client) -> None
 
 
 def test_without_a_token_a_public_board_is_read_and_nothing_is_changed(
-    server: Forge, http: httpx.Client
+    server: Forge, http: httpx2.Client
 ) -> None:
     server.add(1)
     client = connect(server, http, token="")
@@ -138,7 +138,7 @@ def test_without_a_token_a_public_board_is_read_and_nothing_is_changed(
         client.forge.close(ONE)
 
 
-def test_a_wrong_token_is_told_without_showing_it(server: Forge, http: httpx.Client) -> None:
+def test_a_wrong_token_is_told_without_showing_it(server: Forge, http: httpx2.Client) -> None:
     wrong = "wrong-9f8e7d"
     with pytest.raises(ForgeError, match="401") as caught:
         connect(server, http, token=wrong).forge.list_open()
@@ -147,7 +147,7 @@ def test_a_wrong_token_is_told_without_showing_it(server: Forge, http: httpx.Cli
 
 @pytest.mark.parametrize("token", ["two words", "line\nend", "tokén", "x" * 5000, "\x00"])
 def test_a_malformed_token_is_refused_without_showing_it(
-    server: Forge, http: httpx.Client, token: str
+    server: Forge, http: httpx2.Client, token: str
 ) -> None:
     with pytest.raises(SetupError) as caught:
         connect(server, http, token=token)
@@ -158,6 +158,6 @@ def test_the_token_is_in_no_representation(client: Client) -> None:
     assert TOKEN not in repr(client.forge)
 
 
-def test_a_project_that_is_not_there_is_told(server: Forge, http: httpx.Client) -> None:
+def test_a_project_that_is_not_there_is_told(server: Forge, http: httpx2.Client) -> None:
     with pytest.raises(ForgeError, match="404: no such project"):
         connect(server, http, project="nobody/nothing").forge.list_open()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import forge_clients
-import httpx
+import httpx2
 import pytest
 from forge_clients import EVENT, ONE, Client, connect
 from forge_faults import PASSING, WAITED
@@ -167,7 +167,7 @@ EVERY_FAULT = {
 
 @pytest.mark.parametrize("name", EVERY_FAULT)
 def test_no_message_of_any_fault_has_the_token(
-    name: str, http: httpx.Client, caplog: pytest.LogCaptureFixture
+    name: str, http: httpx2.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(0)
     with serve("gitlab") as server:

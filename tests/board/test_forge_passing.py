@@ -1,7 +1,7 @@
 """Hosted forges that fail for a while: waited for and asked again, and nothing done twice."""
 
 import forge_clients
-import httpx
+import httpx2
 import pytest
 from forge_clients import EVENT, NOW, ONE, Client, connect
 from forge_faults import PASSING, WAITED
@@ -63,7 +63,7 @@ def test_a_failure_that_stays_is_told_after_four_times(client: Client, name: str
     assert len(client.server.seen) == 4
 
 
-def test_a_forge_that_cannot_be_reached_is_told(http: httpx.Client) -> None:
+def test_a_forge_that_cannot_be_reached_is_told(http: httpx2.Client) -> None:
     with serve("github") as server:
         gone = connect(server, http)
     with pytest.raises(ForgeError, match="cannot be reached"):

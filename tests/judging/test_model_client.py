@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from chat_server import Answer, ChatServer, chat_server, completion, say
 
@@ -511,5 +511,5 @@ def test_rows_come_from_the_callers_thread() -> None:
 
 def test_a_client_of_httpx_follows_no_redirect() -> None:
     with new_client(seconds=1.0, connections=2) as client:
-        assert isinstance(client, httpx.Client)
+        assert isinstance(client, httpx2.Client)
         assert not client.follow_redirects

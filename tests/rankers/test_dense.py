@@ -1,5 +1,6 @@
 """Dense retrieval: the ranking with vectors of our own, the encoder where it is installed."""
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,8 @@ from tiny_models import save_encoder
 
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId, digest_bytes
-from heldout.rankers.neural.checkpoints import CHECKPOINTS, Checkpoint
+from heldout.rankers.neural import checkpoints
+from heldout.rankers.neural.checkpoints import CHECKPOINTS
 from heldout.rankers.neural.dense import DenseEncoder, DenseSettings, load_encoder, rank_dense
 from heldout.rankers.neural.vectors import Encoding
 from heldout.rankers.run import Task, TextPair
@@ -76,6 +78,30 @@ def test_the_encoder_finds_the_right_document(minilm: DenseEncoder) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore")  # as above
+def test_other_weights_than_those_of_the_table_are_refused(
+    neural: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del neural
+    packaged = checkpoints.find_packaged(checkpoints.MINILM)
+    assert packaged is not None
+    copy = shutil.copytree(packaged, tmp_path / "copy")
+    monkeypatch.setattr(checkpoints, "find_packaged", lambda _: str(copy))
+    load_encoder(DenseSettings(device="cpu"))
+    weights = copy / "model.safetensors"
+    whole = bytearray(weights.read_bytes())
+    whole[-1] ^= 1
+    weights.write_bytes(whole)
+    with pytest.raises(InputError, match=r"found model\.safetensors with SHA-256"):
+        load_encoder(DenseSettings(device="cpu"))
+    weights.unlink()
+    with pytest.raises(InputError, match=r"found no model\.safetensors"):
+        load_encoder(DenseSettings(device="cpu"))
+    # A folder by its path may hold any weights.
+    weights.write_bytes(whole)
+    load_encoder(DenseSettings(model=str(copy), device="cpu"))
+
+
 def test_the_ranking_is_that_of_semantic_search(minilm: DenseEncoder) -> None:
     from sentence_transformers import util  # noqa: PLC0415 - of the extra `neural`
 
@@ -110,8 +136,8 @@ def test_prefixes_and_similarity_are_those_of_the_table_or_as_asked(
     minilm: DenseEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert (minilm.similarity, minilm.query_prompt or "") == ("cosine", "")
-    row = Checkpoint(name="minilm", method="dense", query_prefix="ask: ", similarity="dot")
-    monkeypatch.setitem(CHECKPOINTS, "other", row)
+    row = replace(CHECKPOINTS["minilm"], query_prefix="ask: ", similarity="dot")
+    monkeypatch.setitem(CHECKPOINTS, "minilm", row)
     tabled = load_encoder(DenseSettings(precision="float32", device="cpu"))
     assert (tabled.similarity, tabled.query_prompt) == ("dot", "ask: ")
     asked = load_encoder(

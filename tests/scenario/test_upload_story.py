@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from registering_town import asking_town, register
 from town import Town, environment, found_town
@@ -21,7 +21,7 @@ NEXT = "2026-11-03T10:00:00Z"
 
 
 @contextmanager
-def upload_page(folder: Path) -> Iterator[httpx.Client]:
+def upload_page(folder: Path) -> Iterator[httpx2.Client]:
     """`heldout serve --uploads`, without a campaign."""
     folder.mkdir()
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -33,7 +33,7 @@ def upload_page(folder: Path) -> Iterator[httpx.Client]:
     with (
         log.open("w") as said,
         subprocess.Popen(command, stderr=said, cwd=folder.parent, env=env) as server,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client,
+        httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client,
     ):
         try:
             _wait(client, server, log)
@@ -43,12 +43,12 @@ def upload_page(folder: Path) -> Iterator[httpx.Client]:
             server.wait(20)
 
 
-def _wait(client: httpx.Client, server: "subprocess.Popen[bytes]", log: Path) -> None:
+def _wait(client: httpx2.Client, server: "subprocess.Popen[bytes]", log: Path) -> None:
     for _ in range(600):
         try:
             if client.get("/alive").text == "alive":
                 return
-        except httpx.TransportError:
+        except httpx2.TransportError:
             assert server.poll() is None, log.read_text()
             time.sleep(0.05)
     pytest.fail(log.read_text())
@@ -64,7 +64,7 @@ def pack(town: Town, name: str, *, now: str) -> tuple[str, list[Path]]:
     return submission, files
 
 
-def send(client: httpx.Client, paths: list[Path]) -> httpx.Response:
+def send(client: httpx2.Client, paths: list[Path]) -> httpx2.Response:
     """As the page's form does."""
     page = client.get("/upload")
     assert 'type="file" multiple' in page.text

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from click.testing import CliRunner, Result
 from question_samples import answer
@@ -428,7 +428,7 @@ def test_the_pages_are_served_and_a_kill_loses_nothing(files: Path) -> None:
     environment = {**os.environ, "HELDOUT_ANNOTATOR_TOKEN": TOKEN}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+            with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
                 _wait(client, process)
                 came = client.post("/", data={"name": "ada", "token": TOKEN})
                 root = came.headers["location"]
@@ -444,12 +444,12 @@ def test_the_pages_are_served_and_a_kill_loses_nothing(files: Path) -> None:
     assert [one.choice for one in folder.answers()] == ["no_ans"]
 
 
-def _wait(client: httpx.Client, process: "subprocess.Popen[str]") -> None:
+def _wait(client: httpx2.Client, process: "subprocess.Popen[str]") -> None:
     for _ in range(600):
         try:
             if client.get("/alive").text == "alive":
                 return
-        except httpx.TransportError:
+        except httpx2.TransportError:
             assert process.poll() is None, "it has ended"
             time.sleep(0.05)
     pytest.fail("the server does not answer")

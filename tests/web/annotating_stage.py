@@ -6,7 +6,7 @@ from html import unescape
 from pathlib import Path
 
 from fastapi import FastAPI
-from httpx import Response
+from httpx2 import Response
 from judging_stage import Caller, Clock, Stages
 
 from heldout.survivorship.discarded.folder import QuestionFolder

@@ -18,7 +18,7 @@ import pytest
 import uvicorn
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from fastapi import FastAPI
-from httpx import ASGITransport, AsyncClient, Response
+from httpx2 import ASGITransport, AsyncClient, Response
 
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Candidate, Pool

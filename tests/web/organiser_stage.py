@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
-from httpx import Response
+from httpx2 import Response
 from judging_stage import Caller, Clock, Stage, Stages
 
 from heldout.judging.database.database import open_database

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from http.client import HTTPConnection
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse
@@ -29,7 +29,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             app = FastAPI()
             app.add_api_route("/alive", lambda: PlainTextResponse("alive"), methods=["GET"])
             kind = type("Limited", (Connection,), limits)
-            found = httpx.URL(stages.serve(app, http=kind))
+            found = httpx2.URL(stages.serve(app, http=kind))
             return found.host, found.port or 0
 
         yield start
@@ -37,8 +37,8 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
 def is_alive(address: tuple[str, int]) -> bool:
     try:
-        answer = httpx.get(f"http://{address[0]}:{address[1]}/alive", timeout=5)
-    except httpx.HTTPError:
+        answer = httpx2.get(f"http://{address[0]}:{address[1]}/alive", timeout=5)
+    except httpx2.HTTPError:
         return False
     return answer.text == "alive"
 

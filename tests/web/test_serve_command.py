@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import msgspec
 import pytest
 from click.testing import CliRunner
@@ -48,7 +48,7 @@ def made(**changes: Any) -> tuple[tuple[Pool, ...], tuple[Task, ...]]:
 
 
 @contextmanager
-def served(*arguments: str, **environment: str) -> Iterator[tuple[httpx.Client, list[str]]]:
+def served(*arguments: str, **environment: str) -> Iterator[tuple[httpx2.Client, list[str]]]:
     """The program, ready; its address, and what it has said."""
     port = free_port()
     command = [sys.executable, "-m", "heldout", "serve", *arguments, "--port", str(port)]
@@ -61,7 +61,7 @@ def served(*arguments: str, **environment: str) -> Iterator[tuple[httpx.Client, 
             if line.startswith("stop"):
                 break
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+            with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
                 _wait(client, process)
                 yield client, said
         finally:
@@ -70,12 +70,12 @@ def served(*arguments: str, **environment: str) -> Iterator[tuple[httpx.Client, 
         assert process.returncode in (0, -signal.SIGINT), said
 
 
-def _wait(client: httpx.Client, process: "subprocess.Popen[str]") -> None:
+def _wait(client: httpx2.Client, process: "subprocess.Popen[str]") -> None:
     for _ in range(2400):
         try:
             if client.get("/alive").text == "alive":
                 return
-        except httpx.TransportError:
+        except httpx2.TransportError:
             assert process.poll() is None, "it has ended"
             time.sleep(0.05)
     pytest.fail("the server does not answer")
@@ -113,7 +113,7 @@ def test_several_processes_serve_one_campaign(campaign: Path) -> None:
         fields = fields_of(client.get(landing, params={"worker": "ada"}))
         place = client.post(f"{landing}/consent", data=fields).headers["location"]
         for _ in range(20):
-            with httpx.Client(base_url=client.base_url, trust_env=False) as other:
+            with httpx2.Client(base_url=client.base_url, trust_env=False) as other:
                 assert QUERY in other.get(place).text
 
 
@@ -245,7 +245,7 @@ def test_workers_end_and_free_the_port_when_their_parent_is_killed(campaign: Pat
     command = [sys.executable, "-m", "heldout", "serve", str(campaign)]
     command += ["--port", str(port), "--workers", "2"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, text=True) as process:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
             _wait(client, process)
         process.kill()
     end = time.monotonic() + 30

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import grimp
-import httpx
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,17 +58,17 @@ class Door:
     def __init__(self, folder: Path, url: str) -> None:
         self.folder = folder
         self.url = url
-        self.client = httpx.Client(base_url=url, timeout=20)
+        self.client = httpx2.Client(base_url=url, timeout=20)
 
     @property
     def address(self) -> tuple[str, int]:
-        found = httpx.URL(self.url)
+        found = httpx2.URL(self.url)
         return found.host, found.port or 0
 
-    def send(self, files: dict[str, bytes], **headers: str) -> httpx.Response:
+    def send(self, files: dict[str, bytes], **headers: str) -> httpx2.Response:
         return self.client.post(ADDRESS, files=parts(files), headers=headers)
 
-    def raw(self, body: bytes, **headers: str) -> httpx.Response:
+    def raw(self, body: bytes, **headers: str) -> httpx2.Response:
         told = {"content-type": FORM, **{k.replace("_", "-"): v for k, v in headers.items()}}
         return self.client.post(ADDRESS, content=body, headers=told)
 
@@ -135,7 +135,7 @@ def in_order(files: Iterable[Mapping[str, bytes]]) -> list[list[tuple[str, bytes
     return sorted(sorted(one.items()) for one in files)
 
 
-def code_of(answer: httpx.Response) -> str:
+def code_of(answer: httpx2.Response) -> str:
     return str(answer.json()["problems"][0]["code"])
 
 
@@ -314,7 +314,7 @@ def test_an_endless_body_without_a_length_ends(make: Callable[..., Door]) -> Non
             ADDRESS, content=endless(), headers={"content-type": FORM, **JSON}
         )
         assert (answer.status_code, code_of(answer)) == (413, "upload-too-large")
-    except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):
+    except (httpx2.WriteError, httpx2.ReadError, httpx2.RemoteProtocolError):
         pass  # the server closed before all of it was sent
     small.wait_until_quiet()
     assert small.lying() == {}
@@ -420,7 +420,7 @@ def test_many_uploads_at_once_are_all_whole(make: Callable[..., Door]) -> None:
     statuses: list[int] = []
 
     def send(name: str) -> None:
-        with httpx.Client(base_url=wide.url, timeout=30) as client:
+        with httpx2.Client(base_url=wide.url, timeout=30) as client:
             files = parts(files_of(name, size=200_000))
             statuses.append(client.post(ADDRESS, files=files).status_code)
 
@@ -440,7 +440,7 @@ def test_two_who_claim_one_id_at_once_do_not_mix(make: Callable[..., Door]) -> N
     found: dict[int, int] = {}
 
     def send(size: int) -> None:
-        with httpx.Client(base_url=wide.url, timeout=30) as client:
+        with httpx2.Client(base_url=wide.url, timeout=30) as client:
             found[size] = client.post(ADDRESS, files=parts(sent[size])).status_code
 
     threads = [threading.Thread(target=send, args=(size,)) for size in sent]
@@ -496,7 +496,7 @@ def test_a_campaign_and_uploads_are_served_together(tmp_path: Path) -> None:
         stage = stages.make()
         intake = Intake(folder=uploads, clock=lambda: NOW)
         url = stages.serve(make_app(stage.database, routers=[intake_routes(intake)]))
-        with httpx.Client(base_url=url) as client:
+        with httpx2.Client(base_url=url) as client:
             assert client.post(ADDRESS, files=parts(files_of())).status_code == 201
             assert client.get(stage.link, params={"worker": "ada"}).status_code == 200
     assert len(list(find_in_folder(folder, "age"))) == 1

@@ -6,7 +6,7 @@ import threading
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from ports import free_port
@@ -34,7 +34,7 @@ def files_of(name: str) -> dict[str, bytes]:
 
 def upload(url: str, name: str) -> int:
     parts = [("files", item) for item in files_of(name).items()]
-    return httpx.post(f"{url}/upload", files=parts, timeout=10).status_code
+    return httpx2.post(f"{url}/upload", files=parts, timeout=10).status_code
 
 
 class Sender(threading.Thread):
@@ -53,7 +53,7 @@ class Sender(threading.Thread):
                 self.sent.append(name)
                 assert upload(self.url, name) == 201
                 self.taken.append(name)
-        except httpx.HTTPError:
+        except httpx2.HTTPError:
             return
 
 
@@ -63,8 +63,8 @@ def start(folder: Path) -> tuple[subprocess.Popen[bytes], str]:
     url, end = f"http://127.0.0.1:{port}", time.monotonic() + 120
     while True:
         try:
-            httpx.get(f"{url}/alive")
-        except httpx.HTTPError:
+            httpx2.get(f"{url}/alive")
+        except httpx2.HTTPError:
             assert time.monotonic() < end
             time.sleep(0.05)
         else:

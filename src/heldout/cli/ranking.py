@@ -152,7 +152,7 @@ def _say_assumed(settings: dict[str, str]) -> None:
 
     model = settings.get("model", MINILM)
     given = settings.keys() & {"like", "similarity", "query_prefix", "document_prefix"}
-    named = model == MINILM or find_checkpoint(model) is not None
+    named = find_checkpoint(model) is not None
     if given or named:
         return
     name = printable(model)

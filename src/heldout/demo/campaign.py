@@ -19,7 +19,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import httpx
+import httpx2
 import numpy as np
 
 from heldout.board.organiser.rebuild import bring_up_to_date
@@ -269,7 +269,7 @@ async def _visits(
     """Workers come until no task is left; the first does not look, the second stops early."""
     endings: list[Ending] = []
     attentive = _attentive(seed, good)
-    async with httpx.AsyncClient(base_url=address, timeout=_PATIENCE) as client:
+    async with httpx2.AsyncClient(base_url=address, timeout=_PATIENCE) as client:
 
         async def work(number: int) -> None:
             judge = PageJudge(

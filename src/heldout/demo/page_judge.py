@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Literal
 
-import httpx
+import httpx2
 
 _VOID = frozenset({"input", "meta", "link", "br", "hr"})
 _SEE_OTHER = 303
@@ -131,7 +131,7 @@ class PageJudge:
         decide: how they judge.
     """
 
-    client: httpx.AsyncClient
+    client: httpx2.AsyncClient
     link: str
     decide: Decide
 
@@ -142,7 +142,7 @@ class PageJudge:
             stop_after: stop and be paid after so many answers; `None` for the whole task.
 
         Raises:
-            httpx.HTTPError: the server could not be reached.
+            httpx2.HTTPError: the server could not be reached.
         """
         landing = await self.client.get(self.link)
         page = read_page(landing.text)
@@ -160,7 +160,7 @@ class PageJudge:
             answer = await self.client.get(answer.headers["location"])
         return self._end(answer, answered=answered)
 
-    async def _answer(self, page: ReadPage) -> httpx.Response:
+    async def _answer(self, page: ReadPage) -> httpx2.Response:
         question = Question(query=page.heading, a=page.passages["a"], b=page.passages["b"])
         choice = self.decide(question)
         fields = page.fields[0] | {"choice": choice}
@@ -176,7 +176,7 @@ class PageJudge:
         return self._end(last, answered=answered)
 
     @staticmethod
-    def _end(answer: httpx.Response, *, answered: int) -> Ending:
+    def _end(answer: httpx2.Response, *, answered: int) -> Ending:
         page, parts = read_page(answer.text), answer.url.path.split("/")
         return Ending(
             status=answer.status_code,

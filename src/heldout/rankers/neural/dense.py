@@ -165,8 +165,8 @@ class DenseSettings:
     """Which encoder, and how it is run.
 
     Attributes:
-        model: a name in `checkpoints`, any other published sentence-transformers model, a
-            folder, or `minilm`: the installed all-MiniLM-L6-v2.
+        model: a name in `checkpoints`, any other published sentence-transformers model, or a
+            folder.
         batch: texts encoded at once, >= 1.
         like: a name in `checkpoints` whose prefixes and similarity a folder takes over, being a
             copy of it or trained from it; empty goes by `model`, which a folder's path is not.
@@ -313,10 +313,10 @@ def rank_dense(task: Task, encoder: Encoder, encoding: Encoding = _NOT_KEPT) -> 
 def load_encoder(settings: DenseSettings) -> DenseEncoder:
     """Load an encoder onto its device.
 
-    The installed all-MiniLM-L6-v2 fetches nothing; texts are cut at the checkpoint's length.
+    Texts are cut at the checkpoint's length.
 
     Raises:
-        InputError: code `model-checkpoint`.
+        InputError: code `model-checkpoint` or `model-weights`.
         SetupError: the extra `neural` is not installed, or the device is not there.
     """
     device = choose_device(settings.device)

@@ -32,7 +32,7 @@ from heldout.errors import InputError, StoreError, plural
 from heldout.files.durable import ASIDE, File, Folder
 from heldout.ids import Digest, digest_bytes
 from heldout.progress_bar import SILENT, Progress
-from heldout.rankers.neural.checkpoints import MINILM, find_checkpoint
+from heldout.rankers.neural.checkpoints import find_checkpoint
 from heldout.rankers.neural.cross_encoder import (
     CrossEncoder,
     CrossEncoderSettings,
@@ -89,7 +89,7 @@ def find_start(model: CrossEncoderSettings) -> Start:
         StoreError: a file of the folder cannot be read.
     """
     folder = Path(model.model)
-    if model.model == MINILM or find_checkpoint(model.model) or not folder.is_dir():
+    if find_checkpoint(model.model) or not folder.is_dir():
         return Start(model=model)
     digest = sha256()
     for path in sorted(folder.iterdir()):

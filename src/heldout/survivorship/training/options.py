@@ -156,7 +156,7 @@ class LearnerOptions:
     model: Annotated[
         str,
         Opt(
-            "Model: minilm (installed with the extra `neural`), a published name, or a folder.",
+            "Model: minilm (all-MiniLM-L6-v2), a published name, or a folder.",
             metavar="NAME|DIR",
         ),
     ] = "minilm"

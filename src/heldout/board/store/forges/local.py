@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
+import httpx2
 
 import heldout
 from heldout.board.rules.spec import ForgeSpec, api_root
@@ -179,17 +179,17 @@ class Surroundings:
         sleep: waits for so many seconds.
     """
 
-    client: httpx.Client
+    client: httpx2.Client
     environ: Mapping[str, str] = field(repr=False)
     clock: Callable[[], float]
     sleep: Callable[[float], None]
     token_host: str = ""
 
 
-def new_client() -> httpx.Client:
+def new_client() -> httpx2.Client:
     """An HTTP client for forges: names itself, waits half a minute, follows no redirect."""
     name = {"User-Agent": f"heldout/{heldout.__version__}"}
-    return httpx.Client(headers=name, timeout=_SECONDS, follow_redirects=False)
+    return httpx2.Client(headers=name, timeout=_SECONDS, follow_redirects=False)
 
 
 def open_forge(spec: ForgeSpec, git: Git, form: Form, *, main: str, world: Surroundings) -> Forge:

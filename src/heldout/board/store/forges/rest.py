@@ -1,4 +1,4 @@
-"""REST calls with httpx: bounded, paged, patient with rate limits, never twice where it matters.
+"""REST calls with httpx2: bounded, paged, patient with rate limits, never twice where it matters.
 
 A call that only reads is tried again after a failure. One that changes something is tried again
 only where the forge said that it did nothing, or could not be reached: where an answer was lost,
@@ -22,7 +22,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import msgspec
 
 from heldout.board.store.forges.protocol import ForgeError, LostAnswerError
@@ -224,7 +224,7 @@ _MOST_PAGES = 200
 _SECONDS = 120.0
 _REFUSED = 300
 _FAILED = 500
-_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ class Rest:
         sleep: waits for so many seconds.
     """
 
-    client: httpx.Client
+    client: httpx2.Client
     root: str
     headers: Mapping[str, str] = field(repr=False)
     token: str = field(repr=False)
@@ -381,12 +381,12 @@ class Rest:
                 return self._read(response, begun)
         except _NOT_SENT:
             raise _NotSentError("the forge cannot be reached") from None
-        except httpx.TimeoutException:
+        except httpx2.TimeoutException:
             raise _LostError("the forge did not answer in time") from None
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise _LostError(f"the connection broke ({type(error).__name__})") from None
 
-    def _read(self, response: httpx.Response, begun: float) -> Answer:
+    def _read(self, response: httpx2.Response, begun: float) -> Answer:
         """The answer, without unpacking anything: a small archive can be a large text."""
         body, whole = bytearray(), "content-encoding" not in response.headers
         for chunk in response.iter_raw():
@@ -411,7 +411,7 @@ def _is_passing(answer: Answer) -> bool:
     return limited or answer.status >= _FAILED
 
 
-def _has_next(response: httpx.Response) -> bool | None:
+def _has_next(response: httpx2.Response) -> bool | None:
     if "x-next-page" in response.headers:
         return bool(response.headers["x-next-page"].strip())
     return "next" in response.links if "link" in response.headers else None
