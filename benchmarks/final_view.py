@@ -1,7 +1,7 @@
 """A final on queries that were never used before: the luck of the best, and who wins.
 
     heldout demo demo
-    python benchmarks/final_view.py demo              the table of organisers.md, some minutes
+    python benchmarks/final_view.py demo              the table of decide-a-prize.md, minutes
     python benchmarks/final_view.py demo --games 200
 
 The game is that of `heldout redteam` (redteam.md): two of the demo's runs, BM25 with stemming

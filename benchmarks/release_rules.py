@@ -1,7 +1,7 @@
-"""What attackers gain against each release rule, and what it costs honest teams: redteam.md.
+"""What attackers gain against each release rule, and what it costs honest teams.
 
     heldout demo demo
-    python benchmarks/release_rules.py demo --chart docs/images/redteam.svg     redteam.md
+    python benchmarks/release_rules.py demo --chart docs/images/redteam.svg     red-team.md
     python benchmarks/release_rules.py demo --seeds 20     a first look, two minutes
 
 The systems are two rankers of the demo that are about equally good, on its dev queries with the

@@ -1,4 +1,4 @@
-"""docs/explanation/redteam.md says what the code does."""
+"""docs/explanation/redteam.md says what the code does, and results/red-team.md what it measures."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,9 @@ from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import COMPARED, parse_rule
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "explanation" / "redteam.md").read_text("utf-8")
+PAGE = "\n".join(
+    (DOCS / name).read_text("utf-8") for name in ("explanation/redteam.md", "results/red-team.md")
+)
 CELLS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in PAGE.splitlines()

@@ -87,7 +87,7 @@ def test_after_a_reveal_by_a_wrong_clock_the_right_one_logs_nothing_and_says_wha
     for words in (["publish", "20261102-waits", "--yes"], ["inbox"], ["rebuild"]):
         answer = town.organiser(*words, now=NEXT)
         assert (answer.code, answer.out) == (2, "")
-        assert "nothing was done: set the clock, or see docs/explanation/trust.md" in answer.err
+        assert "nothing was done: set the clock, or see docs/how-to/wrong-clock.md" in answer.err
         assert state(town) == before
     git(town.board, "reset", "-q", "--hard", "HEAD~1")  # as that page says; nobody has pulled it
     assert town.publish("20261102-waits", now=NEXT).code == 0
@@ -96,7 +96,7 @@ def test_after_a_reveal_by_a_wrong_clock_the_right_one_logs_nothing_and_says_wha
 
 
 def test_an_event_of_a_wrong_clock_that_nobody_has_seen_is_taken_back(town: Town) -> None:
-    """The way that docs/explanation/trust.md tells: both folders as they were before it."""
+    """The way that docs/how-to/wrong-clock.md describes: both folders as they were before it."""
     vault = town.vault.with_name("vault-before")
     shutil.copytree(town.vault, vault)
     commit = git(town.board, "rev-parse", "HEAD")

@@ -349,7 +349,7 @@ def test_a_vault_that_lost_its_signing_key_logs_nothing_and_says_the_way_back(to
 
 
 def test_a_spare_signer_lets_the_next_one_in(town: Town) -> None:
-    """docs/how-to/organisers.md: a second key of the same organiser, stored elsewhere."""
+    """docs/how-to/keys.md: a second key of the same organiser, stored elsewhere."""
     place = town.root / "spare"
     (place / "identities").mkdir(mode=0o700, parents=True)
     place.chmod(0o700)

@@ -59,7 +59,7 @@ def test_a_stamped_log_is_audited_offline(town: Town, authority: Authority) -> N
 
 
 def test_openssl_checks_it_too(town: Town, authority: Authority) -> None:
-    """With the text that docs/explanation/trust.md gives."""
+    """With the text that docs/how-to/check-a-board.md gives."""
     stamp(town, authority)
     text = town.root / "stamped.txt"
     entry = Repository(town.board).log()[0]

@@ -196,7 +196,7 @@ def test_a_board_that_lacks_what_the_other_made_public_is_pulled_first(pair: Pai
 
 
 def test_boards_that_both_made_anew_become_one_again(pair: Pair) -> None:
-    """The way that docs/how-to/organisers.md tells: everything public follows from the log."""
+    """The way that docs/how-to/organisers.md describes: everything public follows from the log."""
     one = pair.received()
     assert pair.ann.call("publish", one, "--yes").code == 0
     assert pair.bob.call("rebuild", now=LATER).code == 0

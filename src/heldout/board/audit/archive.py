@@ -1,6 +1,6 @@
 """Writes everything that a closed board's results follow from into one archive.
 
-What may be opened when a board has ended (docs/explanation/trust.md gives the reasons):
+What may be opened when a board has ended (docs/how-to/close-a-board.md gives the reasons):
 
 - of the log: what the public log shows on the day, the digests of the held-out labels and of the
   baselines' runs. All else stays sealed: metadata before publication, identities under an embargo

@@ -185,7 +185,7 @@ def find_final_view(session: Session) -> View:
         path="board.toml",
         found="no view with finalists",
         expected="a view with public = false, final = true and finalists = 1 to 10",
-        hint="docs/how-to/organisers.md, A final",
+        hint="docs/how-to/decide-a-prize.md",
     )
 
 

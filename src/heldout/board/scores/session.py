@@ -405,7 +405,7 @@ def _check_shown(session: Session, shown: Sequence[Entry]) -> None:
         raise StoreError(
             f"the clock here says {format_time(session.now)}, and the committed {LOG} shows what "
             f"is sealed until later: {'; '.join(hidden[:3])}; nothing was done: set the clock, or "
-            "see docs/explanation/trust.md, A clock that was wrong"
+            "see docs/how-to/wrong-clock.md"
         )
 
 
@@ -672,12 +672,12 @@ def _check_let_in(session: Session) -> None:
     if not any(among(recipient, ours) for recipient in spec.recipients):
         raise StoreError(
             f"your key {session.by} is none of the board's recipients, so nothing opens for you; "
-            "another organiser lets you in (docs/how-to/organisers.md, Joining)"
+            "another organiser lets you in (docs/how-to/organisers.md, Join)"
         )
     signers = signers_of(session.vault.entries())
     if signers and session.vault.own_signer(signers) is None:
         raise StoreError(
             "no key in this vault is that of a signer of the board, so it can sign no event; "
             "heldout board signer prints yours, and another organiser adds it "
-            "(docs/how-to/organisers.md, Joining)"
+            "(docs/how-to/organisers.md, Join)"
         )

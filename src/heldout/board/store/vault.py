@@ -495,7 +495,7 @@ class Vault:
                 f"no key in {self.root / 'identities'} is that of a signer of this board "
                 f"({', '.join(map(printable, signers))}), so no event can be signed: restore it "
                 "from the backup, or let another organiser name your key: heldout board signer, "
-                "docs/how-to/organisers.md"
+                "docs/how-to/keys.md"
             )
         return link(
             draft,
@@ -553,7 +553,7 @@ def _check_born(root: Path) -> None:
         raise StoreError(
             f"{root} is a clone whose branch {git.branch()} has no commit: its remote is empty, or "
             f"has the log on another branch, which git -C {root} branch -r names and "
-            f"git -C {root} switch NAME takes (docs/how-to/organisers.md, Sharing a vault)"
+            f"git -C {root} switch NAME takes (docs/how-to/organisers.md, Share a vault)"
         )
 
 
