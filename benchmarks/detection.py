@@ -1,6 +1,6 @@
 """What the search for near variants and ensembles finds among real runs, and how long it takes.
 
-python benchmarks/detection.py DATA [--page docs/results/detection.md] [--earlier 1000] [--queries 6980]
+python benchmarks/detection.py DATA [--page detection.md] [--earlier 1000] [--queries 6980]
 
 DATA is the folder of the real runs. The tables go to standard output, or into a page between two
 marks.
