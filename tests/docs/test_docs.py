@@ -277,7 +277,7 @@ def find_commands(group: click.Group, prefix: str = "heldout") -> Iterator[str]:
 def test_every_command_is_documented() -> None:
     from heldout.cli.program import main  # noqa: PLC0415 - only this test needs the command line
 
-    headings = re.findall(r"^## (.+)$", read_page("reference/commands.md"), re.MULTILINE)
+    headings = re.findall(r"^### (.+)$", read_page("reference/commands.md"), re.MULTILINE)
     for command in find_commands(main):
         assert any(f"{heading} ".startswith(f"{command} ") for heading in headings), command
 
