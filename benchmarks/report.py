@@ -5,6 +5,7 @@ python benchmarks/report.py RESULTS.json [--page docs/results/performance.md]
 
 import argparse
 import statistics
+from collections.abc import Mapping
 from pathlib import Path
 
 from results import AGREES, Results, Row, Table, read_results
@@ -16,16 +17,19 @@ _MIB = 1 << 20
 _SIZE = "6,980 x 1,000"
 _BEGIN = "<!-- results: written by benchmarks/report.py -->"
 _END = "<!-- end of results -->"
+_COMPARED = ("heldout", "trec_eval", "pytrec_eval", "ir_measures", "ranx", "polars")
+_SHORT = ("dev.trec", "dev.trec.bz2", "dev.interleaved.trec", "dl.trec")
 _MET = {True: "yes", False: "**no**", None: "not measured"}
 
 
 def format_report(results: Results) -> str:
-    """Everything: facts, targets, a table per input."""
+    """Everything: a summary, facts, targets, a table per input."""
     facts = "\n".join(f"| {name} | {value} |" for name, value in results.facts.items())
     targets = "\n".join(map(_target, check_targets(results.tables)))
     size = results.facts.get("queries x hits", "")
     small = "" if size.startswith(_SIZE) else f"At {size}; the targets are for {_SIZE}.\n\n"
     return (
+        f"### In short\n\n{_summary(results.tables)}\n\n"
         f"### Machine and tools\n\n| | |\n| --- | --- |\n{facts}\n\n"
         f"### Targets\n\n{small}| what | against | at most | measured | met |\n"
         f"| --- | --- | ---: | ---: | --- |\n{targets}\n\n{format_tables(results)}\n"
@@ -35,6 +39,25 @@ def format_report(results: Results) -> str:
 def format_tables(results: Results) -> str:
     """A table per input."""
     return "\n\n".join(_table(name, table) for name, table in results.tables.items())
+
+
+def _summary(tables: Mapping[str, Table]) -> str:
+    """Seconds and memory of the tools that most people know, on a few inputs."""
+    rows = [
+        f"| `{name}` | " + " | ".join(_cell(tables[name], tool) for tool in _COMPARED) + " |"
+        for name in _SHORT
+        if name in tables
+    ]
+    head = f"| file | {' | '.join(_COMPARED)} |\n| --- |{' ---: |' * len(_COMPARED)}"
+    return "\n".join([head, *rows])
+
+
+def _cell(table: Table, tool: str) -> str:
+    unpacked = next((row for row in table.rows if row.name.startswith(f"{tool} behind ")), None)
+    row = table.row(tool) or unpacked
+    if row is None or row.median is None:
+        return ""
+    return f"{row.median:.2f} s, {row.peak / _MIB:,.0f} MiB"
 
 
 def _target(outcome: Outcome) -> str:

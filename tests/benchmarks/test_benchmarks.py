@@ -3,6 +3,7 @@
 import bz2
 import hashlib
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from report import format_report
 from results import AGREES, Results, Role, Row, Table, read_results, write_results
 from targets import check_targets
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "results" / "performance.md"
 MEASURES = {"RR", "RR@10", "nDCG@10", "AP", "R@1000"}
 
 
@@ -115,3 +117,32 @@ def test_targets_are_met_missed_or_unknown(tmp_path: Path) -> None:
     write_results(results, tmp_path / "results.json")
     assert read_results(tmp_path / "results.json") == results
     assert "| dev.trec, cold | ranx | 0.05 | 0.053 | **no** |" in format_report(results)
+
+
+def test_the_page_begins_with_a_summary_of_its_own_tables() -> None:
+    page = PAGE.read_text("utf-8")
+    tables = {name: read_rows(text) for name, text in re.findall(r"### (\S+): .*\n([^#]*)", page)}
+    known = Results(facts={}, tables=tables)
+    short = format_report(known).split("\n\n")[1]
+
+    assert len(short.splitlines()) == 6
+    assert short in page
+
+
+def read_rows(text: str) -> Table:
+    """A table of the page, with the median for every repeat."""
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    rows = [row for row in cells if len(row) == 8 and row[1].replace(".", "").isdigit()]
+    return Table(
+        title="",
+        load=(0, 0),
+        rows=tuple(
+            Row(
+                name=row[0],
+                role="heldout" if row[0].startswith("heldout") else "peer",
+                seconds=(float(row[1]),),
+                peak=int(row[5]) << 20 if row[5].isdigit() else 0,
+            )
+            for row in rows
+        ),
+    )
