@@ -84,3 +84,10 @@ def test_the_api_page_has_every_public_name() -> None:
     names = {f"heldout.{name}" for name in heldout.__all__ if name not in {*rooms, "__version__"}}
     names |= {f"heldout.{room}.{name}" for room, one in rooms.items() for name in one.__all__}
     assert sorted(listed) == sorted(names)
+
+
+def test_every_link_of_the_readme_leads_to_a_file() -> None:
+    root = REFERENCE.parents[1]
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (root / "README.md").read_text("utf-8"))
+    assert links
+    assert [link for link in links if not (root / link).is_file()] == []

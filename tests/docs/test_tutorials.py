@@ -1,4 +1,4 @@
-"""Every tutorial is followed, and the README: its commands are typed in order, and what they print is compared.
+"""README and every tutorial are followed: commands are typed, and what they print is compared.
 
 What a page may hold:
 
