@@ -72,7 +72,9 @@ def sources() -> dict[str, str]:
         "entry.html",
         "macros.html",
         "ranking_trust.html",
+        "rows.html",
         "seasons.html",
+        "table.html",
     )
     folder = files("heldout.board.site") / "templates"
     return {name: (folder / name).read_text("utf-8") for name in names}

@@ -263,7 +263,8 @@ def standings(rows: Sequence[Row], **changes: Any) -> Standings:
     for one in ordered:
         rank += not one.baseline
         place = None if one.baseline else rank
-        ranked.append(replace(one, rank=place, trophy=one.id in trophies))
+        won = one.id in trophies
+        ranked.append(replace(one, rank=place, trophy=won, trophy_by_rule=won))
     fields: dict[str, Any] = {
         "board": "stdlib-docs",
         "as_of": AS_OF,
@@ -499,7 +500,7 @@ def _entry(n: int, entries: int) -> Row:
         else "full ranking",
         paper="https://papers.example.org/2605.01234" if n % 3 == 0 else "",
         code=f"https://git.example.org/{n}" if n % 4 == 1 else "",
-        corrected=True,
+        corrected=n == 20,
         errata=((AS_OF, "The run was scored again after 3 judgments were repaired."),)
         if n == 20
         else (),

@@ -149,7 +149,7 @@ def test_costs_take_the_place_of_the_other_columns(visit: Callable[..., Page]) -
         latency = head(page, "Latency")
         expect(latency).to_be_hidden()
         expect(head(page, "Date")).to_be_visible()
-        page.get_by_label("Show costs").check()
+        page.get_by_label("Costs").check()
         expect(latency).to_be_visible()
         expect(head(page, "Date")).to_be_hidden()
         expect(head(page, "Rank")).to_be_visible()
@@ -157,7 +157,7 @@ def test_costs_take_the_place_of_the_other_columns(visit: Callable[..., Page]) -
 
 def test_a_cost_sorts_and_what_is_not_stated_comes_last(visit: Callable[..., Page]) -> None:
     page = visit()
-    page.get_by_label("Show costs").check()
+    page.get_by_label("Costs").check()
     for order in (False, True):
         head(page, "Parameters").get_by_role("button").click()
         cells = column(page, ".cost.number:nth-child(7)")
@@ -165,13 +165,13 @@ def test_a_cost_sorts_and_what_is_not_stated_comes_last(visit: Callable[..., Pag
         assert values == sorted(values, key=float, reverse=order)
         assert "0" in values
         assert cells[len(values) :] == [""] * (len(cells) - len(values)) != []
-    assert "costs=shown" in page.evaluate("location.hash")
+    assert "columns=costs" in page.evaluate("location.hash")
 
 
 def test_an_address_that_sorts_by_a_cost_shows_it(visit: Callable[..., Page]) -> None:
     page = visit("busy/leaderboard/index.html#sort=energy_kwh&order=descending")
     expect(head(page, "Energy")).to_be_visible()
-    page.get_by_label("Show costs").uncheck()
+    page.get_by_label("Overview").check()
     expect(head(page, "Energy")).to_be_hidden()
 
 
@@ -224,6 +224,63 @@ def test_the_filter_ignores_case_and_accents(visit: Callable[..., Page]) -> None
     expect(page.locator("#note")).to_contain_text("ranks are those of the whole board")
 
 
+def test_a_filter_finds_the_entries_of_every_page(visit: Callable[..., Page]) -> None:
+    page = visit("many/leaderboard/index.html")
+    assert page.locator("#board tbody tr").count() == 100
+    page.locator("#filter").fill("tf-idf")
+    expect(page.locator("#board tbody tr:visible .name")).to_have_text("TF-IDF, cosine")
+    expect(page.locator("#note")).to_contain_text("1 of 202 rows match")
+    expect(page.locator("#pages")).to_be_hidden()
+    page.get_by_role("button", name="Clear the filter").click()
+    assert page.locator("#board tbody tr").count() == 100
+    expect(page.locator("#pages")).to_be_visible()
+
+
+def test_a_column_sorts_the_rows_of_every_page(visit: Callable[..., Page]) -> None:
+    page = visit("many/leaderboard/index.html#sort=date&order=ascending")
+    expect(page.locator("#board tbody tr")).to_have_count(202)
+    dates = column(page, ".date")
+    assert dates == sorted(dates)
+
+
+def test_the_pages_of_a_long_table_need_no_script(visit: Callable[..., Page]) -> None:
+    page = visit("many/leaderboard/index.html", java_script_enabled=False)
+    names = []
+    for rows in ("1–100", "101–200", "201–202"):
+        page.get_by_role("link", name=f"Rows {rows}").click()
+        names += page.locator("#board tbody tr").evaluate_all("all => all.map(e => e.dataset.id)")
+    assert len(names) == len(set(names)) == 202
+
+
+def test_a_hash_is_short_and_copied_whole(visit: Callable[..., Page]) -> None:
+    page = visit()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_text("Verify", exact=True).first.click()
+    digest = page.locator(".hash").first
+    assert digest.evaluate("e => e.clientWidth") < 150
+    page.get_by_role("button", name="Copy").first.click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == digest.text_content()
+    assert len(copied) == 64
+
+
+SCREENS_OF_READERS = {(390, 844): 844 - 160, (768, 1024): 500, (1440, 900): 300}
+"""Width and height of a screen -> how far down the table's first row, or the table, may begin."""
+
+
+@pytest.mark.parametrize("board", ["busy", "trusted", "announced", "many"])
+def test_the_table_is_on_the_first_screen(visit: Callable[..., Page], board: str) -> None:
+    for (width, height), most in SCREENS_OF_READERS.items():
+        page = visit(f"{board}/leaderboard/index.html", width=width)
+        page.set_viewport_size({"width": width, "height": height})
+        second = page.locator("#board tbody tr").nth(1)
+        box = second.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= height
+        assert box_of(page, "#board")["top"] <= most
+    assert box_of(page, "#board tbody tr")["height"] <= 34
+
+
 def test_the_default_hides_nobody(visit: Callable[..., Page]) -> None:
     page = visit()
     assert page.locator("#board tbody tr:visible").count() == 46
@@ -260,7 +317,7 @@ def test_nothing_scrolls_sideways(visit: Callable[..., Page], boards: Path, widt
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, path
     for name in ("busy", "hostile"):
-        page.goto(f"{boards.as_uri()}/{name}/leaderboard/index.html#costs=shown")
+        page.goto(f"{boards.as_uri()}/{name}/leaderboard/index.html#columns=costs")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
 
 
@@ -289,7 +346,7 @@ def test_axe_finds_nothing(
     [
         "busy/leaderboard/index.html#q=lantern&sort=dev&order=ascending",
         "crowded/leaderboard/index.html",
-        "busy/leaderboard/index.html#costs=shown&sort=parameters&order=ascending",
+        "busy/leaderboard/index.html#columns=costs&sort=parameters&order=ascending",
     ],
 )
 def test_other_states_stay_accessible(visit: Callable[..., Page], path: str) -> None:
@@ -304,7 +361,7 @@ def test_a_phone_keeps_the_table_a_table(visit: Callable[..., Page]) -> None:
     assert table.get_by_role("row").count() == 47
     assert table.get_by_role("rowheader").count() == 46
     assert table.get_by_role("columnheader").count() == 7
-    page.get_by_label("Show costs").check()
+    page.get_by_label("Costs").check()
     assert table.get_by_role("columnheader").count() == 9
 
 

@@ -262,7 +262,7 @@ def test_ranges_and_shares_are_those_of_the_table() -> None:
     )
     made = make_board_page(replace(board, measured=measured, rows=rows), RULES["trusted"], facts())
     assert made.ranking_trust is not None
-    table = {f"entries/{row.page}": row for row in made.rows if row.span}
+    table = {f"entries/{row.page}": row for row in made.table.rows if row.span}
     assert len(made.ranking_trust.ranks) == n
     for row in made.ranking_trust.ranks:
         line = table[row.entry.href]

@@ -63,6 +63,6 @@ def test_the_script_knows_the_day_of_a_reveal() -> None:
 
 def test_an_embargo_without_a_day_is_anonymous() -> None:
     board = standings([row("0.4", days=1, embargoed=True)])
-    embargo = make_board_page(board, spec(), facts()).rows[0].embargo
+    embargo = make_board_page(board, spec(), facts()).table.rows[0].embargo
     assert embargo is not None
     assert embargo.words == "Anonymous"

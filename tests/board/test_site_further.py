@@ -1,4 +1,4 @@
-"""Further views on the page: a table of their own, and standings by little training data."""
+"""Further views on the page: columns of the table, and standings by little training data."""
 
 import json
 from dataclasses import replace
@@ -11,6 +11,7 @@ from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.site.pages import make_board_page
 from heldout.board.site.render import render_board
 from heldout.board.site.rows import make_columns
+from heldout.board.site.table import make_table
 from heldout.board.standings.standings import Row
 
 
@@ -38,12 +39,21 @@ def rows() -> tuple[Row, ...]:
     return few, replace(MANY, scores={**MANY.scores, "worst": "0.222"})
 
 
-def test_the_board_s_table_keeps_its_columns() -> None:
-    page = make_board_page(standings(rows()), board(), facts())
-    assert {column.key for column in page.columns} == {"eval", "dev"}
-    assert page.further is not None
-    assert [column.key for column in page.further.columns] == ["eval", "worst"]
-    assert [[s.text for s in one.scores] for one in page.further.rows] == [["0.222"], ["0.111"]]
+def test_further_views_are_columns_that_the_overview_does_not_show() -> None:
+    table = make_table(standings(rows()), board())
+    assert [(column.key, column.further) for column in table.columns] == [
+        ("eval", False),
+        ("dev", False),
+        ("worst", True),
+    ]
+    assert [[s.text for s in one.scores] for one in table.rows] == [
+        ["0.410", "0.222"],
+        ["0.310", "0.111"],
+    ]
+    page = render_board(standings(rows()), board(), facts())["leaderboard/index.html"].decode()
+    assert 'id="columns-further"' in page
+    assert page.count('<td role="cell" class="score further"') == 2
+    assert "at most 1,000 training pairs</small>" not in page
 
 
 def test_a_listing_ranks_by_itself_and_names_who_is_not_in_it() -> None:
@@ -59,9 +69,9 @@ def test_a_listing_ranks_by_itself_and_names_who_is_not_in_it() -> None:
     assert [one["scores"]["small"] for one in whole["rows"]] == [None, 0.3]
 
 
-def test_a_board_without_further_views_has_no_such_table() -> None:
+def test_a_board_without_further_views_has_no_such_columns() -> None:
     page = make_board_page(standings((FEW,)), spec(), facts())
-    assert (page.further, page.listings) == (None, ())
+    assert (page.table.further, page.changes, page.listings) == (False, (), ())
 
 
 def test_a_column_says_which_part_it_is() -> None:
@@ -90,13 +100,11 @@ def relabelled() -> tuple[BoardSpec, tuple[Row, ...]]:
 def test_what_each_version_of_labels_changed_stands_below_the_ranking() -> None:
     board, found = relabelled()
     page = make_board_page(standings(found), board, facts())
-    assert {column.key for column in page.columns} == {"eval", "dev"}
-    assert page.further is not None
-    assert [column.part for column in page.further.columns[1:]] == [
+    assert [column.part for column in page.table.columns if column.further] == [
         "labels eval-pref-1",
         "labels eval-pref-2",
     ]
-    first, second = page.further.changes
+    first, second = page.changes
     assert first == (
         "By the labels eval-pref-1, of 3 systems: Kendall's tau with the ranking above is 1.00 "
         "over all; no rank changes."
@@ -114,8 +122,7 @@ def test_a_view_on_other_labels_that_scores_one_system_changes_no_ranking() -> N
         for row in others
     ]
     page = make_board_page(standings((one, *bare)), board, facts())
-    assert page.further is not None
-    assert page.further.changes == ()
+    assert page.changes == ()
 
 
 def informing() -> BoardSpec:
@@ -136,7 +143,7 @@ def test_columns_for_information_say_so_on_the_page_and_in_its_files() -> None:
         scores={"eval": "0.400", "dev": "0.310", "hint": "0.900", "check": "-0.020"},
     )
     page = make_board_page(standings((FEW, held)), informing(), facts())
-    assert [column.title for column in page.columns] == [
+    assert [column.title for column in page.table.columns] == [
         "eval RR@10, deciding part",
         "dev RR@10",
         "eval RR@10, feedback (for information only)",

@@ -74,6 +74,7 @@ def _is_ours(link: str) -> bool:
         "../",
         "leaderboard.",
         "feed.xml",
+        "index.html#verify",
         "https://git.example.org",
         "https://stdlib",
     )

@@ -62,7 +62,7 @@ def test_the_leader_and_the_gap() -> None:
     rows = [row("0.403", days=1, description="A"), row("0.411", days=2, description="B")]
     assert say(rows) == (
         "B leads with 0.411 on eval RR@10, 0.008 ahead of A. "
-        "Whether such gaps are more than luck has not been tested here."
+        "Whether the lead is significant has not been tested."
     )
 
 
@@ -117,7 +117,7 @@ def _worth(*ranges: tuple[int, int], alike: tuple[tuple[int, int], ...] = ()) ->
 
 
 def test_rank_ranges_say_which_differences_were_tested() -> None:
-    assert _worth((1, 1), (2, 2)) == "The lead is significant."
+    assert _worth((1, 1), (2, 2)) == "The lead over the other entry is significant."
     assert _worth((1, 2), (1, 2)) == "The difference to S2 is not significant."
     assert _worth((1, 3), (1, 3), (1, 3)) == "The differences to S2 and S3 are not significant."
     assert _worth(*[(1, 6)] * 6) == (
@@ -128,7 +128,7 @@ def test_rank_ranges_say_which_differences_were_tested() -> None:
 def test_of_a_pair_that_was_not_compared_nothing_is_said_but_that() -> None:
     like = "S3 is nearly the same as the leader, so not compared with it."
     assert _worth((1, 2), (2, 3), (1, 3), alike=((0, 2),)) == (
-        f"The leader is significantly better than the other entry that it was compared with. {like}"
+        "The lead over the other entry that the leader was compared with is significant. " + like
     )
     assert _worth((1, 3), (1, 3), (1, 3), alike=((0, 2),)) == (
         f"The difference to S2 is not significant. {like}"
@@ -141,7 +141,7 @@ def test_of_a_pair_that_was_not_compared_nothing_is_said_but_that() -> None:
 def test_a_leader_that_was_not_compared_is_told_so() -> None:
     rows = [row("0.6", days=9, description="Late"), *_ranged((1, 2), (1, 2))]
     assert say(rows, measured=_measured(rows)).endswith(
-        "The leader was not compared with the other entries, so its lead may be luck."
+        "The leader was not compared with the other entries, so its lead was not tested."
     )
 
 

@@ -12,19 +12,19 @@ from page_documents import sources
 from heldout.board.log.event_fields import FIELDS, BoardFields
 from heldout.board.log.events import KINDS
 from heldout.board.site.entries import HISTORY_WORDS, EntryPage
-from heldout.board.site.pages import BoardPage
+from heldout.board.site.pages import BoardPage, RowsPage
 from heldout.board.site.render import TEMPLATES
 from heldout.board.site.words import tie
 from heldout.web.jinja import load_templates
 
-PAGES = (BoardPage, EntryPage)
+PAGES = (BoardPage, EntryPage, RowsPage)
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_template_receives_exactly_its_page(page: type[BoardPage] | type[EntryPage]) -> None:
+def test_a_template_receives_exactly_its_page(page: type[BoardPage | EntryPage | RowsPage]) -> None:
     environment = load_templates("heldout.board.site", tie=tie)
     used: set[str] = set()
-    macros = set(re.findall(r"macro (\w+)", sources()["macros.html"]))
+    macros = {m for text in sources().values() for m in re.findall(r"macro (\w+)", text)}
     for name in (TEMPLATES[page], "base.html"):
         used |= meta.find_undeclared_variables(environment.parse(sources()[name]))
     assert used - macros == {field.name for field in fields(page)}

@@ -21,8 +21,10 @@ from heldout.board.site.rows import (
     make_row,
     name_system,
     public_rows,
+    say_range,
 )
 from heldout.board.site.rules import BoardFacts
+from heldout.board.site.table import file_of_row
 from heldout.board.site.words import count, safe_link
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words
@@ -98,6 +100,7 @@ class EntryPage:
     Attributes:
         frame: around it.
         row: its line of the table.
+        listed: the page of the table that has that line, `index.html` or `rows-2.html`.
         position: its rank in words.
         scores: the released scores.
         facts: every column of the leaderboard that has something for this entry, and stands in no
@@ -115,6 +118,7 @@ class EntryPage:
 
     frame: Frame
     row: TableRow
+    listed: str
     position: str
     scores: tuple[ScoreLine, ...]
     facts: tuple[Fact, ...]
@@ -141,7 +145,7 @@ def make_entry_pages(
     """
     rows, columns = public_rows(standings), make_columns(spec)
     lines = {row.id: make_row(row, columns) for row in rows}
-    for row in rows:
+    for at, row in enumerate(rows):
         position = _say_position(row, rows, columns[0])
         short = lines[row.id]
         line = replace(short, system=name_system(row), identity=row.identity)
@@ -153,6 +157,7 @@ def make_entry_pages(
             EntryPage(
                 frame=make_frame(named, position, standings, spec, facts, root="../"),
                 row=line,
+                listed=file_of_row(at, len(rows)),
                 position=position,
                 scores=(*_score_lines(row, line), *_final_lines(row, standings, spec)),
                 facts=tuple(
@@ -244,7 +249,9 @@ def _say_position(row: Row, rows: Sequence[Row], column: ViewColumn) -> str:
     if row.rank is None:
         return "A baseline of the organisers, without a rank"
     entries = [other for other in rows if not other.baseline and not other.unranked]
-    now = f"Rank {row.rank} of {len(entries)}"
+    ranks = say_range(row.rank_low, row.rank_high)
+    possible = f" (range {ranks})" if ranks else ""
+    now = f"Rank {row.rank} of {len(entries)}{possible}"
     score = Decimal(row.scores[column.key])
     earlier = [e for e in entries if (e.received, e.id) < (row.received, row.id)]
     better = sum(Decimal(e.scores[column.key]) >= score for e in earlier)

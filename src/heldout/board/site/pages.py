@@ -1,6 +1,6 @@
 """The pages as data: each template receives exactly the fields of its page, and nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -8,17 +8,13 @@ from decimal import Decimal
 from heldout.answers.text import clean
 from heldout.board.log.measured import Measured
 from heldout.board.rules.spec import BoardSpec, Example
-from heldout.board.site.columns import COLUMNS, Column, stated_columns
 from heldout.board.site.confidence import RankingTrust, make_ranking_trust
 from heldout.board.site.figures import Figure, make_cost_figures, make_figures
 from heldout.board.site.rows import (
     TableRow,
     ViewColumn,
-    add_marks,
     capital,
-    filled_columns,
     make_columns,
-    make_row,
     name_entry,
     public_rows,
 )
@@ -34,13 +30,12 @@ from heldout.board.site.rules import (
 )
 from heldout.board.site.sections import (
     FinalSection,
-    FurtherViews,
     Listing,
-    further_views,
     make_final,
-    make_further,
     make_listings,
+    say_label_changes,
 )
+from heldout.board.site.table import Table, cut_table, is_record, make_table
 from heldout.board.site.words import Part, Phrase, count, join_names, phrase, plain, safe_link
 from heldout.board.standings.standings import Row, Standings, read_pairs
 from heldout.charts.axes import day_words
@@ -78,23 +73,17 @@ class BoardPage:
 
     Attributes:
         frame: around it.
-        task: what a system has to do.
+        lead: what a system has to do, in a line or two.
+        task: the same in full where that is longer, else "".
         facts: short facts about the board, in their order.
         decision_times: how long a decision takes and how many wait, in words; may be empty.
         example: a query with its answer.
         standing: who leads.
-        columns: the public views with a score, the one that ranks first.
-        costs: what teams state of costs, as columns; none where nobody states any.
-        heads: key -> column, for the headings and explanations of the other columns.
-        links: heading of the links to papers and code, "" where no row has one.
-        rows: the table.
-        unranked: the entries without a rank.
-        further: views of fairness and of parts of the queries, `None` where there is none.
+        table: the entries, or the first page of them.
+        changes: what other labels change in the ranking, in sentences.
         final: the section "Final", `None` before finalists are named.
         listings: the standings of views that list only some entries.
-        bar: whether there are baselines that a trophy and a record have to be above.
         empty: whether there is no entry yet, baselines aside.
-        types: the submission types among the rows, for the filter; none where no row has one.
         figures: the charts.
         record: whether it shows an old board, which takes nothing any more.
         closed: whether it was closed for good, and takes nothing any more either.
@@ -111,23 +100,17 @@ class BoardPage:
     """
 
     frame: Frame
+    lead: str
     task: str
     facts: tuple[str, ...]
     decision_times: str
     example: Example | None
     standing: Phrase
-    columns: tuple[ViewColumn, ...]
-    costs: tuple[Column, ...]
-    heads: Mapping[str, Column]
-    links: str
-    rows: tuple[TableRow, ...]
-    unranked: tuple[TableRow, ...]
-    further: FurtherViews | None
+    table: Table
+    changes: tuple[str, ...]
     final: FinalSection | None
     listings: tuple[Listing, ...]
-    bar: bool
     empty: bool
-    types: tuple[str, ...]
     figures: tuple[Figure, ...]
     record: bool
     closed: bool
@@ -143,31 +126,43 @@ class BoardPage:
     seasons: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsPage:
+    """`leaderboard/rows-2.html` and so on: how a long table goes on.
+
+    Attributes:
+        frame: around it.
+        table: the entries on this page.
+    """
+
+    frame: Frame
+    table: Table
+
+
 def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) -> BoardPage:
     """The page of the whole board.
 
     Raises:
         SetupError: the `site` extra is not installed and there is a chart to draw.
     """
+    table = make_table(standings, spec)
     shown = public_rows(standings)
-    views = make_columns(spec)
-    columns = tuple(c for c in filled_columns(views, shown) if c.key not in further_views(spec))
-    every = tuple(make_row(row, columns) for row in shown)
-    rows = add_marks([row for row in every if not row.unranked], standings)
     ranked = tuple(row for row in shown if not row.unranked)
-    unranked = tuple(row for row in every if row.unranked)
+    main = tuple(column for column in table.columns if not column.further)
     standing = say_standing(
-        rows,
-        columns[0],
+        table.rows,
+        main[0],
         spec.opens,
         standings.as_of.date(),
-        unranked=unranked,
+        unranked=table.unranked,
         measured=standings.measured,
     )
-    title = clean(spec.title)
+    title, task = clean(spec.title), clean(spec.task)
+    lead = _first_sentences(task)
     return BoardPage(
         frame=make_frame(title, plain(standing), standings, spec, facts),
-        task=clean(spec.task),
+        lead=lead,
+        task="" if lead == task else task,
         facts=(
             *([f"Season {clean(standings.season)}"] if standings.season else []),
             _say_open(spec, standings.as_of.date(), facts.closed),
@@ -177,40 +172,60 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         decision_times=_say_decision_times(standings),
         example=_example(facts.example),
         standing=standing,
-        columns=columns,
-        costs=stated_columns(ranked),
-        heads={column.key: column for column in COLUMNS},
-        links=_name_links(rows),
-        rows=rows,
-        unranked=unranked,
-        further=make_further(ranked, views, spec),
+        table=cut_table(table)[0],
+        changes=say_label_changes(ranked, spec),
         final=make_final(standings, spec),
         listings=make_listings(standings, spec),
-        bar=spec.baselines.bar and any(row.baseline for row in shown),
-        empty=all(row.baseline for row in every),
-        types=tuple(dict.fromkeys(row.type for row in rows if row.type)),
+        empty=all(row.baseline for row in shown),
         figures=(
             *make_figures(
                 standings,
                 ranked,
-                columns,
+                main,
                 bar=spec.baselines.bar,
                 one_by_one=spec.kind == "sequential",
             ),
-            *make_cost_figures(ranked, columns),
+            *make_cost_figures(ranked, main),
         ),
-        record=bool(shown) and all(row.imported for row in shown),
+        record=is_record(standings),
         closed=facts.closed is not None,
         steps=list_steps(spec),
         install=clean(spec.install),
         submit=clean(spec.submit),
         contact=clean(spec.contact),
         rules=list_rules(spec, facts.versions),
-        ranking_trust=make_ranking_trust(standings, rows, spec, closed=facts.closed),
+        ranking_trust=make_ranking_trust(standings, table.rows, spec, closed=facts.closed),
         trust=facts.trust,
         downloads=list_downloads(spec, facts),
         repository=safe_link(facts.repository),
         seasons=bool(spec.seasons),
+    )
+
+
+def make_rows_pages(
+    standings: Standings, spec: BoardSpec, facts: BoardFacts
+) -> tuple[RowsPage, ...]:
+    """The pages on which a long table goes on; none where it is short.
+
+    Args:
+        standings: of the board.
+        spec: its rules.
+        facts: its sizes and addresses.
+    """
+    title = clean(spec.title)
+    return tuple(
+        RowsPage(
+            frame=make_frame(
+                f"{table.leaf.words} \u2013 {title}",
+                f"Entries {table.leaf.words} of {table.total:,} by {table.columns[0].title}",
+                standings,
+                spec,
+                facts,
+            ),
+            table=table,
+        )
+        for table in cut_table(make_table(standings, spec))[1:]
+        if table.leaf is not None
     )
 
 
@@ -272,12 +287,6 @@ def _say_queries(spec: BoardSpec, facts: BoardFacts) -> list[str]:
     return [count(judged, f"{held}query", f"{held}queries") + named]
 
 
-def _name_links(rows: Sequence[TableRow]) -> str:
-    shown = [row.identity for row in rows if row.identity is not None]
-    papers, code = any(who.paper for who in shown), any(who.code for who in shown)
-    return ", ".join(word for word, there in (("paper", papers), ("code", code)) if there)
-
-
 def _say_decision_times(standings: Standings) -> str:
     said = []
     if standings.decision_days is not None:
@@ -293,6 +302,15 @@ def _say_days(days: float) -> str:
         return "within a day"
     text = f"{days:.0f}" if days >= 2 else f"{days:.1f}".removesuffix(".0")  # noqa: PLR2004 - two days, said above
     return f"{text} day" if text == "1" else f"{text} days"
+
+
+def _first_sentences(task: str) -> str:
+    """As many whole sentences as a line or two have room for, so that the table stays in sight."""
+    most = 160
+    if len(task) <= most:
+        return task
+    end = task.rfind(". ", 0, most)
+    return cut(task, most) if end < 0 else task[: end + 1]
 
 
 def _example(example: Example | None) -> Example | None:
@@ -377,11 +395,11 @@ def _say_lead(entries: Sequence[TableRow], column: ViewColumn) -> Phrase:
 def _say_worth(entries: Sequence[TableRow], measured: Measured | None) -> Phrase:
     """What the lead is worth, as far as it was tested."""
     if measured is None or measured.figures.ranges is None:
-        return phrase(" Whether such gaps are more than luck has not been tested here.")
+        return phrase(" Whether the lead is significant has not been tested.")
     leader, ids = entries[0].id, measured.entries
     if leader not in ids:
         return phrase(
-            " The leader was not compared with the other entries, so its lead may be luck."
+            " The leader was not compared with the other entries, so its lead was not tested."
         )
     apart = read_pairs(measured.figures.alike or (), ids)[leader]
     tested = len(ids) - 1 - len(apart)
@@ -398,8 +416,8 @@ def _say_tested(tied: Sequence[TableRow], tested: int, ahead: int, *, every: boo
         return phrase()
     if ahead == tested:
         others = "the other entry" if tested == 1 else f"all {tested} other entries"
-        few = f" The leader is significantly better than {others} that it was compared with."
-        return phrase(" The lead is significant." if every else few)
+        which = "" if every else " that the leader was compared with"
+        return phrase(f" The lead over {others}{which} is significant.")
     shown = 3
     if len(tied) == tested - ahead <= shown:
         verb = " is not significant." if len(tied) == 1 else " are not significant."

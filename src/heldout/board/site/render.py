@@ -6,6 +6,9 @@ The page of all seasons is made here: a table for each season, and all entries t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import resources
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from heldout.answers.text import clean
 from heldout.board.rules.spec import BoardSpec, Season
@@ -16,7 +19,14 @@ from heldout.board.site.confidence import (
 )
 from heldout.board.site.entries import EntryPage, make_entry_pages
 from heldout.board.site.exports import FEED, format_csv, format_feed, format_json
-from heldout.board.site.pages import BoardPage, Frame, make_board_page, make_frame
+from heldout.board.site.pages import (
+    BoardPage,
+    Frame,
+    RowsPage,
+    make_board_page,
+    make_frame,
+    make_rows_pages,
+)
 from heldout.board.site.rows import (
     TableRow,
     add_marks,
@@ -26,6 +36,7 @@ from heldout.board.site.rows import (
 )
 from heldout.board.site.rules import BoardFacts
 from heldout.board.site.sections import Listing, listing_path, make_listing, rules_of
+from heldout.board.site.table import Table
 from heldout.board.site.words import count, file_stem, tie
 from heldout.board.standings.seasons import (
     OverallRow,
@@ -37,6 +48,9 @@ from heldout.board.standings.seasons import (
 from heldout.board.standings.standings import Standings
 from heldout.charts.axes import day_words
 from heldout.web.jinja import load_templates
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +145,7 @@ def _line(line: OverallRow, spec: BoardSpec) -> OverallLine:
 TEMPLATES: Mapping[type, str] = {
     BoardPage: "board.html",
     EntryPage: "entry.html",
+    RowsPage: "rows.html",
     SeasonsPage: "seasons.html",
 }
 
@@ -163,6 +178,7 @@ def render_board(
     here = spec.in_season(seasons[0].season) if seasons else spec
     files = {
         "index.html": _render(make_board_page(standings, here, facts)),
+        **_render_rows(standings, here, facts),
         **_render_standings("leaderboard", standings, here),
         **_figures_file(standings),
         **_render_entries(standings, here, facts),
@@ -202,9 +218,32 @@ def _render_entries(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
     return {f"entries/{file_stem(name)}.html": _render(page) for name, page in pages}
 
 
-def _render(page: BoardPage | EntryPage | SeasonsPage) -> bytes:
+def _render_rows(standings: Standings, spec: BoardSpec, facts: BoardFacts) -> dict[str, bytes]:
+    """How a long table goes on: pages, and the same rows for the script of the first page."""
+    files = {}
+    for page in make_rows_pages(standings, spec, facts):
+        if page.table.leaf is not None:
+            files[page.table.leaf.href] = _render(page)
+            files[f"rows-{page.table.leaf.number}.js"] = _render_script(page.table)
+    return files
+
+
+def _render_script(table: Table) -> bytes:
+    """Rows as the table of a page has them, in a file that a page opened from a folder may read."""
+    macros = _template("table.html").module
+    parts = (str(macros.rows_of(table)), str(macros.unranked_of(table)))  # type: ignore[attr-defined]  # macros
+    ranked, unranked = (msgspec.json.encode(part).decode() for part in parts)
+    number = 0 if table.leaf is None else table.leaf.number
+    return f"heldoutRows({number}, {ranked}, {unranked});\n".encode()
+
+
+def _template(name: str) -> "Template":
+    return load_templates("heldout.board.site", tie=tie).get_template(name)
+
+
+def _render(page: BoardPage | EntryPage | RowsPage | SeasonsPage) -> bytes:
     """The template of the page gets the page's fields by their names."""
-    template = load_templates("heldout.board.site", tie=tie).get_template(TEMPLATES[type(page)])
+    template = _template(TEMPLATES[type(page)])
     text: str = template.render({field.name: getattr(page, field.name) for field in fields(page)})
     return text.encode()
 

@@ -47,6 +47,8 @@ class ViewColumn:
         final: whether its scores are published after the last day.
         part: what of the set's queries or of the entries it shows, in words; "" for all.
         falls: whether lower is better.
+        further: whether it is one of fairness, of other labels or of parts of the queries, which
+            stand in the table where they are asked for.
         says: what its scores are, in words.
         use: what a score for information only is good for, in a sentence; "" for others.
     """
@@ -60,6 +62,7 @@ class ViewColumn:
     final: bool = False
     part: str = ""
     falls: bool = False
+    further: bool = False
     says: str = ""
     use: str = ""
 
@@ -247,6 +250,8 @@ def _column(view: View, spec: BoardSpec, *, only_set: bool) -> ViewColumn:
         final=view.final,
         part=_say_part(view),
         falls=view.summary == "gap" or kind.better == "lower",
+        further=view.name != spec.primary
+        and (bool(view.files) or view.labels is not None or view.training_at_most is not None),
         says=_say_scores(view, exposure=kind.exposure),
         use=_say_use(view),
     )

@@ -1,7 +1,6 @@
-"""The sections below the table: further views, views that list some entries, and a final.
+"""The sections below the table: what other labels change, views that list some entries, a final.
 
-Nobody reads a table of ten columns, so fairness, other labels and parts of the queries have tables
-of their own. What other labels change is said in sentences, out of published scores alone.
+What other labels change is said in sentences, out of published scores alone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,21 +32,6 @@ from heldout.charts.axes import day_words
 
 _FEWEST = 2
 _MOST_MOVES = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FurtherViews:
-    """Fairness, and parts of the queries, for every ranked entry and baseline.
-
-    Attributes:
-        columns: the view that ranks, then the further ones.
-        rows: in the order of the board.
-        changes: what other labels change in the ranking, in sentences.
-    """
-
-    columns: tuple[ViewColumn, ...]
-    rows: tuple[TableRow, ...]
-    changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,38 +93,6 @@ class FinalSection:
     changes: tuple[Phrase, ...]
 
 
-def further_views(spec: BoardSpec) -> frozenset[str]:
-    """The views that stand below the board's table: fairness, other labels, parts of queries."""
-    return frozenset(
-        view.name
-        for view in spec.views
-        if view.name != spec.primary
-        and (view.files or view.labels is not None or view.training_at_most is not None)
-    )
-
-
-def make_further(
-    rows: Sequence[Row], columns: Sequence[ViewColumn], spec: BoardSpec
-) -> FurtherViews | None:
-    """The table of further views; `None` where there is no score in one.
-
-    Args:
-        rows: public rows with a rank, and baselines.
-        columns: all public views, the one that ranks first.
-        spec: the board's rules.
-    """
-    keys = further_views(spec) - {view.name for view in listing_views(spec)}
-    shown = [column for column in columns if column.key in keys]
-    if not rows or not any(column.key in row.scores for column in shown for row in rows):
-        return None
-    every = (columns[0], *shown)
-    return FurtherViews(
-        columns=every,
-        rows=tuple(make_row(row, every) for row in rows),
-        changes=_say_label_changes(rows, spec),
-    )
-
-
 def make_listings(standings: Standings, spec: BoardSpec) -> tuple[Listing, ...]:
     """The standings of every view that has some of its own.
 
@@ -194,11 +146,15 @@ def listing_path(view: View) -> str:
     return f"views/{view.name}"
 
 
-def _say_label_changes(rows: Sequence[Row], spec: BoardSpec) -> tuple[str, ...]:
+def say_label_changes(rows: Sequence[Row], spec: BoardSpec) -> tuple[str, ...]:
     """A sentence or two for each public view that has other labels and is else the one that ranks.
 
     Each is compared with the one before it, the first with the view that ranks, by the rows with a
     score on both.
+
+    Args:
+        rows: public rows with a rank, and baselines.
+        spec: the board's rules.
     """
     ranks = spec.view(spec.primary)
     later = (
