@@ -1,10 +1,10 @@
-"""The table of attacks: what each tries, what becomes of it, and the test that shows it.
+"""The table of attacks: what each attempts, its result, and its test.
 
-Run as a program it prints the page attacks.md, or with `--tests` the tests it points at.
+Run as a program it prints the page attacks.md, or with `--tests` the tests that it names.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from attack_table import (
     clocks,
@@ -40,20 +40,20 @@ ATTACKS: tuple[Attack, ...] = (
 )
 
 _INTRODUCTION = """\
-# Attacks
+# Which attacks are tested?
 
-What participants, organisers, forges, clocks and copies may do to a board, and what becomes of it.
-Each line names a test below `tests/`; `tests/scenario/test_attacks_by_*.py` play {own} of them
-through the command line, with canaries that would exist had anything been run, and compare vault
-and board byte for byte where nothing may change. The table is `tests/scenario/attacks.py`, and a
-test holds this page to it.
-
-**{count} attacks, all refused or contained.**
+**{count} attacks, all refused or contained.** Each line names its test below `tests/`; ″ is the same as in the line above.
+*Unchanged*: vault and board are byte for byte as before. {own} attacks are played through the command line; their tests check that
+nothing was run. The [threat model](../explanation/threat-model.md) says what an attacker can still do.
 
     python -m pytest tests/scenario/test_attacks*.py -q     # plays {own}, prints their counts
     python tests/scenario/attacks.py --tests > attacks.txt
     python -m pytest -q @attacks.txt                        # all {count}
-"""
+
+`tests/scenario/attacks.py` writes this page.
+"""  # noqa: E501 - lines of the page
+
+_DITTO = "″"
 
 
 def format_page(attacks: Sequence[Attack]) -> str:
@@ -61,14 +61,20 @@ def format_page(attacks: Sequence[Attack]) -> str:
     own = sum(attack.module.startswith("scenario/test_attacks_by_") for attack in attacks)
     parts = [_INTRODUCTION.format(count=len(attacks), own=own)]
     for family in dict.fromkeys(attack.family for attack in attacks):
-        parts.append(f"\n## {family}\n\n| attack | tries | what becomes of it | test |\n")
+        parts.append(f"\n## {family}\n\n| attack | attempt | result | test |\n")
         parts.append("| --- | --- | --- | --- |\n")
-        parts += [_format_row(attack) for attack in attacks if attack.family == family]
+        parts += _format_rows([attack for attack in attacks if attack.family == family])
     return "".join(parts)
 
 
-def _format_row(attack: Attack) -> str:
-    return f"| {attack.name} | {attack.tries} | {attack.becomes} | `{attack.test}` |\n"
+def _format_rows(attacks: Sequence[Attack]) -> Iterator[str]:
+    """A row for each attack; a cell that repeats the one above is a ditto mark."""
+    above = ("", "", "")
+    for attack in attacks:
+        cells = (attack.tries, attack.becomes, f"`{attack.test}`")
+        shown = [_DITTO if cell == last else cell for cell, last in zip(cells, above, strict=True)]
+        yield f"| {attack.name} | {' | '.join(shown)} |\n"
+        above = cells
 
 
 if __name__ == "__main__":

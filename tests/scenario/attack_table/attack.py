@@ -1,12 +1,12 @@
-"""One attack of the table, and how those that a module's tests show are told together."""
+"""One attack of the table, and groups of attacks that one module tests."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 __all__ = ["SAME", "Attack", "Group"]
 
-SAME = "; vault and board byte for byte as before"
-"""What is said of an attack after which vault and board are compared with what they were."""
+SAME = "; unchanged"
+"""The result where a test compares vault and board, byte for byte, with what they were."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,8 +16,8 @@ class Attack:
     Attributes:
         name: what it is; no other attack has the same.
         family: what kind of bad input it is, a heading of the page.
-        tries: what it tries.
-        becomes: what becomes of it.
+        tries: what the attacker tries, a verb without "to".
+        becomes: the result.
         test: the test that shows it, `MODULE::FUNCTION` below tests/.
         case: its parameter there, "" where the test has none for it.
     """

@@ -15,12 +15,12 @@ def attacks() -> Iterator[Attack]:
         ("a run that unpacks to more than is allowed", "test_a_bomb_is_refused_by_its_bytes"),
         ("a run that unpacks a thousandfold", "test_a_bomb_is_refused_by_its_ratio"),
     ):
-        yield streams.one(name, test, tries="to fill memory", becomes="refused as `archive-bomb`")
+        yield streams.one(name, test, tries="exhaust memory", becomes="refused: `archive-bomb`")
     yield Group(family=FAMILY, module="files/test_store_zipped.py").one(
         "a board's archive of many small members that unpack a thousandfold",
         "test_a_hostile_zip",
-        tries="to fill a disk from 75 MB",
-        becomes="refused as `archive-bomb` before anything is unpacked",
+        tries="fill a disk from 75 MB",
+        becomes="refused before unpacking: `archive-bomb`",
         case="a zip bomb of many small members",
     )
     archive = Group(family=FAMILY, module="envelope/test_archive.py")
@@ -33,8 +33,8 @@ def attacks() -> Iterator[Attack]:
         "garbage-after-the-end",
         "second-tarball-after-the-end",
         "endless-zeros-after-the-end",
-        tries="to leave its folder, to hide a second run, or to fill memory",
-        becomes="refused; no byte is written to a disk",
+        tries="leave its folder, hide a run, or exhaust memory",
+        becomes="refused; nothing is written",
         prefix="a tarball: ",
     )
     zipped = Group(family=FAMILY, module="files/test_store_zipped.py")
@@ -42,6 +42,6 @@ def attacks() -> Iterator[Attack]:
         "test_a_hostile_zip",
         "a zip bomb",
         "a zip bomb of overlapping members",
-        tries="to fill memory of whoever audits an archive",
-        becomes="refused by its declared and by its read bytes",
+        tries="exhaust the auditor's memory",
+        becomes="refused by declared and by read bytes",
     )

@@ -21,14 +21,14 @@ def attacks() -> Iterator[Attack]:
         "a commit that is an option",
         "a commit that is nowhere",
         "half an answer",
-        tries="to stop the inbox, or to have it believe",
-        becomes="told or passed over; the rest goes on" + SAME,
+        tries="stop or deceive the inbox",
+        becomes="reported or skipped; the rest continues" + SAME,
         prefix="a forge that answers with ",
     )
     yield here.one(
         "a forge that answers nonsense to a comment",
         "test_a_forge_that_answers_nonsense_to_a_comment",
-        tries="to stop a publication",
+        tries="stop a publication",
         becomes="the event stands, the page follows",
     )
     hostile = Group(family=FAMILY, module="board/test_forge_hostile.py")
@@ -47,8 +47,8 @@ def attacks() -> Iterator[Attack]:
         "a small archive of a large text",
         "a teapot",
         "control characters in an error",
-        tries="to crash or to mislead",
-        becomes="refused in one printable line, on each of three forges",
+        tries="crash or mislead",
+        becomes="refused in one line, on each of three forges",
         prefix="a hosted forge that says ",
     )
     for group, name, test, becomes in (
@@ -81,7 +81,7 @@ def attacks() -> Iterator[Attack]:
             hostile,
             "a next page elsewhere",
             "test_a_next_page_elsewhere_is_not_asked_with_the_token",
-            "not asked with the token",
+            "not requested with the token",
         ),
         (
             hostile,
@@ -97,5 +97,5 @@ def attacks() -> Iterator[Attack]:
         ),
     ):
         yield group.one(
-            name, test, tries="to hang, to learn the token, or to get two answers", becomes=becomes
+            name, test, tries="hang, steal the token, or get two answers", becomes=becomes
         )

@@ -7,7 +7,7 @@ from attack_table.attack import Attack, Group
 __all__ = ["BOARD", "CLONE", "VAULT", "attacks"]
 
 FAMILY = "A symlink that leads out of a board, a vault or a clone"
-_STAYS = "refused by its name, with what to do; nothing behind it is read, written or deleted"
+_STAYS = "refused by name; its target is untouched"
 _KINDS = ("elsewhere", "the vault", "nothing", "itself")
 
 
@@ -45,19 +45,19 @@ def attacks() -> Iterator[Attack]:
         (
             "a board",
             "test_a_symlink_in_the_organisers_board",
-            "to have `inbox`, `publish`, `rebuild`, `audit` or `archive` read, write or delete",
+            "redirect organisers' commands",
             BOARD,
         ),
         (
             "a clone",
             "test_a_symlink_in_a_clone",
-            "to have `check`, `submit`, `status`, `draft` or `rebuild` read, write or delete",
+            "redirect participants' commands",
             CLONE,
         ),
         (
             "a vault",
             "test_a_symlink_in_the_vault",
-            "to have an organiser's command read, write or delete",
+            "redirect organisers' commands",
             VAULT,
         ),
     ):
@@ -71,26 +71,26 @@ def attacks() -> Iterator[Attack]:
     yield here.one(
         "a clone whose leaderboard leads into the reader's home",
         "test_a_reader_rebuilds_in_a_hostile_clone",
-        tries="to have `rebuild` delete every file of the reader's that is no page",
+        tries="make `rebuild` delete the reader's files",
         becomes=_STAYS,
     )
     for command in ("rebuild", "inbox", "publish"):
         yield here.one(
             f"a leaderboard that leads into the vault, pulled before {command}",
             "test_an_organiser_pulls_a_leaderboard_that_leads_into_the_vault",
-            tries="to have key, labels and log deleted",
+            tries="delete key, labels and log",
             becomes=_STAYS,
         )
     yield here.one(
         "a manifest that names files outside the page",
         "test_only_pages_that_heldout_wrote_are_removed",
-        tries="to have `rebuild` delete them",
-        becomes="deleted are plain files in `leaderboard/` alone, reached without a symlink",
+        tries="make `rebuild` delete them",
+        becomes="only plain files in `leaderboard/` are deleted",
     )
     for moment in ("it was listed", "its digest was taken"):
         yield here.one(
             f"an upload swapped for a symlink to the labels after {moment}",
             "test_an_upload_that_is_swapped_for_the_labels",
-            tries="to read the labels' digest in the public log",
-            becomes="refused as `missing-file` or `changed-file`; nothing of it is logged",
+            tries="read the labels' digest in the public log",
+            becomes="refused: `missing-file` or `changed-file`; not logged",
         )

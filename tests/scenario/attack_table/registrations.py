@@ -11,15 +11,15 @@ FAMILY = "A registration or signature that is not what it claims"
 
 def attacks() -> Iterator[Attack]:
     here = Group(family=FAMILY, module="scenario/test_registration_attacks.py")
-    against = "stands against publication: `team-registered`"
-    quiet = "; the log has no event of it"
+    against = "refused: `team-registered`"
+    quiet = "; not logged"
     yield from here.cases(
         "test_a_signature",
         "of another submission",
         "for another board",
         "over another agreement",
         "of no team",
-        tries="to take part without having agreed",
+        tries="submit without having agreed",
         becomes=against,
         prefix="a submission with a signature ",
     )
@@ -27,31 +27,31 @@ def attacks() -> Iterator[Attack]:
         (
             "a replayed signature of another submission",
             "test_a_replayed_signature_of_another_submission",
-            "to sign with what was signed before",
+            "reuse an earlier signature",
         ),
-        ("another team's key", "test_another_team_s_key", "to use up another team's quota"),
+        ("another team's key", "test_another_team_s_key", "use up another team's quota"),
         (
             "a registered team under another's name",
             "test_a_registered_team_under_another_s_name",
-            "to use up another team's quota",
+            "use up another team's quota",
         ),
         (
             "metadata that was changed after it was signed",
             "test_metadata_that_was_changed_after_it_was_signed",
-            "to have a team say what it did not",
+            "change a team's statement",
         ),
         (
             "a signature that was taken off",
             "test_a_signature_that_was_taken_off",
-            "to submit unsigned",
+            "submit unsigned",
         ),
     ):
         yield here.one(name, test, tries=tries, becomes=against)
     yield here.one(
         "new metadata without the team's signature",
         "test_new_metadata_without_the_team_s_signature",
-        tries="to change an entry with the key of its seal alone",
-        becomes="refused as `bad-signature`",
+        tries="change an entry with the submission's key alone",
+        becomes="refused: `bad-signature`",
     )
     for case, becomes in {
         "for another board": "bad-signature",
@@ -66,8 +66,8 @@ def attacks() -> Iterator[Attack]:
         yield here.one(
             f"a registration {case}",
             "test_a_registration",
-            tries="to be registered without having signed for it",
-            becomes=f"refused as `{becomes}`{quiet}",
+            tries="register without a valid signature",
+            becomes=f"refused: `{becomes}`{quiet}",
             case=case,
         )
     for name, test, becomes in (
@@ -76,7 +76,7 @@ def attacks() -> Iterator[Attack]:
     ):
         code = {"stale": "stale-registration", "revoked": "registration-revoked"}[becomes]
         yield here.one(
-            name, test, tries="to undo what came after it", becomes=f"known, or refused as `{code}`"
+            name, test, tries="undo what came after it", becomes=f"known, or refused: `{code}`"
         )
     for name, test, code in (
         ("sealed names that were swapped", "test_sealed_names_that_were_swapped", "untrusted"),
@@ -100,21 +100,21 @@ def attacks() -> Iterator[Attack]:
         ),
     ):
         yield here.one(
-            name, test, tries="to misuse a registration", becomes=f"refused as `{code}`{quiet}"
+            name, test, tries="misuse a registration", becomes=f"refused: `{code}`{quiet}"
         )
     yield from _registration_requests()
     story = Group(family=FAMILY, module="scenario/test_registration.py")
     yield story.one(
         "a revoked team that comes again under a new key",
         "test_who_was_revoked_and_comes_again_under_a_new_key_is_told_to_the_organisers",
-        tries="to be somebody else",
-        becomes="taken in; the organisers are told what it has in common with the revoked one",
+        tries="appear as a new team",
+        becomes="received; organisers see what both have in common",
     )
     yield story.one(
         "a reader who looks for one key under two submissions",
         "test_the_public_log_neither_names_a_team_nor_ties_its_submissions",
-        tries="to find who is behind an embargoed entry",
-        becomes="key and handle stand in the registration's event alone; names are sealed",
+        tries="identify an embargoed team",
+        becomes="names are sealed; key and handle appear only once",
     )
 
 
@@ -153,12 +153,12 @@ def _registration_requests() -> Iterator[Attack]:
         yield here.one(
             name,
             test,
-            tries="to pass for a registration in a pull request",
-            becomes=f"refused as `{code}`, on the forge too",
+            tries="pass for a registration in a pull request",
+            becomes=f"refused: `{code}`, on the forge too",
         )
     yield Group(family=FAMILY, module="board/test_forge_registrations.py").one(
         "a registration whose request was closed",
         "test_an_open_registration_is_taken_in_and_answered_once_and_a_closed_one_is_not",
-        tries="to be taken in though the request was withdrawn",
-        becomes="not taken in",
+        tries="be received though the request was withdrawn",
+        becomes="not received",
     )

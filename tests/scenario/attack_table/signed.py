@@ -19,8 +19,8 @@ def attacks() -> Iterator[Attack]:
         "a signature for another purpose",
         "a swapped score",
         "a stranger's key under a signer's signature",
-        tries="to log an event that is no organiser's",
-        becomes="the log is refused as a whole, with the line",
+        tries="log an event without an organiser's key",
+        becomes="the whole log is refused, naming the line",
         prefix="in a log: ",
     )
     here = Group(family=FAMILY, module="scenario/test_signed_events.py")
@@ -31,41 +31,41 @@ def attacks() -> Iterator[Attack]:
         "a signature of another event",
         "a signature of another board",
         "a swapped organiser",
-        tries="to reject a submission by a push to the vault's remote",
+        tries="reject a submission by a push to the vault's remote",
         becomes="refused by every organiser's next command" + SAME,
         prefix="a shared vault: ",
     )
     yield here.one(
         "a shared vault: a dropped signer's key",
         "test_a_shared_vault_takes_no_event_of_a_dropped_signer",
-        tries="to go on as an organiser after leaving",
-        becomes="refused; the vault is as it was",
+        tries="act as an organiser after leaving",
+        becomes="refused; the vault is unchanged",
     )
     yield from here.cases(
         "test_a_public_log_that_a_writer_on_main_made_anew_is_found",
         "a score changed, without signatures",
         "a score changed, with a stranger's",
         "all of it made again by a stranger",
-        tries="to publish another score by a push to the board's main branch",
-        becomes="status, check, submit, rebuild and audit refuse the log; nothing is sent",
+        tries="publish another score by a push to main",
+        becomes="`status`, `check`, `submit`, `rebuild` and `audit` refuse the log",
         prefix="a public log: ",
     )
     yield here.one(
         "a public log whose signatures were taken off",
         "test_signatures_cannot_be_taken_from_a_board_that_began_later",
-        tries="to pass a board that began to sign later for one that never did",
-        becomes="a clone that has seen the signatures refuses it",
+        tries="hide that a board signs its events",
+        becomes="refused by clones that saw the signatures",
     )
     seals = Group(family=FAMILY, module="board/test_events.py")
     yield seals.one(
         "a second opening of a sealed field",
         "test_a_sealed_reason_has_one_opening",
-        tries="to replace a published reason under the same digest, by a longer salt",
-        becomes="refused; a salt has 32 digits, in logs of before too",
+        tries="replace a published reason under the same digest",
+        becomes="refused: a salt has 32 digits",
     )
     yield Group(family=FAMILY, module="board/test_arrivals.py").one(
         "a refused branch with the fingerprint of another team's",
         "test_a_refused_branch_with_the_same_fingerprint_hides_no_submission",
-        tries="to have another team's submission passed over as a copy",
-        becomes="the one is refused, the other taken in",
+        tries="have another team's submission skipped as a copy",
+        becomes="refused; the other is received",
     )
