@@ -96,17 +96,18 @@ def test_which_pairs_are_told_apart(load: Load, column: int) -> None:
     upper = np.triu(np.ones((n, n), bool), 1)
     widths = np.array(told.ranges.high) - np.array(told.ranges.low) + 1
 
-    assert page["neighbours told apart"] == f"{np.diagonal(told.apart, 1).sum()} of {n - 1}"
-    assert page["pairs told apart"].split()[0] == f"{told.apart.sum():,}"
-    assert f"({told.apart.sum() / upper.sum():.0%})" in page["pairs told apart"]
+    assert page["significant neighbours"] == f"{np.diagonal(told.apart, 1).sum()} of {n - 1}"
+    assert page["significant pairs"].split()[0] == f"{told.apart.sum():,}"
+    assert f"({told.apart.sum() / upper.sum():.0%})" in page["significant pairs"]
     assert page["lead group"] == str(len(told.ranges.lead))
     assert page["last rank of the first run's range"] == str(told.ranges.high[0])
     assert page["ranks in a range, median"] == str(sorted(widths)[n // 2])
-    assert page["smallest difference told apart"] == f"{told.gaps[told.apart].min():.3f}"
+    assert page["smallest significant difference"] == f"{told.gaps[told.apart].min():.3f}"
     assert (
-        page["largest difference not told apart"] == f"{told.gaps[upper & ~told.apart].max():.3f}"
+        page["largest difference that is not significant"]
+        == f"{told.gaps[upper & ~told.apart].max():.3f}"
     )
-    assert page["runs that are told apart from none further down"] == str(
+    assert page["runs that are significantly better than no other"] == str(
         int((~told.apart.any(axis=1)).sum())
     )
 
