@@ -30,6 +30,7 @@ html_theme = "furo"
 html_title = "heldout"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
