@@ -1,4 +1,4 @@
-"""Zero-shot rankers against BM25 on three collections: the tables of docs/how-to/playbook.md.
+"""Zero-shot rankers against BM25 on three collections: the tables of docs/results/zero-shot.md.
 
     python benchmarks/playbook.py --data DIR                  all of it; vectors take minutes
     python benchmarks/playbook.py --data DIR --no-encoder     rankers on words only

@@ -1,4 +1,4 @@
-"""The benchmarks of judging, small: what judging.md says of intervals and of maintenance."""
+"""The benchmarks of judging, small: what preferences.md says of intervals and of maintenance."""
 
 import sys
 from pathlib import Path

@@ -9,7 +9,14 @@ from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.platforms.mturk import hit_cells
 
-SETTINGS = Settings(name="Best answers", consent="You are 18.\n\nYou may stop.", pairs=2, tests=1)
+SETTINGS = Settings(
+    name="Best answers",
+    consent="You are 18.\n\nYou may stop.",
+    pairs=2,
+    tests=1,
+    reward=200,
+    fee=40,
+)
 HEADER = (
     *("HITId", "HITTypeId", "Title", "AssignmentId", "WorkerId", "AssignmentStatus"),
     *("AcceptTime", "SubmitTime", "WorkTimeInSeconds"),

@@ -21,7 +21,12 @@ from heldout.judging.database.database import Database
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SETTINGS = Settings(
-    name="A study", consent="You judge pairs.", completion_code="C0DE", uncounted_percent=1_000
+    name="A study",
+    consent="You judge pairs.",
+    completion_code="C0DE",
+    uncounted_percent=1_000,
+    reward=200,
+    fee=40,
 )
 
 

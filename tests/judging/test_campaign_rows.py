@@ -1,12 +1,15 @@
 """A campaign's files with JSON that contradicts itself: refused with its line."""
 
+import json
+import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from heldout.errors import InputError
 from heldout.judging.campaign.files import CampaignFolder
-from heldout.judging.campaign.settings import new_campaign, parse_campaign
+from heldout.judging.campaign.settings import Settings, new_campaign, parse_campaign
 
 POOL = '{"query":"q","candidates":[{"doc":"a","known":true},{"doc":"b"}]}'
 TASK = '{"task":"t","items":[{"query":"q","left":"a","right":"b"}]}'
@@ -105,3 +108,22 @@ def test_settings_that_may_stand_together_are_read(rows: str) -> None:
 
 def test_a_new_campaign_can_be_read() -> None:
     assert parse_campaign(new_campaign("x")).question
+
+
+def test_the_page_has_every_setting_with_its_default() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "campaign.md"
+    rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|", page.read_text("utf-8"), re.MULTILINE)
+    found = {name: default.strip() for name, default in rows if name in Settings.__struct_fields__}
+    defaults = {
+        field.name: json.dumps(field.default)
+        for field in msgspec.structs.fields(Settings)
+        if field.default is not msgspec.NODEFAULT
+    }
+    assert found == {"name": "", **defaults}
+
+
+def test_a_new_campaign_is_the_defaults_but_for_its_consent() -> None:
+    """Whoever removes a line of campaign.toml promises nothing else by it."""
+    made = parse_campaign(new_campaign("x"))
+    assert made == Settings(name="x", consent=made.consent)
+    assert "paid" not in made.consent

@@ -95,12 +95,12 @@ def test_list_pairs_is_every_pair_once() -> None:
     ("count", "told"), [(6_980, "$1,675.20"), (4_210, "$1,010.40"), (141_887, "$34,053.60")]
 )
 def test_the_studys_prices(count: int, told: str) -> None:
-    found = price(count, Settings(name="x"))
+    found = price(count, Settings(name="x", reward=200, fee=40))
     assert format_money(found.total, "USD") == told
 
 
 def test_more_judges_cost_as_many_tasks_more() -> None:
-    found = price(11, Settings(name="x", judges=3, currency="EUR"))
+    found = price(11, Settings(name="x", judges=3, reward=200, fee=40, currency="EUR"))
     assert (found.tasks, found.judgments, found.total) == (6, 33, 6 * 240)
     assert format_money(found.total, found.currency) == "14.40 EUR"
 

@@ -40,7 +40,7 @@ def test_pay_for_an_unknown_time_is_not_made_up() -> None:
 
 def test_pay_below_the_minimum_is_a_warning() -> None:
     """The study's $2.00 for a task: at fifteen minutes it is $8.00 an hour."""
-    settings = Settings(name="x", minutes=15, minimum_hourly=1200)
+    settings = Settings(name="x", reward=200, minutes=15, minimum_hourly=1200)
     assert describe_hourly(settings) == "$8.00, at 15 minutes a task: too low, $12.00 is the least"
     enough = msgspec.structs.replace(settings, minimum_hourly=800)
     assert describe_hourly(enough) == "$8.00, at 15 minutes a task"
@@ -55,6 +55,7 @@ def test_judges_are_told_how_long_it_takes_where_that_is_known() -> None:
 
 def test_prices_tell_what_an_hour_pays_and_warn(tmp_path: Path) -> None:
     text = new_campaign("x").decode().replace("minutes = 0 ", "minutes = 15 ", 1)
+    text = text.replace("reward = 0 ", "reward = 200 ", 1)
     assert parse_campaign(text.encode()).minutes == 15
     (tmp_path / "pool.jsonl").write_bytes(b"")
     for least, warned in (("0", False), ("1200", True)):

@@ -190,6 +190,6 @@ def test_a_code_of_another_campaign_is_nobodys() -> None:
 
 
 def test_links_carry_what_each_platform_puts_in() -> None:
-    assert study_link("https://a.example/", "c", "link") == "https://a.example/j/c?worker=ID"
+    assert study_link("https://a.example/", "c", "link") == "https://a.example/j/c"
     assert study_link("https://a.example", "c", "mturk") == "https://a.example/j/c"
     assert "PROLIFIC_PID={{%PROLIFIC_PID%}}" in study_link("https://a.example", "c", "prolific")

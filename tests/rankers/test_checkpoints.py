@@ -37,7 +37,7 @@ def test_short_names_stand_for_published_ones() -> None:
 
 
 def test_the_page_has_every_short_name() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "rankers.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "rankers.md").read_text()
     for short, row in CHECKPOINTS.items():
         assert f"| `{short}` | {row.name} | {row.method}" in page
 

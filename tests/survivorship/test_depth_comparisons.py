@@ -114,7 +114,7 @@ def test_p_is_multiplied_by_the_depths_of_a_system(
 
 
 def test_the_star_of_bm25_at_depth_3_fits_a_family_of_nine() -> None:
-    """Table 4: .180 on 22,041 against .187 on 55,542; with a deviation of .31 as judging.md has it.
+    """Table 4: .180 on 22,041 against .187 on 55,542; with a standard deviation of .31.
 
     At nine tests the star stands, at all 36 of the table it would not.
     """

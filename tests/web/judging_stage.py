@@ -37,6 +37,8 @@ SETTINGS = Settings(
     ethics="Approval 2026-17",
     contact="judging@example.org",
     completion_code="C0FFEE",
+    reward=200,
+    fee=40,
     links="open",
 )
 QUERY = "how do I remove an item from a list by value"

@@ -95,7 +95,7 @@ def test_a_campaign_is_launched_and_paid_by_keyboard_without_javascript(window: 
         page.get_by_role("button", name=button, exact=True).focus()
         page.keyboard.press("Enter")
         page.wait_for_load_state()
-    expect(page.get_by_text("Paused: nobody is given a new task.")).to_be_visible()
+    expect(page.get_by_text("Paused: nobody gets a new task.")).to_be_visible()
     page.get_by_role("link", name="Payments").focus()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Mark as paid").first.focus()

@@ -144,7 +144,7 @@ def test_stopping_without_javascript_names_the_amount_first(visit: Callable[...,
     page.get_by_role("button", name="Next").click()
     page.get_by_role("link", name="Stop and be paid…").click()
     expect(page.get_by_text("1 of 4 answered: $0.50 is yours.")).to_be_visible()
-    page.get_by_role("link", name="Go on with question 2").click()
+    page.get_by_role("link", name="Continue with question 2").click()
     page.get_by_role("link", name="Stop and be paid…").click()
     page.get_by_role("button", name="Stop and be paid").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("You have stopped")

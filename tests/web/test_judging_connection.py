@@ -140,8 +140,8 @@ def test_a_place_that_ends_soon_is_announced_and_can_be_kept(visit: Callable[...
     page.keyboard.press("2")
     one.stage.clock.pass_by(minutes=55)
     page.clock.fast_forward("00:02")
-    expect(page.get_by_role("status")).to_contain_text("Keep my place")
-    page.get_by_role("button", name="Keep my place").click()
+    expect(page.get_by_role("status")).to_contain_text("I need more time")
+    page.get_by_role("button", name="I need more time").click()
     expect(page.get_by_role("status")).to_contain_text("not saved yet")
     expect(page.get_by_role("radio", name="Passage B")).to_be_checked()
     assert int(page.locator("#item").get_attribute("data-left") or 0) == 3600

@@ -2,7 +2,7 @@
 
 import judging_stage
 import pytest
-from judging_stage import MTURK, Make, Stage, fields_of, words_of
+from judging_stage import MTURK, SETTINGS, Make, Stage, fields_of, words_of
 
 from heldout.judging.database.organiser import payments_due
 from heldout.judging.database.overviews import uncounted_pay
@@ -128,6 +128,7 @@ def test_the_servers_own_address_says_what_it_is(stage: Make) -> None:
     one = stage()
     page = one.client.get("/")
     assert page.status_code == 200
-    assert "open the link that you were given" in words_of(page)
-    assert one.campaign.code not in page.text
+    assert "open the link that the organiser sent you" in words_of(page)
+    for revealed in (one.campaign.code, SETTINGS.name, SETTINGS.contact):
+        assert revealed not in page.text
     assert 'href="/admin"' in page.text

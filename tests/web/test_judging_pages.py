@@ -61,7 +61,7 @@ def test_who_comes_back_by_a_signed_link_goes_on_where_they_were(stage: Make) ->
     one.answer(root, 1)
     one.clock.pass_by(minutes=30)
     page = one.client.get(one.link, params=one.who("ada"))
-    assert "Go on with your task" in words_of(page)
+    assert "Continue your task" in words_of(page)
     answer = one.client.post(f"{one.link}/consent", data=fields_of(page))
     assert answer.headers["location"].endswith("/item/2")
     again = one.client.get(answer.headers["location"])
@@ -130,7 +130,7 @@ def test_keeping_the_place_lengthens_the_lease(stage: Make) -> None:
     answer = one.post(f"{root}/item/1/keep", {"token": fields_of(page)["token"]})
     assert answer.headers["location"] == f"{root}/item/1"
     one.clock.pass_by(minutes=50)
-    assert "Nothing is free" in words_of(one.client.get(one.link, params={"worker": "bob"}))
+    assert "No task is free" in words_of(one.client.get(one.link, params={"worker": "bob"}))
     assert one.answer(root, 1).status_code == 303
 
 
@@ -156,7 +156,7 @@ def test_nothing_free_says_that_something_may_come_free(stage: Make) -> None:
     one = stage(tasks=1)
     one.begin("ada")
     page = one.client.get(one.link, params={"worker": "bob"})
-    assert "Nothing is free at the moment" in words_of(page)
+    assert "No task is free at the moment" in words_of(page)
     assert f'href="{one.link}?worker=bob"' in page.text
 
 

@@ -4,6 +4,8 @@ import judging_stage
 import pytest
 from judging_stage import PROLIFIC, Make, fields_of, words_of
 
+from heldout.judging.database.organiser import set_launch
+
 stage = judging_stage.stage
 
 
@@ -14,7 +16,7 @@ def test_stopping_first_names_the_amount(stage: Make) -> None:
         one.answer(root, position)
     page = one.client.get(f"{root}/exit")
     assert "5 of 13 answered: $0.77 is yours." in words_of(page)
-    assert "Go on with question 6" in words_of(page)
+    assert "Continue with question 6" in words_of(page)
     assert len(one.judgments()) == 5
     answer = one.post(f"{root}/exit", fields_of(page))
     assert answer.headers["location"] == f"{root}/done"
@@ -28,14 +30,14 @@ def test_stopping_before_the_first_answer_owes_nothing(stage: Make) -> None:
     one = stage()
     root = one.begin()
     one.post(f"{root}/exit", fields_of(one.client.get(f"{root}/exit")))
-    assert "None of 4 answered yet" in words_of(one.client.get(f"{root}/done"))
+    assert "None of 4 answered" in words_of(one.client.get(f"{root}/done"))
 
 
 @pytest.mark.parametrize("choice", ["a", "b"])
 def test_stopping_is_no_way_to_be_paid_for_failed_tests(stage: Make, choice: str) -> None:
     """With `pay_failed = false`: all but the last answered, one test failed, then Stop."""
     one = stage(items=13, tasks=1, pay_failed=False)
-    assert "unless some of it plainly doesn't fit" in words_of(one.client.get(one.link))
+    assert "unless some of them clearly don't fit" in words_of(one.client.get(one.link))
     root = one.begin()
     for position in range(1, 13):
         one.answer(root, position, choice if position == 12 else "a")
@@ -142,15 +144,15 @@ def test_a_failed_test_bars_kindly_and_states_the_pay(stage: Make, *, pay_failed
     root = one.begin()
     end = words_of(one.finish(root, 4, q3="b"))
     for page in (end, words_of(one.client.get(one.link, params={"worker": "ada"}))):
-        assert "did not fit what the passages say" in page
+        assert "were answered incorrectly" in page
         assert "test" not in page.lower()
-    paid = "is paid all the same: $2.00 is yours" if pay_failed else "this task is not paid"
+    paid = "is paid too: $2.00 is yours" if pay_failed else "this task is not paid"
     assert paid in end
     landing = one.client.get(one.link, params={"worker": "ada"})
     assert landing.status_code == 403
-    assert ("paid all the same" in words_of(landing)) == pay_failed
+    assert ("paid too" in words_of(landing)) == pay_failed
     terms = words_of(one.client.get(one.link, params={"worker": "bob"}))
-    assert ("plainly don't fit" in terms) != pay_failed
+    assert ("clearly don't fit" in terms) != pay_failed
 
 
 def test_where_nothing_is_paid_no_page_speaks_of_pay(stage: Make) -> None:
@@ -162,8 +164,32 @@ def test_where_nothing_is_paid_no_page_speaks_of_pay(stage: Make) -> None:
     root = one.begin("bob")
     pages.append(one.finish(root, 4, q3="b"))
     pages.append(one.client.get(one.link, params={"worker": "bob"}))
+    root = one.begin("eve")
+    fields = {**fields_of(one.client.get(f"{root}/item/1")), "choice": "a"}
+    one.clock.pass_by(minutes=61)
+    one.begin("dan")
+    pages += [one.post(f"{root}/item/1", fields), one.client.get(f"{root}/done")]
+    set_launch(one.database, "paused", now=one.clock())
+    pages.append(one.client.get(one.link, params={"worker": "fay"}))
     assert "taking part is voluntary" in words_of(pages[0])
+    assert [page.status_code for page in pages[-3:]] == [409, 200, 200]
     for page in pages:
         assert "$" not in words_of(page)
-        assert "be paid" not in words_of(page)
+        assert "paid" not in words_of(page)
         assert "is yours" not in words_of(page)
+
+
+@pytest.mark.parametrize(("reward", "shown"), [(0, False), (200, True)])
+def test_without_a_platform_only_a_paid_task_has_a_code(
+    stage: Make, reward: int, *, shown: bool
+) -> None:
+    one = stage(reward=reward, completion_code="")
+    end = words_of(one.finish(one.begin(), 4))
+    assert ("completion code" in end) == shown
+
+
+def test_who_is_not_paid_is_asked_for_a_name(stage: Make) -> None:
+    one = stage(reward=0, fee=0)
+    assert "Your name (or any word" in words_of(one.client.get(one.link))
+    answer = one.post(f"{one.link}/consent", {"worker": " ", "batch": "1"})
+    assert "Please enter your name" in words_of(answer)

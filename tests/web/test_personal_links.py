@@ -60,7 +60,7 @@ def test_who_has_a_personal_link_judges_with_it(personal: Stage) -> None:
     begun = personal.client.post(f"{personal.link}/consent", data=fields_of(page))
     root = begun.headers["location"].rpartition("/item/")[0]
     personal.answer(root, 1)
-    assert "Go on with your task" in words_of(personal.client.get(personal.link, params=fields))
+    assert "Continue your task" in words_of(personal.client.get(personal.link, params=fields))
     personal.finish(root, 4)
     again = personal.client.get(personal.link, params=fields)
     assert "Your last task: 4 of 4 answered" in words_of(again)
@@ -120,7 +120,7 @@ def test_the_organiser_reads_where_the_links_are(stages: Stages, personal: Stage
     organiser.sign_in()
     words = organiser.words("/admin")
     assert "heldout prefer links" in words
-    assert "worker=ID" not in words
+    assert personal.link not in words
 
 
 @given(

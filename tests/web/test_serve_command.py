@@ -29,6 +29,8 @@ TOML = f"""
 name = "{SETTINGS.name}"
 consent = "You are at least 18 years old."
 links = "open"
+reward = 200
+fee = 40
 """
 
 
@@ -266,7 +268,14 @@ def test_a_paid_campaign_says_what_it_promises_when_it_is_served(campaign: Path)
 
 
 def test_an_unpaid_campaign_promises_nothing_when_it_is_served(campaign: Path) -> None:
-    with (campaign / "campaign.toml").open("a") as file:
-        file.write("reward = 0\n")
-    with served(str(campaign)) as (_, said):
+    (campaign / "campaign.toml").write_text(TOML.replace("reward = 200\nfee = 40\n", ""))
+    with served(str(campaign)) as (client, said):
         assert not any(line.startswith("pay ") for line in said)
+        assert "None: taking part is voluntary." in client.get(f"/j/{link_of(said)}").text
+
+
+def test_a_platform_whose_reward_nobody_set_is_pointed_out(campaign: Path) -> None:
+    settings = TOML.replace("reward = 200\nfee = 40\n", "").replace('links = "open"\n', "")
+    (campaign / "campaign.toml").write_text(settings + 'platform = "prolific"\n')
+    with served(str(campaign)) as (_, said):
+        assert any(line.startswith("pay") and "reward = 0" in line for line in said)

@@ -95,7 +95,7 @@ def test_an_answer_that_cannot_be_saved_stays_on_the_page(stage: Make) -> None:
         answer = one.post(f"{root}/item/2", fields)
     assert answer.status_code == 503
     assert "Not saved yet" in words_of(answer)
-    assert "Your choice is kept on this page: Passage B. Press Next again" in words_of(answer)
+    assert "Your choice is still on this page: Passage B. Press Next again" in words_of(answer)
     assert answer.headers["retry-after"]
     assert fields_of(answer) == fields
     assert len(one.judgments()) == 1

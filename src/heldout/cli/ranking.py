@@ -99,8 +99,8 @@ def rank(
                         as cross-encoder
       duot5             model=duot5, else as monot5
     All take device=auto|cpu|cuda|mps precision=auto|float32|bfloat16|float16; model is a
-    short name of docs/how-to/rankers.md, another published name, or a folder. The last three only
-    re-rank what --first found; dense and colbert do so where --first is given.
+    short name of docs/reference/rankers.md, another published name, or a folder. The last three
+    only re-rank what --first returned; dense and colbert do so where --first is given.
 
     \b
     Examples:
@@ -164,7 +164,7 @@ def _say_assumed(settings: dict[str, str]) -> None:
     elif Path(model).is_dir():
         messages().print(
             f"note: {name} is a folder: prefixes and similarity are those that it holds; "
-            "a copy of a model of docs/how-to/rankers.md may need --param like=NAME"
+            "a copy of a model of docs/reference/rankers.md may need --param like=NAME"
         )
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from heldout.board.site.intake import Intake
     from heldout.judging.campaign.files import CampaignFolder
+    from heldout.judging.campaign.settings import Settings
     from heldout.judging.database.database import Database
 
 
@@ -301,7 +302,6 @@ def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> st
     """Load what is new, say what is served, and give the database's address, "" for none."""
     import heldout.judging.pages.app  # noqa: F401, PLC0415 - what is not installed is told before all else
     from heldout.judging.campaign.files import CampaignFolder  # noqa: PLC0415 - heavy
-    from heldout.judging.campaign.settings import format_money  # noqa: PLC0415 - heavy
     from heldout.judging.database.campaigns import read_campaign  # noqa: PLC0415 - heavy
     from heldout.judging.database.database import (  # noqa: PLC0415 - needs the extra
         open_database,
@@ -335,14 +335,25 @@ def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> st
         else study_link(what.root, found.code, found.settings.platform)
     )
     facts = [("study", found.settings.name), *facts, ("judges", link)]
-    if found.settings.reward:
-        promised = format_money(found.settings.reward, found.settings.currency)
-        facts.append(("pay", f"{promised} a task is promised (reward in campaign.toml; 0: none)"))
+    if promise := _promise(found.settings):
+        facts.append(("pay", promise))
     if state == "paused":
         facts.append(("paused", "nobody is given a task before it is launched at /admin"))
     facts.append(("organiser", f"{what.root}/admin"))
     print_facts(messages(), [*facts, *what.token_line, *sent, ("stop", "Ctrl+C")])
     return address
+
+
+def _promise(settings: "Settings") -> str:
+    """What the pages promise for a task; "" where judges are colleagues, who are not paid."""
+    from heldout.judging.campaign.settings import format_money  # noqa: PLC0415 - heavy
+
+    if settings.reward:
+        amount = format_money(settings.reward, settings.currency)
+        return f"the pages promise {amount} a task (reward in campaign.toml)"
+    if settings.platform == "link":
+        return ""
+    return "the pages promise no pay: reward = 0 in campaign.toml, whatever the platform pays"
 
 
 def _no_campaign(folder: Path) -> StoreError:

@@ -1,7 +1,7 @@
 """The methods of `heldout rank`, in one explicit table, and the one that is taken by default.
 
 The default has nothing to tune, train or fetch: two fixed choices, by what is installed. Both were
-at least as good as BM25 on each of the collections of docs/how-to/playbook.md and better on some;
+at least as good as BM25 on each of the collections of docs/results/zero-shot.md and better on some;
 `benchmarks/playbook.py` makes that table.
 """
 

@@ -200,7 +200,7 @@ _ERROR_PAGES: Mapping[int, tuple[str, ...]] = {
         "Please go back and try again; if it happens again, write to us.",
     ),
     503: (
-        "We can't reach our records just now",
+        "The server can't reach its database at the moment",
         _SAVED,
         "Please load this page again in a moment.",
     ),

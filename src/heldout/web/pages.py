@@ -136,7 +136,7 @@ class ConsentPage:
         fields: who comes, as the platform said, and the batch; sent back with the consent.
         button: what the button says.
         note: what is said below it.
-        asks_worker: whether the worker's id has to be typed.
+        asks: the label of the worker's id and what it means, where it has to be typed.
         longest_worker: most characters of that id.
         preview: the platform only shows the task; nothing can be begun.
         problem: what has to be repaired; empty at first.
@@ -155,7 +155,7 @@ class ConsentPage:
     fields: Mapping[str, str] = field(default_factory=dict)
     button: str = "I agree, begin"
     note: str = ""
-    asks_worker: bool = False
+    asks: tuple[str, str] | None = None
     longest_worker: int
     preview: bool = False
     problem: str = ""

@@ -1,7 +1,7 @@
 """How a campaign of preference judging is run: `campaign.toml`, as a value.
 
-Money is in hundredths of the currency. Defaults are the study's, where it says
-(Arabzadeh et al. 2021, §3.1).
+Money is in hundredths of the currency. Defaults are the study's, where it says (Arabzadeh et al.
+2021, §3.1), except for pay: what nobody wrote down is promised to nobody.
 """
 
 import json
@@ -53,7 +53,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         pay_failed: whether a task with failed tests is paid; to exclude is not to refuse pay.
         lease_minutes: how long a task is kept for a worker without an answer.
         minutes: that a whole task takes, as judges read it; 0 where nobody knows.
-        reward: for a whole task.
+        reward: for a whole task; 0: nobody is paid, and no page promises it.
         fee: of the platform, for a whole task.
         currency: ISO 4217.
         minimum_hourly: pay for an hour that the organiser must not go below; 0 for none.
@@ -82,8 +82,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     pay_failed: bool = True
     lease_minutes: _Count = 60
     minutes: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
-    reward: Money = 200
-    fee: Money = 40
+    reward: Money = 0
+    fee: Money = 0
     currency: Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}\Z")] = "USD"
     minimum_hourly: Money = 0
     consent: str = ""

@@ -4,7 +4,7 @@ Where the order of the best changes while the order of all stays much the same, 
 tell improvements (Arabzadeh et al. 2021, §5.2). Intervals draw queries; where judgments are given,
 a second one draws them again too. The scores of a run already differ from query to query for the
 noise of their labels, so an interval over queries holds it once. The second counts it twice, and is
-too wide rather than too narrow: see docs/how-to/judging.md for how often each holds.
+too wide rather than too narrow: see docs/explanation/preferences.md for how often each holds.
 """
 
 from collections.abc import Callable, Mapping, Sequence

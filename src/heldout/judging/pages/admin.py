@@ -130,7 +130,11 @@ class Admin:
                 {one.assignment: one.items for one in every},
                 now=now,
             ),
-            admin_views.price_section(batches, campaign.batches, every, uncounted),
+            *(
+                (admin_views.price_section(batches, campaign.batches, every, uncounted),)
+                if price
+                else ()
+            ),
         )
         return _page(entered, "Overview", "/admin", sections)
 

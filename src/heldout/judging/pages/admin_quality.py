@@ -60,8 +60,8 @@ def quality_sections(
             title="Side and length",
             paragraphs=[
                 (
-                    "Sides are drawn by chance: without a bias each is preferred as often. Lengths "
-                    "are not: long passages may be preferred because they say more."
+                    "Sides are random: judges without a bias prefer each side equally often. "
+                    "Lengths are not random: judges may prefer long passages because they say more."
                 )
             ],
             facts=_bias(bias),
@@ -177,13 +177,13 @@ def _agreement(found: JudgeAgreement, accuracy: float | None) -> Section:
         ("Pairs", f"{plural(found.votes, 'vote')} on {plural(found.pairs, 'pair')}"),
     ]
     if accuracy is not None:
-        easy = "if pairs were as easy as tests, of which"
+        easy = "if pairs were as easy as tests:"
         alpha = expected_alpha(max(accuracy, 0.5))
         facts.append(
-            ("Expected of the tests", f"{alpha:.3f}, {easy} {percent(accuracy)} were passed")
+            ("Expected from the tests", f"{alpha:.3f}, {easy} {percent(accuracy)} were passed")
         )
-    right = f"if votes are right as often as there ({percent(STUDY_ACCURACY)})"
-    facts.append(("Expected of the study", f"{expected_alpha(STUDY_ACCURACY):.3f}, {right}"))
+    right = f"if votes are right as often as in the study ({percent(STUDY_ACCURACY)})"
+    facts.append(("Expected from the study", f"{expected_alpha(STUDY_ACCURACY):.3f}, {right}"))
     return Section(title="Agreement", paragraphs=_why_low(accuracy), facts=facts)
 
 
@@ -191,18 +191,18 @@ def _why_low(accuracy: float | None) -> list[str]:
     """What a low alpha can mean; failed tests show careless work."""
     meanings = [
         (
-            "A low α can mean that passages are about as good as each other. It can also mean that "
-            "workers are careless: α follows from how often a vote is right, whatever the reason."
+            "A low α can mean that passages are about equally good. It can also mean that workers "
+            "are careless: α depends on how often a vote is right, whatever the reason."
         )
     ]
     if accuracy is None:
-        meanings.append("No test was answered, so that nothing here shows which it is.")
+        meanings.append("No test was answered, so nothing here shows which one it is.")
     elif accuracy < STUDY_ACCURACY:
         meanings.append(
-            f"Here workers failed {percent(1 - accuracy)} of tests, of which the right answer is "
-            "plain, more often than votes on real pairs were wrong in the study "
-            f"({percent(1 - STUDY_ACCURACY)}); who guesses fails half. Careless work is the first "
-            "thing to look for: see Workers, and mistrust the votes until then."
+            f"Workers failed {percent(1 - accuracy)} of the tests, although tests are easy. In the "
+            f"study, {percent(1 - STUDY_ACCURACY)} of the votes on real pairs were wrong; guessing "
+            "fails half. Look for careless workers first (see Workers), and do not use the votes "
+            "until then."
         )
     return meanings
 
@@ -221,12 +221,12 @@ def _bias(found: SideBias) -> tuple[tuple[str, str], ...]:
 
 
 def _effect(found: Effect, level: float) -> str:
-    return "not worked out yet" if found.why == LEFT_OUT else describe_effect(found, level)
+    return "not computed yet" if found.why == LEFT_OUT else describe_effect(found, level)
 
 
 def _spread(spread: Spread | None) -> str:
     if spread is None:
-        return "not known of any answer"
+        return "no answer has a time"
     low, middle, high = map(seconds, spread.quartiles)
     return f"median {middle}, half of them {low} to {high}, {plural(spread.answers, 'answer')}"
 
@@ -307,7 +307,7 @@ def more_section(judgments: int) -> Section:
         judgments: how many were recorded.
     """
     rest = (
-        f"There are {judgments:,} answers: the interval of agreement and the effects of side and "
-        "length take some seconds, and are shown once they are asked for."
+        f"With {judgments:,} answers, the interval of agreement and the effects of side and length "
+        "take some seconds to compute."
     )
-    return Section(paragraphs=[rest], link=("/admin/quality?effects=yes", "Work them out"))
+    return Section(paragraphs=[rest], link=("/admin/quality?effects=yes", "Compute them"))

@@ -32,10 +32,10 @@ PAGE = 100
 
 _SOON = timedelta(minutes=10)
 _SWITCHES: Mapping[Launch, tuple[str, str, str]] = {
-    "new": ("Open: whoever has the link is given a task.", "/admin/pause", "Pause"),
-    "launched": ("Launched: whoever has the link is given a task.", "/admin/pause", "Pause"),
+    "new": ("Open: everybody with a link gets a task.", "/admin/pause", "Pause"),
+    "launched": ("Launched: everybody with a link gets a task.", "/admin/pause", "Pause"),
     "paused": (
-        "Paused: nobody is given a new task. Who has one can finish it, and is paid.",
+        "Paused: nobody gets a new task. Judges who have a task can finish it.",
         "/admin/launch",
         "Launch",
     ),
@@ -43,8 +43,8 @@ _SWITCHES: Mapping[Launch, tuple[str, str, str]] = {
 
 
 _SPENT = (
-    "But no new task is handed out: tasks that do not count (stopped early, abandoned, failed "
-    "tests) have earned as much as they may. Look at the workers; to go on, raise "
+    "But nobody gets a new task at the moment: tasks that do not count (stopped early, abandoned, "
+    "failed tests) have earned as much as they may. Look at the workers first. To continue, raise "
     "uncounted_percent in campaign.toml and start heldout serve again."
 )
 
@@ -60,14 +60,14 @@ def launch_section(
     """The switch, and what it costs to turn it on."""
     switch, action, button = _SWITCHES[state]
     cost = format_money(price, settings.currency)
-    words = f"{button}: up to {cost}" if state == "paused" else button
+    words = f"{button}: up to {cost}" if state == "paused" and price else button
+    pay = (("Price of all tasks", cost), ("Pay for an hour", describe_hourly(settings)))
     return Section(
         paragraphs=[f"{switch} {_SPENT}" if uncounted.is_spent else switch],
         facts=(
             ("Link for judges", link),
             *_completion(settings),
-            ("Price of all tasks", cost),
-            ("Pay for an hour", describe_hourly(settings)),
+            *(pay if price else (("Pay", "none: reward and fee are 0 in campaign.toml"),)),
         ),
         press=(Press(action=action, button=words, quiet=state != "paused"),),
     )
@@ -92,8 +92,8 @@ def price_section(
             ("Earned by tasks that do not count", f"{earned} of at most {limit}"),
         ),
         table=Table(
-            caption=f"Reward and fee of a task, in {currency}. Tasks that are given to another "
-            "worker after a failed test or an early end come on top.",
+            caption=f"Reward and fee of a task, in {currency}. Tasks that another worker repeats "
+            "after a failed test or an early stop cost extra.",
             columns=("Batch", "Tasks", "Reward", "Fee", "Price"),
             rows=[
                 (
@@ -114,7 +114,7 @@ _COUNTS = {
     "Done": "done",
     "With workers": "held",
     "Waiting": "waiting",
-    "Given again": "copies",
+    "Repeated": "copies",
     "Votes": "votes",
     "Planned": "planned",
 }
@@ -129,7 +129,7 @@ def progress_section(progress: Sequence[Progress]) -> Section:
         title="Progress",
         paragraphs=[share] if share else [],
         table=Table(
-            caption="By batch. A vote is a preference that counts: no test, of a finished task "
+            caption="By batch. A vote is a preference that counts: not a test, in a finished task "
             "whose tests were passed.",
             columns=("Batch", *_COUNTS),
             rows=[
@@ -155,7 +155,7 @@ def lease_section(leases: Sequence[Lease], items: Mapping[int, int], *, now: dat
         title="With workers",
         paragraphs=[held] if leases else [],
         table=Table(
-            caption="Those that end soonest first. A late task goes to the next worker who comes.",
+            caption="Tasks that end soonest come first. A late task goes to the next worker.",
             columns=("Worker", "Task", "Answered", "Begun", "Last answer", "Held"),
             rows=[
                 (
@@ -185,7 +185,7 @@ def worker_section(workers: Sequence[WorkerOverview], settings: Settings) -> Sec
         ],
         table=Table(
             caption="In the order of their first tasks. Names are random; the platform's ids "
-            "stand on the page of payments alone.",
+            "are on the payments page only.",
             columns=(
                 *("Worker", "Finished", "Stopped", "Expired", "Answers", "Can't judge"),
                 *("Failed tests", "Owed", "Status"),
@@ -196,11 +196,11 @@ def worker_section(workers: Sequence[WorkerOverview], settings: Settings) -> Sec
                     *(one.states.get(state, 0) for state in ("submitted", "exited", "expired")),
                     *(one.answered, one.cannot, one.failed),
                     amount(one.owed),
-                    f"barred: {plural(one.failed, 'failed test')}" if one.barred else "may go on",
+                    f"barred: {plural(one.failed, 'failed test')}" if one.barred else "active",
                 )
                 for one in workers
             ],
-            empty="Nobody has come yet.",
+            empty="There is no worker yet.",
         ),
     )
 
@@ -258,7 +258,7 @@ def _completion(settings: Settings) -> tuple[tuple[str, str], ...]:
 def _time_left(left: timedelta) -> str:
     if left < timedelta(0):
         return f"late by {ago(-left)}"
-    return f"{ago(left)}, ends soon" if left < _SOON else f"{ago(left)} more"
+    return f"{ago(left)} left, ends soon" if left < _SOON else f"{ago(left)} left"
 
 
 # What the organiser reads of payments: due, made, and whose completion code that is. Pure.
@@ -283,8 +283,8 @@ def payment_sections(payments: Sequence[Payment], settings: Settings) -> tuple[S
             ),
             paragraphs=[
                 (
-                    "Base is paid by approving the work on the platform; pro-rata and bonus are "
-                    "sent as a bonus. Each payment has a key: pay each key once."
+                    "Base: approve the work on the platform. Pro-rata and bonus: send a bonus. "
+                    "Each payment has a key: pay each key once."
                 )
             ],
             link=("/admin/payments.csv", "All payments as CSV"),
@@ -322,7 +322,7 @@ def payment_sections(payments: Sequence[Payment], settings: Settings) -> tuple[S
 
 def code_section(asked: str, found: AssignmentOverview | None) -> Section:
     """Whose completion code is this?"""
-    whose = "That is nobody's code."
+    whose = "This campaign did not give out that code."
     if found is not None:
         whose = (
             f"The code of {found.worker}: task {found.task}, {found.state}, "

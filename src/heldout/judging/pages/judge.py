@@ -27,6 +27,7 @@ from heldout.judging.database.database import Database, DatabaseError
 from heldout.judging.pages.arrivals import Addresses, Arrival, read_arrival
 from heldout.judging.pages.questions import (
     ahead_page,
+    ask_worker,
     consent_page,
     end_page,
     exit_page,
@@ -89,10 +90,9 @@ _TOKEN_DAYS = 30
 """Long after any lease: who has finished can look up the code again."""
 
 _STALE = (
-    "You have answered this question in another window since. That answer stands and is shown "
-    "here; to change it, choose again."
+    "You have answered this question in another window. That answer is stored and shown here; to "
+    "change it, choose again."
 )
-_NO_WORKER = f"Please give the id by which you are paid; at most {LONGEST_WORKER} characters."
 _CHANGED = "The terms have changed since you opened this page. Please read them again."
 
 Position = Annotated[int, Path(ge=1, le=100_000)]
@@ -117,7 +117,7 @@ class Judging:
 
     def start(self) -> Response:
         """The first page, for who opens the server's address by itself."""
-        return self._respond(start_page(self._study))
+        return self._respond(start_page())
 
     def landing(self, code: str, request: Request) -> Response:
         """What is agreed to, before any pair."""
@@ -131,7 +131,7 @@ class Judging:
         arrival, batch = self._arrival(fields), read_count(fields.get("batch", ""))
         if arrival.worker is None:
             known = arrival.preview or arrival.unsigned
-            return self._offer(arrival, problem="" if known else _NO_WORKER)
+            return self._offer(arrival, problem="" if known else self._no_worker)
         if batch is None:
             return self._offer(arrival)
         return self._ended(arrival) or self._begin(
@@ -284,7 +284,7 @@ class Judging:
         except InputError:
             unsigned = self.campaign.settings.signed
             return self._offer(
-                Arrival(fields={}, worker=None, unsigned=unsigned), problem=_NO_WORKER
+                Arrival(fields={}, worker=None, unsigned=unsigned), problem=self._no_worker
             )
         if isinstance(found, Assignment):
             addresses = self._addresses(found.id)
@@ -292,6 +292,13 @@ class Judging:
         if found.why == "changed":
             return self._offer(arrival, problem=_CHANGED)
         return self._no_task(found, arrival)
+
+    @property
+    def _no_worker(self) -> str:
+        """What is said where nothing that can be a worker's id was entered."""
+        label, meaning = ask_worker(self.campaign.settings)
+        asked = f"Please enter {label[0].lower()}{label[1:]} ({meaning})"
+        return f"{asked}: at most {LONGEST_WORKER} characters."
 
     def _addresses(self, assignment: int) -> Addresses:
         expires = self.clock() + timedelta(days=_TOKEN_DAYS)

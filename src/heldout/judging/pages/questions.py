@@ -68,9 +68,9 @@ def consent_page(
         paragraphs=_paragraphs(settings.consent),
         action=action,
         fields={**fields, "batch": str(found.batch)},
-        button="Go on with your task" if again else "I agree, begin",
-        note="" if again else "If you don't agree, just close this page. Nothing was recorded.",
-        asks_worker=asks_worker,
+        button="Continue your task" if again else "I agree, begin",
+        note="" if again else "If you don't agree, close this page. Nothing has been recorded.",
+        asks=ask_worker(settings) if asks_worker else None,
         longest_worker=LONGEST_WORKER,
         preview=preview,
         problem=problem,
@@ -84,11 +84,11 @@ def exit_page(assignment: Assignment, addresses: Addresses) -> ExitPage:
     return ExitPage(
         study=study_of(assignment.settings),
         owed=_owed_so_far(assignment),
-        after="Your answers are kept. If you stop, you can't come back to this task.",
+        after="Your answers are stored. You can't come back to this task after you stop.",
         token=addresses.token,
         action=addresses.exit,
         back=addresses.item(position),
-        go_on=f"Go on with question {position}",
+        go_on=f"Continue with question {position}",
         button="Stop and be paid" if assignment.answered and assignment.settings.reward else "Stop",
     )
 
@@ -103,14 +103,11 @@ def end_page(assignment: Assignment, *, key: bytes) -> EndPage:
     code = _code(assignment, key)
     if assignment.state == "submitted":
         return _submitted(assignment, code)
-    title, what = "You have stopped", "Your answers are kept."
+    title, what = "You have stopped", "Your answers are stored."
     if assignment.state != "exited":
         lease = plural(assignment.settings.lease_minutes, "minute")
-        title = "Your place went to somebody else"
-        what = (
-            f"There was no answer for {lease}, so another person was given this task. "
-            "The answers that you gave are kept."
-        )
+        title = "This task went to another person"
+        what = f"There was no answer for {lease}. The answers that you gave before are stored."
     return EndPage(
         study=study_of(assignment.settings),
         title=title,
@@ -140,8 +137,10 @@ def no_task_page(found: NoTask, *, again: str, last: Ended | None = None) -> End
     """
     title, reason = _NO_TASK[found.why]
     paragraphs = [reason.replace("{lease}", plural(found.settings.lease_minutes, "minute"))]
-    if found.why == "barred" and found.settings.reward:
+    if found.settings.reward and found.why == "barred":
         paragraphs.append(_TASK_PAID if found.settings.pay_failed else _TASK_UNPAID)
+    elif found.settings.reward and found.why in _PAYS:
+        paragraphs.append(_FINISHED_PAID)
     if last:
         paragraphs.append(last.told)
     return EndPage(
@@ -153,6 +152,13 @@ def no_task_page(found: NoTask, *, again: str, last: Ended | None = None) -> End
     )
 
 
+def ask_worker(settings: Settings) -> tuple[str, str]:
+    """How somebody behind an open link is asked who they are: the label, and what it means."""
+    if settings.reward:
+        return "Your worker id", "the id by which you are paid"
+    return "Your name", "or any word: use the same one when you come back"
+
+
 Refusal = Literal["unknown", "unsigned"]
 
 
@@ -161,14 +167,14 @@ def refused_page(settings: Settings, why: Refusal) -> EndPage:
     return _notice(study_of(settings), *_REFUSALS[why])
 
 
-def start_page(study: Study) -> EndPage:
-    """The first page: what this server is, and where judges and the organiser go."""
+def start_page() -> EndPage:
+    """The first page: what this server is, and where links come from; nothing of the campaign."""
     return _notice(
-        study,
-        study.name or "A study",
-        "Passages are compared here.",
-        "To take part, open the link that you were given: this page does not lead there.",
-        link=Link(href="/admin", text="Organiser's pages"),
+        Study(),
+        "A study in which people compare passages",
+        "To take part, open the link that the organiser sent you. It does not begin on this page.",
+        "Are you the organiser? The command “heldout prefer links” writes a link for each person.",
+        link=Link(href="/admin", text="Sign in as the organiser"),
     )
 
 
@@ -178,8 +184,8 @@ def too_many_page(study: Study, wait: timedelta) -> EndPage:
     return _notice(
         study,
         "Please try again later",
-        "Several tasks were stopped early from your network just before.",
-        f"A new task can be begun from there in {minutes}. Tasks under way are not affected.",
+        "Several tasks were stopped early from your network.",
+        f"You can begin a new task in {minutes}. Tasks that have begun are not affected.",
     )
 
 
@@ -190,52 +196,53 @@ def _notice(study: Study, title: str, *paragraphs: str, link: Link | None = None
 _REFUSALS: Mapping[Refusal, tuple[str, str, str]] = {
     "unknown": (
         "Please come through the platform",
-        "We could not see who you are, so we could not pay you.",
-        "Please open the study again from the platform where you found it.",
+        "The link does not say who you are, so we could not pay you.",
+        "Please open the study again on the platform where you saw it.",
     ),
     "unsigned": (
         "Please use the link that was sent to you",
-        "Each person has a link of their own in this study; this one is not whole.",
-        "Please open the link from your message again, or copy all of it.",
+        "Each person has a personal link in this study. This link is incomplete or changed.",
+        "Please open the link in your message again, or copy all of it.",
     ),
 }
-_FINISHED_PAID = "What you have finished is paid as agreed."
-_TASK_PAID = f"That task is paid all the same. {_FINISHED_PAID}"
-_TASK_UNPAID = "As agreed at the beginning, that task is not paid; every other one is."
+_FINISHED_PAID = "Your finished tasks are paid as agreed."
+_TASK_PAID = f"That task is paid too. {_FINISHED_PAID}"
+_TASK_UNPAID = "As agreed at the beginning, that task is not paid. Your other tasks are."
 _PART_UNPAID = (
-    "As agreed at the beginning, a task with answers that plainly don't fit the passages is not "
-    "paid, nor is a part of it."
+    "As agreed at the beginning, a task with answers that clearly don't fit the passages is not "
+    "paid, and neither is a part of it."
 )
 _BARRED = (
-    "In an earlier task of this study some of your answers did not fit what the passages say, so "
-    "we can't offer you another one."
+    "Some check questions in an earlier task were answered incorrectly, so we cannot offer you "
+    "more tasks in this study."
 )
 _WAITING = (
-    "Other people are working on the last tasks. One of them may come free: please try again in a "
-    "while."
+    "Other people are working on the last tasks. One of these may become free: please try again "
+    "later."
 )
 _BARRED_NOW = (
-    "Your answers were sent. Some of them did not fit what the passages say, so there is no "
-    "further task for you in this study."
+    "Your answers were sent. Some check questions were answered incorrectly, so we cannot offer "
+    "you more tasks in this study."
 )
+_PAYS = ("paused", "seen", "done")
 _LATER = ("waiting", "paused", "elsewhere")
 _ELSEWHERE = (
-    "A task with your id is under way. Please go on where it was begun: in that window, or on the "
-    "platform's page of that assignment. After {lease} without an answer it ends, and you can "
-    "begin another one here."
+    "You have begun a task elsewhere. Please continue in that window, or on the platform's page of "
+    "that assignment. The task ends after {lease} without an answer; then you can begin another "
+    "one here."
 )
 _NO_TASK: Mapping[str, tuple[str, str]] = {
-    "barred": ("There is no further task for you", _BARRED),
-    "waiting": ("Nothing is free at the moment", _WAITING),
+    "barred": ("There are no more tasks for you", _BARRED),
+    "waiting": ("No task is free at the moment", _WAITING),
     "paused": (
         "The study is not open at the moment",
-        "No new task is handed out now. Please try again later; what you have finished is paid.",
+        "No new tasks are given out now. Please try again later.",
     ),
     "seen": (
-        "You have judged all there is for you",
-        f"What is left are pairs that you have seen before. {_FINISHED_PAID} Thank you.",
+        "You have judged everything that you can",
+        "You have seen all the pairs that are left. Thank you.",
     ),
-    "done": ("Everything is judged", f"There are no tasks left. {_FINISHED_PAID} Thank you."),
+    "done": ("Everything is judged", "There are no tasks left. Thank you."),
     "elsewhere": ("Your task is open elsewhere", _ELSEWHERE),
     "changed": (
         "The terms have changed",
@@ -250,7 +257,7 @@ def _submitted(assignment: Assignment, code: str) -> EndPage:
     if assignment.settings.reward and not assignment.barred:
         paragraphs = [f"Your answers were sent. {amount} is yours."]
     elif assignment.settings.reward and assignment.owed:
-        paragraphs.append(f"This task is paid all the same: {amount} is yours.")
+        paragraphs.append(f"This task is paid too: {amount} is yours.")
     elif assignment.settings.reward:
         paragraphs.append("As agreed at the beginning, this task is not paid.")
     return EndPage(
@@ -263,16 +270,17 @@ def _submitted(assignment: Assignment, code: str) -> EndPage:
 
 
 def _code(assignment: Assignment, key: bytes) -> str:
-    """The platform's code, which all are given; from anywhere without one, a code of one's own.
+    """The platform's code, which all are given; without a platform, a code for each paid task.
 
-    Where there is nothing but a link, who stopped and is owed something needs it as well. To
-    Prolific it says that all is done; a part is paid there by a bonus.
+    Nobody needs a code where nobody is paid. Where there is nothing but a link, who stopped and is
+    owed something needs it as well. To Prolific it says that all is done; a part is paid there by
+    a bonus.
     """
     settings = assignment.settings
     part = settings.platform == "link" and assignment.owed > 0
     if settings.platform == "mturk" or not (assignment.state == "submitted" or part):
         return ""
-    if settings.platform == "link" and not settings.completion_code:
+    if settings.platform == "link" and settings.reward and not settings.completion_code:
         return personal_code(key, assignment.id)
     return settings.completion_code
 
@@ -302,7 +310,7 @@ def _owed_so_far(assignment: Assignment) -> str:
     )
     amount = format_money(share, settings.currency)
     yours = f"{assignment.answered} of {assignment.items} answered: {amount} is yours"
-    return f"{yours}, unless some of your answers plainly don't fit the passages."
+    return f"{yours}, unless some of your answers clearly don't fit the passages."
 
 
 def _owed(assignment: Assignment) -> str:
@@ -310,14 +318,14 @@ def _owed(assignment: Assignment) -> str:
     if not assignment.settings.reward:
         return f"{assignment.answered} of {assignment.items} answered."
     if not assignment.answered:
-        return f"None of {assignment.items} answered yet: there is nothing to be paid."
+        return f"None of {assignment.items} answered: there is nothing to pay."
     if not assignment.owed:
         return f"{assignment.answered} of {assignment.items} answered: {amount}. {_PART_UNPAID}"
     return f"{assignment.answered} of {assignment.items} answered: {amount} is yours."
 
 
 def _length(items: int) -> str:
-    return f"{plural(items, 'question')}, one on each page. You can go back and change an answer."
+    return f"{plural(items, 'question')}, one per page. You can go back and change an answer."
 
 
 def _pay(settings: Settings) -> str:
@@ -326,16 +334,16 @@ def _pay(settings: Settings) -> str:
     amount = f"{format_money(settings.reward, settings.currency)} for all of them."
     if settings.pay_failed:
         return amount
-    return f"{amount} A task with answers that plainly don't fit the passages is not paid."
+    return f"{amount} A task with answers that clearly don't fit the passages is not paid."
 
 
 def _stopping(settings: Settings) -> str:
     if not settings.reward:
         return "You may stop at any point."
-    paid = "You may stop at any point, and are paid for what you have answered"
+    paid = "You may stop at any point. Your answers until then are paid"
     if settings.pay_failed:
         return f"{paid}."
-    return f"{paid}, unless some of it plainly doesn't fit the passages."
+    return f"{paid}, unless some of them clearly don't fit the passages."
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:
@@ -347,7 +355,9 @@ def _paragraphs(text: str) -> tuple[str, ...]:
 def _time(settings: Settings) -> str:
     lease = plural(settings.lease_minutes, "minute")
     about = f"About {plural(settings.minutes, 'minute')}. " if settings.minutes else ""
-    return f"{about}Take as long as you like: your place is kept for {lease} after each answer."
+    return (
+        f"{about}Take as long as you like. The task is reserved for you: {lease} after each answer."
+    )
 
 
 _REASONS: Mapping[Reason, str] = {
@@ -443,17 +453,16 @@ def no_item_page(assignment: Assignment, addresses: Addresses) -> EndPage:
 
 
 def _go_on(addresses: Addresses, position: int) -> Link:
-    return Link(href=addresses.item(position), text=f"Go on with question {position}")
+    return Link(href=addresses.item(position), text=f"Continue with question {position}")
 
 
 def late_page(assignment: Assignment, addresses: Addresses) -> EndPage:
     """An answer came after the assignment had ended."""
-    amount = format_money(assignment.owed, assignment.settings.currency)
     return _notice(
         study_of(assignment.settings),
         "This answer came too late",
-        "The task had ended before, so this last answer was not taken.",
-        f"What you answered before is kept, {assignment.answered} of {assignment.items}: {amount}.",
+        "The task had ended, so this answer is not stored. Your earlier answers are.",
+        _owed(assignment),
         link=Link(href=addresses.done, text="How the task ended"),
     )
 
@@ -474,8 +483,8 @@ def unsaved_page(
         study=study,
         title="Not saved yet",
         paragraphs=(
-            "We can't reach our records just now. Every answer before this one is saved.",
-            f"Your choice is kept on this page: {chosen}. Press Next again in a moment.",
+            "The server can't save answers at the moment. Your earlier answers are saved.",
+            f"Your choice is still on this page: {chosen}. Press Next again in a moment.",
         ),
         hand_in=HandIn(
             action=addresses.item(position),
@@ -498,5 +507,5 @@ def _chosen(given: Given | None, sent: Mapping[str, str] | None) -> tuple[Choice
 
 def _note(assignment: Assignment, *, last: bool) -> str:
     lease = plural(assignment.settings.lease_minutes, "minute")
-    kept = f"Your place is kept for {lease} after each answer."
-    return f"Finish sends all answers; after that they can't be changed. {kept}" if last else kept
+    kept = f"This task is reserved for you: {lease} after each answer."
+    return f"Finish sends all answers. You can't change them after that. {kept}" if last else kept

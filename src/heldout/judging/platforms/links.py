@@ -30,12 +30,13 @@ _CHECK = 8
 _LONGEST = 40
 _SIGNED_BYTES = 16
 _PARAMETERS: Mapping[Platform, str] = {
-    "link": "?worker=ID",
+    "link": "",
     "mturk": "",
     "prolific": "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}"
     "&SESSION_ID={{%SESSION_ID%}}",
 }
-"""What is added to the link that a platform is given; Mechanical Turk adds it by itself."""
+"""What is added to the link that a platform is given; Mechanical Turk adds it by itself, and behind
+an open link the page asks who comes."""
 
 
 def study_link(root: str, code: str, platform: Platform) -> str:
@@ -44,7 +45,7 @@ def study_link(root: str, code: str, platform: Platform) -> str:
     Args:
         root: where the pages are served, as `https://judging.example`.
         code: the campaign's.
-        platform: where workers come from; `ID` and what stands in braces is put in by it.
+        platform: where workers come from; it replaces what stands in braces.
     """
     return f"{root.rstrip('/')}/j/{code}{_PARAMETERS[platform]}"
 

@@ -41,9 +41,11 @@ def size_facts(found: PoolSizes) -> list[tuple[str, str]]:
 def price_facts(found: Price, settings: Settings) -> list[tuple[str, str]]:
     """A price in lines, and what an hour pays where the settings say."""
     hourly = [("an hour", describe_hourly(settings))]
+    asked = [("judgments", _judgments(found)), ("tasks", f"{found.tasks:,}")]
+    if found.tasks and not found.total:
+        return [*asked, ("price", "none: reward and fee are 0 in campaign.toml")]
     return [
-        ("judgments", _judgments(found)),
-        ("tasks", f"{found.tasks:,}"),
+        *asked,
         ("rewards", format_money(found.rewards, found.currency)),
         ("fees", format_money(found.fees, found.currency)),
         ("price", f"{format_money(found.total, found.currency)}, repeated tasks not counted"),

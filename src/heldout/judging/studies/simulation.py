@@ -196,7 +196,7 @@ DESIGNS: Mapping[str, Design] = {
         find=find_strongest,
     ),
 }
-"""Every design by name. The first five are those of the table in docs/how-to/judging.md."""
+"""Every design by name. docs/explanation/preferences.md has a table of the first five."""
 
 
 def simulation_answer(found: Sequence[Found], *, spread: float, seed: int) -> Answer:

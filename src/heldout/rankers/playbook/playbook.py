@@ -166,7 +166,7 @@ DEVIATIONS: Mapping[str, Sequence[float]] = {
 }
 """Ranker -> standard deviations of its difference to BM25 by query, nDCG@10, on Cranfield,
 Vaswani and the embedded collection: what to expect where nothing is labelled. Other rankers were
-not measured. Source: docs/how-to/playbook.md, "Why these defaults"."""
+not measured. Source: docs/results/zero-shot.md."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

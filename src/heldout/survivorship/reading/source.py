@@ -420,7 +420,7 @@ _COLUMNS = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{')
 _SHOWN = b'"msmarco_label"'
 _OWN_FIELDS = (b'"shown"', b'"selected"')
 _PEEK = 1024
-_HINT = "docs/explanation/survivorship.md has the forms"
+_HINT = "docs/reference/annotations.md has the formats"
 _CAMPAIGN = "campaign.toml"
 
 

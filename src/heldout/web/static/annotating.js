@@ -6,7 +6,7 @@ const form = document.getElementById("question");
 if (form) answering(form);
 
 function answering(form) {
-  const KEPT = "This answer is from before and not saved yet. Press the button to save it.";
+  const KEPT = "This earlier answer is not saved yet. Press the button to save it.";
 
   const status = document.getElementById("status");
   const choices = [...form.elements.choice];

@@ -7,8 +7,8 @@ if (form) judging(form);
 
 function judging(form) {
   const WARNING = 300; // seconds before the place is given away
-  const ENDING = "Your place is kept for a few minutes more. Press “Keep my place” to keep it longer.";
-  const KEPT = "This choice is from before and not saved yet. Press the button to save it.";
+  const ENDING = "This task goes to another person in a few minutes. Press “I need more time” to go on.";
+  const KEPT = "This earlier choice is not saved yet. Press the button to save it.";
 
   const status = document.getElementById("status");
   const choices = [...form.elements.choice];
