@@ -10,13 +10,22 @@ WORKERS ?= auto
 # The compiled scanner is built where a C compiler is.
 SCANNER := $(addprefix src/heldout/trec/scanning/,_scan.c _scan_core.h)
 
-.venv/ready: pyproject.toml $(SCANNER)
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# What the demo needs and no more.
+.venv/ready-demo: pyproject.toml $(SCANNER)
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	$(INSTALL) -e '.[rankers,web]'
 	touch $@
 
+# What the tests need; the demo's is part of it.
+.venv/ready: pyproject.toml $(SCANNER)
+	$(PYTHON) -m venv .venv
+	$(INSTALL) -e '.[test]'
+	touch .venv/ready-demo $@
+
 # Plays a whole shared task in ./demo and prints the standings and where the page is.
-demo: .venv/ready
+demo: .venv/ready-demo
 	rm -rf demo
 	$(BIN)/heldout demo demo
 

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -72,6 +73,7 @@ _JUDGING = "preference judging: heldout serve, and what reads its database"
 _MEASURES = "heldout evaluate takes the measures of ir_measures and trec_eval that we lack"
 _NEURAL = "neural rankers and their training: heldout rank, heldout survive train"
 _BASE = (
+    *(() if sys.version_info >= (3, 14) else ("backports.zstd",)),  # Python has it from 3.14 on
     "click",
     "cryptography",
     "httpx2",
@@ -81,11 +83,9 @@ _BASE = (
     "numpy",
     "pyrage",
     "PyYAML",
-    "rapidfuzz",
     "rich",
     "scipy",
     "threadpoolctl",
-    "zstandard",
 )
 
 

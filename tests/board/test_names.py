@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rapidfuzz.distance import OSA
 
 from heldout.board.log.manifest import team_key
 from heldout.board.policy.names import (
     claims_name,
     compare_names,
+    count_edits,
     is_generic,
     mixed_words,
     skeleton,
@@ -129,6 +131,11 @@ def test_all_capitals_and_fullwidth_are_the_same_team(name: str) -> None:
 )
 def test_near_is_relative_to_the_words_that_differ(one: str, two: str, kind: str | None) -> None:
     assert compare_names(one, two) == kind
+
+
+@given(st.text("abcd", max_size=12), st.text("abcd", max_size=12), st.integers(0, 5))
+def test_edits_are_counted_as_another_library_counts_them(one: str, two: str, most: int) -> None:
+    assert count_edits(one, two, most=most) == OSA.distance(one, two, score_cutoff=most)
 
 
 @pytest.mark.parametrize(

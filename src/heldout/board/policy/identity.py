@@ -21,14 +21,13 @@ from itertools import pairwise
 from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
-from rapidfuzz.distance import OSA
-
 from heldout.board.log.history import History
 from heldout.board.log.manifest import is_link, team_key
 from heldout.board.policy.names import (
     Likeness,
     claims_name,
     compare_names,
+    count_edits,
     is_generic,
     mixed_words,
     skeleton,
@@ -179,7 +178,7 @@ def _is_like(piece: str, word: str) -> bool:
     if piece == word or begins:
         return True
     near = min(len(piece), len(word)) >= _NEAR
-    return near and OSA.distance(piece, word, score_cutoff=1) <= 1
+    return near and count_edits(piece, word, most=1) <= 1
 
 
 def _telling_words(name: str) -> Iterator[tuple[str, str]]:

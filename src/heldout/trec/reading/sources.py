@@ -39,12 +39,15 @@ from pathlib import Path
 from threading import Thread
 from typing import IO, BinaryIO, Final, Protocol, TypeVar
 
-import zstandard
-
 from heldout.errors import InputError, SetupError
 from heldout.ids import Digest
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.text import show
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8  # malloc.h
 _KEPT = 1 << 24
@@ -479,7 +482,9 @@ _FIRST_STEP = 1 << 12
 _GZIP_NAME = b"\x08"
 _WORTH_A_PROCESS = 1 << 18
 """Received bytes from which on a child process saves more time than it takes."""
-_DAMAGE = (zlib.error, OSError, ValueError)
+_DAMAGE = (zlib.error, zstd.ZstdError, OSError, ValueError)
+_WINDOW_LOG = 27
+"""Largest window of zstd, 128 MiB: what the program unpacks unless told otherwise."""
 
 
 class Decoder(Protocol):
@@ -549,9 +554,11 @@ class _IsalGzip(_Gzip):
         return super().feed(data)
 
 
-class _Bzip2:
-    def __init__(self) -> None:
-        self._inner = bz2.BZ2Decompressor()
+class _Holding:
+    """By bz2 or zstd: what does not fit into a piece, the library holds back."""
+
+    def __init__(self, inner: bz2.BZ2Decompressor | zstd.ZstdDecompressor) -> None:
+        self._inner = inner
 
     def ended(self) -> bool:
         return self._inner.eof
@@ -563,15 +570,17 @@ class _Bzip2:
     def feed(self, data: bytes) -> Iterator[bytes]:
         text = self._inner.decompress(data, PIECE)
         yield text
-        # Of a block whose last byte it has, it may still give out nearly all.
+        # Of a block whose last byte it has, the library may still give out nearly all.
         while not self._inner.eof and (text or not self._inner.needs_input):
             text = self._inner.decompress(b"", PIECE)
             yield text
 
 
 def _zstd(begin: bytes) -> Decoder:
-
-    return Skipped() if is_zstd_skipped(begin) else Frame()
+    if is_zstd_skipped(begin):
+        return Skipped()
+    largest: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
+    return _Holding(zstd.ZstdDecompressor(options=largest))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -591,7 +600,7 @@ class Kind:
 
 _KINDS = (
     Kind(name="gzip", begins=is_gzip, decoder=lambda _: _Gzip()),
-    Kind(name="bzip2", begins=is_bzip2, decoder=lambda _: _Bzip2()),
+    Kind(name="bzip2", begins=is_bzip2, decoder=lambda _: _Holding(bz2.BZ2Decompressor())),
     Kind(name="zstd", begins=is_zstd, decoder=_zstd),
 )
 
@@ -804,81 +813,7 @@ def _fed(member: Decoder, data: bytes, kind: Kind, path: str) -> Iterator[bytes]
         ) from error
 
 
-_WINDOW = 1 << 27
-_BLOCK = 1 << 17
-_ROOM = 1 << 20
-_HEADER = 3
 _SKIPPED_HEADER = 8
-_RLE = 1
-_COMPRESSED = 2
-
-
-class Frame:
-    """One frame, fed in whole blocks: the library gives out all that a piece of input stands for.
-
-    A block of four bytes can stand for 128 KiB, so the blocks of a frame are told apart (RFC
-    8878, 3.1.1) and only as many are fed at a time as stand for 1 MiB.
-    """
-
-    def __init__(self) -> None:
-        """Begin a frame."""
-        self._inner = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
-        self._waiting = b""
-        self._begun = False
-        self._counted = True
-
-    def ended(self) -> bool:
-        """Whether the frame is complete."""
-        return self._inner.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        """What was fed beyond its end."""
-        return self._inner.unused_data + self._waiting
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """The text of more bytes, all there is so far.
-
-        Raises:
-            ValueError: the frame is damaged.
-        """
-        self._waiting += data
-        place = 0
-        while not self._inner.eof and (end := self._ready(place)) > place:
-            try:
-                text = self._inner.decompress(self._waiting[place:end])
-            except zstandard.ZstdError as error:
-                raise ValueError(str(error)) from error
-            yield text
-            place = end
-        self._waiting = self._waiting[place:]
-
-    def _ready(self, place: int) -> int:
-        """Up to where what waits from `place` on may be fed; `place` if there is not yet enough."""
-        if not self._begun:
-            size = _header_size(self._waiting)
-            self._begun = size > 0
-            return size
-        return self._whole_blocks(place) if self._counted else len(self._waiting)
-
-    def _whole_blocks(self, place: int) -> int:
-        data, room = self._waiting, _ROOM
-        while room > 0:
-            header = data[place : place + _HEADER]
-            if len(header) < _HEADER:
-                break
-            bits = int.from_bytes(header, "little")
-            last, kind, size = bits & 1, bits >> 1 & 3, bits >> 3
-            if last or size > _BLOCK:
-                # The last block, or none at all, which the library refuses: no more can come out.
-                self._counted = False
-                return len(data)
-            end = place + _HEADER + (1 if kind == _RLE else size)
-            if end > len(data):
-                break
-            room -= _BLOCK if kind == _COMPRESSED else size
-            place = end
-        return place
 
 
 class Skipped:
@@ -906,12 +841,3 @@ class Skipped:
         self.unused_data = data[self._left :]
         self._left -= len(data) - len(self.unused_data)
         return iter(())
-
-
-def _header_size(data: bytes) -> int:
-    """Length of a frame's header, 0 if it is not yet there."""
-    try:
-        size = zstandard.frame_header_size(data)
-        return size if size <= len(data) else 0
-    except zstandard.ZstdError:
-        return 0
