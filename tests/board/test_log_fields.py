@@ -8,6 +8,9 @@ from pathlib import Path
 
 from boardlog import RULES, BoardLog, make_manifest
 
+from heldout.board.log.event_fields import FOLLOWS
+from heldout.board.log.events import AFTER_CLOSING
+
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "log.md").read_text("utf-8")
 
 
@@ -74,6 +77,15 @@ def test_the_builder_writes_what_is_documented() -> None:
         public |= set(entry.event.public)
         sealed |= set(entry.event.sealed)
     assert written == find_documented()
+
+
+def test_the_page_has_every_kind_that_is_about_an_entry_and_what_may_follow_the_end() -> None:
+    section = PAGE.split("## Which event may follow which?")[1].split("## ")[0]
+    rows = [line.split("|") for line in section.splitlines() if line.startswith("| `")]
+    named = [kind for row in rows for kind in re.findall(r"`([\w-]+)`", row[1])]
+    assert sorted(named) == sorted(FOLLOWS)
+    after = section.split("After `closed-board`")[1].split("may come")[0]
+    assert set(re.findall(r"`([\w-]+)`", after)) == AFTER_CLOSING
 
 
 def test_a_stranger_s_program_verifies_a_log(tmp_path: Path) -> None:
