@@ -41,7 +41,7 @@ _LOADED = {"numpy": "numpy", "isal": "isal.isal_zlib"}
 """What of a package must load: reading runs needs no more, and the others take long."""
 _SCANNER = "heldout.trec.scanning._scan"
 _VERSION = re.compile(r"\d+(\.\d+)+")
-_LEAST = {"git": "2.12"}
+_LEAST = {"git": "2.26"}
 """Versions that a program must have: an older git knows not all that keeps a clone from harm."""
 
 

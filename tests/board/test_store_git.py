@@ -201,8 +201,25 @@ def test_failures_name_the_command_and_the_reason(git: Git, tmp_path: Path) -> N
     commit(git, a="1")
     with pytest.raises(StoreError, match="git push failed: fatal: 'no-such-place'"):
         git.push("no-such-place", "main")
-    with pytest.raises(SetupError, match="the folder is gone"):
+    with pytest.raises(SetupError, match="gone does not exist any more"):
         Git(tmp_path / "gone").remotes()
+
+
+def test_without_git_and_with_an_old_one_the_answer_says_what_to_install(
+    git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    for ask in (git.require, git.remotes):
+        with pytest.raises(SetupError, match="git is not installed, or not in PATH: install it"):
+            ask()
+    old = tmp_path / "bin" / "git"
+    old.write_text('#!/bin/sh\necho "error: unknown option \\`show-scope\'" >&2; exit 129\n')
+    old.chmod(0o755)
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    with pytest.raises(StoreError, match=r"unknown option.*; this git is too old: install 2\.31"):
+        Git(fresh).remotes()
 
 
 def test_what_is_a_repository(git: Git, tmp_path: Path) -> None:

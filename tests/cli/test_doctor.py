@@ -222,12 +222,12 @@ def test_programs_tell_their_versions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("version", "state"),
-    [("2.11.4", "broken"), ("2.12.0", "ready"), ("2.39.5 (Apple Git-154)", "ready")],
+    [("2.25.4", "broken"), ("2.26.0", "ready"), ("2.39.5 (Apple Git-154)", "ready")],
 )
 def test_a_git_that_is_too_old_is_told(version: str, state: str, tmp_path: Path) -> None:
     found = find("git", make_program(tmp_path, "git", f"echo 'git version {version}'"))
     assert (found.state, found.version) == (state, version.split(maxsplit=1)[0])
-    assert ("older than 2.12" in found.why) == (state == "broken")
+    assert ("older than 2.26" in found.why) == (state == "broken")
 
 
 @pytest.mark.parametrize("text", ["exit 3", "sleep 5", "kill -9 $$"])

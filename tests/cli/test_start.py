@@ -1,11 +1,15 @@
 """What starting a command imports: a small run is scored in little more than numpy's own start."""
 
+import ast
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import heldout
+from heldout.__main__ import explain_version
 
 HEAVY = {"rich", "xml", "urllib.request", "http", "concurrent", "multiprocessing", "scipy"}
 
@@ -52,3 +56,12 @@ def test_a_score_needs_numpy_and_little_else(tmp_path: Path) -> None:
     found = imported(tmp_path, "evaluate", "run.tsv", "--qrels", "qrels", "-m", "RR@10")
     assert found.isdisjoint(HEAVY)
     assert imported(tmp_path, "validate", "run.tsv", "--queries", "queries").isdisjoint(HEAVY)
+
+
+def test_an_older_python_reads_what_it_needs_to_say_so() -> None:
+    """Up to the answer nothing is imported that only a newer Python can parse."""
+    package = Path(heldout.__file__).parent
+    for name in ("__init__.py", "__main__.py", "lazy.py"):
+        ast.parse((package / name).read_text("utf-8"), feature_version=(3, 8))
+    assert "python3.12 -m heldout" in explain_version(3, 10)
+    assert explain_version(3, 11) == explain_version(*sys.version_info[:2]) == ""

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from town import QUERIES, Town, found_town, git, run_text
+from town import QUERIES, TEAM, Town, found_town, git, run_text
 
+from heldout.board.log.manifest import MEANINGS
 from heldout.board.participant.draft import draft_id
 from heldout.errors import InputError
 
@@ -537,3 +538,20 @@ def test_a_bad_header_is_told_and_the_draft_is_made(town: Town) -> None:
     assert said.code == 0, said
     assert "note   ir-metadata-end" in said.err
     assert "taken" not in said.out
+
+
+def test_a_draft_says_what_belongs_into_its_metadata_and_knows_the_team_of_the_last_one(
+    town: Town,
+) -> None:
+    town.draft("one", now=DAY)
+    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
+    said = town.participant("draft", "two", *runs, now=DAY)
+    assert (
+        'taken     team "Lighthouse Retrieval Group", from team in drafts/20261102-one' in said.out
+    )
+    metadata = json.loads((town.clone / "drafts/20261102-two/metadata.json").read_text())
+    assert (metadata["team"], metadata["institution"]) == (TEAM["team"], TEAM["institution"])
+    assert metadata["model_description"] == ""
+    for field, meaning in MEANINGS.items():
+        assert field in metadata
+        assert (meaning in said.out) == (field not in ("team", "institution"))

@@ -130,7 +130,7 @@ def test_by_pull_request(town: Town) -> None:
     git(town.clone, "remote", "set-url", "--push", "origin", str(town.root / "nowhere"))
     refused = town.participant("submit", submission, now=DAY_2)
     assert refused.code == 1
-    assert "push it to a fork and open a pull request" in refused.err
+    assert "send it from a fork: git remote rename origin upstream" in refused.err
     tip = f"submission/{submission}:refs/pull/31/head"
     git(town.clone, "push", "-q", str(town.forge), tip)
     (receipt,) = town.take_in(now=DAY_2)["received"]

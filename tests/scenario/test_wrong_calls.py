@@ -89,7 +89,7 @@ def test_a_time_that_is_none(town: Town, now: str) -> None:
 def test_outside_of_a_board(town: Town) -> None:
     answer = call(town.root, "rebuild", "--board", town.root, "--now", DAY_2)
     assert (answer.code, answer.out) == (2, "")
-    assert "change into a clone of a board" in answer.err
+    assert "change into the board's folder, or name it: --board DIR (a participant" in answer.err
     assert "which vault?" in town.participant("inbox", now=DAY_2).err
 
 
@@ -104,6 +104,27 @@ def test_a_vault_inside_the_board_is_refused(town: Town) -> None:
     link.symlink_to(town.board / "queries")
     arguments[2], arguments[4] = town.board, link
     assert "inside the board" in call(town.root, *arguments).err
+
+
+def test_without_git_no_board_is_begun(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = list(founding(town.root))
+    arguments[2], arguments[4] = town.root / "new", town.root / "new-vault"
+    monkeypatch.setenv("PATH", "")
+    answer = call(town.root, *arguments)
+    assert answer.code == 2
+    assert "git is not installed" in answer.err
+    assert not (town.root / "new").exists()
+    assert not (town.root / "new-vault").exists()
+
+
+def test_without_a_vault_nothing_is_committed_and_the_answer_says_so(town: Town) -> None:
+    before = git(town.clone, "rev-parse", "HEAD")
+    answer = town.participant("rebuild", now=DAY_2)
+    assert answer.code == 0
+    assert "without a vault nothing is committed" in answer.out
+    assert git(town.clone, "rev-parse", "HEAD") == before
+    git(town.clone, "checkout", "-q", "leaderboard")
+    assert git(town.clone, "status", "--porcelain") == ""
 
 
 def test_a_vault_that_others_may_read_is_refused(town: Town) -> None:

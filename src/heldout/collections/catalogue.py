@@ -88,7 +88,8 @@ def read_part(named: str, read: Callable[[], Part]) -> Part:
     except Exception as error:
         cause = printable(f"{type(error).__name__}: {error}")[:200]
         message = (
-            f"ir_datasets could not read {printable(name)} ({cause}); what it has to fetch it can "
-            "fetch on a machine with a network: copy its folder .ir_datasets from there"
+            f"ir_datasets could not read {printable(name)}. If it has to download files: try again "
+            "with a network, or copy the folder .ir_datasets from a machine that has them. "
+            f"({cause})"
         )
         raise SetupError(message) from error

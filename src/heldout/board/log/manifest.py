@@ -129,6 +129,20 @@ _TEXTS = tuple(field.encode_name for field in _FIELDS if field.type is str)
 LINKS = ("paper", "code")
 """The fields of an identity that are addresses."""
 
+MEANINGS: Mapping[str, str] = {
+    "team": "the team and those in it, so that a web search finds them",
+    "institution": "the university, company or other organisation",
+    "model_description": "the system, as it should stand on the page",
+    "training_data": 'what the system was trained or tuned on; "none" is an answer',
+    "type": "a submission type of this board",
+    "paper": 'an http or https address, or ""',
+    "code": 'an http or https address, or ""',
+    "efficiency": 'what the system cost; null and "" say nothing',
+    "open_runs": "true or false: whether your runs may be opened when the board ends",
+    "embargo_until": "the day on which your names appear, or null",
+}
+"""Field of the metadata file that a team fills in -> what belongs there."""
+
 _NEEDED = ("team", "model_description", "type")
 
 

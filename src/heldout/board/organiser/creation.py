@@ -79,9 +79,11 @@ def create_board(
         StoreError: a folder is taken, or the vault would lie inside the board; nothing is made.
         InputError: the plan is no board, its sets give no score, or its held-out labels are in the
             open; likewise.
+        SetupError: git is not installed; likewise.
     """
     check_apart(vault_root, root)
     repository = Repository(root)
+    repository.git.require()
     if is_created(root, vault_root, plan, sets):
         return begin_session(repository, Vault(vault_root, read_only=True), now=now)
     going_on = Vault(vault_root).is_unfinished(root)

@@ -14,7 +14,7 @@ import numpy as np
 
 from heldout.board.log.events import Entry
 from heldout.board.log.history import History, check_continues, goes_on, newest_copy, read_history
-from heldout.board.log.manifest import Manifest, team_key
+from heldout.board.log.manifest import MEANINGS, Manifest, team_key
 from heldout.board.log.submission import Submission
 from heldout.board.participant.draft import (
     METADATA,
@@ -183,11 +183,11 @@ def check_public_files(repository: Repository) -> None:
 
 
 _SOURCE = {
-    "team-named": ("team", "the team and those in it, so that a web search finds them"),
-    "institution-named": ("institution", "the university, company or other organisation"),
-    "description": ("model_description", "the system, as it should stand on the page"),
-    "type-known": ("type", "a submission type of this board"),
-    "training-data": ("training_data", "what the system was trained or tuned on"),
+    "team-named": ("team", MEANINGS["team"]),
+    "institution-named": ("institution", MEANINGS["institution"]),
+    "description": ("model_description", MEANINGS["model_description"]),
+    "type-known": ("type", MEANINGS["type"]),
+    "training-data": ("training_data", MEANINGS["training_data"]),
     "open-runs": ("open_runs", "true, or no submission to this board"),
     "embargo": ("embargo_until", "a day within the board's limit, or null"),
 }
@@ -198,7 +198,6 @@ _FEWEST_QUERIES = 10
 _HINTS = {
     "team-named": "an embargo hides it for a while: embargo_until",
     "institution-named": "an embargo hides it for a while: embargo_until",
-    "training-data": '"none" is an answer',
 }
 
 

@@ -133,6 +133,23 @@ def read_headers(
     return take_from_runs(runs, count_queries=count_queries, beside=beside)
 
 
+_OF_THE_TEAM = ("team", "institution")
+
+
+def read_earlier(repository: Repository) -> tuple[Taken, ...]:
+    """Who the team is, by the latest draft of this clone that says so; empty where none does."""
+    for name in sorted(drafts(repository), reverse=True):
+        manifest, _ = try_metadata(repository, SubmissionId(name))
+        if manifest is not None and manifest.team:
+            path = f"drafts/{name}/{METADATA}"
+            return tuple(
+                Taken(field=field, value=value, key=field, path=path)
+                for field in _OF_THE_TEAM
+                if (value := getattr(manifest, field))
+            )
+    return ()
+
+
 def run_files(
     repository: Repository, spec: BoardSpec, submission: SubmissionId
 ) -> Mapping[str, File]:

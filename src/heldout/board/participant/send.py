@@ -244,9 +244,10 @@ def _push(repository: Repository, branch: str) -> str:
         repository.git.push("origin", f"+refs/heads/{branch}:refs/heads/{branch}")
     except StoreError as error:
         raise PushError(
-            f"branch {branch} is ready, but could not be pushed ({error}); push it to a fork and "
-            "open a pull request: git remote rename origin upstream, git remote add origin "
-            "YOUR-FORK, then call this again (docs/how-to/forge.md)"
+            f"branch {branch} is ready, but could not be pushed ({error}). Without a network, call "
+            "this again later. Without the right to push, send it from a fork: git remote rename "
+            "origin upstream, git remote add origin YOUR-FORK, then call this again "
+            "(docs/how-to/forge.md)"
         ) from error
     return f"branch {branch}, pushed to origin"
 

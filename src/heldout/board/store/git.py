@@ -8,6 +8,7 @@ driver, ssh command, credential helper. Those of the user's global settings are.
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -170,6 +171,15 @@ class Git:
                 return None
             _STORAGE[mark] = self.root / told[1]
         return _STORAGE[mark]
+
+    def require(self) -> None:
+        """Look whether git is installed, before something is written that needs it.
+
+        Raises:
+            SetupError: it is not.
+        """
+        if shutil.which("git") is None:
+            raise _no_git(Path())
 
     def init(self, branch: str = "main") -> None:
         """Make it a repository with an empty branch; nothing happens where it is one."""
@@ -817,7 +827,7 @@ class Git:
                 start_new_session=arguments[0] != "push",
             )
         except FileNotFoundError:
-            raise SetupError("git is not installed, or the folder is gone") from None
+            raise _no_git(self.root) from None
         try:
             yield process
         finally:
@@ -901,7 +911,7 @@ def _own_settings(root: Path, _mark: tuple[int, int]) -> tuple[tuple[str, ...], 
             timeout=_SECONDS,
         )
     except FileNotFoundError:
-        raise SetupError("git is not installed, or the folder is gone") from None
+        raise _no_git(root) from None
     if ran.returncode != 0:
         raise StoreError(f"git config failed: {_explain(ran.stderr.decode(errors='replace'))}")
     fields = _name(ran.stdout).split("\0")
@@ -945,6 +955,19 @@ def _name(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
+def _no_git(root: Path) -> SetupError:
+    """Why git could not be started in a folder: it is not there, or the folder is not."""
+    if root.is_dir():
+        return SetupError(
+            "git is not installed, or not in PATH: install it (git-scm.com), then call again; "
+            "heldout doctor shows what is found"
+        )
+    return SetupError(f"the folder {root} does not exist any more")
+
+
+_TOO_OLD = re.compile(r"unknown (option|switch)|is not a git command|^usage: git", re.MULTILINE)
+
+
 def _explain(said: str) -> str:
     """The line that tells most of what git said on standard error."""
     if lock := re.search(r"Unable to create '(.+\.lock)': File exists", said):
@@ -954,7 +977,10 @@ def _explain(said: str) -> str:
         )
     lines = [line for line in said.splitlines() if not line.startswith("hint:")]
     telling = [line for line in lines if line.startswith(("fatal:", "error:"))]
-    return (telling or lines or ["no message"])[0]
+    told = (telling or lines or ["no message"])[0]
+    if _TOO_OLD.search(said):
+        return f"{told}; this git is too old: install 2.31 or newer (git --version shows it)"
+    return told
 
 
 def _environment() -> dict[str, str]:

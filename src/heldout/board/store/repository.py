@@ -60,7 +60,10 @@ def find_board(start: Path) -> "Repository":
         file = folder / SPEC
         if file.is_file() or file.is_symlink():  # of a symlink the first read says what to do
             return Repository(folder)
-    raise StoreError(f"no board.toml in {start} or above it; change into a clone of a board")
+    raise StoreError(
+        f"no board.toml in {start.resolve()} or above it; change into the board's folder, or name "
+        "it: --board DIR (a participant clones the board first: git clone ADDRESS)"
+    )
 
 
 class _Manifest(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -94,15 +94,20 @@ def draft(
     Git ignores the folder. Under an embargo the id says nothing but a random suffix. Runs of one
     system that differ only by seed are one submission: give each option once for each seed.
 
-    What an ir_metadata header of a run says of the team, the system and its costs stands in the
-    metadata already; edit it there.
+    The metadata already has what an ir_metadata header of a run says of the team, the system and
+    its costs, and the team and institution of your last draft in this clone; edit them there.
 
     \b
     Example:
       heldout draft lighthouse-monot5 --dev d.trec.gz --eval e.trec.gz
     """
     from heldout.board.participant.checks import check_public_files, check_tree_rules
-    from heldout.board.participant.draft import check_embargo, draft_id, read_headers
+    from heldout.board.participant.draft import (
+        check_embargo,
+        draft_id,
+        read_earlier,
+        read_headers,
+    )
     from heldout.board.participant.draft import draft as make_draft
     from heldout.board.rules.changes import difference_facts
 
@@ -113,9 +118,12 @@ def draft(
         check_embargo(repository.spec(), embargo, today=today)
     submission = draft_id(name, today=today, embargoed=embargo is not None)
     found = read_headers(repository, submission, runs.files, beside=beside)
+    stated = {one.field: one for one in found.taken}
+    earlier = [one for one in read_earlier(repository) if one.field not in stated]
+    taken = (*earlier, *found.taken)
     with repository.locked():
         folder = make_draft(
-            repository, submission, runs.files, embargo_until=embargo, stated=found.taken
+            repository, submission, runs.files, embargo_until=embargo, stated=taken
         ).inside
     print_problems(messages(), found.notes)
     place.answer(
@@ -126,6 +134,7 @@ def draft(
                 {"field": one.name, "value": one.value, "key": one.key, "path": one.path}
                 for one in found.taken
             ],
+            "from_earlier": {one.field: one.value for one in earlier},
             "notes": found.notes,
         },
         [
@@ -133,12 +142,24 @@ def draft(
             ("wrote", f"{folder}/ with {plural(len(runs.files), 'run')}; git ignores it"),
             *(
                 ("taken", f"{one.name} {quote(one.value)}, from {one.key} in {one.path}")
-                for one in found.taken
+                for one in taken
             ),
+            *_field_facts({one.name for one in taken}),
             ("", ""),
             ("next", f"fill in {folder}/metadata.json, then: heldout check {submission}"),
         ],
     )
+
+
+def _field_facts(taken: Collection[str]) -> Iterator[tuple[str, str]]:
+    """What belongs into each field of the metadata that says nothing yet."""
+    from heldout.board.log.manifest import MEANINGS
+
+    left = {field: text for field, text in MEANINGS.items() if field not in taken}
+    width = max(map(len, left), default=0)
+    for number, (field, text) in enumerate(left.items()):
+        yield ("" if number else "fill in", f"{field:<{width}}  {text}")
+    yield ("", "heldout fills in the other fields (docs/reference/formats.md)")
 
 
 @click.command()

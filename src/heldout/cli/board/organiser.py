@@ -226,7 +226,8 @@ def rebuild(
     Edited rules (board.toml, queries, public labels) hold once they are logged: they are shown, and
     need a yes or --accept-rules.
 
-    Reveals embargoes that ended. Without a vault it remakes the page from the public log.
+    Reveals embargoes that ended, and commits. Without a vault it makes the page again from the
+    public log, reveals nothing and commits nothing.
 
     A clock that is a year after all that the board knows of is refused, as by every organiser's
     command: it would reveal names before their day. --yes says once that it is right.
@@ -248,7 +249,11 @@ def rebuild(
         with place.session(late=yes, restore=restore_rules) as session:
             rebuilt = bring_up_to_date(session)
     facts = words.rebuilt_facts(rebuilt)
-    facts += [] if place.vault is None else next_facts(place.board())
+    if place.vault is not None:
+        facts += next_facts(place.board())
+    elif rebuilt.changed:
+        facts.append(("note", "without a vault nothing is committed: git diff shows what changed,"))
+        facts.append(("", "git checkout leaderboard takes it back; organisers add --vault DIR"))
     place.answer(words.rebuilt_document(rebuilt), facts)
 
 

@@ -108,8 +108,17 @@ def open_input(path: Path) -> BinaryIO:
             str(path),
             found=error.strerror or type(error).__name__,
             expected="a file that can be read",
-            hint=_HINTS.get(str(path).partition(":")[0], ""),
+            hint=_HINTS.get(str(path).partition(":")[0]) or _say_place(path, error),
         ) from error
+
+
+def _say_place(path: Path, error: OSError) -> str:
+    """Where a file was looked for: most often a command is called in another folder."""
+    if not isinstance(error, FileNotFoundError):
+        return ""
+    if any(sign in path.name for sign in "*?["):
+        return f"no file of {path.absolute().parent} fits this pattern"
+    return f"looked for {path.absolute()}; change the folder, or name the whole path"
 
 
 def read_file(read: Callable[..., Read], path: Path | str) -> Read:
