@@ -47,7 +47,9 @@ def play(town: Town, entry: str) -> Iterator[tuple[str, Answer]]:
 def shown(page: str) -> list[str]:
     """The lines of output on a page; a line that is broken there is one line again."""
     text = (DOCS / page).read_text("utf-8")
-    blocks = re.findall(r"^```\n\$ heldout [^\n]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^```console\n\$ heldout [^\n]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+    )
     return [line for block in blocks for line in plain(block) if line]
 
 
