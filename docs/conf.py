@@ -2,6 +2,7 @@
 
 import re
 
+from docutils import nodes
 from sphinx.application import Sphinx
 
 import heldout
@@ -20,11 +21,13 @@ smartquotes = False  # what a reader copies is what a shell takes
 myst_heading_anchors = 4
 
 autodoc_member_order = "bysource"
+autodoc_class_signature = "separated"  # functions return them, nobody else makes one
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
+napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = "heldout"
@@ -34,6 +37,7 @@ html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_show_copyright = False
 html_last_updated_fmt = None
 _FONTS = {
     "font-stack": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif",
@@ -71,7 +75,15 @@ def _mark_examples(
         lines[at : at + 1] = [".. code-block:: python", ""]
 
 
+def _set_dashes(_app: Sphinx, document: nodes.document, _name: str) -> None:
+    """Sets the dash between a parameter and its meaning."""
+    for text in list(document.findall(nodes.Text)):
+        if text == " -- ":
+            text.parent.replace(text, nodes.Text(" – "))
+
+
 def setup(app: Sphinx) -> None:
     """Is called by Sphinx."""
     app.connect("source-read", _add_toctree)
     app.connect("autodoc-process-docstring", _mark_examples, priority=100)  # before napoleon
+    app.connect("doctree-resolved", _set_dashes)

@@ -59,7 +59,7 @@ class EvaluationResult:
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """The queries that means are over: those with judgments."""
+        """The queries with judgments, over which means are computed."""
         return next(iter(self._runs.values())).evaluation.queries
 
     @property
@@ -222,7 +222,7 @@ def evaluate(
         runs: one run or several: paths, patterns such as `runs/*.gz`, `read_run`'s, data frames,
             or mappings query -> document -> score; or a mapping from names to any of these.
         qrels: judgments in any form that `read_qrels` takes.
-        measures: such as "RR@10" or "AP(rel=2)"; trec_eval's names ("ndcg_cut_10", "official") and
+        measures: such as `RR@10` or `AP(rel=2)`; trec_eval's names ("ndcg_cut_10", "official") and
             the measures of ir_measures ("Rprec", or the object Rprec) are read too.
         order: of documents; by default what fits each run's columns.
         jobs: processes that read files side by side.

@@ -95,7 +95,7 @@ class Judgment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def pair(self) -> tuple[str, str, str]:
-        """Query and the two ids, the lesser first: the same whatever the sides."""
+        """Query and the two ids, the lesser first, so that the sides do not matter."""
         return (self.query, min(self.left, self.right), max(self.left, self.right))
 
 

@@ -401,7 +401,7 @@ class Made:
 
     @property
     def grades(self) -> Mapping[str, Mapping[str, int]]:
-        """Query -> best passage -> 1: judgments, as measures take them."""
+        """Judgments as measures take them, query -> best passage -> 1."""
         labels = self.labels.labels.items()
         return {query: dict.fromkeys(docs, 1) for query, docs in sorted(labels) if docs}
 
