@@ -1,6 +1,7 @@
 """The examples of formats.md are read by what reads such files; api.md has every public name."""
 
 import re
+import tomllib
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -91,3 +92,11 @@ def test_every_link_of_the_readme_leads_to_a_file() -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (root / "README.md").read_text("utf-8"))
     assert links
     assert [link for link in links if not (root / link).is_file()] == []
+
+
+def test_the_page_on_installing_lists_every_extra() -> None:
+    root = REFERENCE.parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    page = (root / "docs" / "how-to" / "install.md").read_text("utf-8")
+    listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert sorted(listed) == sorted(set(project["optional-dependencies"]) - {"docs", "test"})
