@@ -224,6 +224,16 @@ def test_the_filter_ignores_case_and_accents(visit: Callable[..., Page]) -> None
     expect(page.locator("#note")).to_contain_text("ranks are those of the whole board")
 
 
+def test_the_filter_marks_its_entries_in_the_charts(visit: Callable[..., Page]) -> None:
+    page = visit("busy/leaderboard/index.html#q=sparse")
+    rows = page.locator("#board tbody tr:visible").evaluate_all("all => all.map(e => e.dataset.id)")
+    marks = page.locator(".progress .wide .match")
+    assert sorted(marks.evaluate_all("all => all.map(e => e.dataset.entry)")) == sorted(rows)
+    expect(page.locator(".progress .match-key")).to_have_text("matches “sparse”")
+    page.locator("#filter").fill("")
+    assert page.locator(".match, .no-match, .match-key:visible").count() == 0
+
+
 def test_a_filter_finds_the_entries_of_every_page(visit: Callable[..., Page]) -> None:
     page = visit("many/leaderboard/index.html")
     assert page.locator("#board tbody tr").count() == 100

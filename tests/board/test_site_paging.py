@@ -2,15 +2,19 @@
 
 import re
 from dataclasses import replace
+from datetime import date
 
 import pytest
 from page_documents import Document
-from sample_boards import BOARDS, busy, facts, row, spec, standings
+from sample_boards import BOARDS, busy, facts, row, spec, standings, trusted
 
+from heldout.board.rules.spec import Season, Trust
 from heldout.board.site import render
 from heldout.board.site.pages import make_board_page, make_rows_pages
-from heldout.board.site.render import render_board
+from heldout.board.site.render import make_seasons_page, render_board
+from heldout.board.standings.seasons import SeasonStandings
 from heldout.board.standings.standings import Standings
+from heldout.charts.svg import draw_marks
 
 MANY = {
     path.removeprefix("leaderboard/"): data
@@ -79,6 +83,28 @@ def render_table_pages(board: Standings) -> dict[str, bytes]:
     pages = make_rows_pages(board, spec(), facts())
     first = {"index.html": render._render(make_board_page(board, spec(), facts()))}
     return first | {f"{n}": render._render(page) for n, page in enumerate(pages, 2)}
+
+
+def test_lists_of_a_long_board_are_cut_and_say_where_all_are() -> None:
+    board = trusted(entries=1_000, compared=300)
+    season = Season(name="winter", view="eval", opens=date(2026, 1, 1))
+    rules = spec(trust=Trust(), seasons=(season,))
+    told = [SeasonStandings(season=season, standings=replace(board, season="winter"))]
+    page = make_seasons_page(told, rules, facts(), standings=board)
+    seasons = render._render(page).decode()
+    assert len(re.sub("<svg.*?</svg>", "", seasons)) <= MOST
+    assert 'The first 50 of 1,002; <a href="seasons/winter.csv">the CSV file</a>' in seasons
+    first = render._render(make_board_page(board, spec(trust=Trust()), facts())).decode()
+    assert len(re.sub("<svg.*?</svg>", "", first)) <= MOST
+    assert 'The first 50 of 300; <a href="trust.json">trust.json</a> has all.' in first
+
+
+def test_a_crowd_of_circles_is_one_shape_of_dots() -> None:
+    spots = [(float(n), 1.0, f"S{n}") for n in range(301)]
+    drawn = draw_marks(spots, "circle", high=9)
+    assert drawn.count("<") == 1
+    assert len(drawn) < 301 * 12
+    assert draw_marks(spots[:300], "circle", high=9).count("<title>") == 300
 
 
 def test_a_short_table_has_no_other_page() -> None:

@@ -24,7 +24,8 @@ PAGES = (BoardPage, EntryPage, RowsPage)
 def test_a_template_receives_exactly_its_page(page: type[BoardPage | EntryPage | RowsPage]) -> None:
     environment = load_templates("heldout.board.site", tie=tie)
     used: set[str] = set()
-    macros = {m for text in sources().values() for m in re.findall(r"macro (\w+)", text)}
+    ours = re.compile(r"macro (\w+)|set ([A-Z]+) ")
+    macros = {a or b for text in sources().values() for a, b in ours.findall(text)}
     for name in (TEMPLATES[page], "base.html"):
         used |= meta.find_undeclared_variables(environment.parse(sources()[name]))
     assert used - macros == {field.name for field in fields(page)}

@@ -96,6 +96,7 @@ class _Filled:
 class _Marks:
     spots: tuple[tuple[float, float, str], ...]
     style: Style
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -172,9 +173,11 @@ class Plot:
         if low is not None and high is not None:
             self.line([(low, row), (high, row)], colour, thin=thin)
 
-    def dots(self, spots: Iterable[tuple[float, float, str]], style: Style) -> None:
-        """Marks with their tooltips: (x, y, tooltip)."""
-        self.drawn.append(_Marks(tuple(spots), style))
+    def dots(
+        self, spots: Iterable[tuple[float, float, str]], style: Style, keys: Iterable[str] = ()
+    ) -> None:
+        """Marks with their tooltips: (x, y, tooltip); a page's script finds them by the keys."""
+        self.drawn.append(_Marks(tuple(spots), style, tuple(keys)))
 
     def name(self, x: float, y: float, text: str) -> None:
         """A name beside a point where there is room; the first ones have it first."""
@@ -353,7 +356,7 @@ class _Laid:
             high = max(abs(y1 - y0) - gap, 0.2 if self.low else 0.5)
             return draw_box((x0, min(y0, y1), max(x1 - x0 - gap, 0.5), high), one.colour, one.tip)
         spots = [(*self.at(x, y), tip) for x, y, tip in one.spots]
-        return draw_marks(spots, one.style, high=self.cell - 6)
+        return draw_marks(spots, one.style, high=self.cell - 6, keys=one.keys)
 
     def _frame_texts(self) -> Iterator[str]:
         """What stands around the plot, and in its cells."""

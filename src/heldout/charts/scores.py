@@ -23,6 +23,7 @@ class Entry:
         baseline: an organiser's baseline.
         match: whether it is one of those that the chart shows apart, which are filled; `None`
             where the chart shows none apart.
+        key: by which the script of a page finds its mark; "" where there is no such script.
     """
 
     label: str
@@ -32,6 +33,7 @@ class Entry:
     record: bool = False
     baseline: bool = False
     match: bool | None = None
+    key: str = ""
 
 
 def progress_chart(entries: Sequence[Entry], *, until: date, head: str) -> Plot:
@@ -106,9 +108,9 @@ def _mark(plot: Plot, entries: Sequence[Entry], across: Callable[[Entry], float]
     """The entries at their positions, those that stand out on top."""
     styles: list[Style] = ["circle", "square", "disc", "open diamond", "diamond"]
     for style in styles:
-        plot.dots(
-            [(across(one), one.score, one.label) for one in entries if _style(one) == style], style
-        )
+        those = [one for one in entries if _style(one) == style]
+        keys = [one.key for one in those] if all(one.key for one in those) else []
+        plot.dots([(across(one), one.score, one.label) for one in those], style, keys)
 
 
 def _style(entry: Entry) -> Style:

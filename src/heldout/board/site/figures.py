@@ -119,6 +119,7 @@ def _points(
             other=float(row.scores[dev.key]) if dev and dev.key in row.scores else None,
             record=row.id in ids,
             baseline=row.baseline,
+            key=row.id,
         )
         for row in rows
     ]
@@ -187,7 +188,7 @@ def _gap(
 ) -> list[Figure]:
     """Official less dev score over time (Lin et al. 2022, figure 3, right)."""
     gaps = [
-        Entry(label=p.label, day=p.day, score=p.score - p.other)
+        Entry(label=p.label, day=p.day, score=p.score - p.other, key=p.key)
         for p in every
         if p.other is not None and not p.baseline
     ]

@@ -161,6 +161,23 @@
     note.replaceChildren(...said);
   }
 
+  // The marks of the charts whose entries match the filter stand out.
+
+  const marks = [...document.querySelectorAll(".figure [data-entry]")];
+
+  function showMarks(pool) {
+    const filtered = Boolean(state.q.trim() || state.type);
+    const found = new Set(pool.filter(matches).map((row) => row.dataset.id));
+    for (const mark of marks) {
+      mark.classList.toggle("match", filtered && found.has(mark.dataset.entry));
+      mark.classList.toggle("no-match", filtered && !found.has(mark.dataset.entry));
+    }
+    for (const key of document.querySelectorAll(".match-key")) {
+      key.hidden = !filtered || !key.closest(".figure").querySelector("[data-entry]");
+      key.lastChild.textContent = ` matches ${describeFilter()}`;
+    }
+  }
+
   function show() {
     const head = headOf(state.sort);
     const asked = Boolean(state.q.trim() || state.type || head);
@@ -178,6 +195,7 @@
       row.hidden = !matches(row);
       shown += !row.hidden;
     }
+    showMarks(pool);
     if (pages) pages.hidden = asked && whole === "all";
     for (const other of sortable) {
       if (other === head) other.setAttribute("aria-sort", state.order);
