@@ -357,10 +357,13 @@ def test_axe_finds_nothing(
         "busy/leaderboard/index.html#q=lantern&sort=dev&order=ascending",
         "crowded/leaderboard/index.html",
         "busy/leaderboard/index.html#columns=costs&sort=parameters&order=ascending",
+        "many/leaderboard/index.html",
+        "many/leaderboard/rows-2.html",
     ],
 )
-def test_other_states_stay_accessible(visit: Callable[..., Page], path: str) -> None:
-    page = visit(path)
+@pytest.mark.parametrize("width", [768, 1280])
+def test_other_states_stay_accessible(visit: Callable[..., Page], path: str, width: int) -> None:
+    page = visit(path, width=width)
     results = Axe().run(page, options=AXE)
     assert results.violations_count == 0, results.generate_report()
 

@@ -58,6 +58,8 @@ ON_THE_PAGE = {
 
 ON_ITS_OWN_PAGE = {
     "rank": "Rank 1 of 2",
+    "rank_low": "(range 1–2)",
+    "rank_high": "(range 1–2)",
     "trophy": 'class="cup"',
     "embargoed": "",
     "baseline": "",

@@ -1,6 +1,8 @@
 """The page of an entry: its story, its place, its reference."""
 
 import json
+import re
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -9,16 +11,20 @@ from hypothesis import strategies as st
 from page_documents import entry_page, render_page
 from sample_boards import (
     AS_OF,
+    busy,
     facts,
     row,
     spec,
     standings,
+    trusted,
 )
 
 from heldout.board.log.manifest import Efficiency
 from heldout.board.site.entries import format_bibtex, make_entry_pages
 from heldout.board.site.render import render_board
 from heldout.board.site.rows import make_columns, make_row, public_rows
+from heldout.board.site.words import plain
+from heldout.board.standings.standings import Standings
 
 
 def test_the_page_of_an_entry_tells_its_story() -> None:
@@ -119,3 +125,38 @@ def test_a_score_on_a_new_view_is_no_erratum() -> None:
         "Scored on a new view; no earlier score changed",
         "Corrected by the organisers",
     ]
+
+
+def pictures(board: Standings) -> dict[str, str]:
+    """Id -> the picture on the entry's page for a screen, "" for none."""
+    pages = make_entry_pages(board, spec=spec(), facts=facts())
+    return {name: "" if page.picture is None else page.picture.wide for name, page in pages}
+
+
+def test_the_picture_has_the_entry_and_three_rows_on_either_side() -> None:
+    drawn = pictures(busy(12))
+    board = busy(12).rows
+    for at in (0, 5, len(board) - 1):
+        shown = board[max(0, at - 3) : at + 4]
+        found = re.findall(r">(baseline|[0-9]+) · ", drawn[board[at].id])
+        assert found == [str(row.rank or "baseline") for row in shown]
+        assert drawn[board[at].id].count('fill="var(--link)"') == 1
+
+
+def test_the_picture_has_the_ranges_of_the_table() -> None:
+    board = trusted()
+    first = board.rows[0]
+    (page,) = (p for n, p in make_entry_pages(board, spec=spec(), facts=facts()) if n == first.id)
+    assert page.picture is not None
+    assert "the line is the range of ranks" in plain(page.picture.says)
+    assert page.position.startswith(f"Rank 1 of 12 (range {first.rank_low}\u2013{first.rank_high})")
+
+
+def test_an_entry_alone_or_without_a_score_has_no_picture() -> None:
+    assert pictures(standings([row("0.4", days=1, id="a")])) == {"a": ""}
+    held = row("", days=2, id="held", rank=None, scores={}, unranked="not above 0.4")
+    board = standings([row("0.4", days=1, id="a"), row("0.3", days=3, id="b")])
+    drawn = pictures(replace(board, unranked=(held,)))
+    assert drawn["held"] == ""
+    assert drawn["a"]
+    assert drawn["b"]

@@ -51,7 +51,9 @@ def test_no_field_of_a_page_goes_unread(page: type) -> None:
 
 def test_only_the_charts_are_not_escaped() -> None:
     text = "".join(sources().values())
-    assert re.findall(r"\S+\|safe", text) == ["figure.wide|safe", "figure.narrow|safe"]
+    assert re.findall(r"\S+\|safe", text) == [
+        f"{name}.{width}|safe" for name in ("figure", "picture") for width in ("wide", "narrow")
+    ]
     assert "autoescape" not in text
 
 

@@ -74,12 +74,13 @@ _GAP = 7.0
 
 Point = tuple[float, float]
 
-Style = Literal["circle", "disc", "square", "open diamond", "diamond", "stroke"]
-"""How a mark looks: a disc is a filled circle; a stroke is upright."""
+Style = Literal["circle", "disc", "match", "square", "open diamond", "diamond", "stroke"]
+"""How a mark looks: a disc is a filled circle, a match one in blue; a stroke is upright."""
 
 MARKS: Mapping[str, tuple[str, str]] = {
     "circle": (PAPER, MUTED),
     "disc": (RECORD, RECORD),
+    "match": (LINK, LINK),
     "square": (INK, PAPER),
     "open diamond": (PAPER, RECORD),
     "diamond": (RECORD, RECORD),
@@ -278,7 +279,7 @@ def draw_marks(
 
 def _outline(style: str, x: float, y: float, high: float) -> str:
     match style:
-        case "circle" | "disc":
+        case "circle" | "disc" | "match":
             return f'circle cx="{number(x)}" cy="{number(y)}" r="3.2"'
         case "square":
             return f'rect x="{number(x - 3.5)}" y="{number(y - 3.5)}" width="7" height="7"'

@@ -1,7 +1,8 @@
 """The page of one entry: what it is, how it stands, and the evidence of how it came there."""
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -12,11 +13,14 @@ from heldout.board.log.events import format_time
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.site.columns import COLUMNS, Column, full_text
 from heldout.board.site.confidence import OutcomeRow, figures_file, list_neighbours
+from heldout.board.site.figures import Figure
+from heldout.board.site.neighbourhood import make_neighbourhood
 from heldout.board.site.pages import Frame, make_frame
 from heldout.board.site.rows import (
     ANONYMOUS,
     TableRow,
     ViewColumn,
+    add_marks,
     make_columns,
     make_row,
     name_system,
@@ -49,7 +53,10 @@ HISTORY_WORDS = {
 """What each kind of event says on the page of its entry."""
 
 _IN_HEADINGS = frozenset(
-    ("rank", "team", "institution", "description", "trophy", "embargoed", "baseline")
+    (
+        *("rank", "rank_low", "rank_high", "team", "institution", "description"),
+        *("trophy", "embargoed", "baseline"),
+    )
 )
 
 
@@ -101,6 +108,7 @@ class EntryPage:
         frame: around it.
         row: its line of the table.
         listed: the page of the table that has that line, `index.html` or `rows-2.html`.
+        picture: the entry beside its neighbours, `None` where it has no score or no neighbour.
         position: its rank in words.
         scores: the released scores.
         facts: every column of the leaderboard that has something for this entry, and stands in no
@@ -119,6 +127,7 @@ class EntryPage:
     frame: Frame
     row: TableRow
     listed: str
+    picture: Figure | None
     position: str
     scores: tuple[ScoreLine, ...]
     facts: tuple[Fact, ...]
@@ -144,9 +153,14 @@ def make_entry_pages(
         facts: its sizes and addresses.
     """
     rows, columns = public_rows(standings), make_columns(spec)
-    lines = {row.id: make_row(row, columns) for row in rows}
+    positions = _find_positions(rows, columns[0])
+    made = [make_row(row, columns) for row in rows]
+    scored = [line for line in made if line.primary.text and not line.unranked]
+    shown = add_marks(scored, standings)
+    places = {line.id: place for place, line in enumerate(shown)}
+    lines = {line.id: line for line in made}
     for at, row in enumerate(rows):
-        position = _say_position(row, rows, columns[0])
+        position = _say_position(row, positions)
         short = lines[row.id]
         line = replace(short, system=name_system(row), identity=row.identity)
         permalink = _permalink(line, facts)
@@ -158,6 +172,7 @@ def make_entry_pages(
                 frame=make_frame(named, position, standings, spec, facts, root="../"),
                 row=line,
                 listed=file_of_row(at, len(rows)),
+                picture=make_neighbourhood(places[row.id], shown) if row.id in places else None,
                 position=position,
                 scores=(*_score_lines(row, line), *_final_lines(row, standings, spec)),
                 facts=tuple(
@@ -243,21 +258,29 @@ def _permalink(line: TableRow, facts: BoardFacts) -> str:
     return f"{home.rstrip('/')}/entries/{line.page}" if home else ""
 
 
-def _say_position(row: Row, rows: Sequence[Row], column: ViewColumn) -> str:
+def _find_positions(rows: Sequence[Row], column: ViewColumn) -> Mapping[str, tuple[int, int]]:
+    """Id -> rank when it was submitted, and how many entries there were with it."""
+    entries = [row for row in rows if not row.baseline and not row.unranked]
+    found: dict[str, tuple[int, int]] = {}
+    before: list[Decimal] = []  # scores below zero, so that the best is the first
+    for row in sorted(entries, key=lambda row: (row.received, row.id)):
+        score = -Decimal(row.scores[column.key])
+        at = bisect_right(before, score)
+        before.insert(at, score)
+        found[row.id] = at + 1, len(before)
+    return found
+
+
+def _say_position(row: Row, positions: Mapping[str, tuple[int, int]]) -> str:
     if row.unranked:
         return f"Without a rank: {row.unranked}"
     if row.rank is None:
         return "A baseline of the organisers, without a rank"
-    entries = [other for other in rows if not other.baseline and not other.unranked]
     ranks = say_range(row.rank_low, row.rank_high)
     possible = f" (range {ranks})" if ranks else ""
-    now = f"Rank {row.rank} of {len(entries)}{possible}"
-    score = Decimal(row.scores[column.key])
-    earlier = [e for e in entries if (e.received, e.id) < (row.received, row.id)]
-    better = sum(Decimal(e.scores[column.key]) >= score for e in earlier)
-    if better + 1 == row.rank:
-        return now
-    return f"{now}; rank {better + 1} of {len(earlier) + 1} when it was submitted"
+    now = f"Rank {row.rank} of {len(positions)}{possible}"
+    then, of = positions[row.id]
+    return now if then == row.rank else f"{now}; rank {then} of {of} when it was submitted"
 
 
 def _score_lines(row: Row, line: TableRow) -> list[ScoreLine]:
