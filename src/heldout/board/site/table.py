@@ -23,7 +23,7 @@ from heldout.board.standings.seasons import listing_views
 from heldout.board.standings.standings import Standings
 
 _ONE_PAGE = 150
-"""Most rows on the only page of a table; MS MARCO's have 118 and 162."""
+"""Most rows on the only page of a table; MS MARCO's document board has 117."""
 
 _ROWS = 100
 """Rows on each page of a longer one: at most 300 kB, whatever a board shows of an entry."""
