@@ -132,14 +132,19 @@ def _describe(entry: _Entry) -> Iterator[str]:
 def _paragraph(text: str) -> str:
     """Text as it is; what click must not wrap as a block of its own."""
     if not text.startswith("\b"):
-        return text
+        return _link(text)
     lines = text.removeprefix("\b\n").removeprefix("Example:\n")
     return f"```\n{dedent(lines)}\n```"
 
 
+def _link(text: str) -> str:
+    """Text in which the pages that it names are links."""
+    return re.sub(r"\bdocs/([a-z-]+/[a-z-]+\.md)", r"[\g<0>](../\1)", text)
+
+
 def _option(option: click.Option) -> str:
     names = ", ".join(f"`{name}`" for name in option.opts)
-    text = (option.help or "").replace("|", "\\|")
+    text = _link((option.help or "").replace("|", "\\|"))
     # "[the one you stand in]" already says what holds without the option.
     default = None if "[" in text else option.default
     shown = (
