@@ -16,7 +16,7 @@ from heldout.board.log.manifest import Manifest, parse_manifest
 from heldout.collections.tables import parse_documents
 from heldout.judging.campaign.judgments import parse_judgments
 from heldout.judging.campaign.pools import Pool, pool_check
-from heldout.judging.campaign.rows import parse_rows
+from heldout.judging.campaign.rows import Item, Task, parse_rows, task_check
 from heldout.scoring.table import parse_scores
 from heldout.survivorship.reading.annotation_file import read_annotation_file
 from heldout.trec.orders import Order
@@ -55,7 +55,6 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "Score table": lambda data: parse_scores(data.decode(), path="scores").queries,
     "Entries": lambda data: parse_entries(data.decode(), path="entries"),
     "Submission metadata": parse_manifest,
-    "Campaign of judging": lambda data: parse_rows(data, Pool, path="pool", check=pool_check()),
     "Preferences": lambda data: parse_judgments(data, path="judgments"),
     "Annotations": lambda data: read_annotation_file(BytesIO(data), path="annotations").records,
 }
@@ -67,6 +66,15 @@ def test_every_example_is_read(heading: str) -> None:
     assert found
     for data in found:
         assert READERS[heading](data)
+
+
+def test_the_examples_of_a_campaign_are_rows_of_its_files() -> None:
+    pool, test, task = examples("Campaign of judging")
+    (one,) = parse_rows(pool, Pool, path="pool", check=pool_check())
+    assert one.known is not None
+    (pair,) = parse_rows(test, Item, path="tests")
+    (made,) = parse_rows(task, Task, path="tasks", check=task_check())
+    assert pair in made.items
 
 
 def test_every_field_of_the_metadata_is_described() -> None:
