@@ -8,25 +8,32 @@ What a page may hold:
 - `...` stands for anything within a line; alone on a line it stands for any lines.
 - `<!-- exit 1 -->` before a block: its last command ends with this code.
 - `<!-- file NAME -->` before a block: the reader edits that file, and the block is what it gets.
-- `<!-- judge N -->` before a block: N questions are answered on the pages that `heldout serve`
-  serves, as `heldout demo` answers them; before that it is waited for, after it interrupted.
+- `<!-- judge N -->` before a block of `heldout serve`: N questions are answered over HTTP on the
+  pages that it serves, with the passages that the page quotes; then it is interrupted.
 
 The clock stands still at the moment of the pages, so days and ids are those of the reader's page.
 """
 
+import asyncio
 import difflib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
+import httpx2
+import ports
 import pytest
+
+from heldout.demo.page_judge import Ending, PageJudge, Question
 
 ROOT = Path(__file__).parents[2]
 TUTORIALS = (ROOT / "docs" / "tutorials").glob("*.md")
@@ -101,6 +108,7 @@ class Shell:
     """One bash, in which the commands of a page are typed."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self.environment = environment
         self.process = subprocess.Popen(
             ["bash", "--norc"],
             cwd=folder,
@@ -192,12 +200,68 @@ def follow_python(block: Block, shell: Shell, folder: Path) -> None:
     assert code == 0, printed
 
 
+def follow_judging(block: Block, shell: Shell, page: str) -> None:
+    """Serve, judge, interrupt; the port of the page may be taken here."""
+    port, folder = str(ports.free_port()), shell.run("pwd")[0].strip()
+    (command,) = read_commands(block.text.replace("8765", port))
+    with subprocess.Popen(
+        command.typed.split(),
+        cwd=folder,
+        env=shell.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        printed = ""
+        try:
+            for line in server.stdout:
+                printed += line
+                if line.startswith("stop"):
+                    break
+            compare(command.typed, command.shown, printed)
+            await_server(int(port))
+            ending = asyncio.run(judge(printed, page))
+            assert (ending.status, f"judge {ending.answered}") == (200, block.note), ending
+        finally:
+            server.send_signal(signal.SIGINT)
+    assert server.returncode == 0
+
+
+def await_server(port: int) -> None:
+    """Until it listens: it says how to stop it a moment before."""
+    for _ in range(400):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    pytest.fail("nobody listens at the port that the page names")
+
+
+async def judge(printed: str, page: str) -> Ending:
+    """Follow the link; prefer whichever passage the page quotes the beginning of."""
+    link = re.search(r"(http://\S+?)(/j/\S+)ID$", printed, re.MULTILINE)
+    assert link is not None, printed
+
+    def decide(question: Question) -> Literal["a", "b"]:
+        quoted = re.findall(r'^- "(.+?)"', page, re.MULTILINE)
+        return "a" if question.a.startswith(tuple(quoted)) else "b"
+
+    async with httpx2.AsyncClient(base_url=link[1], timeout=30) as client:
+        return await PageJudge(client=client, link=f"{link[2]}me", decide=decide).visit()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_tutorial_prints_what_it_shows(page: Path, shell: Shell, tmp_path: Path) -> None:
-    for block in read_blocks(page.read_text("utf-8")):
+    text = page.read_text("utf-8")
+    for block in read_blocks(text):
         if block.note.startswith("file "):
             (tmp_path / "home" / block.note.removeprefix("file ")).write_text(block.text, "utf-8")
+        elif block.note.startswith("judge "):
+            follow_judging(block, shell, text)
         elif block.kind == "console":
             follow(block, shell)
         elif block.kind == "pycon":
