@@ -30,9 +30,9 @@ from pathlib import Path
 from typing import IO, Literal
 
 import httpx2
-import ports
 import pytest
 
+import ports
 from heldout.demo.page_judge import Ending, PageJudge, Question
 
 ROOT = Path(__file__).parents[2]
