@@ -242,7 +242,7 @@ def await_server(port: int) -> None:
 
 async def judge(printed: str, page: str) -> Ending:
     """Follow the link; prefer whichever passage the page quotes the beginning of."""
-    link = re.search(r"(http://\S+?)(/j/\S+)ID$", printed, re.MULTILINE)
+    link = re.search(r"(http://\S+?)(/j/\S+)$", printed, re.MULTILINE)
     assert link is not None, printed
 
     def decide(question: Question) -> Literal["a", "b"]:
@@ -250,7 +250,7 @@ async def judge(printed: str, page: str) -> Ending:
         return "a" if question.a.startswith(tuple(quoted)) else "b"
 
     async with httpx2.AsyncClient(base_url=link[1], timeout=30) as client:
-        return await PageJudge(client=client, link=f"{link[2]}me", decide=decide).visit()
+        return await PageJudge(client=client, link=f"{link[2]}?worker=me", decide=decide).visit()
 
 
 @pytest.mark.slow
