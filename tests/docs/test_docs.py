@@ -303,3 +303,13 @@ def test_a_page_names_tests_that_are_there(page: str, least: int) -> None:
         nodes = ast.walk(ast.parse((ROOT / "tests" / module).read_text("utf-8")))
         tests = {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
         assert not function or function in tests, (module, function)
+
+
+def test_every_page_that_the_program_names_is_there() -> None:
+    named = {
+        page
+        for path in (*SOURCES, *(ROOT / "src").rglob("*.toml"))
+        for page in re.findall(r"docs/[a-z-]+/[a-z0-9-]+\.md", path.read_text("utf-8"))
+    }
+    assert len(named) > 10
+    assert [page for page in sorted(named) if not (ROOT / page).is_file()] == []
