@@ -128,8 +128,14 @@ def test_means_alone_and_no_reserve_are_said_and_stop_nothing() -> None:
     assert made["view-1-stability"].why_not == "means alone; this needs a score for each query"
     assert made["view-2-stability"].answer is not None
     assert "public = false" in made["teams"].why_not
-    page = render_report(HEADING, tuple(made.values()))["index.html"].decode()
-    assert "Not made: means alone; this needs a score for each query." in page
+    files = render_report(HEADING, tuple(made.values()))
+    page, markdown = (files[name].decode() for name in ("index.html", "report.md"))
+    assert 'href="#view-2-stability"' in page
+    assert 'href="#view-1-stability"' not in page
+    for text in (page, markdown):
+        _, _, left_out = text.partition("What is not in this report?")
+        assert left_out.count("means alone; this needs a score for each query") >= 1
+        assert "Ranks: eval RR@10, public" in left_out
 
 
 def test_no_outcomes_are_counted_from_another_measure() -> None:
@@ -196,7 +202,7 @@ def test_every_table_and_picture_is_a_file_and_on_the_page() -> None:
     charts = {f"charts/{name}.svg" for name, f in found if f.chart is not None}
     assert set(files) == {"index.html", "report.md"} | tables | charts
     page, markdown = files["index.html"].decode(), files["report.md"].decode()
-    assert page.count("<table>") == len(tables)
+    assert page.count("<table ") == len(tables)
     assert page.count('<figure class="drawn"') == len(charts)
     for chart in charts:
         assert f"]({chart})" in markdown

@@ -194,7 +194,17 @@ def test_the_page_has_no_violation_and_fits_a_phone(
         widths = page.locator(".passages p").evaluate_all("all => all.map(one => one.offsetWidth)")
         assert len(widths) == 6
         assert min(widths) > 250
+        sizes = page.evaluate(_TEXT_SIZES)
+        assert len(sizes) > 2
+        assert 12 <= min(sizes) <= max(sizes) <= 16
         context.close()
+
+
+_TEXT_SIZES = """[...document.querySelectorAll("figure svg")]
+    .map(svg => [svg.getBoundingClientRect().width, svg.viewBox.baseVal.width, svg])
+    .filter(([width]) => width > 0)
+    .map(([width, drawn, svg]) => svg.getAttribute("font-size") * width / drawn)"""
+"""How high the texts of each chart that is shown are, in CSS pixels."""
 
 
 def rng(seed: int) -> np.random.Generator:

@@ -1,7 +1,7 @@
 """The organisers' own report: every analysis of a board, the reserve views too, in one folder.
 
 It holds true scores and the reserve views, so it belongs to no public folder. The page needs no
-other file and no network. An analysis that cannot be made of a board is a chapter that says why.
+other file and no network. Its last section says which analyses could not be made, and why.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,13 @@ from heldout.analyses.registry import ANALYSES, load_analysis
 from heldout.analyses.views.analysis import LoadedViews
 from heldout.analyses.views.views import views_of_board
 from heldout.answers.answer import Answer
-from heldout.answers.files import facts_markdown, plain_markdown, render_alone, table_csv
+from heldout.answers.files import (
+    facts_markdown,
+    missing_markdown,
+    plain_markdown,
+    render_alone,
+    table_csv,
+)
 from heldout.answers.table import to_markdown
 from heldout.answers.text import clean
 from heldout.charts.svg import stand_alone
@@ -195,10 +201,10 @@ def render_report(heading: Heading, chapters: Sequence[Chapter]) -> dict[str, by
     Raises:
         SetupError: the `site` extra is not installed.
     """
-    files = {
-        "index.html": render_alone("report.html", heading=heading, chapters=chapters),
-        "report.md": _markdown(heading, chapters),
-    }
+    made = [one for one in chapters if one.answer is not None]
+    left_out = [one for one in chapters if one.answer is None]
+    page = render_alone("report.html", heading=heading, made=made, left_out=left_out)
+    files = {"index.html": page, "report.md": _markdown(heading, chapters)}
     for chapter in chapters:
         if chapter.answer is not None:
             files |= _files(chapter.name, chapter.answer)
@@ -222,10 +228,9 @@ def _chart_name(name: str) -> str:
 def _markdown(heading: Heading, chapters: Sequence[Chapter]) -> bytes:
     parts = [f"# {plain_markdown(heading.board)}\n\n{heading.words}\n"]
     for chapter in chapters:
-        parts.append(f"## {plain_markdown(chapter.title)}\n")
         if chapter.answer is None:
-            parts.append(f"Not made: {plain_markdown(chapter.why_not)}.\n")
             continue
+        parts.append(f"## {plain_markdown(chapter.title)}\n")
         parts.append(f"{plain_markdown(chapter.answer.answer)}\n")
         parts += filter(None, [facts_markdown(chapter.answer.summary)])
         if chapter.answer.chart is not None:
@@ -233,4 +238,6 @@ def _markdown(heading: Heading, chapters: Sequence[Chapter]) -> bytes:
                 f"![{plain_markdown(chapter.answer.title)}]({_chart_name(chapter.name)})\n"
             )
         parts += map(to_markdown, chapter.answer.tables)
+    reasons = [(one.title, one.why_not) for one in chapters if one.answer is None]
+    parts += filter(None, [missing_markdown(reasons)])
     return "\n".join(parts).encode()

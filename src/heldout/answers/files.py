@@ -26,6 +26,11 @@ def plain_markdown(text: str) -> str:
     return "".join(f"\\{char}" if char in _MARKS else char for char in clean(text))
 
 
+def missing_markdown(reasons: Sequence[tuple[str, str]]) -> str:
+    """The last section of a report: what could not be made, and why; "" where there is nothing."""
+    return f"## What is not in this report?\n\n{facts_markdown(reasons)}" if reasons else ""
+
+
 def facts_markdown(facts: Sequence[tuple[str, str]]) -> str:
     """Facts as a list; one without a name stands below the one that it goes on with."""
     return "".join(
@@ -47,6 +52,7 @@ def render_alone(template: str, **values: Any) -> bytes:
         ImportError: Jinja2 is not installed.
     """
     page = load_templates("heldout.answers", clean=clean).get_template(template)
-    style = resources.files("heldout.answers").joinpath("static/heldout.css").read_text("utf-8")
+    static = resources.files("heldout.answers") / "static"
+    style = "".join((static / name).read_text("utf-8") for name in ("heldout.css", "report.css"))
     text: str = page.render(style=style, draw=inline, cells=format_cells, **values)
     return text.encode()

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 
 import msgspec
 
-from heldout.answers.files import facts_markdown, plain_markdown, render_alone, table_csv
+from heldout.answers.files import (
+    facts_markdown,
+    missing_markdown,
+    plain_markdown,
+    render_alone,
+    table_csv,
+)
 from heldout.answers.table import to_latex, to_markdown
 from heldout.answers.text import clean
 from heldout.charts.svg import stand_alone
@@ -47,7 +53,12 @@ def render_judging_report(top: Top, sections: Sequence[Section]) -> dict[str, by
         SetupError: the `site` extra is not installed.
     """
     files = {
-        "index.html": render_alone("judging_report.html", top=top, sections=sections),
+        "index.html": render_alone(
+            "judging_report.html",
+            top=top,
+            made=[one for one in sections if not one.why_not],
+            left_out=[one for one in sections if one.why_not],
+        ),
         "report.md": _markdown(top, sections),
         "report.json": _json(top, sections),
     }
@@ -79,11 +90,10 @@ def _json(top: Top, sections: Sequence[Section]) -> bytes:
 def _markdown(top: Top, sections: Sequence[Section]) -> bytes:
     parts = [f"# {plain_markdown(top.name)}: report on judging\n\n{plain_markdown(top.words)}\n"]
     for section in sections:
+        if section.why_not:
+            continue
         study = f" ({section.study})" if section.study else ""
         parts.append(f"## {plain_markdown(section.title)}{study}\n")
-        if section.why_not:
-            parts.append(f"Not made: {plain_markdown(section.why_not)}.\n")
-            continue
         parts.append(f"{plain_markdown(section.answer.answer)}\n")
         parts += filter(None, [facts_markdown(section.answer.summary)])
         parts += map(_example, section.examples)
@@ -92,6 +102,8 @@ def _markdown(top: Top, sections: Sequence[Section]) -> bytes:
             for number, one in enumerate(section.drawings, start=1)
         ]
         parts += map(to_markdown, section.answer.tables)
+    reasons = [(one.title, one.why_not) for one in sections if one.why_not]
+    parts += filter(None, [missing_markdown(reasons)])
     return "\n".join(parts).encode()
 
 
