@@ -200,8 +200,14 @@ def test_a_forge_builds_the_page_and_says_which_embargo_waits_for_the_vault(
     assert f"due       the name behind {hidden}" in waits.out
     assert "heldout rebuild" in waits.out
 
+    town.pull()
+    for moment, said in ((DAY, "your names appear on 10 Dec"), (AFTER, "over since 10 Dec 2026")):
+        assert said in town.participant("status", hidden, now=moment).out
+
     assert town.organiser("rebuild", now=AFTER).code == 0
     town.push()
     page, due = build(town, kind, now=AFTER)
     assert (due, "Lighthouse" in (page / "index.html").read_text("utf-8")) == ("", True)
     assert "due" not in town.organiser("inbox", "--no-fetch", now=AFTER).out
+    town.pull()
+    assert "embargo" not in town.participant("status", hidden, now=AFTER).out

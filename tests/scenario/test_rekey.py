@@ -137,6 +137,7 @@ def test_what_is_under_way_is_shut_once_the_old_key_is_destroyed(town: Town) -> 
     answer = town.organiser("review", late, now=LAST)
     assert answer.code == 1
     assert "cannot be opened" in answer.out
+    assert "sealed for other keys than this board's has now" in answer.out
 
 
 def test_a_new_submission_is_sealed_for_the_new_key_alone(town: Town) -> None:

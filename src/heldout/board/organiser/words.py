@@ -60,6 +60,9 @@ def verdict_facts(result: Review, scores: Mapping[str, ViewScore] | None, spec: 
     """The findings, the scores where they were asked for (else `None`), and what to call next."""
     facts: Facts = [(f.severity, f"{f.rule}: {f.evidence}") for f in result.findings]
     facts = facts or [("findings", "none")]
+    if any(finding.rule == "sealed" for finding in result.findings):
+        facts.append(("hint", "it is damaged, or sealed for other keys than this board's has now:"))
+        facts.append(("", "ask the team to clone this board again, and to submit from that clone"))
     if result.lost:
         names = ", ".join(result.lost)
         facts.append(("note", f"not compared with {names}: its files in the vault are damaged"))

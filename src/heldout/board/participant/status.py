@@ -74,6 +74,7 @@ class SubmissionStatus:
         primary: the view that ranks.
         next_allowed: when the team may submit again, `None` where it may not.
         scores_after: last day of a one-shot board, as long as no score of it is published.
+        reveals: the day on which the team's names appear, as long as the log withholds them.
         update: that what was sent last is not in force, and why; "" otherwise.
         proposal: the metadata that the team asks for and that are not in force.
         final: for a finalist.
@@ -93,6 +94,7 @@ class SubmissionStatus:
     receipt: str | None = None
     primary: str | None = None
     scores_after: date | None = None
+    reveals: date | None = None
     update: str = ""
     proposal: LastProposal | None = None
     final: FinalResult | None = None
@@ -146,6 +148,7 @@ def describe_submission(
         receipt=receipt_of(known.files) if known.files else None,
         primary=spec.on(known.received.date()).primary,
         scores_after=deadline if waits else None,
+        reveals=known.embargo_until if known.identity is None else None,
         update=_say_update(repository, log, known, asked),
         proposal=asked,
         final=_final_result(history, name),
@@ -167,10 +170,18 @@ def status_facts(one: SubmissionStatus, *, now: datetime) -> list[tuple[str, str
     if one.scores_after is not None:
         day = f"{one.scores_after:%d %b %Y}"
         facts.append(("score", f"published after the last day, {day}, with everybody's"))
+    if one.reveals is not None:
+        facts.append(("embargo", _say_reveal(one.reveals, now.date())))
     if one.final is not None:
         facts.append(("final", one.final.summary))
     facts += [("receipt", one.receipt)] if one.receipt else []
     return [*facts, ("", ""), ("next", one.next)] if one.next else facts
+
+
+def _say_reveal(day: date, today: date) -> str:
+    if today < day:
+        return f"your names appear on {day:%d %b %Y}"
+    return f"over since {day:%d %b %Y}: your names appear when the organisers rebuild the page"
 
 
 def _require_known(repository: Repository, history: History, name: SubmissionId) -> None:

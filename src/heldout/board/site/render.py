@@ -197,6 +197,7 @@ def render_board(
         files |= _render_standings(_season_path(one.season), one.standings, rules)
     for name in STATIC:
         files[f"static/{name}"] = _read(name)
+    files[".nojekyll"] = b""  # else GitHub, for a branch with these files, would run Jekyll on it
     return {f"leaderboard/{path}": data for path, data in files.items()}
 
 
