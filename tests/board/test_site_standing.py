@@ -117,18 +117,18 @@ def _worth(*ranges: tuple[int, int], alike: tuple[tuple[int, int], ...] = ()) ->
 
 
 def test_rank_ranges_say_which_differences_were_tested() -> None:
-    assert _worth((1, 1), (2, 2)) == "The lead over the other entry is significant."
+    assert _worth((1, 1), (2, 2)) == "The lead over the only other entry is significant."
     assert _worth((1, 2), (1, 2)) == "The difference to S2 is not significant."
     assert _worth((1, 3), (1, 3), (1, 3)) == "The differences to S2 and S3 are not significant."
     assert _worth(*[(1, 6)] * 6) == (
-        "The lead over 5 of the 5 entries that the leader was compared with is not significant."
+        "The lead over 5 of the 5 compared entries is not significant."
     )
 
 
 def test_of_a_pair_that_was_not_compared_nothing_is_said_but_that() -> None:
     like = "S3 is nearly the same as the leader, so not compared with it."
     assert _worth((1, 2), (2, 3), (1, 3), alike=((0, 2),)) == (
-        "The lead over the other entry that the leader was compared with is significant. " + like
+        "The lead over the only compared entry is significant. " + like
     )
     assert _worth((1, 3), (1, 3), (1, 3), alike=((0, 2),)) == (
         f"The difference to S2 is not significant. {like}"

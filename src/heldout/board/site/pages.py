@@ -415,17 +415,16 @@ def _say_tested(tied: Sequence[TableRow], tested: int, ahead: int, *, every: boo
     if not tested:
         return phrase()
     if ahead == tested:
-        others = "the other entry" if tested == 1 else f"all {tested} other entries"
-        which = "" if every else " that the leader was compared with"
-        return phrase(f" The lead over {others}{which} is significant.")
+        which = "other" if every else "compared"
+        others = f"the only {which} entry" if tested == 1 else f"all {tested} {which} entries"
+        return phrase(f" The lead over {others} is significant.")
     shown = 3
     if len(tied) == tested - ahead <= shown:
         verb = " is not significant." if len(tied) == 1 else " are not significant."
         start = " The difference to " if len(tied) == 1 else " The differences to "
         return phrase(start, join_names(map(name_entry, tied)), verb)
     return phrase(
-        f" The lead over {tested - ahead} of the {count(tested, 'entry', 'entries')} that the "
-        "leader was compared with is not significant."
+        f" The lead over {tested - ahead} of the {tested} compared entries is not significant."
     )
 
 
