@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import cleandoc
@@ -45,6 +46,17 @@ and file names.
 """
 
 
+COMMON = """## Options of many commands
+
+Where a command has one of these, its section names it after "Also".
+
+| option | meaning |
+| --- | --- |
+"""
+
+MANY = 8
+"""As many commands have an option, with the same help and default, before it is listed once."""
+
 SECTIONS = {
     "start": "Begin",
     "files": "Score and compare runs",
@@ -85,12 +97,16 @@ def describe_commands() -> str:
         *_list(PREFER_COMMANDS, prefer, "prefer"),
         *_list(SURVIVE_COMMANDS, survive, "survive"),
     ]
-    parts = [HEAD]
+    rows = Counter(_option(option) for entry in entries for option in _options(entry))
+    # Of two helps of one name, the more frequent one: "Also" gives the name alone.
+    names = {_names(row): row for row, count in reversed(rows.most_common()) if count >= MANY}
+    common = [row for row in rows if row in names.values()]
+    parts = [HEAD, COMMON + "\n".join(common) + "\n"]
     for section, heading in SECTIONS.items():
         chosen = [entry for entry in entries if entry.section == section]
         parts += [f"## {heading}\n", _overview(chosen)]
         for entry in chosen:
-            parts += _describe(entry)
+            parts += _describe(entry, common)
     return "\n".join(parts)
 
 
@@ -118,15 +134,24 @@ def _anchor(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-def _describe(entry: _Entry) -> Iterator[str]:
-    command = entry.command
+def _describe(entry: _Entry, common: Sequence[str]) -> Iterator[str]:
     yield f"### {entry.title}\n"
-    for paragraph in cleandoc(command.help or "").split("\n\n"):
+    for paragraph in cleandoc(entry.command.help or "").split("\n\n"):
         yield _paragraph(paragraph) + "\n"
-    options = [p for p in command.params if isinstance(p, click.Option)]
-    if options:
+    rows = [_option(option) for option in _options(entry)]
+    if own := [row for row in rows if row not in common]:
         yield "| option | meaning |\n| --- | --- |"
-        yield "\n".join(_option(option) for option in options) + "\n"
+        yield "\n".join(own) + "\n"
+    if also := [_names(row) for row in rows if row in common]:
+        yield f"Also [{', '.join(also)}](#options-of-many-commands).\n"
+
+
+def _names(row: str) -> str:
+    return row.split(" | ", maxsplit=1)[0].removeprefix("| ")
+
+
+def _options(entry: _Entry) -> list[click.Option]:
+    return [p for p in entry.command.params if isinstance(p, click.Option)]
 
 
 def _paragraph(text: str) -> str:

@@ -69,7 +69,7 @@ def test_what_is_undefined_is_said_and_no_number() -> None:
     assert to_document(found)["pairs"][0]["tau"] is None
     alone = compare_rankings(table({"a": [1], "b": [2]}))
     assert transfer_summary(alone) == (
-        ("views", "no two views share systems that both tell apart"),
+        ("views", "no two views share systems that both rank differently"),
     )
 
 

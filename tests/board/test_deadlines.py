@@ -173,7 +173,7 @@ def test_scores_that_wait_for_their_day_are_not_opened_before_it() -> None:
     log.change_rules(rules())
     assert [told.partition("2026 ")[2] for told in list_moved(log.history)] == [
         "open the scores of a one-shot board before its last day, 31 Dec 2026, is over",
-        "seal scores on a board whose entries had been told theirs",
+        "hide scores on a board that had published scores",
     ]
 
 

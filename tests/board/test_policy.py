@@ -390,8 +390,8 @@ def test_of_runs_of_one_second_the_earliest_stand() -> None:
 
 
 HIDDEN_QUOTA = (
-    "more than 2 runs of this team within 30 days; "
-    "heldout status tells the team when the next may come"
+    "more than 2 runs of this team within 30 days; heldout status shows the team "
+    "when it may submit again"
 )
 
 

@@ -517,11 +517,15 @@ def say_best(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
 
 
 FRAUDS: Mapping[str, tuple[Change, Row, str]] = {
-    "published": (publish_all, nudge(LOW, 1, 0.3), f'right is "{NOT_CLEAR}"'),
-    "withheld": (publish_none, HIGH, f'told "{NOT_CLEAR}", right is "{text(HIGH)}"'),
-    "lower bar": (begin_low, above(HIGH, 0.1), f'compared with "{BASE}", right is "{ONE}"'),
+    "published": (publish_all, nudge(LOW, 1, 0.3), f'but the rule gives "{NOT_CLEAR}"'),
+    "withheld": (publish_none, HIGH, f'published "{NOT_CLEAR}", but the rule gives "{text(HIGH)}"'),
+    "lower bar": (
+        begin_low,
+        above(HIGH, 0.1),
+        f'compared with "{BASE}", but the rule gives "{ONE}"',
+    ),
     "mixed labels": (mix_labels, HIGH, f'"{BASE}" was not scored with the labels of that day'),
-    "the bar in public": (say_best, nudge(LOW, 1, 0.3), f'right is "{NOT_CLEAR}"'),
+    "the bar in public": (say_best, nudge(LOW, 1, 0.3), f'but the rule gives "{NOT_CLEAR}"'),
 }
 
 

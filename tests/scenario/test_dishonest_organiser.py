@@ -117,15 +117,18 @@ def test_a_rival_s_release_that_was_withheld(
     monkeypatch.setattr(decide, "release_entry", told(withheld))
     assert publish(town, RIVAL) == 0
     for faults in audits(town, monkeypatch, tmp_path):
-        fault = next(fault for fault in faults if "right is" in fault)
-        assert f'"{RIVAL}", view eval: told "not above 0.900", right is ' in fault
+        fault = next(fault for fault in faults if "the rule gives" in fault)
+        assert f'"{RIVAL}", view eval: published "not above 0.900", but the rule gives ' in fault
 
 
 def test_a_number_that_is_too_high(town: Town, monkeypatch: Patch, tmp_path: Path) -> None:
     monkeypatch.setattr(decide, "release_entry", told(raised))
     assert publish(town, RIVAL) == 0
     for faults in audits(town, monkeypatch, tmp_path):
-        assert any(f'"{RIVAL}", view eval: told "0.987", right is ' in fault for fault in faults)
+        assert any(
+            f'"{RIVAL}", view eval: published "0.987", but the rule gives ' in fault
+            for fault in faults
+        )
 
 
 def test_a_baseline_bar_that_was_skipped(town: Town, monkeypatch: Patch, tmp_path: Path) -> None:
@@ -133,7 +136,7 @@ def test_a_baseline_bar_that_was_skipped(town: Town, monkeypatch: Patch, tmp_pat
     assert publish(town, RIVAL) == 0
     for faults in audits(town, monkeypatch, tmp_path):
         assert any(
-            f'"{RIVAL}", view eval: held against nothing, right is "{BASELINE}"' in fault
+            f'"{RIVAL}", view eval: compared with nothing, but the rule gives "{BASELINE}"' in fault
             for fault in faults
         )
 
@@ -148,7 +151,9 @@ def test_a_team_that_was_held_against_another_s_score(
         once.setattr(releasing, "best_released", another)
         assert publish(town, RIVAL) == 0
     for faults in audits(town, monkeypatch, tmp_path):
-        assert any(f'held against "{ONE}", right is "{BASELINE}"' in fault for fault in faults)
+        assert any(
+            f'compared with "{ONE}", but the rule gives "{BASELINE}"' in fault for fault in faults
+        )
 
 
 def test_labels_that_were_swapped_after_launch_tell_no_score(town: Town) -> None:
@@ -197,8 +202,8 @@ def test_scores_that_were_made_anew_in_silence(
     tail = tail.replace(f'"{low}":{values[low]}', f'"{low}":swapped', 1)
     tail = tail.replace(f'"{high}":{values[high]}', f'"{high}":{values[low]}', 1)
     file.write_text(head + tail.replace("swapped", str(values[high]), 1))
-    assert any("told for" in fault for fault in town.audit()["faults"])
-    assert any("not told for" in f for f in audits(town, monkeypatch, tmp_path)[1])
+    assert any("does not belong" in fault for fault in town.audit()["faults"])
+    assert any("does not belong" in f for f in audits(town, monkeypatch, tmp_path)[1])
 
 
 def test_a_mask_that_comes_late_is_a_dated_event(town: Town) -> None:

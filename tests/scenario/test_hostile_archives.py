@@ -354,7 +354,7 @@ ATTACKS: Mapping[str, tuple[Callable[[Files], None], str]] = {
     ),
     "an erratum that does not say what it was told for": (
         lambda files: erratum(files, scores={"eval": "0.999"}, queries={"eval": 30}),
-        "does not say what it was told for, as before",
+        "does not name the evidence of its score, although an earlier event did",
     ),
     "rules of dots": (hostile_rules(f"a{'.a' * 30_000} = 1"), "too-large"),
     "rules of brackets": (hostile_rules("a = " + "[\n" * 20_000), "not-toml"),
@@ -381,7 +381,7 @@ def test_an_honest_archive_has_no_fault_and_says_what_was_held_against_what(arch
 def test_one_of_an_earlier_heldout_has_none_either(archive: Path, tmp_path: Path) -> None:
     found = audit_archive(forge(archive, without_evidence, tmp_path / "x.zip"))
     assert found.faults == ()
-    assert f'"{ONE}": what its scores were told for was not kept in those days' in found.notes
+    assert f'"{ONE}": an early version did not store the evidence of its scores' in found.notes
 
 
 def test_every_later_commitment_is_told(archive: Path, tmp_path: Path) -> None:

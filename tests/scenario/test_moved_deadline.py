@@ -120,4 +120,4 @@ def test_an_organiser_whose_own_heldout_opens_a_one_shot_board_for_a_while_is_to
     publish(begun, "informed", now=AFTER_MIDWAY, seed=4, team=OTHER_TEAM)
     opened, sealed = begun.audit()["faults"]
     assert "open the scores of a one-shot board before its last day, 31 Dec 2026" in opened
-    assert "seal scores on a board whose entries had been told theirs" in sealed
+    assert "hide scores on a board that had published scores" in sealed

@@ -122,7 +122,7 @@ def town(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
 def test_it_commits_to_what_is_there_and_goes_on(town: Town) -> None:
     found = town.audit()
     assert found["ok"]
-    assert f'"{ONE}": what its scores were told for was not kept in those days' in found["notes"]
+    assert f'"{ONE}": an early version did not store the evidence of its scores' in found["notes"]
     assert town.publish(TWO, now=LAST).code == 0
     assert town.kinds().index("changed-rules") < len(town.kinds()) - 1
     event = next(event for event in town.events() if event["kind"] == "changed-rules")
@@ -140,7 +140,7 @@ def test_its_archive_is_sound_and_says_what_was_not_kept(
     answer = town.participant("audit", tmp_path / "a.zip", "--json", now=LAST, clone=tmp_path)
     assert answer.json["faults"] == []
     notes = "\n".join(answer.json["notes"])
-    assert f'"{ONE}": what its scores were told for was not kept in those days' in notes
+    assert f'"{ONE}": an early version did not store the evidence of its scores' in notes
     assert f'"{TWO}": what' not in notes
     assert read_files(tmp_path / "a.zip")["labels/eval.exclude"].decode() == OUT
 

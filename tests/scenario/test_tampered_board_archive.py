@@ -138,7 +138,10 @@ TAMPERED: Mapping[str, tuple[Callable[[Files], object], str]] = {
     "an empty log": (lambda files: files.update({"log.jsonl": b""}), "empty"),
     "no log": (lambda files: files.update({"log.jsonl": b"\n"}), "not an event"),
     "raised scores": (lifted, f'released score of "{ONE}" does not follow'),
-    "scores of two queries swapped": (swapped, "not told for the scores by query that are here"),
+    "scores of two queries swapped": (
+        swapped,
+        "the logged score does not belong to the per-query scores of this archive",
+    ),
     "what a score was told for left out": (
         lambda files: files.pop(evidence_of(files)),
         "is missing, or not what the log names",

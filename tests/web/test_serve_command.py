@@ -138,7 +138,7 @@ def test_a_later_start_loads_what_is_new_and_keeps_the_link(campaign: Path) -> N
         settings.write('question = "Which one?"\n')
     with served(str(campaign)) as (_, said):
         assert "loaded    1 new task" in said
-        assert "note      tasks loaded before keep their own question" in said
+        assert "note      tasks loaded before have their own question" in said
         assert link_of(said) == code
 
 

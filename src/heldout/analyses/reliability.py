@@ -511,8 +511,8 @@ def _method(result: Reliability) -> tuple[str, ...]:
         ),
         *_describe_tests(result),
         (
-            "The splits share their queries: where 95% of them lie tells how much one split says, "
-            "and is no confidence interval."
+            "The splits share their queries: the range that holds 95% of them describes "
+            "the splits; it is not a confidence interval."
             if options.splits >= FEWEST_SPLITS
             else f"Where 95% of the splits lie is undefined with fewer than {FEWEST_SPLITS}."
         ),

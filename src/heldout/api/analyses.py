@@ -111,7 +111,7 @@ def _rows_of_frame(frame: Any, measure: str | None) -> Mapping[str, Mapping[str,
             "scores",
             f"a query twice in column {first!r}",
             "each query once, with a column for each system",
-            "pivot a long frame first, and keep the queries: .pivot(...).reset_index()",
+            "pivot a long frame first, with its queries as a column: .pivot(...).reset_index()",
         )
     found = {}
     for system in systems:

@@ -145,7 +145,7 @@ PREFER_COMMANDS: Mapping[str, Command] = {
     "maintain": Command(
         "judging.campaign:maintain",
         _CAMPAIGN,
-        "Keep a board's preference labels alive as new runs come.",
+        "Update a board's preference labels as new runs come.",
     ),
     "simulate": Command(
         "judging.studies:simulate",

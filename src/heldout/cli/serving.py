@@ -374,5 +374,5 @@ def _load(database: "Database", folder: "CampaignFolder") -> list[tuple[str, str
     facts = [("loaded", plural(loaded.tasks, "new task"))]
     if loaded.waiting:
         names = ", ".join(loaded.waiting)
-        facts.append(("note", f"tasks loaded before keep their own {names}"))
+        facts.append(("note", f"tasks loaded before have their own {names}"))
     return facts

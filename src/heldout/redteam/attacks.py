@@ -463,9 +463,12 @@ ATTACKS: Mapping[str, Attack] = {
         about="the same, each run spoilt down to where the rule publishes half of them",
     ),
     "hill-climbing": Attack(
-        moves=_climb, about="a few queries of the best run changed, kept if the score rises"
+        moves=_climb,
+        about="a few queries of the best run changed; the change stays if the score rises",
     ),
-    "decoding": Attack(moves=_decode, about="one query changed at a time, kept if it rises"),
+    "decoding": Attack(
+        moves=_decode, about="one query changed at a time; the change stays if the score rises"
+    ),
     "single queries": Attack(
         moves=_ask_alone, about="one query answered at a time, both ways, all others spoilt"
     ),

@@ -779,7 +779,7 @@ def _check_together(name: str, given: dict[str, Any], *, text: str, path: str) -
 
 def _check_exposure(given: dict[str, Any], *, text: str, path: str) -> None:
     if given["cutoff"] > SIGNATURE_DEPTH:
-        expected = f"a cutoff up to {SIGNATURE_DEPTH}: so much is kept of each list's documents"
+        expected = f"a cutoff up to {SIGNATURE_DEPTH}: the limit for the documents of each list"
         raise InputError.of("measure-parameter", path, repr(text), expected)
     if "p" in given and given.get("weight") != "geometric":
         expected = "p with weight='geometric' only"

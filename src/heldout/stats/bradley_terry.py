@@ -282,7 +282,7 @@ def _not_finite(found: str) -> InputError:
         "comparisons",
         found,
         "a way from each item to each other by wins",
-        "a small prior, such as 0.01, keeps strengths finite",
+        "a small prior, such as 0.01, makes strengths finite",
     )
 
 

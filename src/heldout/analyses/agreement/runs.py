@@ -206,7 +206,7 @@ def run_agreement(
 
 
 _NONE = "no query that both answer"
-_FEW = "no query with two documents in both that both tell apart"
+_FEW = "no query has two documents that both runs rank and that both place differently"
 _COEFFICIENTS: Mapping[str, tuple[str, float]] = {
     "rbo": (_NONE, 0.0),
     "shared": (_NONE, 0.0),

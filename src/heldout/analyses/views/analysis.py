@@ -175,7 +175,7 @@ def transfer_summary(transfer: Transfer) -> tuple[tuple[str, str], ...]:
         key=lambda one: one[0],
     )
     if not known:
-        return (("views", "no two views share systems that both tell apart"),)
+        return (("views", "no two views share systems that both rank differently"),)
     lines = [("alike", _say(known[-1][1]))]
     if len(known) > 1:
         lines.append(("unlike", _say(known[0][1])))

@@ -222,7 +222,7 @@ def check_measured(unpacked: Unpacked) -> Iterator[str]:
             yield f"{place} compares entries whose scores differ for a few queries only"
         excused = _MORE if _may_differ(unpacked, one) else frozenset[str]()
         if _list_different(unpacked, one, compared) - excused:
-            yield f"{place} tells figures that the scores by query do not give"
+            yield f"{place} has figures that the per-query scores do not give"
 
 
 def tell_measured(unpacked: Unpacked) -> Iterator[str]:
@@ -339,7 +339,7 @@ def _audit(path: Path, folder: Path, public: Sequence[Entry]) -> Audit:
     checked.append(f"{plural(replay.releases, 'release')} by the release rule of the day")
     final = unpacked.history.final
     checked += [FINAL_CHECKED] * (final is not None and final.opened is not None)
-    checked += ["what was told of the ranking, computed again"] * bool(unpacked.history.measured)
+    checked += ["published trust statistics, computed again"] * bool(unpacked.history.measured)
     checked += [f"scores by query of {len(runs)} against their runs"] * bool(runs)
     checked += ["the log against the board's public one"] * bool(public)
     return Audit(
@@ -462,7 +462,9 @@ def _differs(
         return None
     now, force = make_evidence(submission.id, view, scores), labels_in_force(unpacked, submission)
     same = follows_on(unpacked.evidence(logged), now, force)
-    return None if same else "not told for the scores by query that are here"
+    return (
+        None if same else "the logged score does not belong to the per-query scores of this archive"
+    )
 
 
 def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool:
@@ -567,7 +569,7 @@ def _tell(unpacked: Unpacked) -> Iterator[str]:
 def _tell_of(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
     name = quote(submission.id)
     if not unpacked.has_scores(submission):
-        yield f"{name} has no scores by query: its runs were not kept in those days"
+        yield f"{name} has no scores by query: an early version did not store its runs"
         return
     if submission.identity is None:
         yield f"{name} is under an embargo until {submission.embargo_until}"

@@ -369,7 +369,10 @@ def _tell_held_out(vault: Vault, history: History) -> Iterator[str]:
         if history.labels.get(name) != digest and not vault.has_sealed(digest)
     }
     for name, digest in sorted(lost):
-        yield f"labels/{held_out_file(name)} of before, SHA-256 {digest[:12]}…, was not kept"
+        yield (
+            f"labels/{held_out_file(name)} of an earlier version, SHA-256 {digest[:12]}…, "
+            f"is missing"
+        )
 
 
 def _check_signatures(history: History) -> Iterator[str]:
@@ -394,7 +397,10 @@ def _check_scores(vault: Vault, history: History) -> Iterator[str]:
         elif any(score.mean != _find_mean(score) for score in scores.views.values()):
             yield f"a mean of {submission.id} in the vault is not that of its per-query scores"
         elif not _is_told_for(vault, history, spec, submission, scores):
-            yield f"{submission.id} was not told for the per-query scores in the vault"
+            yield (
+                f"{submission.id} has a logged score that does not belong to the per-query "
+                f"scores in the vault"
+            )
 
 
 def _check_final(vault: Vault, history: History) -> Iterator[str]:
@@ -504,7 +510,7 @@ def _say_behind(copies: LogCopies, receipt: Receipt) -> Iterator[str]:
     """That this clone is behind: no fault of the organisers."""
     if len(copies.newest) > len(copies.here):
         yield (
-            f"the receipt was held against {copies.board}'s newer log of "
+            f"the receipt was compared with {copies.board}'s newer log of "
             f"{plural(len(copies.newest), 'event')}; git pull {copies.board} brings it here"
         )
     elif receipt.seen.seq >= len(copies.newest):

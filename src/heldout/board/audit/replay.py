@@ -191,12 +191,13 @@ def replay_releases(
         known = before.submissions.get(str(entry.event.submission))
         if "evidence" not in entry.event.sealed and known is not None and known.evidence:
             found.faults.append(
-                f"event {entry.event.seq}: {name}: does not say what it was told for, as before"
+                f"event {entry.event.seq}: {name}: does not name the evidence of its score, "
+                f"although an earlier event did"
             )
         elif "evidence" not in entry.event.sealed:
-            found.notes.append(f"{name}: what its scores were told for was not kept in those days")
+            found.notes.append(f"{name}: an early version did not store the evidence of its scores")
         elif digests is None:
-            found.notes.append(f"{name}: what its scores were told for is not opened")
+            found.notes.append(f"{name}: the evidence of its scores is not opened")
         else:
             _go_over(_read_event(entry, before), digests, found)
         _follow(entry, before, found)
@@ -233,7 +234,7 @@ def _replay_final(entry: Entry, before: History, found: _Findings) -> None:
     for field_name, value in right.items():
         if entry.get(field_name) != value:
             told = f"{place}: {field_name} is {quote(str(entry.get(field_name)))}"
-            found.faults.append(f"{told}, right is {quote(str(value))}")
+            found.faults.append(f"{told}, but the rule gives {quote(str(value))}")
 
 
 def _check_finalist(evidence: Mapping[str, Evidence], name: str, view: View) -> Iterator[str]:
@@ -288,7 +289,7 @@ def _go_over(event: _Event, digests: Mapping[str, str], found: _Findings) -> Non
         return
     named = {view.name for view in event.views}
     for name in sorted({*event.scores, *event.held, *event.untold, *event.final} - named):
-        found.faults.append(f"{event.place}: tells {quote(name)}, which no rule releases")
+        found.faults.append(f"{event.place}: publishes {quote(name)}, which no rule releases")
     for view in event.views:
         where = f"{event.place}, view {view.name}"
         try:
@@ -330,10 +331,10 @@ def _read_score(
         ValueError: it is of something else.
     """
     if view.name not in digests:
-        raise ValueError("the event does not say what it was told for")
+        raise ValueError("the event does not name the evidence of its score")
     score = found.read(digests[view.name])
     if (score.id, score.view) != (event.submission.id, view.name):
-        raise ValueError(f"told for the scores of {quote(score.id)} in view {quote(score.view)}")
+        raise ValueError(f"it names the scores of {quote(score.id)} in view {quote(score.view)}")
     return score
 
 
@@ -346,7 +347,7 @@ def _check_score(event: _Event, view: View, evidence: Evidence) -> Iterator[str]
         yield f"its mean is not that of its scores by query, or they are none of {view.measure}"
     told = event.queries.get(view.name, score.n)
     if told != score.n:
-        yield f"told as a mean over {told} queries, it is one over {score.n}"
+        yield f"published as a mean over {told} queries, but it is a mean over {score.n}"
     yield from _check_labels(evidence, view, event.before)
 
 
@@ -376,7 +377,7 @@ def _check_release(
     """What was told is what the rule gives."""
     name = view.name
     if event.waits and view.public:
-        found.notes.append(f"{where}: not told yet")
+        found.notes.append(f"{where}: not published yet")
         return
     if view.public and event.is_hidden(name):
         found.notes.append(f"{where}: what it had to be above is under an embargo")
@@ -388,7 +389,7 @@ def _check_release(
         right = _held_before(event, name) or _apply_rule(event, view, score, found, where)
         told = event.scores.get(name) or _said_instead(event, name)
     if told != right or (name in event.scores and name in event.untold):
-        found.faults.append(f"{where}: told {quote(told)}, right is {quote(right)}")
+        found.faults.append(f"{where}: published {quote(told)}, but the rule gives {quote(right)}")
 
 
 def _said_instead(event: _Event, view: str) -> str:
@@ -437,7 +438,7 @@ def _first_score(event: _Event, view: View, score: Evidence, found: _Findings) -
 
     Raises:
         StoreError: it is not here.
-        ValueError: there was none, or what it was told for was not kept.
+        ValueError: there was none, or what it has as evidence is missing.
     """
     if view.name not in found.first and event.entry.event.kind == "baseline":
         return score.score
@@ -456,7 +457,7 @@ def _read_key(view: View, score: Evidence, found: _Findings) -> bytes:
     """
     name = key_name(view.set)
     if name not in score.labels:
-        raise ValueError(f"what it was told for does not name the key {name}")
+        raise ValueError(f"the evidence of the score does not name the key {name}")
     return found.read_key(name, score.labels[name])
 
 
@@ -485,8 +486,8 @@ def _find_best(event: _Event, view: View, found: _Findings, where: str) -> Evide
     if used != right:
         other = ", by other scores" if used[0] == right[0] else ""
         found.faults.append(
-            f"{where}: compared with {'nothing' if named is None else quote(named)}{other}, right "
-            f"is {quote(right[0])}"
+            f"{where}: compared with {'nothing' if named is None else quote(named)}{other}, but the "
+            f"rule gives {quote(right[0])}"
         )
     return runs.best
 
@@ -496,7 +497,7 @@ def _find_bar(event: _Event, view: View, found: _Findings, where: str) -> Told |
 
     Raises:
         StoreError: that score is not here.
-        ValueError: what it was told for was not kept.
+        ValueError: what it has as evidence is missing.
     """
     right = best_released(event.before, event.submission.teams, view.name)
     right = right or first_bar(event.before, event.rule(view.name), view.name)
@@ -505,12 +506,14 @@ def _find_bar(event: _Event, view: View, found: _Findings, where: str) -> Told |
     hidden = None if used is None else _hidden_bar(event, view, used)
     if used is not None and hidden is not None and (right is None or right.id != used.id):
         found.notes.append(
-            f"{where}: held against {quote(used.id)}; whether that is of the same team is under "
+            f"{where}: compared with {quote(used.id)}; whether that is of the same team is under "
             "an embargo"
         )
         right = hidden
     if _name(used) != _name(right):
-        found.faults.append(f"{where}: held against {_name(used)}, right is {_name(right)}")
+        found.faults.append(
+            f"{where}: compared with {_name(used)}, but the rule gives {_name(right)}"
+        )
         used = None
     return None if right is None else _told_by(right, used, event, view, found)
 
@@ -522,7 +525,7 @@ def _told_by(
     logged = found.read(bar.evidence[view.name]) if view.name in bar.evidence else None
     kept = used or logged
     if kept is None:
-        raise ValueError(f"what {bar.id} was told for was not kept")
+        raise ValueError(f"what {bar.id} has as evidence is missing")
     if used is not None and logged is not None and used != logged:
         place = f"{event.place}, view {view.name}: {quote(bar.id)}"
         found.faults += [f"{place} {fault}" for fault in _check_anew(used, logged, view, event)]
@@ -533,7 +536,7 @@ def _told_by(
 def _check_anew(used: Evidence, logged: Evidence, view: View, event: _Event) -> Iterator[str]:
     """An entry that a new one was held against may have been scored again, by repaired labels."""
     if used.labels == logged.labels:
-        yield "has other scores by query there than those that it was told for"
+        yield "has other per-query scores than those of its logged evidence"
     yield from _check_labels(used, view, event.before)
 
 

@@ -268,7 +268,10 @@ def _list_wrong_facets(figures: Figures, entries: int) -> Iterator[str]:
         if not _fit(one.low, one.high, entries) or not _fit(one.rank, one.rank, entries):
             yield f"ranks on facet {quote(one.facet)} are not of {entries} entries"
         if not figures.facets.least <= one.queries <= figures.queries:
-            yield f"facet {quote(one.facet)} has too few queries to be told, or too many"
+            yield (
+                f"facet {quote(one.facet)} has fewer queries than board.toml asks for, or more "
+                f"than the set"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,7 +332,7 @@ def read_measured(entry: Entry, *, known: AbstractSet[str]) -> Measured:
     )
     wrong = [*list_wrong(measured.figures, measured.entries)]
     if measured.due > entry.time.date():
-        wrong.append("it was told before its day")
+        wrong.append("it was published before its day")
     if not measured.covered <= known or set(measured.entries) & measured.left_out.keys():
         wrong.append("an entry is not published, or compared and left out")
     if wrong:

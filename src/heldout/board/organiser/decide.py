@@ -474,15 +474,15 @@ def _find_tie(session: Session, text: str, submission: Submission) -> Problem | 
     if tied is not None:
         found = f"it names {tied.id} beside it, and an embargo hides who sent one of them"
     elif said is not None and hidden:
-        found = f"it says {quote(said[0])}: whoever sent it would learn of an entry that is hidden"
+        found = f"it says {quote(said[0])}: its sender would learn of a hidden entry"
     else:
         return None
     return Problem(
         code="telling-text",
         path=submission.id,
         found=found,
-        expected="a text that is public at once and tells of no entry under embargo",
-        hint="write it without that; if it tells nothing: --yes",
+        expected="a text that does not reveal an entry under embargo; it is public at once",
+        hint="write it without that; if it reveals nothing: --yes",
     )
 
 
@@ -500,8 +500,8 @@ def _find(session: Session, text: str, submission: Submission) -> Problem | None
                 code="telling-text",
                 path=submission.id,
                 found=evidence,
-                expected=f"a text that is public at once and tells nobody before {until:%d %b %Y}",
-                hint="write it without that; if it tells nothing: --yes",
+                expected=f"a text that does not reveal the team before {until:%d %b %Y}",
+                hint="write it without that; if it reveals nothing: --yes",
             )
     return None
 

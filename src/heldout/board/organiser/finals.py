@@ -97,7 +97,8 @@ def open_final(session: Session, *, why: str = "") -> FinalStep:
             path=f"view {view.name}",
             found=f"{session.now:%d %b %Y}",
             expected=f"a day after the last one of the board, {last}",
-            hint="submissions are still taken, and the scores would tell about the queries",
+            hint="submissions are still accepted, and the scores would reveal something about "
+            "the queries",
         )
     if before is None:
         raise InputError.of(

@@ -206,7 +206,9 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
     facts = [*rules_facts(rebuilt.rules), *difference_facts(rebuilt.differences)]
     if rebuilt.unlogged:
         files = ", ".join(_say_files(rebuilt.unlogged))
-        facts.append(("changed", f"{files}: no score is told by it until the change is logged"))
+        facts.append(
+            ("changed", f"{files}: no score is computed with it until the change is logged")
+        )
         facts.append(("", 'put the old file back, or: heldout correct ID --why "…"'))
     if rebuilt.no_baseline:
         views = ", ".join(rebuilt.no_baseline)
@@ -344,7 +346,7 @@ def _changes(decision: Decision, row: Row) -> Facts:
     facts = [
         (name, f"{old} -> {new}" if old != new else f"{old}, as before")
         for name, old in decision.before.items()
-        for new in [row.scores.get(name, "not told")]
+        for new in [row.scores.get(name, "not published")]
     ]
     if decision.event is None:
         facts.append(("note", "no score changed; no erratum was logged (--anyway logs the reason)"))

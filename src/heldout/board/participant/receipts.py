@@ -115,7 +115,7 @@ def keep_receipt(repository: Repository, submission: str, log: Sequence[Entry]) 
     if file.is_file():
         for error in _find_rewritten(read_receipt(file), log):
             raise StoreError(
-                f"{error}; keep .heldout/receipts/{submission}.json and ask the organisers"
+                f"{error}; do not delete .heldout/receipts/{submission}.json and ask the organisers"
             )
     receipt = Receipt(
         board=log[0].hash,

@@ -100,7 +100,7 @@ def refuse_closed_runs(spec: BoardSpec, new: Manifest) -> None:
             path="metadata.json:open_runs",
             found="false, of a published entry",
             expected="true: this board opens the runs of every entry at its end",
-            hint="it was told before the submission",
+            hint="the board said so before the submission",
         )
 
 

@@ -319,8 +319,8 @@ def check_unproven_quota(case: Case) -> Iterator[str]:
         if _fit(case, openly) and not _fit(case, others):
             yield (
                 f"more than {limit} runs within {days} days under this name, where no signature "
-                "shows that they are one team's; ask the team: a refusal would tell that some of "
-                "them are hidden"
+                "shows that they are one team's; ask the team: a refusal would reveal that "
+                "some of them are hidden"
             )
             return
 
@@ -351,7 +351,7 @@ def _quota_evidence(case: Case, team: str, others: Sequence[Submission]) -> Iter
     others = sorted(others, key=lambda s: (s.received, s.id))
     near = [other for other in others if abs(other.received - case.received) < window]
     if any(_is_hidden(other, case, team) for other in near):
-        yield f"{said}; heldout status tells the team when the next may come"
+        yield f"{said}; heldout status shows the team when it may submit again"
         return
     moments = [other.received for other in others]
     free = next_allowed(moments, now=case.received, window=window, limit=limit)

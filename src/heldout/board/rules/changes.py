@@ -202,7 +202,7 @@ def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Ite
     """
     today, term = now.date(), list_terms(history, now)[-1]
     before = term.spec
-    hint = "what was told after that day stays told, and what came after it came late"
+    hint = "scores published after that day stay published, and submissions after it were late"
     if term.deadline is not None and today > term.deadline and after.kind != "one-shot":
         yield ("kind", after.kind, '"one-shot", as before', hint)
     elif any(map(_is_entry, history.submissions.values())):
@@ -225,10 +225,13 @@ def _compare_openings(term: Term, after: BoardSpec, today: date) -> Iterator[Wro
     was = "sequential" if term.deadline is None else "one-shot"
     sealed = term.deadline is not None and today <= term.deadline
     if (sealed or term.deadline is None) and after.kind != was:
-        hint = "entries are published: whoever had seen their scores would send runs beside them"
+        hint = "entries are published: teams that saw their scores would have an advantage"
         yield ("kind", after.kind, f'"{was}", as before', hint)
     elif sealed and after.closes is not None and after.closes < today:
-        hint = "the scores of published entries would be told at once, and nobody knew of that day"
+        hint = (
+            "the scores of published entries would appear at once, on a day that was never "
+            "announced"
+        )
         yield ("closes", str(after.closes), f"{today} or a later day", hint)
 
 

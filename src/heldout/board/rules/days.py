@@ -158,7 +158,7 @@ def list_moved(history: History) -> Iterator[str]:
         elif not any(day is not None and day < after.since for day in published):
             continue
         elif before.deadline is None and after.deadline is not None:
-            yield f"{rules} seal scores on a board whose entries had been told theirs"
+            yield f"{rules} hide scores on a board that had published scores"
         elif before.deadline is not None and (
             after.deadline is None or after.since.date() > after.deadline
         ):
@@ -179,7 +179,7 @@ def list_early(history: History) -> Iterator[str]:
         spec = parse_spec(history.rules_at(one.at).encode(), path="the rules in the log")
         place = f"event {one.event} ('measured')"
         if spec.trust is None or not one.figures.told <= set(spec.trust.show):
-            yield f"{place} tells what board.toml did not allow to be told"
+            yield f"{place} publishes what board.toml did not allow"
             continue
         early = sorted(
             name
@@ -187,7 +187,9 @@ def list_early(history: History) -> Iterator[str]:
             if not _is_due(history.submissions[name], one, spec, history)
         )
         if early:
-            yield f"{place} tells of {', '.join(early[:3])} before the day of board.toml"
+            yield (
+                f"{place} publishes figures of {', '.join(early[:3])} before the day of board.toml"
+            )
 
 
 def list_early_finals(history: History) -> Iterator[str]:

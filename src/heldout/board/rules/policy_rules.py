@@ -30,7 +30,7 @@ class Rule:
 
 RULES: Mapping[str, Rule] = {
     "board-open": Rule("reject", "a board takes runs between its two days"),
-    "post-hoc": Rule("note", "whoever has seen the scores of others has an advantage over them"),
+    "post-hoc": Rule("note", "a team that has seen others' scores has an advantage over them"),
     "id-date": Rule(
         "reject",
         "the id is the permanent key; its date should be that of the submission",
@@ -41,7 +41,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "team-registered": Rule(
         "reject",
-        "whoever takes part has agreed to how the data may be used",
+        "every participant has agreed to how the data may be used",
         public=False,
     ),
     "mixed-scripts": Rule("review", "an honest word is written in one script", public=False),
@@ -73,7 +73,7 @@ RULES: Mapping[str, Rule] = {
     "embargo": Rule("reject", "blind review needs months, not for ever"),
     "quota": Rule("reject", "every released score leaks a little of the held-out labels"),
     "unproven-quota": Rule(
-        "review", "a refusal for what is hidden would tell who hides", public=False
+        "review", "a refusal because of a hidden entry would reveal its team", public=False
     ),
     "candidates": Rule(
         "reject",

@@ -401,7 +401,7 @@ def _check_views(spec: BoardSpec) -> Iterator[Wrong]:
         if view.set not in spec.sets:
             yield (f"views[{index}].set", view.set, "one of " + ", ".join(spec.sets), "")
         if view.final and view.public:
-            expected = "false: a public view is told at once"
+            expected = "false: scores of a public view are published at once"
             yield (f"views[{index}].final", view.final, expected, "or set public = false")
         if view.labels is not None and not re.fullmatch(_NAME, view.labels):
             expected = "a name of letters, digits, _ and -"
@@ -515,7 +515,7 @@ def _check_seasons(spec: BoardSpec) -> Iterator[Wrong]:
     if spec.seasons and spec.primary != spec.seasons[0].view:
         yield ("primary", spec.primary, spec.seasons[0].view, "the view of the first season")
     if spec.seasons and spec.kind != "sequential":
-        yield ("kind", spec.kind, "sequential", "a board with seasons tells scores one by one")
+        yield ("kind", spec.kind, "sequential", "a board with seasons publishes scores one by one")
 
 
 def _check_seeds(spec: BoardSpec) -> Iterator[Wrong]:
@@ -544,7 +544,7 @@ def _check_numbers(spec: BoardSpec) -> Iterator[Wrong]:
     if spec.trust is not None:
         yield from check_trust(spec.trust)
     if spec.kind == "one-shot" and spec.release.rule != "rounded":
-        hint = "scores of a one-shot board are told once, so there is nothing to climb"
+        hint = "a one-shot board publishes its scores once, so there is nothing to climb"
         yield ("release.rule", spec.release.rule, "rounded", hint)
     for name in spec.policy.off:
         if name not in RULES:

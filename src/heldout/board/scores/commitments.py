@@ -164,7 +164,8 @@ def check_unchanged(held: HeldOut) -> None:
     if held.changed:
         names = ", ".join(f"labels/{held_out_file(name)}" for name in held.changed)
         raise StoreError(
-            f"{names} in the vault: not what the log commits to, so no score was told by it; put "
+            f"{names} in the vault: not what the log commits to, so no score was computed "
+            f"with it; put "
             'the old file back, or log the change: heldout correct ID --why "…"'
         )
 

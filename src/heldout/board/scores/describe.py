@@ -479,8 +479,8 @@ def _note_resolution(one: QueryFacts) -> str:
     if found.difference is None:
         return f"{one.name}: {found.why}"
     return (
-        f"{found.queries:,} {one.name} queries tell systems apart from about "
-        f"{found.difference:.2g} upwards (paired t test, alpha {found.alpha:g}, power "
+        f"{found.queries:,} {one.name} queries reliably show a true difference of about "
+        f"{found.difference:.2g} or more (paired t test, alpha {found.alpha:g}, power "
         f"{found.power:g}; assumed: {found.assumed})"
     )
 

@@ -298,7 +298,7 @@ def parse_evidence(data: bytes, *, path: str) -> Evidence:
     try:
         return msgspec.json.decode(data, type=Evidence)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        told = f"{path} does not say what a score was told for: {quote(str(error))}"
+        told = f"{path} is no evidence of a score: {quote(str(error))}"
         raise StoreError(told) from None
 
 

@@ -317,7 +317,7 @@ def _has_told(history: History) -> bool:
 
 
 def _say_why(held: HeldOut) -> str:
-    return "changed before any score was told" if held.changed else FIRST_TIME
+    return "changed before any score was published" if held.changed else FIRST_TIME
 
 
 def _log_rules(

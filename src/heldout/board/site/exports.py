@@ -297,7 +297,7 @@ def _scores_published(
     if waited:
         yield _Item(
             when=_midnight(spec.closes + timedelta(1)),
-            about="scores told",
+            about="scores published",
             kind="scores",
             row=make_row(waited[0], columns),
             entries=len(waited),

@@ -443,7 +443,7 @@ def _full() -> InputError:
         "upload-full",
         "no room for it",
         "less than is free",
-        hint="nothing was stored; tell the organiser",
+        hint="nothing was stored; ask the organiser",
     )
 
 

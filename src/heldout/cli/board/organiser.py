@@ -303,7 +303,7 @@ def _report(place: OrganiserPlace, session: Session, outcome: Outcome, verb: str
     left = sum(s.waits_since is not None for s in session.history().submissions.values())
     commands += [f"heldout inbox   ({left} left)"] if left else []
     if verb == "published" and (missing := _list_missing(session.spec())):
-        lack = f"board.toml has no {' and no '.join(missing)}: readers of the page cannot tell"
+        lack = f"board.toml has no {' and no '.join(missing)}: the page does not say"
         facts.append(("warning", f"{lack} where to get them"))
     if earlier:
         count = plural(len(earlier), "entry is", "entries are")

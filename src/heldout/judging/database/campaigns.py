@@ -167,7 +167,7 @@ def _check_settings(settings: Settings, terms: Mapping[int, Settings]) -> tuple[
             if name in _FIXED:
                 found = str(getattr(settings, name))
                 expected = f"{getattr(before, name)}, as in batch {number}"
-                hint = "a campaign that runs keeps it; for another one create a new campaign"
+                hint = "it is fixed once a campaign runs; create a new campaign for another one"
             elif settings.consent_version == before.consent_version:
                 found = f"another text than in batch {number}"
                 expected = "another consent_version with it"

@@ -220,7 +220,7 @@ def _why(
     if found.components[a] != found.components[b]:
         return "they were never compared, by way of others or not"
     if found.bounded[a] != found.bounded[b]:
-        return "one won everything: only the prior keeps the difference finite"
+        return "one won everything: without the prior the difference would be infinite"
     if sandwich.clusters <= 1:
         return "fewer than two queries compare runs"
     if _ends(sandwich, a, b) is None:

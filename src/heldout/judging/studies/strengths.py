@@ -43,7 +43,7 @@ def _facts(found: RunStrengths) -> list[tuple[str, str]]:
         groups = f"{len(found.groups):,} groups of runs"
         lines.append(("apart", f"{groups} were never compared with each other"))
     if found.separated:
-        finite = "only the prior keeps it finite, without an interval"
+        finite = "without the prior it would be infinite, so it has no interval"
         lines.append(("note", f"some run won or lost everything: {finite}"))
     return lines
 

@@ -62,7 +62,7 @@ def ask_for_labels(measure: str, ranker: str) -> Facts:
         ranker: its name; what labels would buy is known of those in `DEVIATIONS`.
     """
     lines = [
-        ("verdict", "none: without labels nobody can tell whether it is better than BM25 here"),
+        ("verdict", "none: without labels it is unknown whether it is better than BM25 here"),
     ]
     deviations = DEVIATIONS.get(ranker)
     if measure == "nDCG@10" and deviations is not None:
@@ -376,7 +376,7 @@ def _compare(questions: Questions, run: Run, task: Task, name: str, seed: int) -
     if questions.fitted is None:
         value = {"labels": None, "comparison": None, "why": "no labels"}
         asked = ask_for_labels(str(questions.measure), name)
-        said = "Without labels nobody can tell whether this run is better than BM25 here."
+        said = "Without labels it is unknown whether this run is better than BM25 here."
         return Answer(answer=said, summary=asked, tables=(), document=value)
     found = compare(
         run,

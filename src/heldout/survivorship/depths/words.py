@@ -260,7 +260,7 @@ def headline(study: DepthStudy) -> str:
     known = [one.tau for one in study.orders if one.tau is not None]
     order = ""
     if known:
-        order = f"; the order of systems keeps a tau of {min(known):.3f} or more"
+        order = f"; the order of systems has a tau of {min(known):.3f} or more"
         if min(known) >= 1:
             order = "; the order of systems stays"
     left = f"At depth {first} {scores.counts[0]:,} of {scores.counts[-1]:,} queries have a label"

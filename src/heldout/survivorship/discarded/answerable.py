@@ -262,8 +262,8 @@ def unseen_note(ranks: FirstRanks, depth: int, *, path: str) -> str:
     if depth <= deepest:
         return ""
     return (
-        f"No rank in {path} is above {deepest}; whether anybody looked down to {depth} it does not "
-        "tell. Where nobody did, no answer means none down to where they looked."
+        f"No rank in {path} is above {deepest}. The file does not say whether anybody looked down "
+        f"to {depth}; where nobody did, no answer means none down to {deepest}."
     )
 
 

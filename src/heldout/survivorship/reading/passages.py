@@ -153,7 +153,7 @@ def name_passages(
         path,
         found=f"{found} missing of {len(seen):,} that were shown",
         expected=expected,
-        hint="these keep ids made from their texts, and match no label",
+        hint="these have ids made from their texts, and match no label",
         severity="note",
     )
     return replace(

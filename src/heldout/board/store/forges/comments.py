@@ -36,7 +36,7 @@ _HEADS: Mapping[CommentKind, str] = {
     "published": "is published",
     "corrected": "was corrected",
     "amended": "has the name that its team asked for",
-    "declined": "keeps its name; the one that its team asked for was refused",
+    "declined": "has its old name; the new one was refused",
     "registered": "is registered",
     "revoked-registration": "is registered no more",
 }
