@@ -486,8 +486,8 @@ def _find_best(event: _Event, view: View, found: _Findings, where: str) -> Evide
     if used != right:
         other = ", by other scores" if used[0] == right[0] else ""
         found.faults.append(
-            f"{where}: compared with {'nothing' if named is None else quote(named)}{other}, but the "
-            f"rule gives {quote(right[0])}"
+            f"{where}: compared with {'nothing' if named is None else quote(named)}{other}, but "
+            f"the rule gives {quote(right[0])}"
         )
     return runs.best
 
