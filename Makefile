@@ -5,11 +5,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= auto
 
-.PHONY: demo test test-all unit alone check lint types layers bench-smoke docs notebooks clean
+.PHONY: demo test test-all unit lowest alone check wheel lint types layers bench-smoke docs notebooks clean
 
 # The compiled scanner is built where a C compiler is.
 SCANNER := $(addprefix src/heldout/trec/scanning/,_scan.c _scan_core.h)
 
+READY := .venv/ready
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # What the demo needs and no more.
@@ -42,8 +43,19 @@ test-all: .venv/ready
 	HELDOUT_KILL_EVERY_POINT=1 $(PYTEST)
 
 # The quick ones: no real data, no browser, nothing that takes more than a few seconds.
-unit: .venv/ready
+unit: $(READY)
 	$(PYTEST) -m "not neural and not slow and not real and not browser"
+
+# The same on the lowest versions of all dependencies that pyproject.toml allows.
+EXTRAS := cluster,data,fast,frames,measures,png,rankers,timestamps,web
+UV := .venv-lowest/bin/uv pip
+lowest:
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(UV) install --quiet --python .venv-lowest --resolution lowest-direct -e '.[$(EXTRAS)]'
+	$(UV) freeze --quiet --python .venv-lowest --exclude-editable >.venv-lowest/versions
+	$(UV) install --quiet --python .venv-lowest -c .venv-lowest/versions -e '.[test]'
+	$(MAKE) unit BIN=.venv-lowest/bin READY=
 
 # The board and the analyses, as if judging, survivorship and rankers were not there.
 alone: .venv/ready
@@ -51,6 +63,12 @@ alone: .venv/ready
 	  $(PYTEST) -m "not slow and not real and not browser" tests/board tests/analyses
 
 check: lint types layers docs test alone bench-smoke
+
+# The packages, in dist, and whether they work without the sources.
+wheel: .venv/ready
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python tools/check_wheel.py dist
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -75,4 +93,4 @@ notebooks: .venv/ready
 	$(BIN)/python -m nbconvert --execute --to html --output-dir build/notebooks docs/notebooks/*.ipynb
 
 clean:
-	rm -rf .venv demo build dist src/*.egg-info
+	rm -rf .venv .venv-lowest demo build dist src/*.egg-info

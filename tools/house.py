@@ -188,7 +188,7 @@ def _option_slots(source: Path) -> Mapping[str, int]:
 
 
 def _run(*command: str, **environment: str) -> bytes:
-    return subprocess.run(  # noqa: S603  fixed commands
+    return subprocess.run(
         command, env={**os.environ, **environment}, capture_output=True, check=True
     ).stdout
 
