@@ -47,7 +47,7 @@ def test_pay_below_the_minimum_is_a_warning() -> None:
 
 
 def test_judges_are_told_how_long_it_takes_where_that_is_known() -> None:
-    for minutes, told in ((0, "Take as long"), (1, "About 1 minute. T"), (15, "About 15 minutes")):
+    for minutes, told in ((0, "You have 60"), (1, "About 1 minute. Y"), (15, "About 15 minutes")):
         settings = Settings(name="x", minutes=minutes)
         offer = Offer(batch=1, items=13, settings=settings, assignment=None)
         assert consent_page(offer, action="/", fields={}).time.startswith(told)

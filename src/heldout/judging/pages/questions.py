@@ -172,7 +172,7 @@ def start_page() -> EndPage:
     return _notice(
         Study(),
         "A study in which people compare passages",
-        "To take part, open the link that the organiser sent you. It does not begin on this page.",
+        "To take part, open the link that the organiser sent you.",
         "Are you the organiser? The command “heldout prefer links” writes a link for each person.",
         link=Link(href="/admin", text="Sign in as the organiser"),
     )
@@ -355,9 +355,7 @@ def _paragraphs(text: str) -> tuple[str, ...]:
 def _time(settings: Settings) -> str:
     lease = plural(settings.lease_minutes, "minute")
     about = f"About {plural(settings.minutes, 'minute')}. " if settings.minutes else ""
-    return (
-        f"{about}Take as long as you like. The task is reserved for you: {lease} after each answer."
-    )
+    return f"{about}You have {lease} for each question."
 
 
 _REASONS: Mapping[Reason, str] = {
@@ -507,5 +505,5 @@ def _chosen(given: Given | None, sent: Mapping[str, str] | None) -> tuple[Choice
 
 def _note(assignment: Assignment, *, last: bool) -> str:
     lease = plural(assignment.settings.lease_minutes, "minute")
-    kept = f"This task is reserved for you: {lease} after each answer."
-    return f"Finish sends all answers. You can't change them after that. {kept}" if last else kept
+    time = f"You have {lease} for each question."
+    return f"Finish sends all answers. You can't change them after that. {time}" if last else time
