@@ -383,7 +383,7 @@ def test_a_depth_cuts_no_tie_and_the_help_and_the_page_say_so(tmp_path: Path) ->
     assert cut["shared"]["value"] == 1
     assert deeper["tau"]["value"] is not None
     assert as_json(*runs, "--depth", 2)["tied"] == [0.75, 0.0]
-    assert "those that tie with the last" in " ".join(invoke("--help").output.split())
+    assert "ties with the last one are added" in " ".join(invoke("--help").output.split())
     page = Path(__file__).resolve().parents[2] / "docs" / "reference" / "analyses.md"
     assert "The depth cuts no tie" in " ".join(page.read_text("utf-8").split())
 
