@@ -21,7 +21,9 @@ smartquotes = False  # what a reader copies is what a shell takes
 myst_heading_anchors = 4
 
 autodoc_member_order = "bysource"
-autodoc_class_signature = "separated"  # functions return them, nobody else makes one
+# Functions return instances of classes, nobody else makes them.
+autodoc_class_signature = "separated"
+autodoc_default_options = {"exclude-members": "__init__, __new__"}
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
@@ -75,6 +77,20 @@ def _mark_examples(
         lines[at : at + 1] = [".. code-block:: python", ""]
 
 
+def _shorten_defaults(
+    _app: Sphinx,
+    _what: str,
+    _name: str,
+    _value: object,
+    _options: object,
+    signature: str | None,
+    returned: str | None,
+) -> tuple[str, str | None] | None:
+    """Has `...` for a default that cannot be written in Python, such as the silent progress."""
+    shorter = re.sub(r"<[\w.]+ object>", "...", signature or "")
+    return (shorter, returned) if signature and shorter != signature else None
+
+
 def _set_dashes(_app: Sphinx, document: nodes.document, _name: str) -> None:
     """Sets the dash between a parameter and its meaning."""
     for text in list(document.findall(nodes.Text)):
@@ -86,4 +102,5 @@ def setup(app: Sphinx) -> None:
     """Is called by Sphinx."""
     app.connect("source-read", _add_toctree)
     app.connect("autodoc-process-docstring", _mark_examples, priority=100)  # before napoleon
+    app.connect("autodoc-process-signature", _shorten_defaults)
     app.connect("doctree-resolved", _set_dashes)
