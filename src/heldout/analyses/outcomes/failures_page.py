@@ -435,7 +435,7 @@ class Failures(QueryDifferences):
             path: ends in `.html`. Something is there only if an earlier call wrote it.
 
         Returns:
-            The folder: `out_files` for `out.html`. The page has no use without it.
+            The folder, as `out_files` for `out.html`, which the page needs.
 
         Raises:
             InputError: code `page-name`.
