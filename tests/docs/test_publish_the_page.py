@@ -6,7 +6,7 @@ from pathlib import Path
 
 from heldout.board.organiser.web_page import find_home, list_steps
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.template import format_page_workflow
+from heldout.board.rules.template import NewBoard, format_page_workflow, new_board_files
 from heldout.envelope.bundle import new_identity
 
 PAGE = (Path(__file__).parents[2] / "docs/how-to/publish-the-page.md").read_text("utf-8")
@@ -26,6 +26,27 @@ def test_the_example_s_rules_hold_and_its_steps_are_those_that_are_printed() -> 
     key = new_identity("age").recipient
     spec = parse_spec(block("toml").replace("age1…", key).encode())
     assert spec.forge is not None
+    plan = NewBoard(
+        name=spec.name,
+        title=spec.title,
+        task=spec.task,
+        opens=spec.opens,
+        envelope=spec.envelope,
+        recipients=["age1…"],
+        measure="RR@10",
+        order=spec.runs.order,
+        depth=spec.runs.depth,
+        sets={"dev": True, "eval": False},
+        primary=spec.primary,
+        forge=spec.forge,
+        install=spec.install,
+    )
+    written = new_board_files(plan)["board.toml"].decode()
+    lines = [line for line in written.splitlines() if line and not line.startswith("#")]
+    shown = [line for line in block("toml").splitlines() if line]
+    assert [line for line in lines if "home" not in line] == [
+        line for line in shown if "home" not in line
+    ]
     assert spec.home == find_home(spec.forge)
     assert all(step in PAGE for step in list_steps(spec.forge, home=""))
 

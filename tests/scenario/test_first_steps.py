@@ -171,6 +171,9 @@ def test_the_readme_follows_the_rules_until_somebody_edits_it(town: Town) -> Non
     assert town.organiser("rebuild", now=LATER).code == 0
     assert 'pip install "https://example.org/heldout.whl"' in readme.read_text("utf-8")
     assert git(town.board, "status", "--porcelain") == ""
+    set_key(town, "home", "https://example.org/kb/")
+    assert town.organiser("rebuild", now=LATER).code == 0
+    assert "The leaderboard is <https://example.org/kb/>" in readme.read_text("utf-8")
     own = readme.read_text("utf-8") + "\nOur workshop is in May.\n"
     readme.write_text(own, "utf-8")
     set_key(town, "install", "https://example.org/newer.whl")

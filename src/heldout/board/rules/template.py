@@ -264,7 +264,8 @@ def draft_command(sets: Iterable[str]) -> str:
 
 def format_readme(spec: BoardSpec) -> bytes:
     """The README.md of a board by its rules."""
-    return _fill_readme(spec.title, spec.task, spec.install, tuple(spec.sets))
+    sets = tuple(spec.sets)
+    return _fill_readme(spec.title, spec.task, spec.install, sets, home=spec.home)
 
 
 def is_generated_readme(data: bytes, rules: Iterable[BoardSpec]) -> bool:
@@ -275,17 +276,31 @@ def is_generated_readme(data: bytes, rules: Iterable[BoardSpec]) -> bool:
         rules: all that a board has had.
     """
     return any(
-        data == _fill_readme(spec.title, spec.task, spec.install, tuple(spec.sets), first=first)
+        data == _fill_readme(spec.title, spec.task, spec.install, sets, first=first, home=home)
         for spec in rules
+        for sets in (tuple(spec.sets),)
         for first in (False, True)
+        for home in {spec.home, ""}  # before there was a workflow for the page it was not named
     )
 
 
 def _fill_readme(
-    title: str, task: str, install: str, sets: tuple[str, ...], *, first: bool = False
+    title: str,
+    task: str,
+    install: str,
+    sets: tuple[str, ...],
+    *,
+    first: bool = False,
+    home: str = "",
 ) -> bytes:
     """The text; `first` gives that of version 0.1.0, whose boards have it."""
-    words = {"title": title, "task": task, "install": _say_install(install, first=first)}
+    file = "`leaderboard/index.html`"
+    words = {
+        "title": title,
+        "task": task,
+        "install": _say_install(install, first=first),
+        "page": f"<{home}> ({file})" if home else file,
+    }
     if first:
         draft = "heldout draft NAME " + " ".join(f"--run {name}=FILE" for name in sets)
     else:
