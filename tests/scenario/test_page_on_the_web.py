@@ -203,6 +203,8 @@ def test_a_forge_builds_the_page_and_says_which_embargo_waits_for_the_vault(
     town.pull()
     for moment, said in ((DAY, "your names appear on 10 Dec"), (AFTER, "over since 10 Dec 2026")):
         assert said in town.participant("status", hidden, now=moment).out
+    (due_now,) = town.participant("status", "--json", now=AFTER).json["due"]
+    assert due_now == {"what": f"the name behind {hidden}", "since": ENDS}
 
     assert town.organiser("rebuild", now=AFTER).code == 0
     town.push()

@@ -78,7 +78,7 @@ def test_the_participant_follows_the_submission(town: Town) -> None:
 
     submission = town.draft("one", now=DAY_2)
     nothing = town.participant("status", "--json", now=DAY_2).json
-    assert nothing == {"submissions": [], "closed": None}
+    assert nothing == {"submissions": [], "closed": None, "due": []}
     packed = town.participant("pack", submission, "--json", now=DAY_2).json
     assert status()["status"] == "draft"
     assert packed["done_before"] is False

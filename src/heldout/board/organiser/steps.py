@@ -30,8 +30,7 @@ from heldout.board.organiser.review import Review, review
 from heldout.board.scores.rescoring import list_earlier, rescore
 from heldout.board.scores.session import NotedRules, Session, commit_held_out, note_held_out
 from heldout.board.scores.sets import SetData, load_sets
-from heldout.board.standings.overdue import Overdue, list_overdue
-from heldout.board.standings.seasons import current_standings
+from heldout.board.standings.overdue import Overdue, list_overdue_at
 from heldout.board.store.arrivals import (
     Arrival,
     find_in_folder,
@@ -297,9 +296,7 @@ def list_reveals(session: Session) -> list[tuple[str, date]]:
 
 def list_public_overdue(session: Session) -> tuple[Overdue, ...]:
     """What the public log still withholds although its day has come: nobody has rebuilt since."""
-    log, spec = session.repository.log(), session.spec()
-    standings, _ = current_standings(log, spec, now=session.now)
-    return list_overdue(log, spec, standings)
+    return list_overdue_at(session.repository.log(), now=session.now)
 
 
 def _list_arrivals(

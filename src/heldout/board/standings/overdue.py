@@ -6,13 +6,14 @@ withheld. The organisers learn of it here.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 from heldout.board.log.events import Entry
 from heldout.board.log.history import History, read_history
 from heldout.board.rules.days import list_terms, one_shot_deadline, tells_final
 from heldout.board.rules.spec import BoardSpec, due_day
-from heldout.board.standings.seasons import list_seasons
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.standings.seasons import current_standings, list_seasons
 from heldout.board.standings.standings import Standings
 
 
@@ -50,6 +51,13 @@ def list_overdue(
     for board, rules in boards or [(standings, spec)]:
         found |= {*_list_names(board), *_list_figures(board, rules, history)}
     return tuple(sorted(found, key=lambda one: (one.since, one.what)))
+
+
+def list_overdue_at(log: Sequence[Entry], *, now: datetime) -> tuple[Overdue, ...]:
+    """The same at a moment, by the rules of the log."""
+    spec = parse_spec(read_history(log).rules[-1][1].encode(), path="the rules in the log")
+    standings, _ = current_standings(log, spec, now=now)
+    return list_overdue(log, spec, standings)
 
 
 def figures_due_since(standings: Standings, spec: BoardSpec, closed: date | None) -> date | None:

@@ -185,9 +185,11 @@ def status(
       heldout status 20261120-lighthouse-monot5
     """
     from heldout.board.log.history import read_history
+    from heldout.board.organiser.words import overdue_document, overdue_facts
     from heldout.board.participant.checks import check_tree_rules
     from heldout.board.participant.status import describe_submission, status_facts
     from heldout.board.rules.changes import difference_facts
+    from heldout.board.standings.overdue import list_overdue_at
 
     repository, now = place.board(), place.now
     log = repository.newest_log()
@@ -197,8 +199,9 @@ def status(
     except InputError as error:
         fail(error, status=1)
     closed = read_history(log).closed
+    overdue = list_overdue_at(log, now=now) if log and submission is None else ()
     if place.as_json:
-        print_json({"submissions": rows, "closed": closed})
+        print_json({"submissions": rows, "closed": closed, "due": overdue_document(overdue)})
         return
     if log:
         print_facts(messages(), difference_facts(check_tree_rules(repository, log)))
@@ -209,3 +212,4 @@ def status(
         print_facts(answers(), [("status", "this clone has sent nothing yet")])
     for row in rows:
         print_facts(answers(), status_facts(row, now=now))
+    print_facts(answers(), overdue_facts(overdue))
