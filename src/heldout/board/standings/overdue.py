@@ -49,7 +49,7 @@ def list_overdue(
     boards = [(one.standings, spec.in_season(one.season)) for one in seasons]
     found = {*_list_scores(log, history, standings)}
     for board, rules in boards or [(standings, spec)]:
-        found |= {*_list_names(board), *_list_figures(board, rules, history)}
+        found |= {*_list_names(board), *_list_figures(board, rules, history, log[-1].time.date())}
     return tuple(sorted(found, key=lambda one: (one.since, one.what)))
 
 
@@ -68,9 +68,14 @@ def figures_due_since(standings: Standings, spec: BoardSpec, closed: date | None
         spec: its rules.
         closed: when the board was closed for good, `None` before.
     """
+    return min(_figure_days(standings, spec, closed), default=None)
+
+
+def _figure_days(standings: Standings, spec: BoardSpec, closed: date | None) -> list[date]:
+    """The days since which entries may be compared that are not; none before there are two."""
     trust, measured, today = spec.trust, standings.measured, standings.as_of.date()
     if trust is None or not trust.show:
-        return None
+        return []
     covered = frozenset[str]() if measured is None else measured.covered
     last = spec.last_day_of(standings.season)
     days = [
@@ -79,7 +84,7 @@ def figures_due_since(standings: Standings, spec: BoardSpec, closed: date | None
         if row.rank is not None and not row.imported and row.id not in covered
     ]
     past = [day for day in days if day is not None and day <= today]
-    return min(past) if past and len(past) + len(covered) > 1 else None
+    return past if len(past) + len(covered) > 1 else []
 
 
 def _list_names(standings: Standings) -> Iterator[Overdue]:
@@ -88,12 +93,19 @@ def _list_names(standings: Standings) -> Iterator[Overdue]:
             yield Overdue(what=f"the name behind {row.id}", since=row.embargo_until)
 
 
-def _list_figures(standings: Standings, spec: BoardSpec, history: History) -> Iterator[Overdue]:
+def _list_figures(
+    standings: Standings, spec: BoardSpec, history: History, worked: date
+) -> Iterator[Overdue]:
+    """The figures, unless an organiser has worked on the log since they are due.
+
+    Every such call computes what is due. What is not there after it cannot be computed, as between
+    entries that are nearly the same, and no further call would bring it.
+    """
     closed = None if history.closed is None else history.closed.date()
-    since = figures_due_since(standings, spec, closed)
-    if since is not None:
+    days = _figure_days(standings, spec, closed)
+    if days and worked < max(days):
         of = f" of season {standings.season}" if standings.season else ""
-        yield Overdue(what=f"the confidence figures{of}", since=since)
+        yield Overdue(what=f"the confidence figures{of}", since=min(days))
 
 
 def _list_scores(log: Iterable[Entry], history: History, standings: Standings) -> Iterator[Overdue]:
