@@ -1,4 +1,4 @@
-"""heldout: leaderboards for ranking and retrieval that stay valid.
+"""heldout: leaderboards for ranking and retrieval whose results you can believe.
 
     import heldout as ho
 

@@ -368,7 +368,7 @@ class _Survive(_Lazy):
 @click.version_option(heldout.__version__, prog_name="heldout")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def main(**_options: Any) -> None:
-    """Leaderboards for ranking and retrieval that stay valid."""
+    """Leaderboards for ranking and retrieval whose results you can believe."""
 
 
 @click.group(cls=_Board)
