@@ -47,6 +47,17 @@ def test_on_a_phone_a_stands_above_b_and_the_choices_once_more_below(
     one.end()
 
 
+def test_a_query_of_a_hundred_words_leaves_half_of_a_phone_to_the_passages(
+    visit: Callable[..., Visit],
+) -> None:
+    one = visit(query="what follows from these words " * 20)
+    page = one.begin(viewport=PHONE, has_touch=True, is_mobile=True)
+    box = page.locator("h1").bounding_box()
+    assert box
+    assert box["height"] < PHONE["height"] / 2
+    one.end()
+
+
 def test_on_a_wide_window_passages_start_level_and_lines_are_short(
     visit: Callable[..., Visit],
 ) -> None:
