@@ -155,6 +155,7 @@ def test_a_sequential_campaign_is_drawn_batch_by_batch_to_its_end(tmp_path: Path
     folder.create("sequential")
     toml = tmp_path / "campaign.toml"
     text = toml.read_text().replace('mode = "paper"', 'mode = "sequential"')
+    text = text.replace("reward = 0 ", "reward = 200 ").replace("fee = 0 ", "fee = 40 ")
     toml.write_text(text.replace("tests = 3", "tests = 1"))
     folder.write_pools(pools)
     folder.write_tests(_TESTS)
@@ -175,8 +176,7 @@ def test_a_sequential_campaign_is_drawn_batch_by_batch_to_its_end(tmp_path: Path
         folder.write_judgments(judged)
     else:
         pytest.fail("the campaign never ends")
-    settings = folder.settings()
-    assert prices == len(folder.tasks()) * (settings.reward + settings.fee)
+    assert prices == len(folder.tasks()) * 240
     pairs = count_planned(folder.tasks())
     assert Counter(query for query, _, _ in pairs) == {"q0": 1, "q1": 2, "q2": 5, "q4": 3}
     words = CliRunner().invoke(prefer, ["tasks", str(tmp_path)]).stdout

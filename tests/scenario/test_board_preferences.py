@@ -70,6 +70,9 @@ def begin(town: Town, *more: str) -> CampaignFolder:
     told = ("--documents", documents(town), "--out", folder.path, "--json")
     answer = town.organiser("prefer", "pool", *told, *more, now=NEXT)
     assert answer.code == 0, answer
+    settings = folder.path / "campaign.toml"
+    text = settings.read_text("utf-8").replace("reward = 0 ", "reward = 200 ")
+    settings.write_text(text.replace("fee = 0 ", "fee = 40 "), "utf-8")
     folder.write_tests(known_against_off_topic(folder))
     return folder
 
