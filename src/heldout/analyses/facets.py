@@ -395,8 +395,7 @@ def headline(result: Facets) -> str:
         return f"Whether the ranking holds for {kinds} cannot be tested: {_why_untested(result)}."
     if not found:
         return (
-            f"The ranking holds for {kinds}: no system is significantly better or worse on "
-            "one subset than on the others."
+            f"No system is significantly better or worse on one of the {kinds} than on the others."
         )
     best = found[0]
     return (
