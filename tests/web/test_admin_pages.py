@@ -84,7 +84,7 @@ def test_another_token_opens_nothing(stranger: Organiser, token: str) -> None:
     answer = stranger.sign_in(token)
     assert answer.status_code == 403
     assert "set-cookie" not in answer.headers
-    assert "That is not the token" in answer.text
+    assert "This is not the token" in answer.text
     assert not token or token not in answer.text
 
 

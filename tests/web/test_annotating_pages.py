@@ -47,7 +47,7 @@ def test_the_last_question_leads_to_the_list(session: Session) -> None:
         last = session.answer(root, position, "no_ans")
     assert last.headers["location"] == root
     words = words_of(session.client.get(root))
-    assert "3 of 3 answered. All are answered; thank you." in words
+    assert "3 of 3 answered. You have answered every question. Thank you." in words
     assert words.count("No answer here") == 3
 
 
@@ -162,7 +162,7 @@ def test_files_that_are_harmed_while_served_are_told_and_nothing_is_promised(
         place.write_bytes(left)
     for page in (session.client.get(root), session.client.get(f"{root}/question/1")):
         assert page.status_code == 503
-        assert "can't be read just now" in words_of(page)
+        assert "The server can't read the answers" in words_of(page)
         assert "Nothing is lost" not in page.text
     assert session.post(root, 3, sent).status_code == 503
     if harm != "questions":
@@ -225,7 +225,7 @@ def test_a_passage_that_is_not_there_is_nobodys_form(session: Session) -> None:
 def test_a_wrong_token_opens_nothing(session: Session, token: str) -> None:
     came = session.client.post("/", data={"name": "ada", "token": token})
     assert came.status_code == 403
-    assert "That is not the token." in came.text
+    assert "This is not the token." in came.text
 
 
 def test_whoever_tries_many_tokens_waits(session: Session) -> None:
@@ -357,7 +357,7 @@ def test_a_form_that_is_too_long_is_refused(session: Session) -> None:
 def test_a_long_note_is_sent_back_to_be_shortened(session: Session) -> None:
     page = session.answer(session.begin(), 1, "no_ans", note="x" * 2_001)
     assert page.status_code == 422
-    assert "below 2,000 characters" in words_of(page)
+    assert "to 2,000 characters" in words_of(page)
 
 
 def test_forty_passages_of_many_systems_fit_into_a_form(stages: Stages) -> None:

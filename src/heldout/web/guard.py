@@ -180,24 +180,24 @@ _STATUSES: Mapping[type[Exception], int] = {
 """Error -> status of its answer; an `HTTPException` has its own."""
 
 _LINK = "Please open the study again with the link that you were given"
-_SAVED = "Nothing is lost: every answer that was saved stays saved."
+_SAVED = "Your saved answers are safe."
 _ERROR_PAGES: Mapping[int, tuple[str, ...]] = {
     400: ("That could not be read", "Nothing was changed. Please go back and try again."),
     403: (
-        "This address is not complete",
-        "It is not one that we gave out, or a part of it is missing. Nothing was changed.",
-        f"{_LINK}: you come back to it.",
+        "This address is wrong or incomplete",
+        "Nothing was changed.",
+        f"{_LINK}. You return to your task.",
     ),
     404: ("There is no such page", f"{_LINK}."),
     410: (
         "This address is too old",
-        "Your answers are stored, and what you have earned stays yours.",
+        "Your answers are stored, and your pay does not change.",
         f"{_LINK}.",
     ),
     500: (
-        "Something went wrong on our side",
+        "The server made a mistake",
         _SAVED,
-        "Please go back and try again; if it happens again, write to us.",
+        "Please go back and try again. If it happens again, write to us.",
     ),
     503: (
         "The server can't reach its database at the moment",

@@ -31,7 +31,7 @@ from heldout.judging.platforms.links import read_code, study_link
 from heldout.web.forms import Form, address_of, go_to, read_count
 from heldout.web.guard import COOKIE, SESSION, Attempts, Session, SessionSigner
 
-_WRONG = "That is not the token."
+_WRONG = "This is not the token."
 _ELSEWHERE = ("cross-site", "same-site")
 
 

@@ -56,7 +56,7 @@ def visible_note(typed: str) -> str:
 def note_fault(note: str) -> str:
     """What is wrong with a note, in a sentence; empty where nothing is."""
     if len(note) > LONGEST_NOTE:
-        return f"Please keep the note below {LONGEST_NOTE:,} characters; it has {len(note):,}."
+        return f"Please shorten the note to {LONGEST_NOTE:,} characters; it has {len(note):,}."
     if any(map(_is_hidden, note)):
         return "Please take characters that nobody sees out of the note."
     return ""
@@ -174,7 +174,7 @@ class Form:
 _CANNOT = Choice(
     value=CANNOT,
     name="I can't judge this",
-    meaning="As when the language is not yours. It is kept, and does not count.",
+    meaning="For example, you don't know the language. The answer is stored and does not count.",
     ticks="any",
 )
 

@@ -194,12 +194,14 @@ def last_value(fields: Fields, name: str) -> str:
 _LOG = logging.getLogger("heldout.web")
 _STUDY = Study(name="heldout")
 _TOKEN_DAYS = 30
-_WRONG = "That is not the token."
+_WRONG = "This is not the token."
 _STALE = (
-    "You have answered this question in another window since. That answer stands and is shown "
+    "You have answered this question in another window. That answer is stored and shown "
     "here; to change it, choose again."
 )
-_UNSAVED = "Not saved: it could not be written just now. What you chose is kept here; save again."
+_UNSAVED = (
+    "Not saved: the server could not write it. Your choice is still on this page: save again."
+)
 
 Position = Annotated[int, Path(ge=1, le=1_000_000)]
 
@@ -362,17 +364,17 @@ class Annotating:
         )
         first = next((line.href for line in lines if not line.answer), "")
         done = sum(bool(line.answer) for line in lines)
-        ended = "All are answered; thank you. Any answer can still be changed."
+        ended = "You have answered every question. Thank you. You can still change any answer."
         return OverviewPage(
             study=_STUDY,
             title=form.title,
             annotator=annotator,
             paragraphs=(
                 f"{done:,} of {total:,} answered. "
-                + (ended if not first else "Every answer is saved as you go on."),
+                + (ended if not first else "Every answer is saved when you continue."),
             ),
             next=first,
-            button="Go on" if done else "Begin",
+            button="Continue" if done else "Begin",
             lines=lines,
         )
 
@@ -431,7 +433,7 @@ def _unknown(_request: Request, _error: Exception) -> Response:
     page = EndPage(
         study=_STUDY,
         title="This address is not valid",
-        paragraphs=("It is too old, or a part of it is missing. Your answers are kept.",),
+        paragraphs=("It is too old or incomplete. Your answers are stored.",),
         link=Link(href="/", text="Sign in again"),
     )
     return respond(page, status=403)
@@ -442,10 +444,10 @@ def _damaged(_request: Request, error: Exception) -> Response:
     _LOG.error("the folder cannot be read: %s", error)
     page = EndPage(
         study=_STUDY,
-        title="The answers can't be read just now",
+        title="The server can't read the answers",
         paragraphs=(
-            "The files that hold them are broken. Nothing is saved until that is repaired.",
-            "Please tell whoever gave you the token; what is wrong is in their log.",
+            "Their files are damaged. Nothing is saved until that is repaired.",
+            "Please tell the person who gave you the token. Their log has the reason.",
         ),
     )
     answer = respond(page, status=503)
