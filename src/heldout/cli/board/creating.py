@@ -116,7 +116,8 @@ def new(
 ) -> None:
     """Make a board and its vault, and say what is in the query sets.
 
-    The eval labels go into the vault and nowhere else.
+    The eval labels go into the vault and nowhere else. With --forge and --install the board gets
+    workflows: one checks pull requests, one publishes the page on GitHub or GitLab Pages.
 
     \b
     Example:
