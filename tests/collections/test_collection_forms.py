@@ -156,7 +156,9 @@ def test_what_is_no_collection_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_texts(tmp_path / "nowhere")
     assert codes(caught) == [("collection-file", None)]
-    assert caught.value.problems[0].found == "no such folder"
+    (problem,) = caught.value.problems
+    assert problem.found == "no such folder"
+    assert problem.expected == "documents.tsv or corpus.jsonl in the folder, plain or compressed"
 
 
 def test_an_archive_of_another_kind_is_refused_without_a_traceback(tmp_path: Path) -> None:

@@ -222,6 +222,20 @@ def test_the_demo_names_a_program_that_can_be_called(monkeypatch: pytest.MonkeyP
     assert _own_command() == f"{sys.executable} -m heldout"
 
 
+def test_the_demo_names_no_other_program_of_the_same_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("mine", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "heldout").write_text("#!/bin/sh\n", "utf-8")
+        (tmp_path / name / "heldout").chmod(0o755)
+    mine = str(tmp_path / "mine" / "heldout")
+    monkeypatch.setattr(sys, "argv", [mine, "demo"])
+    for folder, typed in (("mine", "heldout"), ("other", mine)):
+        monkeypatch.setenv("PATH", str(tmp_path / folder))
+        assert _own_command() == typed
+
+
 def rules_of(folder: Path) -> BoardSpec:
     return parse_spec((folder / "board" / "board.toml").read_bytes())
 

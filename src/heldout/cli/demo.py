@@ -98,10 +98,10 @@ def _print_files(folder: Path, *, as_json: bool) -> None:
 
 
 def _own_command() -> str:
-    """How this program is called from where the person stands: by its path if it is not on PATH."""
-    if shutil.which("heldout") is not None:
+    """What to type in this folder to call this program again: its path if PATH has another one."""
+    called, found = Path(sys.argv[0]), shutil.which("heldout")
+    if found is not None and called.exists() and called.samefile(found):
         return "heldout"
-    called = Path(sys.argv[0])
     if called.name == "heldout":
         return shlex.quote(str(called))
     return f"{shlex.quote(sys.executable)} -m heldout"

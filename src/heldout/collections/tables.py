@@ -293,5 +293,6 @@ def _need(folder: Path, *names: str) -> Path:
     path = find_file(folder, *names)
     if path is None:
         found = "no such file" if folder.is_dir() else "no such folder"
-        raise InputError(_problem("collection-file", str(folder / names[0]), found))
+        expected = f"{' or '.join(names)} in the folder, plain or compressed"
+        raise InputError(_problem("collection-file", str(folder / names[0]), found, None, expected))
     return path
