@@ -253,6 +253,11 @@ def test_a_column_sorts_the_rows_of_every_page(visit: Callable[..., Page]) -> No
     assert dates == sorted(dates)
 
 
+def test_a_link_to_a_row_of_another_page_finds_it(visit: Callable[..., Page]) -> None:
+    page = visit("many/leaderboard/index.html#entry-tf-idf")
+    expect(page.locator("#board tbody tr:visible .name")).to_have_text("TF-IDF, cosine")
+
+
 def test_the_pages_of_a_long_table_need_no_script(visit: Callable[..., Page]) -> None:
     page = visit("many/leaderboard/index.html", java_script_enabled=False)
     names = []

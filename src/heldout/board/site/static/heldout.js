@@ -224,8 +224,10 @@
 
   function readAddress() {
     const hash = location.hash.slice(1);
-    if (hash && !hash.includes("=")) return;
-    const given = new URLSearchParams(hash);
+    const moved = hash.startsWith("entry-") && whole === "some" && !document.getElementById(hash);
+    if (hash && !hash.includes("=") && !moved) return;
+    // A link to a row that stands on another page by now.
+    const given = new URLSearchParams(moved ? `q=${hash.slice("entry-".length)}` : hash);
     const next = { ...empty };
     for (const key of Object.keys(empty)) next[key] = given.get(key) ?? "";
     const head = headOf(next.sort);
