@@ -38,9 +38,10 @@ PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 test: .venv/ready
 	$(PYTEST) -m "not neural and not (slow and (real or browser))"
 
-# Everything, and every point at which a command can be killed.
+# Everything, every point at which a command can be killed, and what `alone` is a part of.
 test-all: .venv/ready
 	HELDOUT_KILL_EVERY_POINT=1 $(PYTEST)
+	$(WITHOUT) $(PYTEST) -m "not slow and not real and not browser" tests/board tests/analyses
 
 # The quick ones: no real data, no browser, nothing that takes more than a few seconds.
 unit: $(READY)
@@ -57,10 +58,10 @@ lowest:
 	$(UV) install --quiet --python .venv-lowest -c .venv-lowest/versions -e '.[test]'
 	$(MAKE) unit BIN=.venv-lowest/bin READY=
 
-# The board and the analyses, as if judging, survivorship and rankers were not there.
+# A whole board and every analysis, as if judging, survivorship and rankers were not there.
+WITHOUT := HELDOUT_TEST_WITHOUT="judging survivorship rankers"
 alone: .venv/ready
-	HELDOUT_TEST_WITHOUT="judging survivorship rankers" \
-	  $(PYTEST) -m "not slow and not real and not browser" tests/board tests/analyses
+	$(WITHOUT) $(PYTEST) -m "not browser" tests/scenario/test_story.py tests/analyses/test_contract.py
 
 check: lint types layers docs test alone bench-smoke
 
