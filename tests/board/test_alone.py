@@ -1,4 +1,4 @@
-"""Boards and analyses need no other wing: each of their modules loads where the wings are missing."""
+"""Boards and analyses need no other wing: their modules load where the other wings are missing."""
 
 import subprocess
 import sys
