@@ -18,13 +18,14 @@ import asyncio
 import difflib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal
@@ -253,21 +254,34 @@ async def judge(printed: str, page: str) -> Ending:
         return await PageJudge(client=client, link=f"{link[2]}?worker=me", decide=decide).visit()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_tutorial_prints_what_it_shows(page: Path, shell: Shell, tmp_path: Path) -> None:
+def follow_page(page: Path, shell: Shell, folder: Path) -> None:
     text = page.read_text("utf-8")
     for block in read_blocks(text):
         if block.note.startswith("file "):
-            (tmp_path / "home" / block.note.removeprefix("file ")).write_text(block.text, "utf-8")
+            (folder / "home" / block.note.removeprefix("file ")).write_text(block.text, "utf-8")
         elif block.note.startswith("judge "):
             follow_judging(block, shell, text)
         elif block.kind == "console":
             follow(block, shell)
         elif block.kind == "pycon":
-            follow_python(block, shell, tmp_path)
+            follow_python(block, shell, folder)
         elif block.kind != "sh":  # installing it
             pytest.fail(f"{page.name}: nobody follows a block of {block.kind}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_tutorial_prints_what_it_shows(page: Path, shell: Shell, tmp_path: Path) -> None:
+    follow_page(page, shell, tmp_path)
+
+
+@pytest.mark.real
+def test_a_trec_collection_becomes_a_board(
+    shell: Shell, tmp_path: Path, data: Callable[[str], Path]
+) -> None:
+    for name in ("doc-text.trec.gz", "query-text.trec", "qrels"):
+        shutil.copy(data("small-collections/vaswani") / name, tmp_path / "home")
+    follow_page(ROOT / "docs" / "how-to" / "raw-collection.md", shell, tmp_path)
 
 
 def test_what_differs_is_shown() -> None:
