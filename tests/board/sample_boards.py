@@ -286,6 +286,7 @@ def one_set() -> BoardSpec:
     """A board with one query set, three measures on it and no public labels."""
     measures = {"eval": "nDCG@10", "p5": "P@5", "rbp": "RBP(p=0.5,max_rel=2)"}
     return spec(
+        task="Given the first paragraph of a docstring, find the rest of it. " * 4,
         decimals=4,
         sets={"eval": QuerySet(queries="queries/eval.tsv")},
         views=tuple(View(name=n, set="eval", measure=m) for n, m in measures.items()),

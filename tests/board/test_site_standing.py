@@ -155,6 +155,18 @@ def test_facts_of_a_board() -> None:
     assert page.decision_times == "median decision 2 days, 1 waiting"
 
 
+def test_a_long_task_is_above_the_table_in_part_and_below_it_in_full() -> None:
+    def said(task: str) -> tuple[str, str]:
+        page = make_board_page(crowded(), spec(task=task), facts())
+        return page.lead, page.task
+
+    short = "Find the rest of it."
+    assert said(short) == (short, "")
+    long = " ".join([short] * 20)
+    assert said(long) == (f"{short} " * 6 + short, long)
+    assert said("a" * 200) == ("a" * 159 + "…", "a" * 200)
+
+
 def test_the_only_query_set_is_named_with_its_size() -> None:
     assert (
         make_board_page(crowded(), one_set(), facts()).facts[-1] == "1,050 held-out queries (eval)"
