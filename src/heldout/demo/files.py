@@ -72,10 +72,13 @@ def _write_set(folder: Path, name: str, half: Collection) -> None:
 
 
 def _write_runs(folder: Path, split: QuerySplit) -> None:
-    for name, half in (("dev", split.dev), ("eval", split.eval)):
-        task = Task(documents=half.documents, queries=half.queries, depth=DEPTH)
-        for system, (method, parameters) in _SYSTEMS.items():
-            text = format_run(choose_method(method, parameters)(task), form="trec", tag=system)
+    halves = {"dev": split.dev.queries, "eval": split.eval.queries}
+    queries = {**split.dev.queries, **split.eval.queries}
+    task = Task(documents=split.dev.documents, queries=queries, depth=DEPTH)
+    for system, (method, parameters) in _SYSTEMS.items():
+        run = choose_method(method, parameters)(task)
+        for name, half in halves.items():
+            text = format_run({query: run[query] for query in half}, form="trec", tag=system)
             # Without a time in the header the same run has the same bytes.
             path = folder / "runs" / name / f"{system}.run.gz"
             write_whole(path, gzip.compress(text, mtime=0))
