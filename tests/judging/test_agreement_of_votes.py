@@ -1,5 +1,6 @@
 """Agreement of judges on pairs, against a peer and against judges of known accuracy."""
 
+from dataclasses import replace
 from random import Random
 
 import krippendorff
@@ -61,7 +62,10 @@ def test_what_passages_are_called_makes_no_difference(
         )
         for turns in (turned, [False] * len(pairs))
     ]
-    assert found[0] == found[1]
+    named, other = (replace(one, interval=None) for one in found)
+    assert named == other
+    # quantiles of sums in another order: the last bit may differ
+    assert found[0].interval == pytest.approx(found[1].interval, rel=1e-12)
 
 
 def test_judges_who_always_agree_have_an_alpha_of_one() -> None:

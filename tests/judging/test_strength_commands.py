@@ -71,7 +71,7 @@ def test_strengths_without_a_prior_are_refused_where_they_have_no_bound(judged: 
     (judged / "pairs.txt").write_text("".join(f"q{n} x y x\n" for n in range(9)))
     wanted = ("strengths", "--judgments", judged / "pairs.txt", "--runs", judged / "*d.txt")
     assert "no-finite-strengths" in call(*wanted, "--prior", 0, code=2)
-    assert "only the prior" in call(*wanted, "--draws", 20)
+    assert "without the prior" in call(*wanted, "--draws", 20)
 
 
 def test_strengths_of_runs_that_never_met_are_told_apart(judged: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_run_that_won_everything_has_a_reason_for_every_interval_it_lacks(judg
     wanted = ("strengths", "--judgments", judged / "pairs.txt", "--runs", judged / "*d.txt")
     (one,) = value_of(*wanted, "--draws", 20)["differences"]
     assert (one["sandwich"], one["bootstrap"]) == (None, None)
-    assert "only the prior" in one["why"]
+    assert "without the prior" in one["why"]
     words = call(*wanted, "--draws", 20)
     assert "cannot be told from it" not in words
     assert words.startswith("good is strongest; the difference to 1 other run has no interval.")
