@@ -65,7 +65,8 @@ def test_what_passages_are_called_makes_no_difference(
     named, other = (replace(one, interval=None) for one in found)
     assert named == other
     # quantiles of sums in another order: the last bit may differ
-    assert found[0].interval == pytest.approx(found[1].interval, rel=1e-12)
+    first, second = (one.interval for one in found)
+    assert first == second or first == pytest.approx(second, rel=1e-12)
 
 
 def test_judges_who_always_agree_have_an_alpha_of_one() -> None:
