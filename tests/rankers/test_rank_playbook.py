@@ -99,7 +99,7 @@ def test_without_labels_it_says_so_and_what_labels_would_buy(folder: Path) -> No
     (folder / "qrels.txt").unlink()
     code, stdout, _ = invoke("--collection", folder, "--out", folder.parent / "run.txt")
     assert code == 0
-    assert "without labels nobody can tell" in stdout
+    assert "Without labels it is unknown whether this run is better" in stdout
     assert "50 labelled queries would find a true gain of about" in stdout
     found = answer(folder)
     assert (found["labels"], found["comparison"], found["why"]) == (None, None, "no labels")
