@@ -92,6 +92,7 @@ def pool(
         *price_facts(cost, settings),
         ("tests", proposed if created.tests else _why_no_tests(created.pools)),
         ("campaign", f"{folder.path}; set pay and consent in campaign.toml"),
+        ("next", f"heldout prefer tasks {folder.path}"),
     ]
     print_facts(answers(), facts)
 
