@@ -227,7 +227,12 @@ def test_the_report_says_what_has_to_be_said() -> None:
     found = measure(simulated(6, 40), splits=40)
     shown, beside = report.tables(found, measure="RR@10")
     notes = " ".join(list_notes(shown))
-    for words in ("takes runs as independent", "not corrected", "no confidence interval", "wilcox"):
+    for words in (
+        "takes runs as independent",
+        "not corrected",
+        "not a confidence interval",
+        "wilcox",
+    ):
         assert words in notes
     assert "cannot follow from the definitions" in beside.method[0]
     assert [column.name for column in beside.columns] == ["test", "better by", "agree", "published"]
