@@ -159,7 +159,7 @@ def test_a_name_that_is_refused_is_told_once_with_the_reason(harbour: Harbour) -
     for _ in range(2):  # what the forge missed comes with the next call, and then no more
         harbour.decide("publish", "--yes")
         (comment,) = harbour.request.comments
-        assert f"`{harbour.entry}` keeps its name" in comment
+        assert f"`{harbour.entry}` has its old name" in comment
         assert "The organisers' reason: `who are they?`" in comment
         assert (harbour.request.labels, harbour.request.state) == (["heldout: declined"], "closed")
     assert harbour.server.requests[9].labels == ["heldout: published"]

@@ -209,7 +209,7 @@ def test_without_the_labels_of_its_day_a_score_is_not_believed(
     labels.write_text(labels.read_text().replace("deval3 1", "n3-0 1"))
     assert still_open.organiser("correct", ONE, "--why", "a wrong document", now=LAST).code == 0
     kept.unlink()
-    assert "eval.qrels of before" in still_open.audit()["notes"][0]
+    assert "eval.qrels of an earlier version" in still_open.audit()["notes"][0]
     with monkeypatch.context() as only_here:
         only_here.setattr(archive, "find_mixed", lambda *_: ())
         refused = still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)

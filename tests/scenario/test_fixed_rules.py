@@ -220,7 +220,9 @@ def test_labels_that_were_changed_after_a_score_are_told_until_they_are_logged(t
     for command in ("rebuild", "inbox"):
         answer = town.organiser(command, now=NEXT)
         assert answer.code == 0
-        assert "changed   labels/eval.qrels in the vault: no score is told by it" in answer.out
+        assert (
+            "changed   labels/eval.qrels in the vault: no score is computed with it" in answer.out
+        )
         assert 'heldout correct ID --why "…"' in answer.out
     assert town.organiser("rebuild", "--json", now=NEXT).json["unlogged"] == ["labels/eval.qrels"]
     assert town.kinds() == events

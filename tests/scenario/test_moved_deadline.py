@@ -68,7 +68,7 @@ def test_a_last_day_that_is_over_is_not_moved(ended: Town, closes: str) -> None:
         edit(ended, CLOSES, closes)
     answer = ended.organiser("rebuild", now=LATER)
     assert answer.code == 2
-    assert "what was told after that day stays told" in answer.err
+    assert "scores published after that day stay published" in answer.err
     assert (rows(ended), ended.kinds()) == (before, kinds)
 
 

@@ -249,7 +249,7 @@ def test_an_organiser_who_publishes_without_the_noise_is_found_out(
         good = send(town, "good", 2, top=0.8, team=TEAM)
     assert last_scores(town)[good]["check"] == mean_over(reciprocal([2], 0.8), reciprocal([2], 0.8))
     (fault,) = town.audit()["faults"]
-    assert f'"{good}", view check: told' in fault
+    assert f'"{good}", view check: published' in fault
     assert base not in fault
 
 
