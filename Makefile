@@ -63,7 +63,10 @@ WITHOUT := HELDOUT_TEST_WITHOUT="judging survivorship rankers"
 alone: .venv/ready
 	$(WITHOUT) $(PYTEST) -m "not browser" tests/scenario/test_story.py tests/analyses/test_contract.py
 
-check: lint types layers docs test alone bench-smoke
+# What needs one processor each runs side by side; the tests use all of them.
+check: .venv/ready
+	$(MAKE) -j2 types lint layers docs
+	$(MAKE) test alone bench-smoke
 
 # The packages, in dist, and whether they work without the sources.
 wheel: .venv/ready
