@@ -73,13 +73,13 @@ class _State:
 @json_option
 @click.pass_context
 def doctor(context: click.Context, *, measures: bool, as_json: bool) -> None:
-    """Tell what is installed, what each missing part would bring, and how to get it.
+    """Show what is installed, what each missing part would add, and how to get it.
 
     Parts that read runs are in use when they are there, and no score depends on any of them.
     HELDOUT_WITHOUT=lbzip2,isal,compiled, or some of these, switches them off.
 
     Exit code 1 where runs cannot be scored: a package that every command needs is
-    missing. Whatever else is missing or broken, also git, is told, and the exit code is 0.
+    missing. Anything else that is missing or broken, git too, is reported with exit code 0.
 
     \b
     Example:

@@ -509,7 +509,7 @@ def validate(
     """List every problem of a run file, with its line.
 
     The run must answer every query of the query set and no other, name each document once, and
-    keep to the depth. Notes are not problems: they say how something odd is read.
+    keep to the depth. Notes are not problems: they say how unusual input is read.
 
     \b
     Example:

@@ -203,7 +203,7 @@ def rekey(
 ) -> None:
     """Change the organisers' keys: a new one for this vault, others that join or leave.
 
-    What was submitted is sealed again for the organisers of now. The old private key is kept, for
+    What was submitted is sealed again for today's organisers. The old private key is stored, for
     submissions that are on their way, until it is destroyed: heldout board rekey --keep-key
     --destroy-old. A lost key is named with --drop where the board has several. The same reason
     given twice is one change.
@@ -300,7 +300,7 @@ def timestamp(
 ) -> None:
     """Have an authority sign what the public log is now, and when: timestamps/SEQ.tsr.
 
-    A log that is made again as a whole has no time stamp of before: heldout audit
+    A log that is rewritten as a whole has no earlier time stamp: heldout audit
     --timestamp-root FILE checks them. Give one of --authority, --request and --response.
 
     \b

@@ -206,9 +206,9 @@ def _next(waiting: int, drawn: Sequence[Task]) -> str:
 def maintain(
     *, campaign: CampaignPath = Path(), options: rounds.RoundOptions, place: OrganiserPlace
 ) -> None:
-    """Keep a board's preference labels alive: challenges, new versions, what these changed.
+    """Update a board's preference labels: challenges, new versions, what these changed.
 
-    The first documents of published runs that nobody has judged challenge the best known answers.
+    Unjudged first documents of published runs challenge the best known answers.
     Tasks are drawn for the judgments that are missing. A challenger that leads takes the answer's
     place: the more challengers a query has met, the larger the lead, so that equally good ones
     replace its first answer in no more than --budget of queries. --publish-labels makes a version

@@ -60,9 +60,9 @@ def links(
 ) -> None:
     """Write a personal link for each judge, signed with the campaign's key.
 
-    With `links = "personal"` in campaign.toml the judging pages let in nobody without one, so that
-    no judge comes in the name of another, or as several. The same id has the same link at every
-    call. Who has a link is that worker: send each to its own person.
+    With `links = "personal"` in campaign.toml the judging pages refuse everybody without one, so
+    that no judge comes in the name of another, or as several. The same id has the same link at
+    every call. Who has a link is that worker: send each to its own person.
 
     \b
     Example:

@@ -15,7 +15,7 @@ def contests(*, options: studies.ContestOptions, output: Output) -> None:
     """Compare runs by their first documents: on how many queries do people prefer each?
 
     Of a campaign, or of judgments with run files and labels. A run that always shows the known
-    answer takes part: runs that beat it are better than the labels can tell. Exact binomial tests,
+    answer takes part: runs that beat it are better than the labels can show. Exact binomial tests,
     corrected over all contests; queries are counted, never votes.
 
     \b

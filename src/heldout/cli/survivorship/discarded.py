@@ -171,7 +171,7 @@ def answerable(
     people say which passages answer. Otherwise what they said is counted for each system: no
     answer in its top 10, an answer there, one in its top 3; and with --labels written as labels.
 
-    What lies below the pool nobody judged: every count is a lower bound.
+    Documents below the pool are not judged: every count is a lower bound.
 
     \b
     Examples:
