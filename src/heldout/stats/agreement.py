@@ -299,9 +299,14 @@ def _alpha(counts: Array, values: Array, scale: Scale, weights: Array) -> Agreem
     totals = weights @ counts
     ratings = float(totals.sum())
     cost = _cost(values, totals, scale)
-    # A pair of a rating with itself costs nothing, so it needs not be taken out
-    shares = (weights / (sizes - 1))[:, np.newaxis] * counts
-    observed = float(np.sum(shares.T @ counts * cost)) / ratings
+    # A pair of a rating with itself costs nothing, so it needs not be taken out. Units of one size
+    # are added as whole numbers: their order changes no bit.
+    pairs = np.zeros((len(values), len(values)))
+    for size in np.flatnonzero(np.bincount(sizes.astype(np.int64))):
+        of_size = sizes == size
+        here = counts[of_size]
+        pairs += (weights[of_size, np.newaxis] * here).T @ here / (size - 1)
+    observed = float(np.sum(pairs * cost)) / ratings
     expected = float(totals @ cost @ totals) / (ratings * (ratings - 1))
     return _agreement(observed, expected, len(counts))
 
