@@ -4,7 +4,6 @@ A test module takes the fixture it needs: `database = judging_databases.database
 """
 
 import atexit
-import os
 import shutil
 import sqlite3
 import tempfile
@@ -19,6 +18,7 @@ from sqlalchemy import Connection, delete, event, make_url, text
 
 from heldout.judging.database.database import Database, open_database, sqlite_url
 from heldout.judging.database.tables import metadata
+from postgres import start_postgres
 
 ENGINES = ("sqlite", "postgresql")
 _NUMBERS = count()
@@ -28,11 +28,7 @@ def serve_postgres() -> Any:
     """A PostgreSQL server of its own; `cleanup` stops it, and so does the end of the process."""
     folder = tempfile.TemporaryDirectory(prefix="heldout-pg-")  # noqa: SIM115, RUF100 - see below
     atexit.register(folder.cleanup)  # after the server, which registers itself later
-    os.environ.setdefault("XDG_RUNTIME_DIR", folder.name)
-    # It looks at the variable at once. It has no wheel for Python 3.13 and later.
-    get_server = pytest.importorskip("pgserver.postgres_server").get_server
-
-    return get_server(Path(folder.name) / "data", cleanup_mode="stop")
+    return start_postgres(Path(folder.name))
 
 
 @cache

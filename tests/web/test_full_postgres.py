@@ -17,6 +17,8 @@ import psycopg
 import pytest
 from judging_stage import Stage, Stages, fields_of, words_of
 
+from postgres import start_postgres
+
 _DISK = 512 << 10
 _REFUSE = """
 CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS
@@ -74,11 +76,7 @@ def _run(address: str, command: str) -> None:
 @pytest.fixture
 def server() -> Iterator[Any]:
     with TemporaryDirectory(prefix="heldout-pg-") as folder:
-        os.environ.setdefault("XDG_RUNTIME_DIR", folder)
-        # It looks at the variable at once. It has no wheel for Python 3.13 and later.
-        get_server = pytest.importorskip("pgserver.postgres_server").get_server
-
-        started = get_server(Path(folder) / "data", cleanup_mode="stop")
+        started = start_postgres(Path(folder))
         yield started
         started.cleanup()
 

@@ -1,7 +1,6 @@
 """What goes wrong below the pages: a database that refuses or is gone, and a bug."""
 
 import logging
-import os
 import signal
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from sqlalchemy import event
 
 from heldout.judging.database import assignments
 from heldout.judging.database.database import DatabaseError
+from postgres import start_postgres
 
 stage = judging_stage.stage
 
@@ -25,11 +25,7 @@ stage = judging_stage.stage
 def postgres() -> Iterator[Any]:
     """A PostgreSQL server of its own."""
     with TemporaryDirectory(prefix="heldout-pg-") as folder:
-        os.environ.setdefault("XDG_RUNTIME_DIR", folder)
-        # It looks at the variable at once. It has no wheel for Python 3.13 and later.
-        get_server = pytest.importorskip("pgserver.postgres_server").get_server
-
-        server = get_server(Path(folder) / "data", cleanup_mode="stop")
+        server = start_postgres(Path(folder))
         yield server
         server.cleanup()
 
