@@ -265,7 +265,7 @@ class Framed:
     __slots__ = ()
 
     def columns(self) -> Mapping[str, Sequence[Any]]:
-        """The columns by name."""
+        """The columns by name; each class has its own."""
         raise NotImplementedError
 
     def to_pandas(self) -> Any:

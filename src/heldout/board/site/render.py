@@ -232,7 +232,7 @@ def _render_rows(standings: Standings, spec: BoardSpec, facts: BoardFacts) -> di
 def _render_script(table: Table) -> bytes:
     """Rows as the table of a page has them, in a file that a page opened from a folder may read."""
     macros = _template("table.html").module
-    parts = (str(macros.rows_of(table)), str(macros.unranked_of(table)))  # type: ignore[attr-defined]  # macros
+    parts = (str(macros.rows_of(table)), str(macros.unranked_of(table)))  # type: ignore[attr-defined]  # template macros
     ranked, unranked = (msgspec.json.encode(part).decode() for part in parts)
     number = 0 if table.leaf is None else table.leaf.number
     return f"heldoutRows({number}, {ranked}, {unranked});\n".encode()
