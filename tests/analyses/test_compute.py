@@ -1,10 +1,13 @@
 """Executors: threads, a real Dask cluster, and what is said where there is none."""
 
 import gc
+import os
+import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
 from importlib import import_module
@@ -22,6 +25,9 @@ from heldout.files.executors import open_executor
 from heldout.scoring.table import ScoreTable, table_of
 
 distributed: Any = import_module("distributed")  # it ships only some of its types
+
+
+PATIENCE = 30
 
 
 @pytest.fixture(scope="module")
@@ -71,13 +77,13 @@ def test_what_is_large_is_sent_to_a_cluster_once(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[int] = []
-    scatter = distributed.Client.scatter
+    submit = distributed.Client.submit
 
-    def watch(client: Any, data: Any, **options: Any) -> Any:
-        sent.append(len(data))
-        return scatter(client, data, **options)
+    def watch(client: Any, called: Any, *args: Any, **options: Any) -> Any:
+        sent.append(sum(len(one) for one in args if isinstance(one, bytes)))
+        return submit(client, called, *args, **options)
 
-    monkeypatch.setattr(distributed.Client, "scatter", watch)
+    monkeypatch.setattr(distributed.Client, "submit", watch)
     large, small = np.arange(100_000), np.arange(3)
     with open_executor(dask=cluster.scheduler_address) as executor:
         assert executor is not None
@@ -85,7 +91,9 @@ def test_what_is_large_is_sent_to_a_cluster_once(
         assert executor.submit(np.sum, small).result() == 3
 
     assert sums == [large @ large] * 3
-    assert sent == [1]
+    once, *calls = sent
+    assert once > large.nbytes
+    assert max(calls) < 1000
 
 
 @pytest.fixture(params=["threads", "cluster"])
@@ -153,6 +161,97 @@ def test_a_client_that_did_not_connect_is_gone_before_the_next_one_starts(
     again.join(30)
 
     assert not again.is_alive()
+
+
+def compute_on(cluster: Any, function: Callable[..., Any], *args: Any) -> Any:
+    with open_executor(dask=cluster.scheduler_address) as executor:
+        assert executor is not None
+        return executor.submit(function, *args).result(PATIENCE)
+
+
+def kill_who_holds_data(cluster: Any) -> None:
+    """Kill the worker that alone has what tasks share, once there is one."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        holders = {
+            worker.address
+            for key, task in list(cluster.scheduler.tasks.items())
+            if str(key).startswith("loads")
+            for worker in list(task.who_has)
+        }
+        for nanny in list(cluster.workers.values()):
+            if len(holders) == 1 and nanny.worker_address in holders and nanny.process.pid:
+                os.kill(nanny.process.pid, signal.SIGKILL)
+                return
+        time.sleep(0.005)
+    pytest.fail("no worker alone had the data")
+
+
+def test_what_was_sent_once_outlives_the_worker_that_has_it(cluster: Any) -> None:
+    large, kernel = np.arange(300_000), np.ones(2000)
+    with open_executor(dask=cluster.scheduler_address) as executor:
+        assert executor is not None
+        executor.submit(np.sum, large).result()  # lies on one worker now, and nowhere else
+        kill_who_holds_data(cluster)
+        calls = [executor.submit(np.convolve, large, kernel * number) for number in range(12)]
+        kill_who_holds_data(cluster)
+        found = [call.result() for call in calls]
+
+    whole = np.convolve(large, kernel)
+    assert [one.tobytes() for one in found] == [(whole * n).tobytes() for n in range(12)]
+
+
+def test_a_task_that_ends_every_worker_is_said(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    monkeypatch.setattr("heldout.files.executors._TRIES", 2)
+    with pytest.raises(SetupError, match="workers were lost at the same task again and again"):
+        compute_on(cluster, os._exit, 1)
+
+
+@pytest.fixture
+def empty_cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setattr("heldout.files.executors._EVERY", 0.1)
+    with distributed.LocalCluster(
+        n_workers=0, dashboard_address=":0", host="127.0.0.1", silence_logs=50
+    ) as cluster:
+        yield cluster
+
+
+def test_a_cluster_without_workers_is_said(
+    empty_cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heldout.files.executors._WITHOUT_WORKERS", 0.3)
+    with pytest.raises(SetupError, match="no worker for 0 seconds; start some: dask worker"):
+        compute_on(empty_cluster, abs, -1)
+
+
+def test_a_scheduler_that_is_lost_is_said(
+    empty_cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heldout.files.executors._PATIENCE", 0.5)
+    with open_executor(dask=empty_cluster.scheduler_address) as executor:
+        assert executor is not None
+        waiting = [executor.submit(abs, number) for number in range(3)]
+        empty_cluster.close()
+        for call in waiting:
+            with pytest.raises(SetupError, match="is lost, and all that it had; start it"):
+                call.result(PATIENCE)
+
+
+def test_a_cluster_with_other_versions_is_refused(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {"heldout": "0.0.1", "numpy": np.__version__, "scipy": "1"}
+    monkeypatch.setattr("heldout.files.executors._own_versions", lambda: own)
+    other = r"other versions: heldout \d.*; here: heldout 0\.0\.1, numpy .*install the same"
+    with pytest.raises(SetupError, match=f"the scheduler has {other}"):
+        compute_on(cluster, abs, -1)
+
+    monkeypatch.setattr("heldout.files.executors._check_versions", lambda _: None)
+    with pytest.raises(SetupError, match=f"the worker at tcp://.* has {other}"):
+        compute_on(cluster, abs, -1)
 
 
 def test_without_the_extra_the_command_that_brings_it_is_named(
