@@ -71,6 +71,8 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "audit": Command("board.trust:audit", "organiser", "Verify logs, a receipt, an archive."),
     "archive": Command("board.trust:archive", "organiser", "Close the board and open it."),
+    "backup": Command("board.backups:backup", "organiser", "Board, vault, database in one file."),
+    "restore": Command("board.backups:restore", "organiser", "Restore a backup, or check it."),
 }
 """Every command of the program."""
 

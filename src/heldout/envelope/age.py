@@ -11,10 +11,11 @@ Source: the age v1 specification (C2SP/age), sections on the header and X25519.
 
 import contextlib
 import io
+import os
 import queue
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 import pyrage  # type: ignore[import-untyped]  # ships no types; used in this module only
@@ -121,6 +122,62 @@ def decrypt(source: BinaryIO, key: bytes) -> Plaintext:
     yield from _decrypt(source, [_submission_identity(key)])
 
 
+@contextlib.contextmanager
+def encrypting(target: BinaryIO, recipients: Sequence[str]) -> Iterator[BinaryIO]:
+    """A stream whose plaintext becomes an age file to some people, whole when the block has ended.
+
+    Args:
+        target: where the ciphertext goes, from where it stands.
+        recipients: at least one, each `age1...`.
+
+    Raises:
+        SetupError: no recipient, or one that is not `age1...`.
+        OSError: the target cannot be written.
+    """
+    known = [_recipient(text) for text in recipients]
+    if not known:
+        raise SetupError("nobody to encrypt for: name a public key")
+    inner, outer = os.pipe()
+    aside = _Target(target)
+
+    def run() -> None:
+        # BaseException: a panic of the extension module is one.
+        try:
+            with os.fdopen(inner, "rb") as source:
+                pyrage.encrypt_io(source, aside, known)
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
+            aside.failure = aside.failure or error
+
+    thread = threading.Thread(target=run, name="age-encrypt", daemon=True)
+    thread.start()
+    try:
+        with contextlib.suppress(BrokenPipeError), os.fdopen(outer, "wb") as plaintext:
+            yield plaintext
+    finally:
+        thread.join()
+    if aside.failure is not None:
+        raise aside.failure
+
+
+def decrypt_for(source: BinaryIO, identities: Sequence[str]) -> Plaintext:
+    """Stream the plaintext of an age file that was encrypted for people.
+
+    Args:
+        source: ciphertext, read once from where it stands to its end.
+        identities: identity files as text; any one of them is enough.
+
+    Raises:
+        TrustError: in the course of the iteration, whatever is wrong with file or key.
+        SetupError: one of the identities is malformed.
+    """
+    yield from _decrypt(source, _organiser_identities(identities))
+
+
+def is_age(head: bytes) -> bool:
+    """Whether a file that begins like this has the header of an age file, whole."""
+    return _HEADER.match(head[:HEADER_LIMIT]) is not None
+
+
 def _encrypt(plaintext: bytes, recipients: list[Any]) -> bytes:
     return bytes(pyrage.encrypt(plaintext, recipients))
 
@@ -175,6 +232,24 @@ class _Ciphertext:
         except Exception as error:
             self.failure = error
             raise
+
+
+class _Target:
+    """Where the encrypting thread writes; remembers why that failed."""
+
+    def __init__(self, target: BinaryIO) -> None:
+        self._target = target
+        self.failure: BaseException | None = None
+
+    def write(self, data: bytes) -> int:
+        try:
+            return self._target.write(data)
+        except Exception as error:
+            self.failure = error
+            raise
+
+    def flush(self) -> None:
+        self._target.flush()
 
 
 class _Pump:

@@ -341,6 +341,49 @@ class Git:
                 if (part := pack.with_suffix(ending)).exists():
                     part.rename(objects / "pack" / part.name)
 
+    def bundle(self, piece: int) -> Iterator[bytes]:
+        """Every ref with all that it leads to, as `git bundle` has it, in pieces.
+
+        Args:
+            piece: bytes of each but the last.
+
+        Raises:
+            StoreError: git failed; what it gave before is no bundle.
+        """
+        silent = subprocess.PIPE, subprocess.DEVNULL
+        command = ["bundle", "create", "-q", "-", "--all"]
+        with (
+            self._running(command, talk=False, files=silent) as process,
+            _ending(process, seconds=_SECONDS),
+        ):
+            assert process.stdout is not None  # noqa: S101 - it is a pipe
+            while data := process.stdout.read(piece):
+                yield data
+            if process.wait() != 0:
+                raise StoreError(f"git bundle failed in {self.root}")
+
+    def unbundle(self, file: Path, branch: str) -> None:
+        """Take every ref of a bundle into an empty repository and check out a branch.
+
+        No file of the working tree is written.
+
+        Raises:
+            StoreError: it is no bundle, or an object in it is damaged.
+        """
+        env = _add_settings(self.environment, {"fetch.fsckObjects": "true"})
+        command = ["fetch", "-q", _UPLOAD, "--no-recurse-submodules", "--update-head-ok", "--"]
+        self._run([*command, str(file.absolute()), "+refs/*:refs/*"], env=env)
+        self._run(["symbolic-ref", "HEAD", f"{_HEADS}{branch}"])
+        self.unstage()
+
+    def remote_address(self, remote: str) -> str:
+        """The address of a remote."""
+        return _name(self._run(["config", f"remote.{remote}.url"])).removesuffix("\n")
+
+    def add_remote(self, name: str, address: str) -> None:
+        """Name a remote; nobody is asked."""
+        self._run(["remote", "add", "--", name, address])
+
     def fetch_objects(
         self, remote: str, wanted: Iterable[str], *, bounds: Bounds, blobs: bool = True
     ) -> None:

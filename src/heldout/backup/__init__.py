@@ -1,0 +1,1 @@
+"""Backups of board, vault, database and folders: one encrypted file, and back."""

@@ -1,0 +1,319 @@
+"""Makes a backup: of a board, its vault, a database and further folders, as of one moment.
+
+Vault and board are locked while they are read, so no command is half done in what is stored; the
+database is read in one transaction, while its server goes on. The vault's private keys are in it,
+so it is encrypted always, and never for a key alone that lies in the vault: where its disk dies,
+that key is gone with it.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from heldout.backup.manifest import (
+    BOARD,
+    DATABASE,
+    VAULT,
+    FolderState,
+    GitState,
+    LogState,
+    Manifest,
+    Stored,
+    is_part,
+    is_path,
+)
+from heldout.backup.sealed import Writer, new_backup
+from heldout.board.log.events import Entry, format_time
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.scores.commitments import own_recipients, plain
+from heldout.board.store.git import Git
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
+from heldout.errors import InputError, StoreError, quote
+from heldout.files.durable import Folder
+
+_PIECE = 1 << 24
+_LOCKS = {BOARD: ".heldout/lock", VAULT: "lock"}
+_SQLITE = b"SQLite format 3\0"
+_SQLITE_LOGS = ("-wal", "-shm", "-journal")
+_PLAIN = "100644"
+_SHA1_LENGTH = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What is backed up.
+
+    Attributes:
+        repository: the board, `None` for none.
+        vault: its vault's folder, `None` for none.
+        folders: further ones, as uploads that wait, or a campaign; each keeps its name.
+    """
+
+    repository: Repository | None = None
+    vault: Path | None = None
+    folders: Sequence[Path] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackedUp:
+    """A backup that was made.
+
+    Attributes:
+        bytes: of the file.
+        files: how many it holds, beside what git has.
+        rows: of the database, `None` without one.
+        log: how far the log had come, `None` without a board and a vault.
+        recipients: the public keys that it was encrypted for.
+        left_out: what lies in the folders and is not in it, with the reason.
+    """
+
+    bytes: int
+    files: int
+    rows: int | None
+    log: LogState | None
+    recipients: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def back_up(
+    path: Path, sources: Sources, *, recipients: Sequence[str], now: datetime, program: str
+) -> BackedUp:
+    """Write a backup: the whole file, or none.
+
+    Args:
+        path: the file; nothing may lie there.
+        sources: what is backed up. It waits for a command that works there.
+        recipients: public keys (age) that can open it, beside those of the board.
+        now: the time, UTC.
+        program: version of heldout.
+
+    Raises:
+        InputError: codes `backup-own-key`, `backup-nothing`, `backup-folder`, `changed-file`.
+        StoreError: the file exists, or something cannot be read.
+    """
+    _check_sources(sources, path)
+    vault = None
+    if sources.vault is not None:
+        board = sources.repository.root if sources.repository is not None else sources.vault / ".."
+        vault = Vault.open(sources.vault, board=board, read_only=True)
+    everybody = choose_recipients(sources.repository, vault, recipients)
+    collected = _Collected()
+    with ExitStack() as locks:
+        if vault is not None:
+            locks.enter_context(Folder(vault.root).lock(_LOCKS[VAULT], wait=True))
+        if sources.repository is not None:
+            locks.enter_context(sources.repository.files.lock(_LOCKS[BOARD], wait=True))
+        with new_backup(path, everybody) as writer:
+            named = [] if sources.repository is None else [(BOARD, sources.repository.root)]
+            named += [] if vault is None else [(VAULT, vault.root)]
+            named += [(folder.resolve().name, folder) for folder in sources.folders]
+            folders = {name: collected.add_folder(writer, name, root) for name, root in named}
+            manifest = Manifest(
+                created_at=format_time(now),
+                program=program,
+                folders=folders,
+                database=None,
+                log=_log_state(sources.repository, vault),
+            )
+            writer.finish(manifest)
+    database = manifest.database
+    return BackedUp(
+        bytes=path.stat().st_size,
+        files=sum(len(folder.files) for folder in folders.values()),
+        rows=None if database is None else sum(database.rows.values()),
+        log=manifest.log,
+        recipients=tuple(everybody),
+        left_out=tuple(collected.left_out),
+    )
+
+
+def _check_sources(sources: Sources, path: Path) -> None:
+    names = [folder.resolve().name for folder in sources.folders]
+    given = (sources.repository, sources.vault, *names)
+    if not any(one is not None for one in given):
+        raise InputError.of(
+            "backup-nothing",
+            path.name,
+            "nothing to back up",
+            "a board, a vault, a database or a folder",
+            "call it in a board, or give --vault, --database or --folder",
+        )
+    for name in names:
+        if name in (BOARD, VAULT, DATABASE) or not is_part(name) or names.count(name) > 1:
+            raise InputError.of(
+                "backup-folder",
+                quote(name),
+                "a name that a backup uses itself, or that two folders have",
+                "folders of different names",
+                "rename it, or back it up into another file",
+            )
+    roots = [] if sources.repository is None else [sources.repository.root]
+    roots += [*([] if sources.vault is None else [sources.vault]), *sources.folders]
+    inside = next((one for one in roots if one.resolve() in path.resolve().parents), None)
+    if inside is not None:
+        raise InputError.of(
+            "backup-folder",
+            str(path),
+            f"a place inside {inside}, which is backed up",
+            "a file elsewhere, best on another disk",
+        )
+
+
+def choose_recipients(
+    repository: Repository | None, vault: Vault | None, given: Sequence[str]
+) -> tuple[str, ...]:
+    """The public keys that a backup is encrypted for.
+
+    Args:
+        repository: the board, whose recipients can open it, where they are age's.
+        vault: its own keys alone are not enough: they lie in what may be lost.
+        given: keys that a person named, who has the private halves elsewhere.
+
+    Raises:
+        InputError: code `backup-own-key`: nobody else could open it.
+    """
+    spec = None
+    if vault is not None:
+        spec = vault.history().rules[-1][1]
+    elif repository is not None:
+        spec = repository.rules()
+    known: list[str] = []
+    if spec is not None:
+        parsed = parse_spec(spec.encode())
+        known = [plain(key) for key in parsed.recipients] if parsed.envelope == "age" else []
+    own = set() if vault is None else set(map(plain, own_recipients("age", vault)))
+    named = [plain(key) for key in given]
+    everybody = tuple(dict.fromkeys([*named, *known]))
+    if not named and set(everybody) <= own:
+        raise InputError.of(
+            "backup-own-key",
+            "vault" if vault is not None else "backup",
+            "no key but the vault's own, which is lost with the vault",
+            "a key whose private half lies elsewhere",
+            "make one (age-keygen -o backup.key), store it elsewhere: --recipient age1…",
+        )
+    return everybody
+
+
+def _log_state(repository: Repository | None, vault: Vault | None) -> LogState | None:
+    entries: Sequence[Entry] = ()
+    if vault is not None:
+        entries = vault.entries()
+    elif repository is not None:
+        entries = repository.log()
+    if not entries:
+        return None
+    last = entries[-1]
+    return LogState(events=len(entries), head=str(last.hash), at=last.event.at)
+
+
+@dataclass(slots=True)
+class _Collected:
+    """What was left out of the folders so far."""
+
+    left_out: list[str] = field(default_factory=list)
+
+    def add_folder(self, writer: Writer, name: str, root: Path) -> FolderState:
+        """Store what a folder holds."""
+        folder, git = Folder(root), Git(root)
+        tracked, state = _add_git(writer, git)
+        files: dict[str, Stored] = {}
+        found = set()
+        for path in self._list(folder, name):
+            found.add(path)
+            with folder.open(path) as source:
+                if path in tracked and _is_blob(source.read(), tracked[path]):
+                    continue
+                source.seek(0)
+                files[path] = writer.add_file(source, f"{name}/{path}")
+        if state is not None:
+            deleted = tuple(sorted(tracked.keys() - found))
+            state = GitState(
+                branch=state.branch, remotes=state.remotes, bundle=state.bundle, deleted=deleted
+            )
+        kept = folder.stat()
+        return FolderState(
+            files=files,
+            empty=tuple(_list_empty(folder)),
+            git=state,
+            private=kept is not None and not kept.st_mode & 0o077,
+        )
+
+    def _list(self, folder: Folder, name: str) -> Iterator[str]:
+        """The files that are stored."""
+        for path, is_plain in folder.walk():
+            if path.startswith(".git/") or path in (".git", _LOCKS.get(name)):
+                continue
+            if any(part.startswith(".writing-") for part in path.split("/")):
+                continue  # being written, or left by a killed command: nothing yet
+            if not is_plain:
+                self.left_out.append(f"{quote(f'{name}/{path}')}: a link, or no file")
+            elif not is_path(path):
+                self.left_out.append(f"{quote(f'{name}/{path}')}: a name that cannot be restored")
+            elif (found := _find_database(folder, path)) is not None:
+                self.left_out.append(f"{quote(f'{name}/{path}')}: {found}")
+            else:
+                yield path
+
+
+def _find_database(folder: Folder, path: str) -> str | None:
+    """Why a file of SQLite's is left out: copied while it is written to, it would be damaged."""
+    for ending in _SQLITE_LOGS:
+        if path.endswith(ending) and folder.is_file(path.removesuffix(ending)):
+            path = path.removesuffix(ending)
+    with folder.open(path) as file:
+        is_database = file.read(len(_SQLITE)) == _SQLITE
+    return "a database of SQLite; back it up by --database" if is_database else None
+
+
+def _list_empty(folder: Folder, name: str = "") -> Iterator[str]:
+    for one in folder.names(name):
+        path = f"{name}/{one}" if name else one
+        if path == ".git" or not _is_plain_folder(folder, path) or not is_path(path):
+            continue
+        if not folder.names(path):
+            yield path
+        else:
+            yield from _list_empty(folder, path)
+
+
+def _is_plain_folder(folder: Folder, path: str) -> bool:
+    try:
+        return folder.is_folder(path)
+    except StoreError:  # a link
+        return False
+
+
+def _add_git(writer: Writer, git: Git) -> tuple[Mapping[str, str], GitState | None]:
+    """Store a folder's git; the plain files of the commit checked out, by path, with their ids."""
+    if not (git.root / ".git").exists() or not git.is_repository():
+        return {}, None
+    head = git.head()
+    bundle = () if head is None else tuple(writer.add(piece) for piece in git.bundle(_PIECE))
+    files = () if head is None else git.files(head)
+    state = GitState(
+        branch=git.main_branch() if head is None else _branch(git),
+        remotes={name: git.remote_address(name) for name in git.remotes()},
+        bundle=bundle,
+        deleted=(),
+    )
+    return {f.path: f.blob for f in files if f.mode == _PLAIN and is_path(f.path)}, state
+
+
+def _branch(git: Git) -> str:
+    try:
+        return git.branch()
+    except StoreError:  # a commit is checked out, and no branch
+        return git.main_branch()
+
+
+def _is_blob(data: bytes, blob: str) -> bool:
+    """Whether git has this content under that id."""
+    kind = "sha1" if len(blob) == _SHA1_LENGTH else "sha256"
+    digest = hashlib.new(kind, b"blob %d\0" % len(data), usedforsecurity=False)
+    digest.update(data)
+    return digest.hexdigest() == blob

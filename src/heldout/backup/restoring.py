@@ -1,0 +1,387 @@
+"""Restores a backup into a new folder, and says what the board has that the backup lacks.
+
+The backup is read twice: once to check every byte, before anything is written; then its files are
+written aside, and get their names when all of them are there. git checks its own objects, and
+checks no file out: each is written by a path that was looked at.
+
+A vault that is older than its board has lost the sealed fields of the later events: nobody else has
+them. Their public part is in the board's log. `take_over` adds these events to the vault, so that
+the log goes on where everybody knows it to be, and says by submission what is lost and which
+command makes it again.
+"""
+
+import os
+import secrets
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import BinaryIO
+
+from heldout.backup.manifest import BOARD, VAULT, FolderState, GitState, Manifest, is_path
+from heldout.backup.sealed import extract, verify
+from heldout.board.audit.audit import Audit, audit_board
+from heldout.board.log.events import Entry, format_entry, parse_log
+from heldout.board.log.history import History, read_history
+from heldout.board.store.git import Git
+from heldout.board.store.repository import LOG, Repository
+from heldout.board.store.sharing import EVENTS
+from heldout.errors import InputError, StoreError, quote
+from heldout.files.durable import ASIDE, Folder
+from heldout.ids import digest_bytes
+
+_CHUNK = 1 << 20
+_STREAMS = f"{ASIDE}streams"
+_SPARE = 1 << 28
+_MOST_BLOB = 1 << 33
+_BLOBS = 32
+_MOST_SEALED = 1 << 30
+_ADDRESS_BEGINS = ("https://", "http://", "ssh://", "git://", "file://", "/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What was restored.
+
+    Attributes:
+        folder: where; each folder of the backup lies in it under its name.
+        manifest: of the backup.
+        taken: number of events that were taken over from the board's newer log.
+        lost: what the vault lacks of these, and what to do about each, in sentences.
+        notes: what a person should know besides.
+    """
+
+    folder: Path
+    manifest: Manifest
+    taken: int = 0
+    lost: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def restore(
+    path: Path,
+    folder: Path,
+    *,
+    identities: Sequence[str],
+    newer: Repository | None = None,
+) -> Restored:
+    """Restore a backup into a folder that is new or empty: everything, or nothing.
+
+    Args:
+        path: the backup.
+        folder: where to.
+        identities: private keys (age), as the text of their files.
+        newer: the board of today: what its log has and the vault lacks is taken over.
+
+    Raises:
+        InputError: codes of `verify`, and `restore-place`; `restore-log` for a log that does not go
+            on from that of the backup.
+        StoreError: the disk has no room for it.
+    """
+    manifest = verify(path, identities)
+    _check_place(folder, manifest)
+    aside = folder.absolute().parent / f"{ASIDE}restore-{secrets.token_hex(8)}"
+    aside.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        aside.mkdir(mode=0o700)
+        notes = _write(path, identities, manifest, aside)
+        taken, lost = (0, ()) if newer is None else take_over(aside / VAULT, newer)
+        shutil.rmtree(aside / _STREAMS, ignore_errors=True)
+        os.sync()
+        aside.rename(folder.absolute())
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return Restored(
+        folder=folder,
+        manifest=manifest,
+        taken=taken,
+        lost=lost,
+        notes=notes,
+    )
+
+
+def _check_place(folder: Path, manifest: Manifest) -> None:
+    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
+        raise InputError.of(
+            "restore-place",
+            str(folder),
+            "something that is there already",
+            "a folder that is new or empty: nothing is ever written over",
+            "name another one",
+        )
+    above = next(one for one in folder.absolute().parents if one.exists())
+    needed, free = manifest.size() + _SPARE, shutil.disk_usage(above).free
+    if needed > free:
+        raise StoreError(
+            f"{folder} needs about {needed:,} bytes, and its disk has {free:,} free; nothing was "
+            "restored"
+        )
+
+
+def _write(
+    path: Path, identities: Sequence[str], manifest: Manifest, aside: Path
+) -> tuple[str, ...]:
+    """Write every file below a folder of our own; what a person should know of it."""
+    targets = _Targets(aside=aside)
+    for name, state in manifest.folders.items():
+        (aside / name).mkdir(mode=0o700)
+        for file, stored in state.files.items():
+            targets.add(stored.sha256, f"{name}/{file}")
+        for number, piece in enumerate(() if state.git is None else state.git.bundle):
+            targets.add(piece.sha256, f"{_STREAMS}/{name}.bundle/{number:08}")
+    extract(path, identities, targets.write)
+    notes: list[str] = []
+    for name, state in manifest.folders.items():
+        root = aside / name
+        if state.git is not None:
+            notes += _restore_git(root, aside / _STREAMS / f"{name}.bundle", state.git, state)
+        for empty in state.empty:
+            (root / empty).mkdir(parents=True, exist_ok=True)
+        _set_modes(root, private=state.private)
+    return tuple(notes)
+
+
+@dataclass(slots=True)
+class _Targets:
+    """Where each content goes.
+
+    Attributes:
+        aside: the folder that everything is written below.
+        paths: SHA-256 -> paths in it.
+    """
+
+    aside: Path
+    paths: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, digest: str, path: str) -> None:
+        """Note that a content goes there."""
+        self.paths.setdefault(digest, []).append(path)
+
+    def write(self, digest: str, content: BinaryIO) -> None:
+        """Write a content wherever it goes."""
+        first, *others = self.paths.get(digest, [_STREAMS + "/nowhere"])
+        target = self.aside / first
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("xb") as file:
+            shutil.copyfileobj(content, file, _CHUNK)
+        for other in others:
+            copy = self.aside / other
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(target, copy)
+
+
+def _restore_git(root: Path, bundle: Path, state: GitState, folder: FolderState) -> Iterator[str]:
+    """Make a folder a repository again, and write what only its git has."""
+    git = Git(root)
+    git.init(state.branch)
+    if state.bundle:
+        whole = bundle.with_suffix(".whole")
+        with whole.open("xb") as target:
+            for piece in sorted(bundle.iterdir()):
+                with piece.open("rb") as source:
+                    shutil.copyfileobj(source, target, _CHUNK)
+        git.unbundle(whole, state.branch)
+        whole.unlink()
+    for name, address in state.remotes.items():
+        # Others would run a program: ext::, an option.
+        if address.startswith(_ADDRESS_BEGINS) or _is_host(address):
+            git.add_remote(name, address)
+        else:
+            yield f"the remote {quote(name)} was left out: {quote(address)}"
+    head = git.head()
+    wanted, plain = {*state.deleted, *folder.files}, []
+    for file in () if head is None else git.files(head):
+        if file.path in wanted:
+            continue
+        if file.mode in ("100644", "100755") and is_path(file.path):
+            plain.append(file)
+        else:
+            yield f"{quote(file.path)} was left out: a link, or no plain file"
+    for start in range(0, len(plain), _BLOBS):
+        some = plain[start : start + _BLOBS]
+        found = git.read_blobs(*(file.blob for file in some), limit=_MOST_BLOB)
+        for file, data in zip(some, found, strict=True):
+            with Folder(root).create(file.path) as target:
+                target.write(data)
+
+
+def _is_host(address: str) -> bool:
+    """Whether it is git@example.org:board.git."""
+    host, colon, rest = address.partition(":")
+    plain = host.replace("@", "").replace(".", "").replace("-", "").replace("_", "")
+    return bool(colon) and plain.isalnum() and host[0].isalnum() and not rest.startswith(":")
+
+
+def _set_modes(root: Path, *, private: bool) -> None:
+    """A private folder's files are for its owner alone."""
+    root.chmod(0o700 if private else 0o755)
+    if not private:
+        return
+    for path in root.rglob("*"):
+        path.chmod(0o700 if stat.S_ISDIR(path.lstat().st_mode) else 0o600)
+
+
+def take_over(vault: Path, board: Repository) -> tuple[int, tuple[str, ...]]:
+    """Add the events to a restored vault that the board's public log has and it lacks.
+
+    Of a published submission the sealed files are copied from the board.
+
+    Args:
+        vault: its folder.
+        board: as it is today.
+
+    Returns:
+        The number of events, and what the vault lacks of them, in sentences.
+
+    Raises:
+        InputError: code `restore-log`: the two are not one history.
+        StoreError: one of the logs is damaged.
+    """
+    files, public = Folder(vault), board.log()
+    data = files.read_lines(EVENTS)
+    ours = parse_log(data, path=EVENTS)
+    common = min(len(ours), len(public))
+    if [entry.hash for entry in ours[:common]] != [entry.hash for entry in public[:common]]:
+        raise InputError.of(
+            "restore-log",
+            LOG,
+            "a log that does not go on from that of the backup",
+            "a later log of the same board",
+            "heldout audit in the board says whether its history was rewritten",
+        )
+    later = public[common:]
+    if not later:
+        return 0, ()
+    whole = data + b"".join(map(format_entry, later))
+    history = read_history(parse_log(whole, path=EVENTS))
+    for name in sorted({str(entry.event.submission) for entry in later} & {*history.submissions}):
+        for file, digest in history.submissions[name].files.items():
+            if not files.is_file(f"sealed/{digest}"):
+                found = _find_sealed(board, f"submissions/{file}", digest)
+                if found is not None:
+                    files.write_whole(f"sealed/{digest}", found, mode=0o600)
+    files.write_whole(EVENTS, whole, mode=0o600)
+    return len(later), tuple(_list_lost(later, history, files))
+
+
+def _find_sealed(board: Repository, path: str, digest: str) -> bytes | None:
+    """A sealed file as it was received, from the board or from the branch that brought it."""
+    found = board.files.find(path)
+    if found is not None and digest_bytes(found) == digest:
+        return found
+    git = board.git
+    if not git.is_repository():
+        return None
+    stem = path.rpartition("/")[2].partition(".")[0].removesuffix("-metadata")
+    for ref, commit in git.refs().items():
+        if stem in ref:
+            data = git.read_path(commit, path, limit=_MOST_SEALED)
+            if data is not None and digest_bytes(data) == digest:
+                return data
+    return None
+
+
+def _list_lost(later: Sequence[Entry], history: History, files: Folder) -> Iterator[str]:
+    """What is sealed in events whose vault is gone, and how to get it again."""
+    sealed: dict[str | None, set[str]] = {}
+    for entry in later:
+        names = entry.event.sealed.keys() - entry.opened.keys()
+        sealed.setdefault(entry.event.submission, set()).update(names)
+    for name, fields in sealed.items():
+        if name is None:
+            if "labels" in fields:
+                yield "held-out labels changed after the backup: put today's files into labels/"
+            continue
+        submission = history.submissions[name]
+        lacking = [d for d in submission.files.values() if not files.is_file(f"sealed/{d}")]
+        if submission.baseline:
+            yield f"{name}: a baseline's runs and scores: heldout board baseline adds it again"
+        elif lacking and submission.pending:
+            yield f"{name}: its sealed files; the team sends them again under a new id"
+        elif submission.pending:
+            yield f"{name}: its findings and scores: heldout review {name}"
+        elif submission.status == "published":
+            yield f'{name}: its scores by query: heldout correct {name} --why "restored"'
+            if "identity" in fields and submission.identity is None:
+                yield (
+                    f"{name}: the name that its embargo hides; the team changes a field of its "
+                    f"metadata and sends them again before that day: heldout amend {name}"
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drill:
+    """What a drill found.
+
+    Attributes:
+        created_at: time of the backup, UTC.
+        program: version of heldout that wrote it.
+        files: how many are in it.
+        rows: of the database, `None` without one.
+        events: of the log in it.
+        behind: how many of the board's events it lacks.
+        lost: what the vault would lack of these, and what to do.
+        audit: of the restored board and vault, `None` where there is no board in it.
+        notes: what could not be restored as it was.
+        seconds: of each step.
+    """
+
+    created_at: str
+    program: str
+    files: int
+    rows: int | None
+    events: int
+    behind: int
+    lost: tuple[str, ...]
+    audit: Audit | None
+    notes: tuple[str, ...]
+    seconds: Mapping[str, float]
+
+
+def check_backup(
+    path: Path,
+    *,
+    identities: Sequence[str],
+    newer: Repository | None,
+    timer: Callable[[], float] = time.monotonic,
+) -> Drill:
+    """Restore a backup into a temporary folder, audit what came out, and remove it.
+
+    Args:
+        path: the backup.
+        identities: private keys (age), as the text of their files.
+        newer: the board of today, whose log is compared; `None` for none.
+        timer: seconds.
+
+    Raises:
+        InputError, StoreError: as `restore`.
+    """
+    began = timer()
+    with TemporaryDirectory(prefix="heldout-drill-") as place:
+        folder = Path(place) / "restored"
+        done = restore(path, folder, identities=identities, newer=None)
+        restored = timer()
+        audit = None
+        if BOARD in done.manifest.folders:
+            vault = folder / VAULT if VAULT in done.manifest.folders else None
+            audit = audit_board(Repository(folder / BOARD), vault)
+        audited = timer()
+        taken, lost = 0, tuple[str, ...]()
+        if newer is not None and VAULT in done.manifest.folders:
+            taken, lost = take_over(folder / VAULT, newer)
+    manifest = done.manifest
+    return Drill(
+        created_at=manifest.created_at,
+        program=manifest.program,
+        files=sum(len(one.files) for one in manifest.folders.values()),
+        rows=None if manifest.database is None else sum(manifest.database.rows.values()),
+        events=0 if manifest.log is None else manifest.log.events,
+        behind=taken,
+        lost=lost,
+        audit=audit,
+        notes=done.notes,
+        seconds={"restore": restored - began, "audit": audited - restored},
+    )

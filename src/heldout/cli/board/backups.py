@@ -1,0 +1,164 @@
+"""`heldout backup` and `heldout restore`."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import click
+import msgspec
+
+from heldout.cli.context import VaultPlace
+from heldout.cli.options import with_options
+from heldout.errors import StoreError, plural
+from heldout.options import Opt
+
+if TYPE_CHECKING:
+    from heldout.backup.backing_up import BackedUp
+    from heldout.backup.restoring import Drill, Restored
+
+_File = Annotated[Path, Opt(argument=True, path="file", metavar="FILE")]
+Facts = list[tuple[str, str]]
+
+
+@click.command()
+@with_options
+def backup(
+    *,
+    file: _File,
+    recipient: Annotated[
+        tuple[str, ...],
+        Opt("Public key (age) that can open it, beside those of the board.", metavar="KEY"),
+    ] = (),
+    folder: Annotated[
+        tuple[Path, ...],
+        Opt("Further folder, as uploads or a campaign.", path="folder", exists=True, metavar="DIR"),
+    ] = (),
+    place: VaultPlace,
+) -> None:
+    """Write board, vault and other folders into one encrypted file.
+
+    With --vault the board and its vault are in it, as of one moment: the call waits for a command
+    that works there. The file is whole or absent, and no file is written over.
+
+    The vault's private keys are in it, so it is always encrypted with age: for the board's
+    recipients and each --recipient. Where the vault has the only key, name another one, whose
+    private half lies elsewhere.
+
+    \b
+    Example:
+      heldout backup ../monday.backup --vault ../kb-vault --recipient age1q8f3xk2...
+      heldout backup uploads.backup --folder uploads --recipient age1q8f3xk2...
+    """
+    from heldout import __version__
+    from heldout.backup.backing_up import Sources, back_up
+
+    has_board = place.vault is not None or place.board_folder is not None
+    sources = Sources(
+        repository=place.board() if has_board else None,
+        vault=None if place.vault is None else place.need_vault(),
+        folders=folder,
+    )
+    made = back_up(file, sources, recipients=recipient, now=place.now, program=__version__)
+    place.answer({"file": str(file), **msgspec.to_builtins(made)}, _backup_facts(file, made))
+
+
+@click.command()
+@with_options
+def restore(
+    *,
+    file: Annotated[Path, Opt(argument=True, path="file", exists=True, metavar="FILE")],
+    to: Annotated[
+        Path | None, Opt("Folder to restore into, new or empty.", path="folder", metavar="DIR")
+    ] = None,
+    identity: Annotated[
+        tuple[Path, ...],
+        Opt(
+            "File with a private key (age) that opens it.", path="file", exists=True, metavar="FILE"
+        ),
+    ] = (),
+    check: Annotated[
+        bool, Opt("Restore into a temporary folder, audit it, and remove it again.")
+    ] = False,
+    place: VaultPlace,
+) -> None:
+    """Restore a backup into an empty folder, or check that it could be.
+
+    Every byte is checked before anything is written. DIR/board, DIR/vault and the other folders are
+    made, or none of them. The keys are those of --identity, and of the vault of --vault if it is
+    still there.
+
+    With --board a newer board is named: events that its public log has and the backup lacks are
+    added to the restored vault, and what is lost of them is listed with the command that makes it
+    again.
+
+    \b
+    Example:
+      heldout restore monday.backup --check --identity backup.key --board kb
+      heldout restore monday.backup --to restored --identity backup.key --board kb
+    """
+    from heldout.backup.restoring import check_backup
+    from heldout.backup.restoring import restore as restore_backup
+
+    if (to is None) is not check:
+        raise click.UsageError("give either --to DIR or --check")
+    keys = [one.read_text("utf-8-sig") for one in identity]
+    if place.vault is not None:
+        from heldout.board.store.vault import Vault
+
+        keys += Vault(place.vault.absolute(), read_only=True).identities()
+    if not keys:
+        raise StoreError("which key opens it? name its file: --identity FILE")
+    newer = None if place.board_folder is None else place.board()
+    if to is not None:
+        done = restore_backup(file, to, identities=keys, newer=newer)
+        document = {one.name: getattr(done, one.name) for one in fields(done)}
+        document |= {"folder": str(done.folder), "manifest": _summary(done)}
+        place.answer(document, _restored_facts(done))
+        return
+    drill = check_backup(file, identities=keys, newer=newer)
+    place.answer(msgspec.to_builtins(drill), _drill_facts(drill))
+    if drill.audit is not None and drill.audit.faults:
+        raise click.exceptions.Exit(1)
+
+
+def _summary(done: Restored) -> object:
+    """The list of a backup without its files."""
+    whole = msgspec.to_builtins(done.manifest)
+    return {**whole, "folders": sorted(whole["folders"])}
+
+
+def _backup_facts(file: Path, made: BackedUp) -> Facts:
+    facts = [("wrote", f"{file}: {made.bytes:,} bytes; {plural(made.files, 'file')}")]
+    if made.log is not None:
+        facts.append(("log", f"{plural(made.log.events, 'event')}, the last of {made.log.at}"))
+    facts += [("opens", f"for {key[:12]}…") for key in made.recipients]
+    facts += [("left out", one) for one in made.left_out]
+    return [*facts, ("", ""), ("next", f"heldout restore {file} --check --identity FILE")]
+
+
+def _restored_facts(done: Restored) -> Facts:
+    manifest = done.manifest
+    facts = [("restored", f"{done.folder / name}") for name in manifest.folders]
+    facts.append(("as of", f"{manifest.created_at}, heldout {manifest.program}"))
+    if done.taken:
+        facts.append(("added", f"{plural(done.taken, 'event')} of the board's newer log"))
+    facts += [("lost", one) for one in done.lost]
+    return [*facts, *(("note", one) for one in done.notes)]
+
+
+def _drill_facts(drill: Drill) -> Facts:
+    facts = [
+        ("as of", f"{drill.created_at}, heldout {drill.program}"),
+        ("whole", f"{plural(drill.files, 'file')}, {plural(drill.events, 'event')}"),
+    ]
+    if drill.audit is not None:
+        facts += [("fault", fault) for fault in drill.audit.faults]
+        if not drill.audit.faults:
+            facts.append(("sound", "; ".join(drill.audit.checked)))
+    if drill.behind:
+        facts.append(("behind", f"the board has {plural(drill.behind, 'event')} more"))
+    facts += [("lost", one) for one in drill.lost]
+    facts += [("note", one) for one in drill.notes]
+    return [*facts, ("took", ", ".join(f"{n} {s:.1f} s" for n, s in drill.seconds.items()))]

@@ -1,0 +1,283 @@
+"""The file of a backup: whole, cut, damaged, foreign, newer, hostile."""
+
+import io
+import os
+import sys
+import tarfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heldout.backup.backing_up import Sources, back_up
+from heldout.backup.manifest import FolderState, Manifest, Stored
+from heldout.backup.restoring import restore
+from heldout.backup.sealed import Writer, new_backup, verify
+from heldout.board.log.events import parse_time
+from heldout.envelope.age import encrypting, new_identity
+from heldout.errors import InputError, StoreError
+from heldout.ids import digest_bytes
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+KEYS = new_identity()
+NOW = parse_time("2026-11-20T10:00:00Z")
+ROOT = "heldout-backup-1"
+
+
+def backed_up(folder: Path, files: Mapping[str, bytes]) -> Path:
+    """A backup of a folder `uploads` with these files."""
+    root = folder / "uploads"
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    sources = Sources(folders=[root])
+    back_up(folder / "b", sources, recipients=[KEYS.recipient], now=NOW, program="1")
+    return folder / "b"
+
+
+def manifest(files: Mapping[str, Stored], name: str = "uploads") -> Manifest:
+    state = FolderState(files=dict(files), empty=(), git=None, private=False)
+    return Manifest(
+        created_at="2026-11-20T10:00:00Z",
+        program="1",
+        folders={name: state},
+        database=None,
+        log=None,
+    )
+
+
+def encrypted(path: Path, plain: bytes, *, compress: bool = True) -> Path:
+    with path.open("wb") as file, encrypting(file, [KEYS.recipient]) as target:
+        target.write(zstd.compress(plain) if compress else plain)
+    return path
+
+
+def tarball(*members: tuple[str | tarfile.TarInfo, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as target:
+        for name, data in members:
+            info = name if isinstance(name, tarfile.TarInfo) else tarfile.TarInfo(name)
+            info.size = len(data)
+            target.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def refused(path: Path, folder: Path) -> str:
+    """The code by which a backup is refused; nothing is left of the attempt."""
+    before = {one.name for one in folder.iterdir()}
+    with pytest.raises(InputError) as caught:
+        restore(path, folder / "new", identities=[KEYS.private])
+    assert {one.name for one in folder.iterdir()} == before
+    return caught.value.code
+
+
+@settings(max_examples=20)
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z]{1,3}(/[a-z0-9]{4,6})?", fullmatch=True),
+        st.binary(max_size=300_000),
+        max_size=6,
+    )
+)
+def test_what_goes_in_comes_out(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, bytes]
+) -> None:
+    whole = {name: data for name, data in files.items() if f"{name}/" not in "".join(files)}
+    whole = {n: d for n, d in whole.items() if not any(o.startswith(f"{n}/") for o in files)}
+    folder = tmp_path_factory.mktemp("b")
+    (folder / "uploads").mkdir()
+    made = backed_up(folder, whole)
+    restore(made, folder / "new", identities=[KEYS.private])
+    root = folder / "new" / "uploads"
+    found = {p.relative_to(root).as_posix(): p for p in root.rglob("*") if p.is_file()}
+    assert {name: path.read_bytes() for name, path in found.items()} == whole
+
+
+def test_equal_contents_are_stored_once_and_nothing_is_in_the_clear(tmp_path: Path) -> None:
+    secret = os.urandom(1 << 20)
+    made = backed_up(tmp_path, dict.fromkeys("abcdef", secret))
+    assert made.stat().st_size < 1.2 * len(secret)
+    assert made.stat().st_mode & 0o777 == 0o600
+    assert secret[:64] not in made.read_bytes()
+
+
+def test_every_cut_and_every_flipped_byte_is_found(tmp_path: Path) -> None:
+    made = backed_up(tmp_path, {"a": b"one", "b": os.urandom(200_000)}).read_bytes()
+    codes = set()
+    for at in (*range(0, 300, 47), *range(300, len(made), 20_011), len(made) - 1):
+        (tmp_path / "cut").write_bytes(made[:at])
+        codes.add(refused(tmp_path / "cut", tmp_path))
+        (tmp_path / "cut").write_bytes(made[:at] + bytes([made[at] ^ 1]) + made[at + 1 :])
+        codes.add(refused(tmp_path / "cut", tmp_path))
+    assert codes == {"backup-foreign", "backup-key", "backup-damaged"}
+    (tmp_path / "cut").write_bytes(made + b"more")
+    assert refused(tmp_path / "cut", tmp_path) == "backup-damaged"
+
+
+def test_another_key_opens_nothing(tmp_path: Path) -> None:
+    made = backed_up(tmp_path, {"a": b"one"})
+    with pytest.raises(InputError) as caught:
+        verify(made, [new_identity().private])
+    assert caught.value.code == "backup-key"
+
+
+@pytest.mark.parametrize(
+    ("plain", "code"),
+    [
+        (tarball(("heldout-backup-2/x", b"")), "backup-newer"),
+        (tarball(("notes.txt", b"hello")), "backup-foreign"),
+        (tarball(), "backup-damaged"),
+        (b"", "backup-damaged"),
+    ],
+    ids=["newer", "a tarball", "empty tarball", "nothing"],
+)
+def test_what_is_no_backup_of_this_format_is_refused(
+    tmp_path: Path, plain: bytes, code: str
+) -> None:
+    assert refused(encrypted(tmp_path / "b", plain), tmp_path) == code
+
+
+def test_files_of_other_programs_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("hello")
+    assert refused(tmp_path / "text", tmp_path) == "backup-foreign"
+    other = encrypted(tmp_path / "b", b"a letter", compress=False)
+    assert refused(other, tmp_path) == "backup-foreign"
+
+
+def link(kind: bytes) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(f"{ROOT}/{digest_bytes(b'')}")
+    info.type, info.linkname = kind, "/etc/passwd"
+    return info
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [(f"{ROOT}/../../evil", b"x")],
+        [("/etc/passwd", b"x")],
+        [(link(tarfile.SYMTYPE), b"")],
+        [(link(tarfile.LNKTYPE), b"")],
+        [(link(tarfile.CHRTYPE), b"")],
+        [(link(tarfile.FIFOTYPE), b"")],
+        [(link(tarfile.DIRTYPE), b"")],
+        [(f"{ROOT}/{digest_bytes(b'a')}", b"b")],
+        [(f"{ROOT}/{digest_bytes(b'a')}", b"a"), (f"{ROOT}/{digest_bytes(b'a')}", b"a")],
+    ],
+    ids=["..", "absolute", "symlink", "link", "device", "pipe", "folder", "another", "twice"],
+)
+def test_hostile_members_are_refused(
+    tmp_path: Path, members: list[tuple[str | tarfile.TarInfo, bytes]]
+) -> None:
+    data = msgspec.json.encode(manifest({}))
+    plain = tarball(*members, (f"{ROOT}/MANIFEST.json", data))
+    codes = {refused(encrypted(tmp_path / "b", plain), tmp_path)}
+    assert codes <= {"backup-damaged", "backup-foreign"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("../evil", "/etc/passwd", "a/../../evil", "", "a//b", ".git/hooks/pre-commit"),
+        *("a/.GIT/config", "a\0b", "a\nb", ".writing-x", "x" * 300),
+    ],
+)
+def test_hostile_paths_are_refused(tmp_path: Path, path: str) -> None:
+    with new_backup(tmp_path / "b", [KEYS.recipient]) as writer:
+        writer.finish(manifest({path: writer.add(b"evil")}))
+    assert refused(tmp_path / "b", tmp_path) == "backup-damaged"
+
+
+@pytest.mark.parametrize("name", ["..", "", "a/b", ".git", "/"])
+def test_hostile_names_of_folders_are_refused(tmp_path: Path, name: str) -> None:
+    with new_backup(tmp_path / "b", [KEYS.recipient]) as writer:
+        writer.finish(manifest({"a": writer.add(b"evil")}, name))
+    assert refused(tmp_path / "b", tmp_path) == "backup-damaged"
+
+
+def spoil(change: Callable[[Stored], Stored]) -> Callable[[Writer], Manifest]:
+    return lambda writer: manifest({"a": change(writer.add(b"one"))})
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        spoil(lambda one: Stored(bytes=one.bytes + 1, sha256=one.sha256)),
+        spoil(lambda one: Stored(bytes=one.bytes, sha256="0" * 64)),
+        lambda writer: manifest({"a": writer.add(b"one"), "a/b": writer.add(b"two")}),
+        lambda writer: writer.add(b"not listed") and manifest({}),
+    ],
+    ids=["size", "digest", "a file as a folder", "not listed"],
+)
+def test_a_list_that_does_not_fit_is_refused(
+    tmp_path: Path, made: Callable[[Writer], Manifest]
+) -> None:
+    with new_backup(tmp_path / "b", [KEYS.recipient]) as writer:
+        writer.finish(made(writer))
+    assert refused(tmp_path / "b", tmp_path) == "backup-damaged"
+
+
+def test_a_bomb_is_refused_before_it_has_filled_anything(tmp_path: Path) -> None:
+    content = bytes(80 << 20)
+    with new_backup(tmp_path / "b", [KEYS.recipient]) as writer:
+        writer.finish(manifest({"a": writer.add(content)}))
+    assert (tmp_path / "b").stat().st_size < 1 << 17
+    assert refused(tmp_path / "b", tmp_path) == "archive-bomb"
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    made = backed_up(tmp_path, {"a": b"one"})
+    whole = made.read_bytes()
+    with pytest.raises(StoreError, match="exists"):
+        backed_up(tmp_path, {"a": b"two"})
+    assert made.read_bytes() == whole
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "mine").write_text("keep")
+    with pytest.raises(InputError) as caught:
+        restore(made, tmp_path / "new", identities=[KEYS.private])
+    assert caught.value.code == "restore-place"
+    assert [one.name for one in (tmp_path / "new").iterdir()] == ["mine"]
+
+
+def test_a_failure_on_the_way_leaves_no_file(tmp_path: Path) -> None:
+    def fail() -> None:
+        with new_backup(tmp_path / "b", [KEYS.recipient]) as writer:
+            writer.add(b"one")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert not list(tmp_path.iterdir())
+
+
+def test_links_databases_and_half_written_files_are_left_out_by_name(tmp_path: Path) -> None:
+    root = tmp_path / "uploads"
+    root.mkdir()
+    (root / "link").symlink_to("/etc/passwd")
+    (root / ".writing-half").write_bytes(b"half")
+    (root / "c.sqlite").write_bytes(b"SQLite format 3\0 and more")
+    (root / "c.sqlite-wal").write_bytes(b"its log")
+    sources = Sources(folders=[root])
+    made = back_up(tmp_path / "b", sources, recipients=[KEYS.recipient], now=NOW, program="1")
+    named = "\n".join(made.left_out)
+    assert all(name in named for name in ('"uploads/link"', "c.sqlite", "c.sqlite-wal"))
+    assert made.files == 0
+
+
+def test_a_backup_of_nothing_or_into_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "uploads").mkdir()
+    for path, folders, code in (
+        (tmp_path / "b", [], "backup-nothing"),
+        (tmp_path / "uploads" / "b", [tmp_path / "uploads"], "backup-folder"),
+    ):
+        with pytest.raises(InputError) as caught:
+            back_up(
+                path, Sources(folders=folders), recipients=[KEYS.recipient], now=NOW, program="1"
+            )
+        assert caught.value.code == code
