@@ -34,6 +34,7 @@ import httpx2
 import numpy as np
 import psycopg
 
+from heldout.database.database import sqlite_url
 from heldout.demo.page_judge import Ending, PageJudge, Question
 from heldout.judging.campaign.drawing import draw_tasks, list_pairs
 from heldout.judging.campaign.files import CampaignFolder
@@ -42,7 +43,7 @@ from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.rows import Item
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database.campaigns import Campaign, read_campaign
-from heldout.judging.database.database import open_database, sqlite_url
+from heldout.judging.database.database import open_database
 from heldout.judging.database.overviews import judgments
 from heldout.judging.platforms.links import personal_link
 

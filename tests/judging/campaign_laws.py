@@ -5,10 +5,10 @@ from collections import Counter
 import msgspec
 from derived_states import derived_states, stored_states
 
+from heldout.database.database import Database
 from heldout.judging.campaign.judgments import Judgment, counted
 from heldout.judging.campaign.rows import Task
 from heldout.judging.database.campaigns import read_campaign
-from heldout.judging.database.database import Database
 from heldout.judging.database.overviews import (
     AssignmentOverview,
     assignments,

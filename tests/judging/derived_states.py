@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
+from heldout.database.database import Database
 from heldout.judging.campaign.judgments import failed_tests
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database.campaigns import read_settings
-from heldout.judging.database.database import Database
 from heldout.judging.database.rows import read_judgments
 from heldout.judging.database.tables import assignments, tasks, workers
 

@@ -16,7 +16,8 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, delete, event, make_url, text
 
-from heldout.judging.database.database import Database, open_database, sqlite_url
+from heldout.database.database import Database, sqlite_url
+from heldout.judging.database.database import open_database
 from heldout.judging.database.tables import metadata
 from postgres import start_postgres
 

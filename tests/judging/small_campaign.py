@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from heldout.database.database import Database
 from heldout.judging.campaign.judgments import Choice
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.rows import Item, Task
@@ -17,7 +18,6 @@ from heldout.judging.database.assignments import (
 )
 from heldout.judging.database.campaigns import load_campaign
 from heldout.judging.database.claims import claim
-from heldout.judging.database.database import Database
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SETTINGS = Settings(

@@ -16,11 +16,11 @@ from small_campaign import (
     take,
 )
 
+from heldout.database.database import Database
 from heldout.judging.campaign.judgments import Choice, counted, format_judgments, parse_judgments
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.database.assignments import answer, get_assignment, item, submit
 from heldout.judging.database.campaigns import load_campaign
-from heldout.judging.database.database import Database
 from heldout.judging.database.overviews import assignments, judgments, tasks
 
 database = judging_databases.database

@@ -17,6 +17,7 @@ from small_campaign import (
     take,
 )
 
+from heldout.database.database import Database
 from heldout.judging.campaign.judgments import Choice
 from heldout.judging.database.assignments import (
     Assignment,
@@ -26,7 +27,6 @@ from heldout.judging.database.assignments import (
     submit,
 )
 from heldout.judging.database.claims import NoTask, claim, offer
-from heldout.judging.database.database import Database
 from heldout.judging.database.organiser import payments_due
 from heldout.judging.database.overviews import assignments, uncounted_pay
 

@@ -17,6 +17,8 @@ from small_campaign import (
     take,
 )
 
+from heldout.database.database import Database
+from heldout.database.errors import DatabaseError
 from heldout.errors import InputError
 from heldout.judging.campaign.judgments import Choice
 from heldout.judging.campaign.rows import Task
@@ -32,7 +34,6 @@ from heldout.judging.database.assignments import (
 )
 from heldout.judging.database.campaigns import load_campaign
 from heldout.judging.database.claims import NoTask, Offer, claim, offer
-from heldout.judging.database.database import Database, DatabaseError
 from heldout.judging.database.overviews import assignments, tasks
 
 database = judging_databases.database

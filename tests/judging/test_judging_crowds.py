@@ -12,6 +12,7 @@ import judging_databases
 from campaign_laws import check_laws
 from small_campaign import NOW, expire_leases, load
 
+from heldout.database.database import Database
 from heldout.judging.campaign.judgments import Choice
 from heldout.judging.database.assignments import (
     Assignment,
@@ -22,7 +23,7 @@ from heldout.judging.database.assignments import (
     submit,
 )
 from heldout.judging.database.claims import NoTask, claim
-from heldout.judging.database.database import Database, open_database
+from heldout.judging.database.database import open_database
 from heldout.judging.database.overviews import assignments, judgments
 
 database = judging_databases.database

@@ -19,10 +19,12 @@ from hypothesis import strategies as st
 from small_campaign import NOW, load
 from sqlalchemy import create_engine, event, insert, text
 
-import heldout.judging.database.database
+import heldout.database.database
+from heldout.database.database import Database, sqlite_url
+from heldout.database.errors import DatabaseError
+from heldout.database.times import format_time
 from heldout.errors import SetupError
-from heldout.judging.campaign.judgments import format_time
-from heldout.judging.database.database import Database, DatabaseError, open_database, sqlite_url
+from heldout.judging.database.database import open_database
 from heldout.judging.database.organiser import read_launch
 from heldout.judging.database.overviews import tasks
 from heldout.judging.database.tables import events, metadata
@@ -203,7 +205,7 @@ def test_what_is_acknowledged_is_on_the_disk(tmp_path: Path) -> None:
 def test_without_the_extra_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(SetupError, match=r"heldout\[web\]"):
-        importlib.reload(heldout.judging.database.database)
+        importlib.reload(heldout.database.database)
 
 
 def test_without_a_driver_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,8 @@ from campaign_laws import check_laws
 from small_campaign import NOW, choose, expire_leases, load, take
 from sqlalchemy import Connection, event, insert, text
 
+from heldout.database.database import Database
+from heldout.database.errors import DatabaseError
 from heldout.judging.campaign.judgments import Choice
 from heldout.judging.campaign.payments import Payment
 from heldout.judging.database.assignments import (
@@ -26,7 +28,7 @@ from heldout.judging.database.assignments import (
     submit,
 )
 from heldout.judging.database.claims import claim, offer
-from heldout.judging.database.database import Database, DatabaseError, open_database
+from heldout.judging.database.database import open_database
 from heldout.judging.database.organiser import payments_due, record_payment
 from heldout.judging.database.overviews import assignments, judgments, progress
 from heldout.judging.database.tables import events

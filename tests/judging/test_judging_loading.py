@@ -8,13 +8,14 @@ import msgspec
 import pytest
 from small_campaign import NOW, SETTINGS, after, load, make_pools, make_tasks, take
 
+from heldout.database.database import Database
+from heldout.database.errors import DatabaseError
 from heldout.errors import InputError
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database.assignments import get_assignment, item
 from heldout.judging.database.campaigns import Loaded, load_campaign, read_campaign
-from heldout.judging.database.database import Database, DatabaseError
 from heldout.judging.database.overviews import tasks
 
 database = judging_databases.database

@@ -5,8 +5,8 @@ from dataclasses import replace
 import judging_databases
 from small_campaign import NOW, SETTINGS, after, answer_all, finish, load, take
 
+from heldout.database.database import Database
 from heldout.judging.database.assignments import exit_assignment, submit
-from heldout.judging.database.database import Database
 from heldout.judging.database.organiser import (
     count_sign_outs,
     leases,

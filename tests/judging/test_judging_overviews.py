@@ -7,9 +7,10 @@ import msgspec
 import pytest
 from small_campaign import NOW, SETTINGS, after, choose, expire_leases, finish, load, take
 
+from heldout.database.database import Database
+from heldout.database.errors import DatabaseError
 from heldout.judging.campaign.judgments import Choice
 from heldout.judging.database.assignments import exit_assignment, submit
-from heldout.judging.database.database import Database, DatabaseError
 from heldout.judging.database.organiser import payments_due, record_payment
 from heldout.judging.database.overviews import (
     Progress,

@@ -3,9 +3,9 @@
 import judging_databases
 from small_campaign import NOW, answer_all, load, take
 
+from heldout.database.database import Database
 from heldout.judging.database.assignments import Assignment, Worker, submit
 from heldout.judging.database.claims import NoTask, Offer, claim, offer
-from heldout.judging.database.database import Database
 from heldout.judging.database.organiser import set_launch
 
 database = judging_databases.database

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heldout.database.times import format_time
 from heldout.errors import InputError
 from heldout.judging.campaign.judgments import (
     Judgment,
     counted,
     failed_tests,
     format_judgments,
-    format_time,
     parse_judgments,
 )
 

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 from small_campaign import NOW, SETTINGS, after, make_pools
 
+from heldout.database.database import Database
 from heldout.judging.campaign.judgments import Choice, count_votes, counted
 from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.database.assignments import (
@@ -19,7 +20,6 @@ from heldout.judging.database.assignments import (
 )
 from heldout.judging.database.campaigns import load_campaign
 from heldout.judging.database.claims import NoTask, Offer, claim, offer
-from heldout.judging.database.database import Database
 from heldout.judging.database.organiser import set_launch
 from heldout.judging.database.overviews import judgments
 from heldout.judging.labels.choosing import (

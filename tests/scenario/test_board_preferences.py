@@ -12,11 +12,12 @@ import pytest
 from scipy.stats import kendalltau
 from town import OTHER_TEAM, QUERIES, Town, call, copy_town, found_town, git, named, run_text
 
+from heldout.database.database import sqlite_url
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.database.campaigns import load_campaign
-from heldout.judging.database.database import open_database, sqlite_url
+from heldout.judging.database.database import open_database
 from heldout.trec.qrels import read_qrels
 
 pytestmark = pytest.mark.slow

@@ -20,12 +20,13 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from fastapi import FastAPI
 from httpx2 import ASGITransport, AsyncClient, Response
 
+from heldout.database.database import Database
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database.campaigns import Campaign, load_campaign, read_campaign
-from heldout.judging.database.database import Database, open_database
+from heldout.judging.database.database import open_database
 from heldout.judging.database.overviews import judgments
 from heldout.judging.pages.app import make_app
 from heldout.judging.platforms.links import personal_link

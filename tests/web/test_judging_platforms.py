@@ -4,8 +4,8 @@ import judging_stage
 import pytest
 from judging_stage import MTURK, PROLIFIC, Make, fields_of, words_of
 
+from heldout.database.errors import DatabaseError
 from heldout.judging.database import claims
-from heldout.judging.database.database import DatabaseError
 
 stage = judging_stage.stage
 

@@ -14,8 +14,8 @@ import pytest
 from judging_stage import Make, Stage, fields_of, words_of
 from sqlalchemy import event
 
+from heldout.database.errors import DatabaseError
 from heldout.judging.database import assignments
-from heldout.judging.database.database import DatabaseError
 from postgres import start_postgres
 
 stage = judging_stage.stage

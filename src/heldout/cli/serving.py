@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from heldout.board.site.intake import Intake
+    from heldout.database.database import Database
     from heldout.judging.campaign.files import CampaignFolder
     from heldout.judging.campaign.settings import Settings
-    from heldout.judging.database.database import Database
 
 
 # Can a server listen there? Asked before anything is loaded or said.
@@ -301,12 +301,10 @@ class _Served:
 def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> str:
     """Load what is new, say what is served, and give the database's address, "" for none."""
     import heldout.judging.pages.app  # noqa: F401, PLC0415 - what is not installed is told before all else
+    from heldout.database.database import sqlite_url  # noqa: PLC0415 - needs the extra
     from heldout.judging.campaign.files import CampaignFolder  # noqa: PLC0415 - heavy
     from heldout.judging.database.campaigns import read_campaign  # noqa: PLC0415 - heavy
-    from heldout.judging.database.database import (  # noqa: PLC0415 - needs the extra
-        open_database,
-        sqlite_url,
-    )
+    from heldout.judging.database.database import open_database  # noqa: PLC0415 - needs the extra
     from heldout.judging.database.organiser import read_launch_state, set_launch  # noqa: PLC0415 - heavy
     from heldout.judging.platforms.links import study_link  # noqa: PLC0415 - heavy
 

@@ -47,7 +47,7 @@ from heldout.judging.studies.simulation import SimulatedJudge
 from heldout.trec.tops import Tops, read_tops
 
 if TYPE_CHECKING:
-    from heldout.judging.database.database import Database
+    from heldout.database.database import Database
 
 
 QUERIES = 40
@@ -208,11 +208,9 @@ def _judge(
 ) -> tuple[Ending, ...]:
     """Serve the pages and let the judges come until nothing is left; write what they judged."""
     try:
+        from heldout.database.database import sqlite_url  # noqa: PLC0415 - needs the extra
         from heldout.judging.database.campaigns import load_campaign, read_campaign  # noqa: PLC0415 - needs the extra
-        from heldout.judging.database.database import (  # noqa: PLC0415 - needs the extra
-            open_database,
-            sqlite_url,
-        )
+        from heldout.judging.database.database import open_database  # noqa: PLC0415 - needs the extra
         from heldout.judging.database.overviews import judgments  # noqa: PLC0415 - needs an extra
     except ImportError as error:
         raise SetupError("judging needs the extra web: pip install 'heldout[web]'") from error

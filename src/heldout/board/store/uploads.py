@@ -14,7 +14,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,6 +24,9 @@ from typing import BinaryIO, Literal
 from heldout.errors import InputError, StoreError, quote
 from heldout.files.durable import Folder
 from heldout.ids import Digest, digest_bytes, is_submission_id
+
+UploadKind = Literal["submission", "update", "registration"]
+"""What one upload brings; an update is new metadata of a submission alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +223,52 @@ class UploadFolder:
             hint="send the files as `heldout pack` or `heldout register --to` named them",
         )
 
+    def check_set(self, sizes: Mapping[str, int]) -> tuple[str, UploadKind]:
+        """What files make together: the id or the handle, and the kind.
+
+        Args:
+            sizes: base name -> bytes.
+
+        Raises:
+            InputError: codes `upload-name`; `upload-set`: not all three files of one submission,
+                nor its metadata or a registration alone; `upload-too-large`.
+        """
+        owners = {self.check_name(name) for name in sizes}
+        owner = min(owners, default="")
+        for name, size in sizes.items():
+            self.check_size(name, size)
+        runs, metadata, key = (f"{owner}{ending}" for ending in self.endings)
+        sets: dict[UploadKind, set[str]] = {
+            "submission": {runs, key, metadata},
+            "update": {metadata},
+            "registration": {f"{owner}{_REGISTRATION}"},
+        }
+        kind = next((kind for kind, names in sets.items() if names == set(sizes)), None)
+        empty = [name for name, size in sizes.items() if not size]
+        if kind is None or empty:
+            told = f"{empty[0]} is empty" if empty else ", ".join(sorted(sizes)) or "no file"
+            raise _problem(
+                "upload-set",
+                told,
+                "all three sealed files of a submission, its metadata alone for an update, or one "
+                "registration",
+                hint="choose the three together: hold Ctrl or Shift in the dialogue",
+            )
+        return owner, kind
+
+    def check_size(self, name: str, size: int) -> None:
+        """Refuse a file that is larger than the inbox takes it.
+
+        Raises:
+            InputError: code `upload-too-large`.
+        """
+        registers = name.endswith(_REGISTRATION)
+        most = self.limits.registration_bytes if registers else self.limits.file_bytes
+        if size > most:
+            raise _problem(
+                "upload-too-large", f"{name} of {size:,} bytes", f"at most {most:,} bytes"
+            )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Share:
@@ -319,11 +368,7 @@ class Delivery:
             raise ValueError("no file was begun")
         self._size += len(data)
         self._written += len(data)
-        limits = self._folder.limits
-        registers = self._name == f"{self._owner}{_REGISTRATION}"
-        most = limits.registration_bytes if registers else limits.file_bytes
-        if self._size > most:
-            raise _problem("upload-too-large", f"{self._name} goes on", f"at most {most:,} bytes")
+        self._folder.check_size(self._name, self._size)
         if self._written > self._account.reserved:
             self._reserve_more()
         try:
@@ -356,7 +401,8 @@ class Delivery:
                 alone; `upload-full`.
         """
         self._end_file()
-        names = self._check_set()
+        sizes = {name: file.size for name, file in self._files.items()}
+        _, kind = self._folder.check_set(sizes)
         lines = "".join(f"{self._files[name].digest}  {name}\n" for name in sorted(self._files))
         name = f"{DELIVERY}{digest_bytes(lines.encode())[:_NAME_DIGITS]}"
         with Folder(self._folder.path).lock(_LOCK, wait=True):
@@ -367,7 +413,7 @@ class Delivery:
                 _sync(self._folder.path)
         return UploadReceipt(
             owner=self._owner,
-            kind="registration" if f"{self._owner}{_REGISTRATION}" in names else "submission",
+            kind="registration" if kind == "registration" else "submission",
             files=tuple(self._files[name] for name in sorted(self._files)),
             received=now,
             known=known,
@@ -392,23 +438,6 @@ class Delivery:
         self.close()
         digest = Digest(self._hash.hexdigest())
         self._files[self._name] = Received(name=self._name, size=self._size, digest=digest)
-
-    def _check_set(self) -> Sequence[str]:
-        """Names of the files, where they are what one upload may bring."""
-        runs, metadata, key = (f"{self._owner}{ending}" for ending in self._folder.endings)
-        sets = [runs, key, metadata], [metadata], [f"{self._owner}{_REGISTRATION}"]
-        found = next((names for names in sets if set(names) == set(self._files)), None)
-        empty = [one.name for one in self._files.values() if not one.size]
-        if found is None or empty:
-            told = f"{empty[0]} is empty" if empty else ", ".join(sorted(self._files)) or "no file"
-            raise _problem(
-                "upload-set",
-                told,
-                "all three sealed files of a submission, its metadata alone for an update, or one "
-                "registration",
-                hint="choose the three together: hold Ctrl or Shift in the dialogue",
-            )
-        return found
 
 
 def _names(folder: Path) -> list[str]:

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from io import BytesIO
 from typing import Annotated, Literal
 
@@ -201,17 +201,6 @@ def _period(rows: Sequence[Judgment]) -> int:
 def format_judgments(judgments: Iterable[Judgment]) -> bytes:
     """JSON lines, in the order given."""
     return format_rows(judgments)
-
-
-def format_time(moment: datetime) -> str:
-    """ISO 8601 in UTC with milliseconds, as judgments have it.
-
-    Raises:
-        ValueError: the time has no zone.
-    """
-    if moment.tzinfo is None:
-        raise ValueError(moment)
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def failed_tests(judgments: Iterable[Judgment]) -> dict[tuple[str, str], int]:

@@ -30,10 +30,11 @@ from sqlalchemy import (
     update,
 )
 
+from heldout.database.database import Database
+from heldout.database.errors import DatabaseError
 from heldout.judging.campaign.judgments import Choice, Reason, Side, failed_tests
 from heldout.judging.campaign.rows import State, amount_owed
 from heldout.judging.campaign.settings import Money, Settings
-from heldout.judging.database.database import Database, DatabaseError
 from heldout.judging.database.rows import NEWEST, OF_ITEM, log_event, read_judgments
 from heldout.judging.database.tables import (
     assignments,

@@ -8,11 +8,12 @@ from datetime import datetime
 import msgspec
 from sqlalchemy import Connection, Table, func, insert, select, update
 
+from heldout.database.database import Database, keep_others_out
+from heldout.database.errors import DatabaseError
 from heldout.errors import Problem, quote
 from heldout.judging.campaign.pools import Pool, Texts, changed_text, gather_texts, missing_texts
 from heldout.judging.campaign.rows import Task, raise_problems
 from heldout.judging.campaign.settings import Settings
-from heldout.judging.database.database import Database, DatabaseError, keep_others_out
 from heldout.judging.database.rows import (
     MARK,
     add_items,

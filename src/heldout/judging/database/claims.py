@@ -24,6 +24,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
+from heldout.database.database import Database
+from heldout.database.errors import DatabaseError
 from heldout.errors import InputError, Problem, quote
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database.assignments import (
@@ -39,7 +41,6 @@ from heldout.judging.database.assignments import (
     read_assignment,
 )
 from heldout.judging.database.campaigns import read_settings
-from heldout.judging.database.database import Database, DatabaseError
 from heldout.judging.database.organiser import read_launch
 from heldout.judging.database.overviews import read_uncounted_pay
 from heldout.judging.database.rows import add_copy, log_event

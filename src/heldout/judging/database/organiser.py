@@ -11,11 +11,12 @@ from typing import Literal
 
 from sqlalchemy import Connection, func, insert, select
 
-from heldout.judging.campaign.judgments import format_time
+from heldout.database.database import Database, keep_others_out
+from heldout.database.errors import DatabaseError
+from heldout.database.times import format_time
 from heldout.judging.campaign.payments import Payment, PaymentKind
 from heldout.judging.campaign.settings import Money, Settings
 from heldout.judging.database.campaigns import read_settings
-from heldout.judging.database.database import Database, DatabaseError, keep_others_out
 from heldout.judging.database.overviews import AssignmentOverview, read_assignments
 from heldout.judging.database.rows import log_event
 from heldout.judging.database.tables import (

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, and_, case, distinct, func, or_, select
 
+from heldout.database.database import Database
 from heldout.judging.campaign.judgments import Judgment, counted
 from heldout.judging.campaign.rows import State, Task, amount_owed
 from heldout.judging.campaign.settings import Money, Settings
 from heldout.judging.database import tables as t
 from heldout.judging.database.assignments import owed_for
 from heldout.judging.database.campaigns import read_settings
-from heldout.judging.database.database import Database
 from heldout.judging.database.rows import NEWEST, OF_ITEM, EventKind, read_judgments, read_tasks
 
 

@@ -20,7 +20,8 @@ from sqlalchemy import (
     update,
 )
 
-from heldout.judging.campaign.judgments import Judgment, format_time
+from heldout.database.times import format_time
+from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.rows import Item, Task, copy_task
 from heldout.judging.database.tables import (
     assignments,

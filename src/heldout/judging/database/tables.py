@@ -4,54 +4,25 @@ Judgments, payments and events are only added to. `tasks.state` and `assignments
 nothing that the other tables do not: a test derives them.
 """
 
-from datetime import datetime
-
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
-    Dialect,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     String,
     Table,
     Text,
-    TypeDecorator,
     UniqueConstraint,
     text,
 )
 
-from heldout.judging.campaign.judgments import format_time
+from heldout.database.columns import Instant, new_metadata
 
-
-class Instant(TypeDecorator[datetime]):
-    """A time, stored as text: SQLite has no type for it that keeps the zone."""
-
-    impl = String(24)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """What is stored."""
-        return None if value is None else format_time(value)
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """What is read."""
-        return None if value is None else datetime.fromisoformat(value)
-
-
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+metadata = new_metadata()
 
 campaign = Table(
     "campaign",

@@ -8,15 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 from heldout.collections.named import load_qrels
+from heldout.database.times import format_time
 from heldout.errors import InputError, Problem, plural
 from heldout.judging.campaign.files import CampaignFolder
-from heldout.judging.campaign.judgments import (
-    Judgment,
-    counted,
-    format_time,
-    parse_judgments,
-    pool_judged,
-)
+from heldout.judging.campaign.judgments import Judgment, counted, parse_judgments, pool_judged
 from heldout.judging.campaign.pools import Pool
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.labels.contests import PERFECT

@@ -13,14 +13,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
 
+from heldout.database.database import Database
+from heldout.database.times import format_time
 from heldout.errors import plural
-from heldout.judging.campaign.judgments import format_time
 from heldout.judging.campaign.payments import format_payments
 from heldout.judging.campaign.settings import format_money
 from heldout.judging.database import organiser, overviews
 from heldout.judging.database import overviews as readings
 from heldout.judging.database.campaigns import Campaign, read_campaign
-from heldout.judging.database.database import Database
 from heldout.judging.database.organiser import list_payments, payments_due, record_payment
 from heldout.judging.database.overviews import progress, uncounted_pay
 from heldout.judging.pages import admin_quality, admin_views

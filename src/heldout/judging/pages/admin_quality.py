@@ -8,12 +8,12 @@ from urllib.parse import urlencode
 
 import numpy as np
 
+from heldout.database.database import Database
 from heldout.errors import plural
 from heldout.judging.campaign.judgments import Judgment, Reason, counted
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database import organiser
 from heldout.judging.database import overviews as readings
-from heldout.judging.database.database import Database
 from heldout.judging.database.organiser import PairTexts
 from heldout.judging.database.overviews import PairJudgment
 from heldout.judging.pages.admin_pages import (

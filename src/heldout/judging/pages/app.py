@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 
 from fastapi import APIRouter, FastAPI
 
+from heldout.database.database import Database
+from heldout.database.errors import DatabaseError
 from heldout.judging.database.campaigns import read_campaign
-from heldout.judging.database.database import Database, DatabaseError
 from heldout.judging.pages.judge import Judging, judging_routes
 from heldout.judging.pages.questions import study_of
 from heldout.web.forms import make_application

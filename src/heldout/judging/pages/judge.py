@@ -16,6 +16,8 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
 
+from heldout.database.database import Database
+from heldout.database.errors import DatabaseError
 from heldout.errors import InputError, StoreError
 from heldout.judging.campaign.judgments import By, Choice, Reason, Side
 from heldout.judging.campaign.settings import Platform
@@ -23,7 +25,6 @@ from heldout.judging.database import assignments, claims
 from heldout.judging.database.assignments import LONGEST_WORKER, Answered, Assignment, Shown, Worker
 from heldout.judging.database.campaigns import Campaign
 from heldout.judging.database.claims import NoTask, Offer
-from heldout.judging.database.database import Database, DatabaseError
 from heldout.judging.pages.arrivals import Addresses, Arrival, read_arrival
 from heldout.judging.pages.questions import (
     ahead_page,

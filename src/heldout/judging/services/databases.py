@@ -9,7 +9,7 @@ from heldout.judging.campaign.files import CampaignFolder
 from heldout.options import Opt
 
 if TYPE_CHECKING:
-    from heldout.judging.database.database import Database
+    from heldout.database.database import Database
 
 DatabaseUrl = Annotated[
     str | None,
@@ -33,12 +33,10 @@ def opened_database(folder: CampaignFolder, url: str | None) -> "Iterator[Databa
 
     Raises:
         StoreError: there is none.
-        DatabaseError: see `Fault`.
+        DatabaseError: see `ErrorCode`.
     """
-    from heldout.judging.database.database import (  # noqa: PLC0415 - needs the extra
-        open_database,
-        sqlite_url,
-    )
+    from heldout.database.database import sqlite_url  # noqa: PLC0415 - needs the extra
+    from heldout.judging.database.database import open_database  # noqa: PLC0415 - needs the extra
 
     if url is None and not folder.database.is_file():
         raise StoreError(f"{folder.database} is missing; `heldout serve` makes it")

@@ -10,9 +10,9 @@ from heldout.answers.answer import to_document
 from heldout.board.organiser.rebuild import catch_up
 from heldout.board.scores.published import check_set, list_published
 from heldout.board.scores.session import Session
+from heldout.database.times import format_time
 from heldout.errors import plural
 from heldout.judging.campaign.files import CampaignFolder
-from heldout.judging.campaign.judgments import format_time
 from heldout.judging.campaign.rows import Task
 from heldout.judging.campaign.settings import Mode, Money, format_money
 from heldout.judging.labels.labels import Algorithm

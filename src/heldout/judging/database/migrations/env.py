@@ -1,9 +1,5 @@
-"""Alembic runs this file: it migrates the connection that `open_database` hands over."""
+"""Alembic runs this file."""
 
-from alembic import context
+from heldout.database.database import run_migrations
 
-from heldout.judging.database.tables import metadata
-
-context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
-with context.begin_transaction():
-    context.run_migrations()
+run_migrations()

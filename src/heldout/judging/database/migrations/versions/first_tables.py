@@ -151,3 +151,12 @@ def upgrade() -> None:
         Column("assignment", Integer, ForeignKey("assignments.id"), index=True),
         Column("note", Text, nullable=False),
     )
+
+
+def downgrade() -> None:
+    """Drop them, with all that they hold."""
+    for name in (
+        *("events", "payments", "judgments", "seen", "assignments", "workers", "items", "tasks"),
+        *("pairs", "passages", "queries", "batches", "campaign"),
+    ):
+        op.drop_table(name)

@@ -1,0 +1,364 @@
+"""A database, SQLite or PostgreSQL: opened, brought to the present schemas, used.
+
+What is acknowledged is on the disk: connections are set up so. What goes wrong is a `DatabaseError`
+with a code. One database may hold the tables of several wings: each wing has a `Schema`, with
+migrations and a version of its own.
+"""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+from alembic import command, context
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    MetaData,
+    create_engine,
+    event,
+    inspect,
+    make_url,
+    text,
+)
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from heldout.database.errors import DatabaseError, is_passing, translated
+from heldout.errors import SetupError, quote
+
+if not (find_spec("sqlalchemy") and find_spec("alembic")):
+    raise SetupError("a database needs SQLAlchemy: pip install 'heldout[web]'")
+
+
+WRITING = "heldout_writing"
+"""Option of a connection whose transaction writes: SQLite then takes the lock at its beginning."""
+
+_MAKING = threading.Lock()
+_PATIENCE_S = 30
+_CONNECTIONS = 40
+_SPARED = 10
+"""Connections of a PostgreSQL server that are left to others: a backup, psql, `heldout prefer`."""
+
+_LEAST = 2
+_JOURNAL_TRIES = 100
+_PAUSE_S = 0.02
+_FORMS = "expected sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
+
+
+def sqlite_url(path: Path) -> str:
+    """The address of a SQLite file."""
+    return URL.create("sqlite", database=str(path)).render_as_string(hide_password=False)
+
+
+def parse_url(text: str) -> URL:
+    """An address, with the driver that we use.
+
+    Raises:
+        DatabaseError: code `database-address`.
+    """
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise DatabaseError("database-address", f"not an address; {_FORMS}") from None
+    engine = url.drivername.partition("+")[0]
+    if engine in ("postgres", "postgresql"):
+        return url.set(drivername="postgresql+psycopg")
+    if engine != "sqlite":
+        raise DatabaseError("database-address", f"{quote(engine)} is not supported; {_FORMS}")
+    if url.database in (None, "", ":memory:"):
+        raise DatabaseError("database-address", f"a database in memory is soon lost; {_FORMS}")
+    return url
+
+
+def connections_each(engine: Engine, processes: int) -> int:
+    """How many connections each of some processes may open: at most 40.
+
+    On PostgreSQL all of them together leave 10 of the server's free for others.
+
+    Args:
+        engine: of the database.
+        processes: how many share it.
+
+    Raises:
+        SetupError: the server has too few for two connections each.
+    """
+    if engine.dialect.name != "postgresql":
+        return _CONNECTIONS
+    names = ("max_connections", "superuser_reserved_connections")
+    with engine.connect() as connection:
+        most, reserved = (
+            int(connection.exec_driver_sql(f"SHOW {name}").scalar_one()) for name in names
+        )
+    share = (most - reserved - _SPARED) // processes
+    if share < _LEAST:
+        wanted = processes * _LEAST + reserved + _SPARED
+        raise SetupError(
+            f"the PostgreSQL server allows {most} connections (max_connections), too few for "
+            f"{processes} workers: start fewer, or allow at least {wanted}"
+        )
+    return min(_CONNECTIONS, share)
+
+
+def make_engine(url: URL, *, connections: int = _CONNECTIONS) -> Engine:
+    """An engine; it connects when it is first used.
+
+    SQLite: a new file is for its owner alone, as it holds the key that signs; a write-ahead log
+    that is flushed at every commit, foreign keys, and a writer waits up to 30 s for another.
+    PostgreSQL: a connection is tried before it is used, so that one lost with the server is
+    replaced; a server that does not answer is given up after about 10 s.
+
+    Args:
+        url: from `parse_url`.
+        connections: how many are open at most; who needs one more waits.
+
+    Raises:
+        SetupError: psycopg is not installed.
+    """
+    if url.get_backend_name() == "sqlite":
+        _make_private(url)
+        options: dict[str, Any] = {"isolation_level": None, "timeout": _PATIENCE_S}
+        engine = create_engine(url, connect_args=options, pool_size=connections, max_overflow=0)
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    alive = {"connect_timeout": 10, "keepalives_idle": 10, "tcp_user_timeout": 10_000}
+    try:
+        return create_engine(
+            url,
+            connect_args=alive,
+            pool_size=connections,
+            max_overflow=0,
+            pool_pre_ping=True,
+        )
+    except ImportError as error:
+        raise SetupError("PostgreSQL needs psycopg: pip install 'heldout[web]'") from error
+
+
+def _make_private(url: URL) -> None:
+    """Make a file that is not there; SQLite gives its log and its index the same rights.
+
+    One that is there is not opened, and no thread uses one before it is closed here: closing a file
+    undoes the locks that this process has on it.
+    """
+    if url.database is None or "uri" in url.query:
+        return
+    with _MAKING, suppress(OSError):  # it is there; or SQLite says why it cannot be
+        os.close(os.open(url.database, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+    for _ in range(_JOURNAL_TRIES):
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            time.sleep(_PAUSE_S)  # of two who make one file, SQLite lets neither wait
+        else:
+            return
+    connection.execute("PRAGMA journal_mode=WAL")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writing = connection.get_execution_options().get(WRITING, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+_LOCK = 0x6865_6C64
+_TRIES = 4
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Database:
+    """An open database; threads may share it.
+
+    Attributes:
+        name: its address without a password, for messages.
+        engine: its connections.
+        writers: held while a transaction writes: SQLite has one writer at a time, and threads that
+            wait here are served at once, where SQLite itself would have them look again and again.
+    """
+
+    name: str
+    engine: Engine
+    writers: AbstractContextManager[object]
+
+    def read(self, work: Callable[[Connection], Result]) -> Result:
+        """Read everything as of one moment.
+
+        Raises:
+            DatabaseError: see `ErrorCode`.
+        """
+        options: dict[str, object] = {}
+        if self.engine.dialect.name == "postgresql":
+            options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        with translated(self.name), self.engine.connect() as connection:
+            connection = connection.execution_options(**options)  # noqa: PLW2901 - the same one
+            with connection.begin():
+                return work(connection)
+
+    def write(self, work: Callable[[Connection], Result]) -> Result:
+        """Write all of it or nothing; done again where the database undid it for others.
+
+        Args:
+            work: what to do; it may be called more than once, and changes nothing but the database.
+
+        Raises:
+            DatabaseError: see `ErrorCode`.
+        """
+        with translated(self.name):
+            for _ in range(_TRIES - 1):
+                try:
+                    return self._write(work)
+                except DBAPIError as error:
+                    if not is_passing(error):
+                        raise
+            return self._write(work)
+
+    def close(self) -> None:
+        """Close every connection that is not in use."""
+        self.engine.dispose()
+
+    def _write(self, work: Callable[[Connection], Result]) -> Result:
+        with self.writers, self.engine.connect() as connection:
+            writing = connection.execution_options(**{WRITING: True})
+            with writing.begin():
+                return work(writing)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """The tables of one wing, and how they became what they are.
+
+    Attributes:
+        name: what holds them, for messages: "campaign".
+        metadata: the tables of today.
+        migrations: folder with Alembic's env.py and versions.
+        version_table: table with the revision that the database has.
+    """
+
+    name: str
+    metadata: MetaData
+    migrations: Path
+    version_table: str = "alembic_version"
+
+    @property
+    def head(self) -> str | None:
+        """The newest revision."""
+        return ScriptDirectory(str(self.migrations)).get_current_head()
+
+    def find_revision(self, connection: Connection) -> str | None:
+        """The revision that a database has; `None` where it has no tables of this wing."""
+        options = {"version_table": self.version_table}
+        return MigrationContext.configure(connection, opts=options).get_current_revision()
+
+
+def open_database(url: str, *schemas: Schema, processes: int = 1) -> Database:
+    """Open a database; the tables of each schema are made or migrated where necessary.
+
+    Args:
+        url: `sqlite:///FILE` or `postgresql://…`.
+        schemas: of the wings that will use it.
+        processes: how many open it like this one; they share the server's connections.
+
+    Raises:
+        SetupError: PostgreSQL is asked for, and psycopg is not installed, or the server allows too
+            few connections for so many processes.
+        DatabaseError: codes `database-address`, `database-lost`, `database-newer` (written by a
+            later heldout), `database-other` (tables of another program), `database-damaged`.
+    """
+    address = parse_url(url)
+    name = address.render_as_string(hide_password=True)
+    engine = make_engine(address)
+    sqlite = engine.dialect.name == "sqlite"
+    if not sqlite:
+        try:
+            with translated(name):
+                share = connections_each(engine, processes)
+        finally:
+            engine.dispose()
+        engine = make_engine(address, connections=share)
+    database = Database(
+        name=name,
+        engine=engine,
+        writers=threading.Lock() if sqlite else nullcontext(),
+    )
+    try:
+        for schema in schemas:
+            if database.read(schema.find_revision) != schema.head:
+                migrate(database, schema)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def migrate(database: Database, schema: Schema, revision: str = "head") -> None:
+    """Bring the tables of a wing to a revision, up or down, all of it or nothing.
+
+    Args:
+        database: open.
+        schema: of the wing.
+        revision: which; "head" for the newest, "base" for no tables: what they hold is lost.
+
+    Raises:
+        DatabaseError: codes `database-newer`, `database-other`; see `ErrorCode`.
+    """
+    database.write(lambda connection: _migrate(connection, database.name, schema, revision))
+
+
+def run_migrations() -> None:
+    """What the env.py of each schema does: Alembic calls it for the connection of `migrate`."""
+    given = context.config.attributes
+    context.configure(
+        connection=given["connection"],
+        target_metadata=given["schema"].metadata,
+        version_table=given["schema"].version_table,
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+def keep_others_out(connection: Connection) -> None:
+    """Wait until no other transaction is here, and keep them waiting until this one ends.
+
+    For what is done seldom and whole: a migration, the loading of a campaign.
+    """
+    if connection.dialect.name == "postgresql":
+        lock = text("SELECT pg_advisory_xact_lock(:lock)")
+        connection.execute(lock, {"lock": _LOCK})
+
+
+def _migrate(connection: Connection, name: str, schema: Schema, revision: str) -> None:
+    keep_others_out(connection)
+    found = schema.find_revision(connection)
+    if found is None and set(inspect(connection).get_table_names()) & set(schema.metadata.tables):
+        raise DatabaseError("database-other", f"{name} holds tables that are no {schema.name}'s")
+    scripts = ScriptDirectory(str(schema.migrations))
+    known = {script.revision for script in scripts.walk_revisions()}
+    if found is not None and found not in known:
+        raise DatabaseError(
+            "database-newer", f"{name} was written by a later heldout (schema {found}): upgrade"
+        )
+    config = Config()
+    config.set_main_option("script_location", str(schema.migrations).replace("%", "%%"))
+    config.attributes.update(connection=connection, schema=schema)
+    revisions = [script.revision for script in scripts.walk_revisions()]  # the newest first
+    target = revisions[0] if revision == "head" else revision
+    down = target == "base" or (
+        found is not None and revisions.index(target) > revisions.index(found)
+    )
+    (command.downgrade if down else command.upgrade)(config, target)

@@ -1,0 +1,1 @@
+"""Hosted intake: teams, their tokens, uploads that can be resumed, quota, and jobs."""

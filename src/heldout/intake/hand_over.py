@@ -1,0 +1,137 @@
+"""A complete upload is checked and handed over to the folder that `heldout inbox --from` reads.
+
+The job can be begun again at any point. The delivery is named by what is in it and appears in one
+step (`board.store.uploads`), so a second attempt finds it there; and that the upload was accepted
+is written together with the job's end.
+"""
+
+import hashlib
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, select
+
+from heldout.board.store.uploads import Delivery
+from heldout.errors import InputError, StoreError
+from heldout.intake.jobs import Done, Job, JobKind, JobLaterError
+from heldout.intake.notices import add_notice
+from heldout.intake.tables import uploads
+from heldout.intake.uploads import (
+    HAND_OVER,
+    Upload,
+    UploadFile,
+    UploadStore,
+    end_upload,
+    read_upload,
+    remove_parts,
+)
+
+_STEP = 1 << 20
+_KEEP_EVERY = 1 << 26
+_WAITS = ("upload-busy", "upload-full")
+_PAUSE = timedelta(minutes=1)
+
+
+def hand_over_kind(
+    store: UploadStore, *, clock: Callable[[], datetime], notices: bool = False
+) -> JobKind:
+    """How complete uploads are handed over.
+
+    Args:
+        store: where they are.
+        clock: the time, UTC.
+        notices: whether teams are told by mail how it ended.
+    """
+
+    def work(job: Job, keep: Callable[[], None]) -> Done:
+        upload = read_upload(store, job.key)
+        if upload.state != "complete":
+            return Done()
+        _deliver(store, upload, keep, now=clock())
+
+        def write(connection: Connection) -> None:
+            end_upload(connection, upload.id, "accepted", now=clock())
+            if notices:
+                add_notice(
+                    connection, upload.team, "accepted", upload.id, _details(upload), now=clock()
+                )
+
+        return Done(write=write, after=lambda: remove_parts(store, upload.id))
+
+    def give_up(connection: Connection, job: Job, code: str, why: str) -> None:
+        row = connection.execute(select(uploads).where(uploads.c.id == job.key)).one()
+        if row.state != "complete":
+            return
+        end_upload(connection, job.key, "failed", now=clock(), code=code, why=why)
+        if notices:
+            details = {"owner": row.owner, "kind": row.kind, "code": code, "why": why}
+            add_notice(connection, row.team, "failed", job.key, details, now=clock())
+
+    return JobKind(name=HAND_OVER, work=work, give_up=give_up)
+
+
+def _details(upload: Upload) -> dict[str, object]:
+    files = [
+        {"name": file.name, "bytes": file.size, "sha256": file.digest} for file in upload.files
+    ]
+    return {"owner": upload.owner, "kind": upload.kind, "files": files}
+
+
+def _deliver(
+    store: UploadStore, upload: Upload, keep: Callable[[], None], *, now: datetime
+) -> None:
+    """Copy the parts into a delivery, and check them on the way.
+
+    Raises:
+        InputError: codes `upload-digest`, `upload-content`.
+        JobLaterError: the folder has no room just now.
+        StoreError: a part is gone.
+    """
+    size = sum(file.size for file in upload.files)
+    try:
+        with store.folder.deliver(size=size) as delivery:
+            for file in upload.files:
+                delivery.begin_file(file.name)
+                _copy(store, upload, file, delivery, keep)
+            keep()
+            delivery.finish(now=now)
+    except InputError as error:
+        if error.code in _WAITS:
+            raise JobLaterError(str(error), after=_PAUSE) from error
+        raise
+
+
+def _copy(
+    store: UploadStore,
+    upload: Upload,
+    file: UploadFile,
+    delivery: Delivery,
+    keep: Callable[[], None],
+) -> None:
+    digest, copied = hashlib.sha256(), 0
+    head = next((head for ending, head in store.heads if file.name.endswith(ending)), b"")
+    try:
+        with store.part(upload.id, file.name).open("rb") as part:
+            while data := part.read(_STEP):
+                if not copied and not data.startswith(head):
+                    raise InputError.of(
+                        code="upload-content",
+                        path=file.name,
+                        found="a file of another kind",
+                        expected="a file that `heldout pack` has sealed",
+                    )
+                digest.update(data)
+                delivery.write(data)
+                copied += len(data)
+                if copied % _KEEP_EVERY < _STEP:
+                    keep()
+    except OSError as error:
+        raise StoreError(f"{file.name} cannot be read: {error.strerror}") from error
+    if digest.hexdigest() != file.digest:
+        raise InputError.of(
+            code="upload-digest",
+            path=file.name,
+            found=f"SHA-256 {digest.hexdigest()}",
+            expected=file.digest,
+            hint="the file changed while it was sent: send it again",
+        )

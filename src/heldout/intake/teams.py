@@ -1,0 +1,549 @@
+"""Teams that may upload: invitations, accounts, tokens, sign-in identities.
+
+A team registers once, by an invitation link. What it then shows is a token: 256 random bits, of
+which only the SHA-256 is stored, so that who reads the database can use none. A token of kind
+`api` is for scripts, one of kind `session` is what a browser has after signing in.
+"""
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import delete as remove
+
+from heldout.board.log.manifest import team_key
+from heldout.database.database import Database, keep_others_out
+from heldout.errors import InputError, quote
+from heldout.intake.tables import identities, invitations, teams, tokens
+
+TokenKind = Literal["api", "session"]
+
+MOST_TOKENS = 20
+"""Tokens of a kind that a team has at once."""
+
+_MARK = "heldout_"
+_LONGEST_NAME = 100
+_MAIL = re.compile(r"[^\s@<>,;:\"()\[\]\\]+@[^\s@<>,;:\"()\[\]\\]+")
+_LONGEST_MAIL = 254
+_SEEN_EVERY = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Team:
+    """A team with an account.
+
+    Attributes:
+        id: of the row.
+        name: as it will stand in the metadata of its submissions.
+        mail: where notices go, "" for nowhere.
+        created: when it registered, UTC.
+        closed: since when it is shut out; `None` while it is not.
+    """
+
+    id: int
+    name: str
+    mail: str
+    created: datetime
+    closed: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invitation:
+    """An invitation as the organiser sees it.
+
+    Attributes:
+        id: of the row.
+        note: whom it was given to.
+        team: id of the team that it is for, or that registered by it; `None` before.
+        created: when it was made, UTC.
+        expires: when it ends.
+        used: when it was used; `None` before.
+    """
+
+    id: int
+    note: str
+    team: int | None
+    created: datetime
+    expires: datetime
+    used: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """A token, without what is secret of it.
+
+    Attributes:
+        id: of the row.
+        kind: who uses it.
+        name: that the team gave it.
+        created: when it was made, UTC.
+        expires: when it ends; `None` for never.
+        used: when it was last used, to within five minutes; `None` before.
+        revoked: when it was revoked; `None` before.
+    """
+
+    id: int
+    kind: TokenKind
+    name: str
+    created: datetime
+    expires: datetime | None
+    used: datetime | None
+    revoked: datetime | None
+
+
+def hash_secret(secret: str) -> str:
+    """What is stored of a token or an invitation: it has 256 random bits, so it needs no salt."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _new_secret() -> str:
+    return _MARK + secrets.token_urlsafe(32)
+
+
+# Invitations
+
+
+def create_invitation(
+    database: Database,
+    *,
+    note: str,
+    now: datetime,
+    valid: timedelta = timedelta(days=14),
+    team: int | None = None,
+) -> tuple[Invitation, str]:
+    """Make an invitation for one use.
+
+    Args:
+        database: open.
+        note: whom it is for; the organiser alone sees it.
+        now: the time, UTC.
+        valid: how long it may be used.
+        team: id of a team that gets another token by it, as it lost its own; `None` for a new one.
+
+    Returns:
+        The invitation and its secret, which is stored nowhere.
+
+    Raises:
+        InputError: code `team-unknown`.
+        DatabaseError: see `ErrorCode`.
+    """
+    secret = _new_secret()
+    row: dict[str, Any] = {"hash": hash_secret(secret), "note": note, "team": team}
+    row |= {"created_at": now, "expires_at": now + valid}
+
+    def create(connection: Connection) -> Invitation:
+        if team is not None:
+            _team_row(connection, team)
+        found = connection.execute(insert(invitations).values(row).returning(*invitations.c)).one()
+        return _invitation(found)
+
+    return database.write(create), secret
+
+
+def find_invitation(database: Database, secret: str, *, now: datetime) -> Invitation:
+    """The invitation of a secret, while it can be used.
+
+    Raises:
+        InputError: codes `invitation-unknown`, `invitation-used`, `invitation-expired`.
+        DatabaseError: see `ErrorCode`.
+    """
+    return database.read(lambda connection: _open_invitation(connection, secret, now=now))
+
+
+def list_invitations(database: Database) -> tuple[Invitation, ...]:
+    """All invitations, the newest first.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+    newest = select(invitations).order_by(invitations.c.id.desc())
+    rows = database.read(lambda connection: connection.execute(newest).all())
+    return tuple(_invitation(row) for row in rows)
+
+
+def revoke_invitation(database: Database, invitation: int, *, now: datetime) -> None:
+    """End an invitation now; one that was used stays as it is.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+    ended = (
+        update(invitations)
+        .where(invitations.c.id == invitation, invitations.c.used_at.is_(None))
+        .where(invitations.c.expires_at > now)
+        .values(expires_at=now)
+    )
+    database.write(lambda connection: connection.execute(ended))
+
+
+def accept_invitation(
+    database: Database, secret: str, *, name: str, mail: str, now: datetime
+) -> Team:
+    """Register a team by its invitation, or find the team that the invitation is for.
+
+    Args:
+        database: open.
+        secret: of the invitation; it is used up.
+        name: of a new team.
+        mail: its address for notices, "" for none.
+        now: the time, UTC.
+
+    Raises:
+        InputError: codes `invitation-unknown`, `invitation-used`, `invitation-expired`,
+            `team-name`, `team-mail`, `team-taken`.
+        DatabaseError: see `ErrorCode`.
+    """
+
+    def accept(connection: Connection) -> Team:
+        keep_others_out(connection)
+        found = _open_invitation(connection, secret, now=now)
+        team = found.team or _add_team(connection, name=name, mail=mail, now=now)
+        used = update(invitations).where(invitations.c.id == found.id)
+        connection.execute(used.values(used_at=now, team=team))
+        return _team(_team_row(connection, team))
+
+    return database.write(accept)
+
+
+def _open_invitation(connection: Connection, secret: str, *, now: datetime) -> Invitation:
+    wanted = select(invitations).where(invitations.c.hash == hash_secret(secret))
+    row = connection.execute(wanted).first()
+    if row is None:
+        raise _problem("invitation-unknown", "invitation", "a link that is none", "one of ours")
+    if row.used_at is not None:
+        raise _problem("invitation-used", "invitation", "a link that was used", "a new one")
+    if row.expires_at <= now:
+        raise _problem("invitation-expired", "invitation", "a link that has ended", "a new one")
+    return _invitation(row)
+
+
+def _invitation(row: Row[Any]) -> Invitation:
+    return Invitation(
+        id=row.id,
+        note=row.note,
+        team=row.team,
+        created=row.created_at,
+        expires=row.expires_at,
+        used=row.used_at,
+    )
+
+
+# Teams
+
+
+def list_teams(database: Database) -> tuple[Team, ...]:
+    """All teams, in the order in which they registered.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+    all_of_them = select(teams).order_by(teams.c.id)
+    rows = database.read(lambda connection: connection.execute(all_of_them).all())
+    return tuple(_team(row) for row in rows)
+
+
+def get_team(database: Database, team: int) -> Team:
+    """A team.
+
+    Raises:
+        InputError: code `team-unknown`.
+        DatabaseError: see `ErrorCode`.
+    """
+    return database.read(lambda connection: _team(_team_row(connection, team)))
+
+
+def set_mail(database: Database, team: int, mail: str) -> None:
+    """Change where a team's notices go, "" for nowhere.
+
+    Raises:
+        InputError: code `team-mail`.
+        DatabaseError: see `ErrorCode`.
+    """
+    changed = update(teams).where(teams.c.id == team).values(mail=_check_mail(mail))
+    database.write(lambda connection: connection.execute(changed))
+
+
+def close_team(database: Database, team: int, *, now: datetime | None) -> None:
+    """Shut a team out from now on: its tokens open nothing; `None` lets it in again.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+    changed = update(teams).where(teams.c.id == team).values(closed_at=now)
+    database.write(lambda connection: connection.execute(changed))
+
+
+def _add_team(connection: Connection, *, name: str, mail: str, now: datetime) -> int:
+    name = " ".join(name.split())
+    if not name or len(name) > _LONGEST_NAME or not name.isprintable():
+        raise _problem(
+            "team-name", "name", quote(name), f"1 to {_LONGEST_NAME} characters that can be read"
+        )
+    row = {"name": name, "key": team_key(name), "mail": _check_mail(mail), "created_at": now}
+    if connection.execute(select(teams.c.id).where(teams.c.key == row["key"])).first() is not None:
+        raise _problem(
+            "team-taken",
+            "name",
+            quote(name),
+            "a name that no other team has",
+            hint="if the team is yours, ask the organiser for a link to your account",
+        )
+    added = insert(teams).values(row).returning(teams.c.id)
+    return int(connection.execute(added).scalar_one())
+
+
+def _check_mail(mail: str) -> str:
+    mail = mail.strip()
+    if mail and (len(mail) > _LONGEST_MAIL or not _MAIL.fullmatch(mail) or not mail.isprintable()):
+        raise _problem("team-mail", "mail", quote(mail), "NAME@HOST, or nothing")
+    return mail
+
+
+def _team_row(connection: Connection, team: int) -> Row[Any]:
+    row = connection.execute(select(teams).where(teams.c.id == team)).first()
+    if row is None:
+        raise _problem("team-unknown", "team", str(team), "a team with an account here")
+    return row
+
+
+def _team(row: Row[Any]) -> Team:
+    return Team(
+        id=row.id,
+        name=row.name,
+        mail=row.mail,
+        created=row.created_at,
+        closed=row.closed_at,
+    )
+
+
+# Tokens
+
+
+def create_token(
+    database: Database,
+    team: int,
+    *,
+    kind: TokenKind,
+    name: str,
+    now: datetime,
+    valid: timedelta | None = None,
+) -> tuple[Token, str]:
+    """Make a token of a team. The oldest session ends where a team has too many.
+
+    Args:
+        database: open.
+        team: its id.
+        kind: who uses it.
+        name: for the team, as "laptop".
+        now: the time, UTC.
+        valid: how long it holds; `None` for ever.
+
+    Returns:
+        The token and its secret, which is stored nowhere.
+
+    Raises:
+        InputError: codes `team-unknown`; `token-limit`: it has 20 of kind `api` already.
+        DatabaseError: see `ErrorCode`.
+    """
+    secret = _new_secret()
+    row = {"team": team, "hash": hash_secret(secret), "kind": kind, "created_at": now}
+    row |= {"name": name[:_LONGEST_NAME], "expires_at": None if valid is None else now + valid}
+
+    def create(connection: Connection) -> Token:
+        keep_others_out(connection)
+        _team_row(connection, team)
+        live = [one.id for one in _read_tokens(connection, team, kind) if _is_live(one, now)]
+        if len(live) >= MOST_TOKENS and kind == "api":
+            raise _problem(
+                "token-limit",
+                "token",
+                f"{len(live)} tokens",
+                f"fewer than {MOST_TOKENS}",
+                hint="revoke one that you no longer use",
+            )
+        for old in live[: len(live) - MOST_TOKENS + 1]:
+            connection.execute(update(tokens).where(tokens.c.id == old).values(revoked_at=now))
+        return _token(connection.execute(insert(tokens).values(row).returning(*tokens.c)).one())
+
+    return database.write(create), secret
+
+
+def check_token(
+    database: Database, secret: str, *, now: datetime, kind: TokenKind | None = None
+) -> tuple[Team, Token] | None:
+    """Whose token it is; `None` where it opens nothing (any more).
+
+    Args:
+        database: open.
+        secret: that was shown.
+        now: the time, UTC.
+        kind: that is asked for; `None` for any.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+    wanted = select(tokens).where(tokens.c.hash == hash_secret(secret))
+
+    def find(connection: Connection) -> tuple[Team, Token] | None:
+        row = connection.execute(wanted).first()
+        if row is None or not _is_live(row, now) or kind not in (None, row.kind):
+            return None
+        team = _team(_team_row(connection, row.team))
+        return None if team.closed is not None else (team, _token(row))
+
+    found = database.read(find)
+    if found is not None and (found[1].used is None or now - found[1].used > _SEEN_EVERY):
+        seen = update(tokens).where(tokens.c.id == found[1].id).values(used_at=now)
+        database.write(lambda connection: connection.execute(seen))
+    return found
+
+
+def list_tokens(database: Database, team: int, *, now: datetime) -> tuple[Token, ...]:
+    """The tokens of a team that hold, the oldest first.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+    rows = database.read(lambda connection: _read_tokens(connection, team))
+    return tuple(_token(row) for row in rows if _is_live(row, now))
+
+
+def revoke_token(database: Database, team: int, token: int, *, now: datetime) -> bool:
+    """End a token of a team; whether there was one to end.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+    ended = (
+        update(tokens)
+        .where(tokens.c.id == token, tokens.c.team == team, tokens.c.revoked_at.is_(None))
+        .values(revoked_at=now)
+    )
+    return database.write(lambda connection: connection.execute(ended).rowcount) == 1
+
+
+def _read_tokens(connection: Connection, team: int, *kinds: TokenKind) -> list[Row[Any]]:
+    wanted = select(tokens).where(tokens.c.team == team).order_by(tokens.c.id)
+    if kinds:
+        wanted = wanted.where(tokens.c.kind.in_(kinds))
+    return list(connection.execute(wanted).all())
+
+
+def _is_live(row: Row[Any], now: datetime) -> bool:
+    return row.revoked_at is None and (row.expires_at is None or now < row.expires_at)
+
+
+def _token(row: Row[Any]) -> Token:
+    return Token(
+        id=row.id,
+        kind=row.kind,
+        name=row.name,
+        created=row.created_at,
+        expires=row.expires_at,
+        used=row.used_at,
+        revoked=row.revoked_at,
+    )
+
+
+# Identities of other sites, by which a team signs in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInIdentity:
+    """A person's identity at another site.
+
+    Attributes:
+        provider: the site, as "github".
+        subject: the person's id there, which never changes.
+        name: as the site shows it; for people only.
+        created: when it was linked, UTC.
+    """
+
+    provider: str
+    subject: str
+    name: str
+    created: datetime
+
+
+def link_identity(
+    database: Database, team: int, provider: str, subject: str, *, name: str, now: datetime
+) -> None:
+    """Let an identity sign in as a team.
+
+    Raises:
+        InputError: codes `identity-taken`: it signs in as another team; `team-unknown`.
+        DatabaseError: see `ErrorCode`.
+    """
+
+    def link(connection: Connection) -> None:
+        keep_others_out(connection)
+        _team_row(connection, team)
+        found = connection.execute(_identity(identities.c.team, provider, subject)).scalar()
+        if found == team:
+            return
+        if found is not None:
+            raise _problem(
+                "identity-taken", provider, quote(name), "an identity of no other team's account"
+            )
+        row = {"provider": provider, "subject": subject, "team": team, "name": name}
+        connection.execute(insert(identities).values(**row, created_at=now))
+
+    database.write(link)
+
+
+def find_by_identity(database: Database, provider: str, subject: str) -> Team | None:
+    """The team that an identity signs in as; `None` for none, or one that is shut out.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+
+    def find(connection: Connection) -> Team | None:
+        found = connection.execute(_identity(identities.c.team, provider, subject)).scalar()
+        team = None if found is None else _team(_team_row(connection, found))
+        return None if team is None or team.closed is not None else team
+
+    return database.read(find)
+
+
+def list_identities(database: Database, team: int) -> tuple[SignInIdentity, ...]:
+    """The identities that sign in as a team.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+    wanted = select(identities).where(identities.c.team == team)
+    ordered = wanted.order_by(identities.c.provider, identities.c.subject)
+    rows = database.read(lambda connection: connection.execute(ordered).all())
+    return tuple(
+        SignInIdentity(
+            provider=row.provider, subject=row.subject, name=row.name, created=row.created_at
+        )
+        for row in rows
+    )
+
+
+def unlink_identity(database: Database, team: int, provider: str, subject: str) -> bool:
+    """Let an identity sign in no more; whether it did.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+    gone = remove(identities).where(
+        identities.c.provider == provider,
+        identities.c.subject == subject,
+        identities.c.team == team,
+    )
+    return database.write(lambda connection: connection.execute(gone).rowcount) == 1
+
+
+def _identity(column: Any, provider: str, subject: str) -> Any:
+    return select(column).where(identities.c.provider == provider, identities.c.subject == subject)
+
+
+def _problem(code: str, path: str, found: str, expected: str, *, hint: str = "") -> InputError:
+    return InputError.of(code=code, path=path, found=found, expected=expected, hint=hint)

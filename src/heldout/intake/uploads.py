@@ -1,0 +1,668 @@
+"""Uploads that can be resumed: begun with digests, sent in parts, complete, handed over.
+
+An upload is begun with the name, size and digest of each file. The parts lie in a folder of the
+server's own, and what is acknowledged of a part is on the disk: a sender goes on where the server
+says. When all is here the upload is complete: from that moment it uses quota, and a job hands it
+over to the folder that `heldout inbox --from` reads (`hand_over`). One that fails uses no quota.
+"""
+
+import fcntl
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from heldout.board.policy.checks import QuotaState
+from heldout.board.store.uploads import UploadFolder, UploadKind
+from heldout.database.database import Database, keep_others_out
+from heldout.errors import InputError, StoreError, quote
+from heldout.ids import Digest
+from heldout.intake.jobs import add_job
+from heldout.intake.quota import Quota, check_quota, quota_state
+from heldout.intake.tables import upload_files, uploads
+
+UploadState = Literal["open", "complete", "accepted", "failed", "cancelled"]
+
+HAND_OVER = "hand-over"
+"""The kind of the job that hands an upload over."""
+
+_DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_UNDER_WAY = ("open", "complete")
+_MODE = 0o600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeLimits:
+    """How much is taken; of single files see `UploadFolder.limits`.
+
+    Attributes:
+        of_team: uploads under way of one team.
+        of_address: of one address.
+        at_once: of all.
+        of_team_a_day: uploads that a team begins in 24 hours.
+        bytes: most that is set apart for uploads under way.
+        free_bytes: the disk keeps at least so many free.
+        idle: how long an upload stays open without a new byte.
+    """
+
+    of_team: int = 4
+    of_address: int = 8
+    at_once: int = 256
+    of_team_a_day: int = 50
+    bytes: int = 20 << 30
+    free_bytes: int = 1 << 30
+    idle: timedelta = timedelta(days=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadStore:
+    """Where uploads are stored.
+
+    Attributes:
+        database: open, with the tables of the intake.
+        parts: folder of what is under way; it belongs to the server alone.
+        folder: that takes what is complete, for the inbox.
+        limits: how much is taken.
+        heads: ending of a name -> bytes with which such a file begins.
+    """
+
+    database: Database
+    parts: Path
+    folder: UploadFolder
+    limits: IntakeLimits = field(default_factory=IntakeLimits)
+    heads: tuple[tuple[str, bytes], ...] = ()
+
+    def part(self, upload: str, name: str) -> Path:
+        """Where the bytes of a file lie while the upload is under way."""
+        return self.parts / upload / name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredFile:
+    """A file that is to come.
+
+    Attributes:
+        name: its base name.
+        size: bytes.
+        digest: SHA-256 of them.
+    """
+
+    name: str
+    size: int
+    digest: Digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadFile:
+    """A file of an upload.
+
+    Attributes:
+        name: its base name.
+        size: bytes that it has.
+        digest: SHA-256 of them.
+        received: bytes that are here; the sender goes on from there.
+    """
+
+    name: str
+    size: int
+    digest: Digest
+    received: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """An upload.
+
+    Attributes:
+        id: of it.
+        team: id of the team that sends it.
+        kind: what it brings.
+        owner: id of the submission, or handle of the team that registers.
+        state: `open` while files come; `complete` once all are here; `accepted` where the inbox
+            takes them; `failed`; `cancelled` by the team.
+        files: sorted by name.
+        created: when it was begun, UTC.
+        changed: when the last byte came, or its state changed.
+        completed: when all was here, which counts for the quota; `None` before.
+        ended: when it was accepted, failed or was cancelled; `None` before.
+        code: of the problem it failed for; "" for none.
+        why: the problem in words.
+    """
+
+    id: str
+    team: int
+    kind: UploadKind
+    owner: str
+    state: UploadState
+    files: tuple[UploadFile, ...]
+    created: datetime
+    changed: datetime
+    completed: datetime | None
+    ended: datetime | None
+    code: str
+    why: str
+
+
+# Beginning
+
+
+def begin_upload(
+    store: UploadStore,
+    team: int,
+    files: Sequence[DeclaredFile],
+    *,
+    address: str,
+    quota: Quota | None,
+    now: datetime,
+) -> Upload:
+    """Begin an upload, or find the one of the same files that the team has begun or ended.
+
+    Args:
+        store: where it goes.
+        team: id of the team.
+        files: all that will come.
+        address: who sends it; "" is not counted.
+        quota: of the board for the team; `None` where there is none.
+        now: the time, UTC.
+
+    Raises:
+        InputError: codes `upload-name`, `upload-set`, `upload-too-large`, `upload-digest`: what is
+            declared; `upload-taken`: the id is in use; `upload-quota`; `upload-limit`: too many
+            under way or on one day; `upload-full`: no room.
+        DatabaseError: see `ErrorCode`.
+    """
+    if len({file.name for file in files}) < len(files):
+        raise _problem("upload-set", "a name twice", "each file once")
+    owner, kind = store.folder.check_set({file.name: file.size for file in files})
+    for file in files:
+        if not _DIGEST.fullmatch(file.digest):
+            raise _problem(
+                "upload-digest", f"{file.name}: {quote(file.digest)}", "the SHA-256 in hexadecimal"
+            )
+    name = secrets.token_hex(16)
+
+    def begin(connection: Connection) -> Upload:
+        keep_others_out(connection)
+        same = _find_same(connection, team, owner, files)
+        if same is not None:
+            return same
+        if kind == "submission":
+            _check_id(connection, owner)
+            if quota is not None:
+                check_quota(connection, team, quota, now=now)
+        _check_limits(connection, store, team, address, files, now=now)
+        row = {"id": name, "team": team, "kind": kind, "owner": owner, "state": "open"}
+        row |= {"address": address, "created_at": now, "changed_at": now, "code": "", "why": ""}
+        connection.execute(insert(uploads).values(row))
+        rows = [
+            {
+                "upload": name,
+                "name": file.name,
+                "size": file.size,
+                "digest": file.digest,
+                "received": 0,
+            }
+            for file in files
+        ]
+        connection.execute(insert(upload_files), rows)
+        return _read_upload(connection, name)
+
+    return store.database.write(begin)
+
+
+def _find_same(
+    connection: Connection, team: int, owner: str, files: Collection[DeclaredFile]
+) -> Upload | None:
+    """The team's upload of the same files that goes on or was accepted."""
+    states = (*_UNDER_WAY, "accepted")
+    wanted = (
+        select(uploads.c.id)
+        .where(uploads.c.team == team, uploads.c.owner == owner, uploads.c.state.in_(states))
+        .order_by(uploads.c.created_at.desc())
+    )
+    declared = {(file.name, file.size, file.digest) for file in files}
+    for name in connection.execute(wanted).scalars().all():
+        found = _read_upload(connection, name)
+        if {(file.name, file.size, file.digest) for file in found.files} == declared:
+            return found
+    return None
+
+
+def _check_id(connection: Connection, owner: str) -> None:
+    """Refuse the id of a submission that is here already, or on its way to the inbox."""
+    taken = select(uploads.c.id).where(
+        uploads.c.owner == owner,
+        uploads.c.kind == "submission",
+        uploads.c.state.in_(("complete", "accepted")),
+    )
+    if connection.execute(taken).first() is not None:
+        raise _problem(
+            "upload-taken",
+            owner,
+            "an id that no submission has",
+            hint="give it another id, then pack it again",
+        )
+
+
+def _check_limits(
+    connection: Connection,
+    store: UploadStore,
+    team: int,
+    address: str,
+    files: Collection[DeclaredFile],
+    *,
+    now: datetime,
+) -> None:
+    limits = store.limits
+    under_way = uploads.c.state.in_(_UNDER_WAY)
+    day = uploads.c.created_at > now - timedelta(days=1)
+    counts = (
+        ("uploads of your team under way", limits.of_team, under_way & (uploads.c.team == team)),
+        ("uploads of your team in 24 hours", limits.of_team_a_day, day & (uploads.c.team == team)),
+        (
+            "uploads from your address under way",
+            limits.of_address,
+            under_way & (uploads.c.address == address) & (uploads.c.address != ""),
+        ),
+        ("uploads under way", limits.at_once, under_way),
+    )
+    for what, most, condition in counts:
+        found = connection.execute(select(func.count()).where(condition)).scalar_one()
+        if found >= most:
+            raise _problem(
+                "upload-limit", f"{found} {what}", f"fewer than {most}", hint="try again later"
+            )
+    columns = func.sum(upload_files.c.size), func.sum(upload_files.c.received)
+    joined = upload_files.join(uploads, uploads.c.id == upload_files.c.upload)
+    row = connection.execute(select(*columns).select_from(joined).where(under_way)).one()
+    apart, here = int(row[0] or 0), int(row[1] or 0)
+    size = sum(file.size for file in files)
+    try:
+        store.parts.mkdir(mode=0o700, parents=True, exist_ok=True)
+        free = shutil.disk_usage(store.parts).free
+    except OSError as error:
+        raise StoreError(f"{store.parts} cannot be written: {error.strerror}") from error
+    if apart + size > limits.bytes or free - (apart - here) - size < limits.free_bytes:
+        raise _full()
+
+
+# Looking
+
+
+def get_upload(store: UploadStore, team: int, upload: str) -> Upload:
+    """An upload of a team.
+
+    Raises:
+        InputError: code `upload-unknown`: the team has none of this id.
+        DatabaseError: see `ErrorCode`.
+    """
+    return store.database.read(lambda connection: _own_upload(connection, team, upload))
+
+
+def read_upload(store: UploadStore, upload: str) -> Upload:
+    """An upload of whatever team, that is there.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+    return store.database.read(lambda connection: _read_upload(connection, upload))
+
+
+def list_uploads(store: UploadStore, team: int, *, most: int = 200) -> tuple[Upload, ...]:
+    """The uploads of a team, the newest first.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+    newest = (
+        select(uploads.c.id)
+        .where(uploads.c.team == team)
+        .order_by(uploads.c.created_at.desc(), uploads.c.id)
+        .limit(most)
+    )
+    return store.database.read(
+        lambda connection: tuple(
+            _read_upload(connection, name) for name in connection.execute(newest).scalars().all()
+        )
+    )
+
+
+def read_quota(store: UploadStore, team: int, quota: Quota, *, now: datetime) -> QuotaState:
+    """What a team has used of its quota, and when it may submit again.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+    return store.database.read(lambda connection: quota_state(connection, team, quota, now=now))
+
+
+def _own_upload(connection: Connection, team: int, name: str) -> Upload:
+    found = connection.execute(
+        select(uploads.c.id).where(uploads.c.id == name, uploads.c.team == team)
+    ).first()
+    if found is None:
+        raise _problem("upload-unknown", quote(name), "the id of an upload of your team")
+    return _read_upload(connection, name)
+
+
+def _read_upload(connection: Connection, name: str) -> Upload:
+    row = connection.execute(select(uploads).where(uploads.c.id == name)).one()
+    files = connection.execute(
+        select(upload_files).where(upload_files.c.upload == name).order_by(upload_files.c.name)
+    )
+    return _upload(row, files.all())
+
+
+def _upload(row: Row[Any], files: Sequence[Row[Any]]) -> Upload:
+    return Upload(
+        id=row.id,
+        team=row.team,
+        kind=row.kind,
+        owner=row.owner,
+        state=row.state,
+        files=tuple(
+            UploadFile(
+                name=file.name,
+                size=file.size,
+                digest=Digest(file.digest),
+                received=file.received,
+            )
+            for file in files
+        ),
+        created=row.created_at,
+        changed=row.changed_at,
+        completed=row.completed_at,
+        ended=row.ended_at,
+        code=row.code,
+        why=row.why,
+    )
+
+
+# Parts
+
+
+class Part:
+    """The bytes of one file, as they come."""
+
+    def __init__(self, handle: int, *, name: str, offset: int, size: int) -> None:
+        self._handle, self._name, self._size = handle, name, size
+        self.received = offset
+
+    def write(self, data: bytes) -> None:
+        """Go on with the file.
+
+        Raises:
+            InputError: codes `upload-too-large`: more than was declared; `upload-full`.
+        """
+        if self.received + len(data) > self._size:
+            raise _problem(
+                "upload-too-large", f"{self._name} goes on", f"the {self._size:,} bytes declared"
+            )
+        try:
+            rest = memoryview(data)
+            while rest:
+                written = os.pwrite(self._handle, rest, self.received)
+                self.received += written
+                rest = rest[written:]
+        except OSError as error:
+            raise _full() from error
+
+
+@contextmanager
+def open_part(
+    store: UploadStore,
+    team: int,
+    upload: str,
+    name: str,
+    *,
+    offset: int,
+    clock: Callable[[], datetime],
+) -> Iterator[Part]:
+    """Receive bytes of a file. At the end, also after an error, what has come is on the disk.
+
+    Args:
+        store: where it goes.
+        team: id of the team.
+        upload: id of the upload.
+        name: of the file.
+        offset: position of the first byte; what is here already, no more and no less.
+        clock: the time, UTC.
+
+    Raises:
+        InputError: codes `upload-unknown`; `upload-ended`: it takes no more files; `upload-offset`:
+            other bytes are here; `upload-busy`: another request writes this file.
+        StoreError: the folder cannot be written.
+        DatabaseError: see `ErrorCode`; what came is then to be sent again.
+    """
+    file = _open_file(get_upload(store, team, upload), name)
+    handle = _open_handle(store.part(upload, name))
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise _problem(
+                "upload-busy", f"{name} is being sent", "one request for it", hint="try again"
+            ) from None
+        file = _open_file(get_upload(store, team, upload), name)  # as of now: the lock is ours
+        if offset != file.received:
+            raise _problem(
+                "upload-offset", f"byte {offset:,} of {name}", f"byte {file.received:,} next"
+            )
+        os.ftruncate(handle, offset)
+        part = Part(handle, name=name, offset=offset, size=file.size)
+        try:
+            yield part
+        finally:
+            if part.received > offset:
+                _acknowledge(store, upload, part, handle, name=name, offset=offset, now=clock())
+    finally:
+        os.close(handle)
+
+
+def _acknowledge(
+    store: UploadStore,
+    upload: str,
+    part: Part,
+    handle: int,
+    *,
+    name: str,
+    offset: int,
+    now: datetime,
+) -> None:
+    """Flush what came, and only then say that it is here."""
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        raise _full() from error
+    came = update(upload_files).where(
+        upload_files.c.upload == upload,
+        upload_files.c.name == name,
+        upload_files.c.received == offset,
+    )
+    still = update(uploads).where(uploads.c.id == upload, uploads.c.state == "open")
+
+    def note(connection: Connection) -> None:
+        if connection.execute(still.values(changed_at=now)).rowcount != 1:
+            raise _ended(upload)
+        connection.execute(came.values(received=part.received))
+
+    store.database.write(note)
+
+
+def _open_file(upload: Upload, name: str) -> UploadFile:
+    if upload.state != "open":
+        raise _ended(upload.state)
+    for file in upload.files:
+        if file.name == name:
+            return file
+    raise _problem("upload-name", quote(name), "a file of this upload")
+
+
+def _open_handle(path: Path) -> int:
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        there = path.exists()
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
+        if not there:
+            for folder in (path.parent, path.parent.parent):
+                _sync(folder)
+    except OSError as error:
+        raise StoreError(f"{path.parent} cannot be written: {error.strerror}") from error
+    return handle
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# Ending
+
+
+def complete_upload(
+    store: UploadStore, team: int, upload: str, *, quota: Quota | None, now: datetime
+) -> Upload:
+    """Say that all is here: it then uses quota, and is handed over. Once more changes nothing.
+
+    Args:
+        store: where it is.
+        team: id of the team.
+        upload: id of the upload.
+        quota: of the board for the team; `None` where there is none.
+        now: the time, UTC.
+
+    Raises:
+        InputError: codes `upload-unknown`; `upload-ended`: it failed or was cancelled;
+            `upload-incomplete`: bytes are missing; `upload-taken`; `upload-quota`. It stays open.
+        DatabaseError: see `ErrorCode`.
+    """
+
+    def complete(connection: Connection) -> Upload:
+        keep_others_out(connection)
+        found = _own_upload(connection, team, upload)
+        if found.state in ("complete", "accepted"):
+            return found
+        if found.state != "open":
+            raise _ended(found.state)
+        for file in found.files:
+            if file.received != file.size:
+                raise _problem(
+                    "upload-incomplete",
+                    f"{file.received:,} bytes of {file.name}",
+                    f"{file.size:,} bytes",
+                    hint="send the rest first",
+                )
+        if found.kind == "submission":
+            _check_id(connection, found.owner)
+            if quota is not None:
+                check_quota(connection, team, quota, now=now)
+        ready = update(uploads).where(uploads.c.id == upload)
+        connection.execute(ready.values(state="complete", completed_at=now, changed_at=now))
+        add_job(connection, HAND_OVER, upload, now=now)
+        return _read_upload(connection, upload)
+
+    return store.database.write(complete)
+
+
+def cancel_upload(store: UploadStore, team: int, upload: str, *, now: datetime) -> Upload:
+    """Give up an open upload; its parts are removed. Once more changes nothing.
+
+    Raises:
+        InputError: codes `upload-unknown`; `upload-ended`: it is complete or has failed.
+        DatabaseError: see `ErrorCode`.
+    """
+
+    def cancel(connection: Connection) -> Upload:
+        keep_others_out(connection)
+        found = _own_upload(connection, team, upload)
+        if found.state == "open":
+            end_upload(connection, upload, "cancelled", now=now)
+        elif found.state != "cancelled":
+            raise _ended(found.state)
+        return _read_upload(connection, upload)
+
+    ended = store.database.write(cancel)
+    remove_parts(store, upload)
+    return ended
+
+
+def end_upload(
+    connection: Connection,
+    upload: str,
+    state: UploadState,
+    *,
+    now: datetime,
+    code: str = "",
+    why: str = "",
+) -> None:
+    """Write how an upload ended; of whose address it came is then forgotten."""
+    ended = update(uploads).where(uploads.c.id == upload)
+    values = {"state": state, "changed_at": now, "ended_at": now, "address": ""}
+    connection.execute(ended.values(**values, code=code, why=why))
+
+
+def remove_parts(store: UploadStore, upload: str) -> None:
+    """Remove what lies of an upload that has ended."""
+    shutil.rmtree(store.parts / upload, ignore_errors=True)
+
+
+def sweep(store: UploadStore, *, now: datetime) -> int:
+    """End uploads that nobody goes on with, and remove parts that nobody needs.
+
+    Args:
+        store: where they are.
+        now: the time, UTC.
+
+    Returns:
+        How many uploads were ended.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+    names: list[str] = []
+    with suppress(FileNotFoundError):
+        names = [path.name for path in store.parts.iterdir()]  # first: new ones are left alone
+    idle = select(uploads.c.id).where(
+        uploads.c.state == "open", uploads.c.changed_at <= now - store.limits.idle
+    )
+
+    def expire(connection: Connection) -> tuple[int, set[str]]:
+        old = connection.execute(idle.with_for_update(skip_locked=True)).scalars().all()
+        why = f"no byte came for {store.limits.idle.total_seconds() / 3600:g} hours"
+        for name in old:
+            end_upload(connection, name, "failed", now=now, code="upload-expired", why=why)
+        needed = select(uploads.c.id).where(uploads.c.state.in_(_UNDER_WAY))
+        return len(old), set(connection.execute(needed).scalars())
+
+    ended, needed = store.database.write(expire)
+    for name in set(names) - needed:
+        remove_parts(store, name)
+    return ended
+
+
+def _ended(state: str) -> InputError:
+    return _problem("upload-ended", f"an upload that is {state}", "one that is open")
+
+
+def _full() -> InputError:
+    return _problem(
+        "upload-full",
+        "no room for it",
+        "less than is free",
+        hint="try again later, or ask the organiser",
+    )
+
+
+def _problem(code: str, found: str, expected: str, *, hint: str = "") -> InputError:
+    return InputError.of(code=code, path="upload", found=found, expected=expected, hint=hint)
