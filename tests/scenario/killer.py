@@ -13,7 +13,8 @@ succeed. Prints one JSON document: the number of points, how many were tried, an
 an uninterrupted run.
 
 Of the operations that one place in the code makes between two pushes (fifty pages, say) the first
-and the last are tried; `HELDOUT_KILL_EVERY_POINT=1` tries every one.
+and the last are tried. A place is a line of heldout and the two that called it.
+`HELDOUT_KILL_EVERY_POINT=1` tries every operation.
 """
 
 import json
@@ -24,8 +25,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from pkgutil import walk_packages
+from traceback import walk_stack
 from typing import Any, NoReturn
 
 from town import call, environment
@@ -38,6 +41,8 @@ for package in (heldout.board, heldout.cli.board):  # loaded before forking
         import_module(found.name)
 
 KILLED = 137
+CALLS = 3
+"""How many lines of heldout make a place, the innermost one among them."""
 WRITING = frozenset(("init", "add", "commit", "push", "fetch", "update-ref", "hash-object"))
 """Calls of git that change a repository; the others leave the state as it was."""
 
@@ -97,13 +102,13 @@ class Countdown:
 
 
 def _calls_of_heldout() -> str:
-    """The lines of heldout that are being executed, from the innermost call outwards."""
-    frame, found = sys._getframe(2), []
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith("heldout."):
-            found.append(f"{frame.f_globals['__name__']}:{frame.f_lineno}")
-        frame = frame.f_back  # type: ignore[assignment]  # None ends it
-    return " ".join(found)
+    """The innermost lines of heldout that are being executed, from the last call outwards."""
+    lines = (
+        f"{frame.f_globals['__name__']}:{line}"
+        for frame, line in walk_stack(sys._getframe(2))
+        if frame.f_globals.get("__name__", "").startswith("heldout.")
+    )
+    return " ".join(islice(lines, CALLS))
 
 
 def choose_points(places: Sequence[str]) -> list[int]:
