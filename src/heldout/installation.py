@@ -325,13 +325,13 @@ class ScoreStore:
     Attributes:
         path: the folder, `None` for nowhere.
         bytes: size of what is there.
-        limit: bytes beyond which the oldest are removed.
+        limit: bytes beyond which the oldest are removed, `None` where nothing is.
         why: why nothing is stored, else empty.
     """
 
     path: Path | None
     bytes: int = 0
-    limit: int = 0
+    limit: int | None = 0
     why: str = ""
 
 

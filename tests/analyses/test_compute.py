@@ -11,15 +11,18 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner, Result
 
 from heldout.analyses.facets import FacetsOptions, compare_facets
 from heldout.analyses.power import PowerOptions, plan_power
 from heldout.analyses.ranges import rank_ranges
 from heldout.analyses.stability import bootstrap_stability
+from heldout.cli.program import main
 from heldout.errors import SetupError
 from heldout.files.executors import open_executor
 from heldout.scoring.table import ScoreTable, table_of
@@ -73,6 +76,30 @@ def test_a_dask_cluster_gives_the_same_bytes_as_threads_and_none(
         assert compute(table, executor) == alone
 
 
+def test_runs_are_scored_on_a_cluster_as_they_are_here(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HELDOUT_CACHE", str(tmp_path / "cache"))
+    for number in range(5):
+        rows = (f"q{q} Q0 d{(q * number) % 9} 1 1 t\n" for q in range(30))
+        Path(f"r{number}.run").write_text("".join(rows), encoding="utf-8")
+    Path("r3.run").write_text("q1 Q0 d1 1 1 t\nq1 Q0 d1 2 1 t\n", encoding="utf-8")
+    Path("qrels").write_text("".join(f"q{q} 0 d{q % 9} 1\n" for q in range(30)), encoding="utf-8")
+    runs = [f"r{number}.run" for number in (4, 2, 3, 0, 1)]
+    asked = ["evaluate", *runs, "gone.run", "--qrels", "qrels", "-m", "RR@10", "--json"]
+
+    def score(*options: str) -> Result:
+        return CliRunner().invoke(main, [*asked, *options])
+
+    alone = score("--no-cache")
+    on_cluster = score("--dask", cluster.scheduler_address)
+    assert (on_cluster.exit_code, on_cluster.stdout) == (alone.exit_code, alone.stdout)
+    assert len([path for path in Path("cache").rglob("*") if path.is_file()]) == 4
+    assert "without --dask" in score("--dask", "tcp://127.0.0.1:1", "--shard", "1/2").stderr
+    assert "--jobs counts" in score("--dask", "tcp://127.0.0.1:1", "--jobs", "2").stderr
+
+
 def test_what_is_large_is_sent_to_a_cluster_once(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,7 +148,7 @@ def test_an_error_comes_out_as_it_is_and_others_go_on(executor: Executor) -> Non
 
 
 def test_no_scheduler_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heldout.files.executors._PATIENCE", 0.3)
+    monkeypatch.setattr("heldout.files.clusters._PATIENCE", 0.3)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
@@ -134,7 +161,7 @@ def test_no_scheduler_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("address", ["", "nonsense", "gopher://host:1", "tcp://host:port"])
 def test_an_address_that_is_none_is_said(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heldout.files.executors._PATIENCE", 0.3)
+    monkeypatch.setattr("heldout.files.clusters._PATIENCE", 0.3)
     with pytest.raises(SetupError, match="no Dask scheduler answers"), open_executor(dask=address):
         pass
 
@@ -142,7 +169,7 @@ def test_an_address_that_is_none_is_said(address: str, monkeypatch: pytest.Monke
 def test_a_client_that_did_not_connect_is_gone_before_the_next_one_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("heldout.files.executors._PATIENCE", 0.3)
+    monkeypatch.setattr("heldout.files.clusters._PATIENCE", 0.3)
     runners = distributed.utils.LoopRunner
     start = runners._start_unlocked
 
@@ -205,14 +232,14 @@ def test_a_task_that_ends_every_worker_is_said(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
-    monkeypatch.setattr("heldout.files.executors._TRIES", 2)
+    monkeypatch.setattr("heldout.files.clusters._TRIES", 2)
     with pytest.raises(SetupError, match="workers were lost at the same task again and again"):
         compute_on(cluster, os._exit, 1)
 
 
 @pytest.fixture
 def empty_cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setattr("heldout.files.executors._EVERY", 0.1)
+    monkeypatch.setattr("heldout.files.clusters._EVERY", 0.1)
     with distributed.LocalCluster(
         n_workers=0, dashboard_address=":0", host="127.0.0.1", silence_logs=50
     ) as cluster:
@@ -222,7 +249,7 @@ def empty_cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 def test_a_cluster_without_workers_is_said(
     empty_cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heldout.files.executors._WITHOUT_WORKERS", 0.3)
+    monkeypatch.setattr("heldout.files.clusters._WITHOUT_WORKERS", 0.3)
     with pytest.raises(SetupError, match="no worker for 0 seconds; start some: dask worker"):
         compute_on(empty_cluster, abs, -1)
 
@@ -230,7 +257,7 @@ def test_a_cluster_without_workers_is_said(
 def test_a_scheduler_that_is_lost_is_said(
     empty_cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heldout.files.executors._PATIENCE", 0.5)
+    monkeypatch.setattr("heldout.files.clusters._PATIENCE", 0.5)
     with open_executor(dask=empty_cluster.scheduler_address) as executor:
         assert executor is not None
         waiting = [executor.submit(abs, number) for number in range(3)]
@@ -244,12 +271,12 @@ def test_a_cluster_with_other_versions_is_refused(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = {"heldout": "0.0.1", "numpy": np.__version__, "scipy": "1"}
-    monkeypatch.setattr("heldout.files.executors._own_versions", lambda: own)
+    monkeypatch.setattr("heldout.files.clusters._own_versions", lambda: own)
     other = r"other versions: heldout \d.*; here: heldout 0\.0\.1, numpy .*install the same"
     with pytest.raises(SetupError, match=f"the scheduler has {other}"):
         compute_on(cluster, abs, -1)
 
-    monkeypatch.setattr("heldout.files.executors._check_versions", lambda _: None)
+    monkeypatch.setattr("heldout.files.clusters._check_versions", lambda _: None)
     with pytest.raises(SetupError, match=f"the worker at tcp://.* has {other}"):
         compute_on(cluster, abs, -1)
 

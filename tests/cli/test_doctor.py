@@ -277,7 +277,8 @@ def test_the_score_store(tmp_path: Path) -> None:
     environ = {"HELDOUT_CACHE": str(tmp_path / "new" / "cache")}
     empty = find_score_store(environ)
     assert (empty.path, empty.bytes, empty.why) == (tmp_path / "new" / "cache", 0, "")
-    assert empty.limit == ScoreCache(root=tmp_path).limit
+    assert empty.limit is None
+    assert find_score_store({"HOME": str(tmp_path)}).limit == ScoreCache(root=tmp_path).limit
     (tmp_path / "file").touch()
     assert find_score_store({"HELDOUT_CACHE": str(tmp_path / "file" / "in")}).why
 

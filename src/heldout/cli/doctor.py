@@ -235,7 +235,8 @@ def _store_facts(store: ScoreStore | None) -> list[tuple[str, str]]:
     if store.path is None:
         return [("scores", f"stored nowhere: {store.why}")]
     trouble = f"; {store.why}, so nothing is stored" if store.why else ""
-    used = f"{_size(store.bytes)} of at most {_size(store.limit)}{trouble}"
+    most = "without a limit" if store.limit is None else f"of at most {_size(store.limit)}"
+    used = f"{_size(store.bytes)} {most}{trouble}"
     return [
         ("scores", f"stored in {store.path}, {used}"),
         ("", "HELDOUT_CACHE names another folder, or off"),

@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from heldout.cli.options import with_options
+from heldout.cli.options import dask_option, refuse_other_options, with_options
 from heldout.cli.printing import (
     TERMINAL,
     Console,
@@ -23,7 +24,7 @@ from heldout.cli.printing import (
     print_table,
 )
 from heldout.collections.named import load_qrels, load_queries
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, OptionError, Problem, plural
 from heldout.ids import find_near
 from heldout.options import Jobs, Json, Opt
 from heldout.scoring.evaluate import KindScores, MeasureScores, score_kinds
@@ -50,6 +51,7 @@ from heldout.scoring.score import (
     in_order,
     other_spelling,
 )
+from heldout.scoring.shards import PartScored, Shard, describe_parts, parse_shard, score_part
 from heldout.trec.accelerators import find_accelerators
 from heldout.trec.ir_metadata import note_header
 from heldout.trec.orders import DESCRIPTIONS, Order
@@ -57,7 +59,12 @@ from heldout.trec.qrels import Qrels
 from heldout.trec.reading.sources import keep_freed_memory
 from heldout.trec.scans import Expected, Scan
 
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
 _SHOWN = 3
+_OF_PARTS = frozenset({"part", "runs", "qrels_path", "names", "order", "jobs", "as_json"})
+"""What `--shard` may stand beside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +108,7 @@ class ScoreOutput:
 
 @click.command
 @with_options
+@dask_option
 @click.pass_context
 def evaluate(
     context: click.Context,
@@ -122,6 +130,16 @@ def evaluate(
     use_cache: Annotated[
         bool, Opt("No stored scores: compute all, store none.", names=("--no-cache",))
     ] = True,
+    part: Annotated[
+        str | None,
+        Opt(
+            "Part of the runs to score into HELDOUT_CACHE, without a table: 3/10 is the third of "
+            "ten.",
+            names=("--shard",),
+            metavar="I/N",
+        ),
+    ] = None,
+    dask: str | None,
 ) -> None:
     """Score run files on judgments.
 
@@ -135,7 +153,8 @@ def evaluate(
     A file that cannot be scored is named at the end, and the others are scored.
 
     Scores are stored under the digests of the run, the judgments and the code, in HELDOUT_CACHE (a
-    folder, or "off") or the user's cache, and not computed again while those hold.
+    folder, or "off") or the user's cache, and not computed again while those hold. So many runs
+    can be scored on many machines: each scores one --shard, and a last call prints all scores.
 
     \b
     Examples:
@@ -147,11 +166,22 @@ def evaluate(
     asked = tuple(dict.fromkeys(one for name in names for one in read_measures(name)))
     measures = tuple(dict.fromkeys(one.measure for one in asked))
     _check_output(output, measures)
+    shard = None if part is None else _read_part(part)
     qrels = load_qrels(qrels_path, subtopics=need_subtopics(measures))
+    if shard is not None:
+        reading = find_reading(os.environ, jobs=jobs, progress=TERMINAL)
+        found = score_part(reading, runs, qrels, measures, shard, order=order)
+        _print_part(context, found, as_json=output.as_json)
+        return
     kinds = _load_kinds(facets, output)
     left_out = _left_out(qrels, facets)
-    reading = find_reading(os.environ, jobs=jobs, cached=use_cache, progress=TERMINAL)
-    outcomes = reading.score(runs, qrels, measures, order=order, excluded=left_out)
+    with _open_cluster(dask, jobs) as executor:
+        reading = find_reading(
+            os.environ, jobs=jobs, cached=use_cache, progress=TERMINAL, executor=executor
+        )
+        parts = describe_parts(reading, runs, qrels, measures, order=order)
+        _print_parts(parts)
+        outcomes = reading.score(runs, qrels, measures, order=order, excluded=left_out)
     scored = [outcome for outcome in outcomes if isinstance(outcome, Scored)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     if output.sort is not None:
@@ -171,7 +201,7 @@ def evaluate(
         _print_notes(console, scored, qrels, whole=output.notes)
         _print_spelling(console, facets.facet or "", kinds, qrels)
         _print_zeros(console, scored, qrels_path)
-        _print_stored(console, scored)
+        _print_stored(console, scored, always=bool(parts))
         _print_failed(console, failed, among=len(runs))
     if failed:
         context.exit(1 if scored else 2)
@@ -429,10 +459,63 @@ def _print_per_query(console: Console, scored: Sequence[Scored]) -> None:
         print_table(console, [label, *measures], rows)
 
 
-def _print_stored(console: Console, scored: Sequence[Scored]) -> None:
-    """Said to a person only: what a program reads is the same, stored or not."""
+def _read_part(text: str) -> Shard:
+    """The part that `--shard` names.
+
+    Raises:
+        click.UsageError: with it is given what says how a table is printed.
+        InputError: code `bad-shard`.
+    """
+    refuse_other_options(_OF_PARTS, why="--shard stores scores, and prints no table")
+    return parse_shard(text)
+
+
+def _open_cluster(dask: str | None, jobs: int | None) -> AbstractContextManager["Executor | None"]:
+    """The cluster that `--dask` names.
+
+    Raises:
+        OptionError: with processes of this machine.
+    """
+    if dask is None:
+        return nullcontext()
+    if jobs is not None:
+        raise OptionError("--jobs counts processes here, and --dask computes on a cluster")
+    from heldout.files.executors import open_executor  # noqa: PLC0415 - few calls need it
+
+    return open_executor(dask=dask)
+
+
+def _print_part(context: click.Context, found: PartScored, *, as_json: bool) -> None:
+    """What was done of a part; it ends as the whole would."""
+    if as_json:
+        print_json(found.document())
+    else:
+        runs = plural(found.all_runs, "run")
+        before = f"{found.stored:,} of them stored before"
+        print_facts(
+            answers(),
+            [
+                ("shard", f"{found.shard}: {len(found.outcomes):,} of {runs}"),
+                ("scored", f"{len(found.outcomes) - len(found.failed):,}, {before}"),
+                ("stored", f"in {found.root}"),
+                ("plan", f"{found.plan.name}, the same for all parts of these runs"),
+            ],
+        )
+        _print_failed(messages(), found.failed, among=len(found.outcomes))
+    if found.failed:
+        context.exit(1 if len(found.failed) < len(found.outcomes) else 2)
+
+
+def _print_parts(parts: str) -> None:
+    """Say, before what is missing is computed, which parts other machines have scored."""
+    if parts:
+        print_facts(messages(), [("shards", parts)])
+
+
+def _print_stored(console: Console, scored: Sequence[Scored], *, always: bool) -> None:
+    """Said to a person, and where parts were scored: what a program reads is the same anyway."""
     stored = sum(run.stored for run in scored)
-    if stored and console.is_terminal:
+    if always or (stored and console.is_terminal):
         console.print()
         runs = plural(len(scored), "run")
         print_facts(

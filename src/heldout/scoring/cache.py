@@ -95,15 +95,23 @@ class ScoreCache:
 
     Attributes:
         root: the folder; made when something is written.
-        limit: bytes of all records; `prune` removes the oldest when there are more.
+        limit: bytes of all records; `prune` removes the oldest when there are more. `None` for a
+            folder that a user named: other machines may be about to read what is oldest here.
     """
 
     root: Path
-    limit: int = _LIMIT
+    limit: int | None = _LIMIT
+
+    @property
+    def folder(self) -> Path:
+        """Where the records of this version lie."""
+        return self.root / _FOLDER
 
     def may_know(self, key: Key, size: int) -> bool:
         """Whether some run of so many bytes was stored: only then is it worth hashing one."""
-        return self._folder(key, size).is_dir()
+        with suppress(OSError):  # somebody else's folder
+            return self._folder(key, size).is_dir()
+        return False
 
     def find(
         self, key: Key, run: Digest, size: int, measures: Sequence[Measure]
@@ -143,8 +151,10 @@ class ScoreCache:
 
     def prune(self) -> None:
         """Remove the records used longest ago until all together are within the limit."""
+        if self.limit is None:
+            return
         total = 0
-        for _, size, path in sorted(_stat_files(self.root / _FOLDER), reverse=True):
+        for _, size, path in sorted(_stat_files(self.folder), reverse=True):
             total += size
             if total > self.limit:
                 with suppress(OSError):
@@ -154,7 +164,7 @@ class ScoreCache:
     def _folder(self, key: Key, size: int) -> Path:
         text = "\0".join((key.qrels, key.order or "", key.code))
         name = hashlib.sha256(text.encode()).hexdigest()
-        return self.root / _FOLDER / name / str(size)
+        return self.folder / name / str(size)
 
 
 def find_cache(environ: Mapping[str, str]) -> ScoreCache | None:
@@ -166,7 +176,7 @@ def find_cache(environ: Mapping[str, str]) -> ScoreCache | None:
     """
     chosen, shared = environ.get("HELDOUT_CACHE"), environ.get("XDG_CACHE_HOME", "")
     if chosen:
-        return None if chosen == "off" else ScoreCache(root=Path(chosen).absolute())
+        return None if chosen == "off" else ScoreCache(root=Path(chosen).absolute(), limit=None)
     if Path(shared).is_absolute():
         return ScoreCache(root=Path(shared) / "heldout")
     home = environ.get("HOME")

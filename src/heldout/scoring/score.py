@@ -4,15 +4,16 @@
 """
 
 import math
+import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, Problem, SetupError, plural
 from heldout.files.cores import count_cores
 from heldout.files.frames import PARQUET, read_parquet
 from heldout.ids import Near, find_near, find_surely_near, say_near
@@ -31,6 +32,9 @@ from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.scans import Scan
 from heldout.trec.text import show
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
 
 _EXAMPLES = 3
 
@@ -85,6 +89,7 @@ class Scored:
         counts: code -> how many there are.
         evaluation: its scores.
         stored: whether nothing had to be computed.
+        kept: whether its scores are stored now, so that the next call finds them.
     """
 
     path: str
@@ -93,6 +98,7 @@ class Scored:
     counts: Mapping[str, int]
     evaluation: Evaluation
     stored: bool = False
+    kept: bool = False
 
     @property
     def name(self) -> str:
@@ -135,9 +141,9 @@ def score_run(work: Work, source: str | MemoryRun) -> Outcome:
     if any(problem.severity == "error" for problem in overlap):
         return Failed(path=path, problems=overlap, counts={})
     evaluation = _complete(work, run)
-    stored = evaluation is run.evaluation
+    stored = kept = evaluation is run.evaluation
     if work.cache is not None and size is not None and not stored:
-        work.cache.add(work.key, size, replace(run, evaluation=evaluation))
+        kept = work.cache.add(work.key, size, replace(run, evaluation=evaluation))
     if work.others:
         try:
             lists = _read_lists(work, run, source, evaluation.queries)
@@ -151,6 +157,7 @@ def score_run(work: Work, source: str | MemoryRun) -> Outcome:
         counts=run.counts,
         evaluation=evaluation,
         stored=stored and not work.others,
+        kept=kept and not work.others,
     )
 
 
@@ -426,6 +433,12 @@ class Reading:
     jobs: int | None = None
     """Processes side by side; `None` for up to one for each core where that pays."""
     progress: Progress = SILENT
+    executor: "Executor | None" = None
+    """Where files are scored that other machines see too; `None` for processes here."""
+
+    def key(self, qrels: Qrels, order: Order | None) -> Key:
+        """What the scores of all runs of a call are stored under."""
+        return Key(qrels=qrels.digest, order=order, code=self.code)
 
     def score(
         self,
@@ -467,7 +480,9 @@ class Reading:
         paths = [run for run in runs if isinstance(run, str)]
         lanes = min(len(paths), self.jobs or _count_jobs(paths, work))
         with self.progress.steps("reading runs", len(runs)) as done:
-            if lanes <= 1:
+            if self.executor is not None:
+                outcomes = _score_elsewhere(runs, work, self.executor, done)
+            elif lanes <= 1:
                 outcomes = list(_score_in_turn(runs, work, done))
             else:
                 read = iter(_score_at_once(paths, work, lanes, done))
@@ -513,6 +528,7 @@ def find_reading(
     jobs: int | None = None,
     cached: bool = True,
     progress: Progress = SILENT,
+    executor: "Executor | None" = None,
 ) -> Reading:
     """How this machine reads run files.
 
@@ -521,14 +537,16 @@ def find_reading(
         jobs: processes side by side; `None` for up to one for each core where that pays.
         cached: whether scores are stored and taken from where they are stored.
         progress: hears of each file.
+        executor: of machines that see the same files; `None` for processes here.
     """
     cache = find_cache(environ) if cached else None
     return Reading(
         accelerators=find_accelerators(environ),
         cache=cache,
-        code=code_version() if cache is not None else "",
+        code=code_version() if cache is not None or executor is not None else "",
         jobs=jobs,
         progress=progress,
+        executor=executor,
     )
 
 
@@ -634,13 +652,87 @@ def _score_at_once(
         )
 
 
-def run_died(path: str) -> Failed:
+def run_died(path: str, hint: str = "fewer at once need less: --jobs 1") -> Failed:
     """The outcome of a file whose process was ended: code `worker-died`."""
     problem = Problem(
         "worker-died",
         path,
         "the process that read it was ended from outside",
         "a process that reads it to its end",
-        "was there enough memory? fewer at once need less: --jobs 1",
+        f"was there enough memory? {hint}",
     )
     return Failed(path=path, problems=(problem,), counts={})
+
+
+def _score_elsewhere(
+    runs: Sequence[str | MemoryRun], work: Work, executor: "Executor", done: Callable[[], None]
+) -> list[Outcome]:
+    """Score files where the executor computes; here what only this machine can read."""
+    from concurrent.futures import BrokenExecutor  # noqa: PLC0415 - most calls need none
+
+    futures: dict[str, Future[Outcome]] = {}
+    for run in runs:
+        if isinstance(run, str) and run not in futures and (seen := _look_at(run)) is not None:
+            futures[run] = executor.submit(score_there, work, run, str(Path(run).absolute()), seen)
+    outcomes: list[Outcome] = []
+    for run in runs:
+        if isinstance(run, str) and run in futures:
+            try:
+                outcomes.append(futures[run].result())
+            except BrokenExecutor:
+                outcomes.append(run_died(run, "a worker with one thread needs least"))
+        else:
+            outcomes.append(score_run(work, run))
+        done()
+    return outcomes
+
+
+def score_there(work: Work, name: str, path: str, seen: tuple[int, int]) -> Outcome:
+    """Score a file on another machine than the one that asks.
+
+    Args:
+        work: as for `score_run`; this machine's own accelerators are used.
+        name: the file as its owner knows it.
+        path: where it lies, on both machines.
+        seen: its size and time of change, as the other machine sees them.
+
+    Raises:
+        SetupError: other code or other versions of Python or numpy than there.
+    """
+    if code_version() != work.code:
+        raise SetupError(
+            f"a worker has other code: {code_version()}; here: {work.code}; install the same on "
+            "all machines, since others may give other scores"
+        )
+    here = replace(work, accelerators=replace(find_accelerators(os.environ), threads=1))
+    found = _look_at(path)
+    if found != seen:
+        there = "no such file" if found is None else "another file"
+        problem = Problem(
+            "other-file",
+            name,
+            f"{there} at {path} on {os.uname().nodename}",
+            "the same file on every machine",
+            "put runs into a folder that all machines of the cluster share",
+        )
+        return Failed(path=name, problems=(problem,), counts={})
+    outcome = score_run(here, path)
+    if isinstance(outcome, Failed):
+        return replace(outcome, path=name, problems=_rename(outcome.problems, path, name))
+    return replace(outcome, path=name, notes=_rename(outcome.notes, path, name))
+
+
+def _rename(problems: Iterable[Problem], path: str, name: str) -> tuple[Problem, ...]:
+    return tuple(replace(one, path=name) if one.path == path else one for one in problems)
+
+
+def _look_at(path: str) -> tuple[int, int] | None:
+    """Size and time of change of a file, as the file server has them; `None` for a pipe."""
+    try:
+        if _size(path) is None:
+            return None
+        with Path(path).open("rb") as file:  # else a network file system answers from memory
+            status = os.fstat(file.fileno())
+    except OSError:
+        return None  # reading it says why
+    return status.st_size, status.st_mtime_ns
