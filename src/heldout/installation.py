@@ -176,6 +176,7 @@ PARTS: tuple[Part, ...] = (
         ("uvicorn", "their server", _JUDGING),
         ("python-multipart", "their forms", _JUDGING),
         ("itsdangerous", "signed links", _JUDGING),
+        ("prometheus-client", "metrics of a server", "heldout serve --metrics"),
         ("SQLAlchemy", "a campaign's database", _JUDGING),
         ("alembic", "its versions", _JUDGING),
         ("psycopg", "PostgreSQL", _JUDGING),

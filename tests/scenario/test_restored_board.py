@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, Answer, Town, call, found_town, git, named
+from town import OTHER_TEAM, Answer, Town, call, copy_town, found_town, git, named
 
 from heldout.envelope.age import new_identity
 
@@ -14,9 +14,15 @@ def day(number: int, month: int = 11) -> str:
 
 
 @pytest.fixture
-def town(tmp_path: Path) -> Town:
+def town(told: Town, tmp_path: Path) -> Town:
+    """A copy of it."""
+    return copy_town(told, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Town:
     """A board with a published entry; `spare.key` is a key that lies elsewhere."""
-    town = found_town(tmp_path)
+    town = found_town(tmp_path_factory.mktemp("told"))
     submission = town.send("one", now=day(2))
     town.take_in(now=day(2))
     assert town.publish(submission, now=day(3)).code == 0

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, get_args
@@ -27,11 +28,13 @@ from heldout.judging.services.prices import CampaignPath
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from starlette.types import ASGIApp
 
     from heldout.board.site.intake import Intake
     from heldout.database.database import Database
     from heldout.judging.campaign.files import CampaignFolder
     from heldout.judging.campaign.settings import Settings
+    from heldout.web.health import Check
 
 
 # Can a server listen there? Asked before anything is loaded or said.
@@ -170,7 +173,9 @@ _DATABASE = "DATABASE_URL"
 _TOKEN = "HELDOUT_ADMIN_TOKEN"  # noqa: S105 - the variable's name
 _WORKERS = "HELDOUT_SERVE_WORKERS"
 _FRONT = "HELDOUT_FRONT"
-_PORTS = click.IntRange(1, 65_535)
+_LOG_REQUESTS = "HELDOUT_LOG_REQUESTS"
+_LAST_PORT = 65_535
+_PORTS = click.IntRange(1, _LAST_PORT)
 
 
 @click.command
@@ -199,6 +204,17 @@ _PORTS = click.IntRange(1, 65_535)
     metavar="ADDRESS",
     help="Address of the reverse proxy whose X-Forwarded-For header is trusted [none].",
 )
+@click.option(
+    "--log-requests",
+    is_flag=True,
+    help="Print a line of JSON for each request: route, status, milliseconds, a random id.",
+)
+@click.option(
+    "--metrics",
+    metavar="[HOST:]PORT",
+    callback=lambda _context, _option, text: text and read_address(text),
+    help="Address for the metrics of Prometheus, apart from the pages [none; HOST is 127.0.0.1].",
+)
 @upload_options
 def serve(
     *,
@@ -209,6 +225,8 @@ def serve(
     workers: int,
     paused: bool,
     proxy: str | None,
+    log_requests: bool,
+    metrics: tuple[str, int] | None,
     uploads: Path | None,
     envelope: str,
 ) -> None:
@@ -221,7 +239,9 @@ def serve(
 
     The pages are plain HTTP and cookies are not used. For people elsewhere, a server with a
     certificate has to stand in front; --proxy says from where it calls, so that wrong tokens at
-    /admin are counted by who sent them. Requests are not logged: their addresses are tokens.
+    /admin are counted by who sent them. No address of a request is ever logged: it is a token.
+
+    /health answers as long as the process does, /ready if database and folder can be used.
 
     \b
     Example:
@@ -240,21 +260,64 @@ def serve(
     os.environ[UPLOADS] = str(uploads.absolute()) if uploads else ""
     os.environ[UPLOADS_FORM] = envelope
     os.environ[_FRONT] = proxy or ""
-    run_pages(
-        "heldout.cli.serving:served_app",
-        host,
-        port,
-        factory=True,
-        workers=workers,
-        proxy_headers=proxy is not None,
-        forwarded_allow_ips=proxy or "",
-    )
+    os.environ[_LOG_REQUESTS] = "1" if log_requests else ""
+    with counting_requests(metrics):
+        run_pages(
+            "heldout.cli.serving:served_app",
+            host,
+            port,
+            factory=True,
+            workers=workers,
+            proxy_headers=proxy is not None,
+            forwarded_allow_ips=proxy or "",
+        )
 
 
-def served_app() -> "FastAPI":
-    """The application over the database that `DATABASE_URL` names."""
+def read_address(text: str) -> tuple[str, int]:
+    """`[HOST:]PORT`, where HOST is this machine's own address by default.
+
+    Raises:
+        click.BadParameter: it is none.
+    """
+    host, _, port = text.rpartition(":")
+    if not port.isascii() or not port.isdigit() or not 0 < int(port[:6]) <= _LAST_PORT:
+        raise click.BadParameter(f"{text!r} is no port, and no HOST:PORT")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+@contextmanager
+def counting_requests(address: tuple[str, int] | None) -> Iterator[None]:
+    """Serve metrics of the worker processes that are started in the block; `None` for none.
+
+    Raises:
+        SetupError: the address cannot be listened at.
+    """
+    if address is None:
+        yield
+        return
+    from heldout.web.health import served_metrics  # noqa: PLC0415 - heavy
+
+    check_port(*address)
+    with needs_web(), served_metrics(*address, {}):
+        yield
+
+
+def served_app() -> "ASGIApp":
+    """The application over the database that `DATABASE_URL` names, with what an operator asks."""
+    from heldout.web.health import Readiness, check_folder, health_routes, watch_requests  # noqa: PLC0415 - heavy
+
+    app, checks = _make_pages()
+    if uploads := os.environ.get(UPLOADS):
+        checks["uploads"] = partial(check_folder, Path(uploads))
+    app.include_router(health_routes(Readiness(checks)))
+    return watch_requests(app, os.environ, log=bool(os.environ.get(_LOG_REQUESTS)))
+
+
+def _make_pages() -> "tuple[FastAPI, dict[str, Check]]":
+    """The pages, and the checks of what they need."""
     from heldout.board.site.intake import intake_routes, make_upload_app  # noqa: PLC0415 - heavy
-    from heldout.judging.database.database import open_database  # noqa: PLC0415 - heavy
+    from heldout.database.database import check_schemas  # noqa: PLC0415 - heavy
+    from heldout.judging.database.database import CAMPAIGN, open_database  # noqa: PLC0415 - heavy
     from heldout.judging.pages.admin import Admin, admin_routes  # noqa: PLC0415 - heavy
     from heldout.judging.pages.app import make_app, utc_now  # noqa: PLC0415 - heavy
     from heldout.web.guard import Connection  # noqa: PLC0415 - heavy
@@ -263,11 +326,12 @@ def served_app() -> "FastAPI":
     Connection.front = os.environ.get(_FRONT, "")
     intake = intake_of(os.environ)
     if intake is not None and not os.environ[_DATABASE]:
-        return make_upload_app(intake)
+        return make_upload_app(intake), {}
     database = open_database(os.environ[_DATABASE], processes=int(os.environ[_WORKERS]))
     admin = Admin(database=database, token=os.environ[_TOKEN], clock=utc_now)
     routers = [admin_routes(admin)] + ([] if intake is None else [intake_routes(intake)])
-    return make_app(database, routers=routers)
+    checks: dict[str, Check] = {"database": partial(check_schemas, database, CAMPAIGN)}
+    return make_app(database, routers=routers), checks
 
 
 def _end_with_parent() -> None:

@@ -306,6 +306,16 @@ def open_database(url: str, *schemas: Schema, processes: int = 1) -> Database:
     return database
 
 
+def check_schemas(database: Database, *schemas: Schema) -> str:
+    """Whether an open database can be read and has the tables of today: "ok", or an `ErrorCode`.
+
+    Raises:
+        DatabaseError: it cannot be read.
+    """
+    found = database.read(lambda connection: [one.find_revision(connection) for one in schemas])
+    return "ok" if found == [one.head for one in schemas] else "database-other"
+
+
 def migrate(database: Database, schema: Schema, revision: str = "head") -> None:
     """Bring the tables of a wing to a revision, up or down, all of it or nothing.
 

@@ -1,0 +1,308 @@
+"""What an operator sees of a server: whether it is ready, a line for each request, metrics.
+
+Addresses and query strings are tokens, and people's own. So a request is known by its route as it
+is declared (`/j/{code}`), never by what was asked for, and by a random id, which the answer has too
+(`X-Request-Id`). A refusal is counted by its status.
+
+Metrics are those of Prometheus, over all worker processes: each counts into files of one folder
+(`METRICS`), and the parent process adds them up and serves them, on a port of its own. They are
+never among the pages.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse, PlainTextResponse
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from heldout.errors import StoreError
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+METRICS = "PROMETHEUS_MULTIPROC_DIR"
+"""Name of the variable with the folder that worker processes count into; set by who starts them."""
+
+REQUEST_ID = "X-Request-Id"
+"""Header of every answer: by it a line of the log is found."""
+
+OK = "ok"
+"""What a check gives where nothing is wrong."""
+
+_FRESH_SECONDS = 1.0
+_LEAST_FREE = 1 << 30
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+_UNKNOWN = "-"
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_UNAVAILABLE = 503
+
+Check = Callable[[], str]
+"""Looks at something that a server needs: `OK`, or a short code of what is wrong."""
+
+
+def check_folder(folder: Path) -> str:
+    """Whether files can be put into a folder, and its disk has a gibibyte free."""
+    if not folder.is_dir():
+        return "folder-missing"
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        return "folder-read-only"
+    return OK if shutil.disk_usage(folder).free >= _LEAST_FREE else "disk-full"
+
+
+@dataclass(slots=True)
+class Readiness:
+    """What a server needs, looked at no more than once a second, however often somebody asks.
+
+    Attributes:
+        checks: name -> check.
+        clock: seconds.
+    """
+
+    checks: Mapping[str, Check]
+    clock: Callable[[], float] = time.monotonic
+    _at: float = -_FRESH_SECONDS
+    _found: Mapping[str, str] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def look(self) -> Mapping[str, str]:
+        """Name -> `OK`, or the code of what is wrong."""
+        with self._lock:
+            if self.clock() - self._at >= _FRESH_SECONDS:
+                self._found = {name: _try(check) for name, check in self.checks.items()}
+                self._at = self.clock()
+            return self._found
+
+
+def _try(check: Check) -> str:
+    try:
+        return check()
+    except StoreError as error:
+        return str(getattr(error, "code", "store-error"))
+
+
+def health_routes(readiness: Readiness) -> APIRouter:
+    """`/health`: the process answers. `/ready`: it can work; 503 with a code for what it cannot."""
+    router = APIRouter()
+
+    async def health() -> PlainTextResponse:
+        return PlainTextResponse("alive")
+
+    def ready() -> JSONResponse:
+        found = readiness.look()
+        well = all(state == OK for state in found.values())
+        answer = {"ready": well, "checks": dict(found)}
+        return JSONResponse(answer, status_code=200 if well else _UNAVAILABLE)
+
+    router.add_api_route("/health", health, methods=["GET"], include_in_schema=False)
+    router.add_api_route("/ready", ready, methods=["GET"], include_in_schema=False)
+    return router
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One request, as it is logged and counted.
+
+    Attributes:
+        request: its id, random.
+        method: of HTTP; "other" for one that no page has.
+        route: as it is declared; "-" where there is none.
+        status: of the answer; 500 where none was begun.
+        seconds: until its last byte was handed over.
+        received: bytes of the body that were read.
+        sent: bytes of the answer's body.
+    """
+
+    request: str
+    method: str
+    route: str
+    status: int
+    seconds: float
+    received: int
+    sent: int
+
+
+class Watcher(Protocol):
+    """Takes what was seen of each request."""
+
+    def __call__(self, seen: Seen, /) -> None:
+        """Take one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """An application whose requests are seen.
+
+    Attributes:
+        app: what answers.
+        watchers: take each request when it is over.
+    """
+
+    app: ASGIApp
+    watchers: tuple[Watcher, ...]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began, request = time.perf_counter(), secrets.token_hex(8)
+        status, received, sent = 500, 0, 0
+        root = str(scope.get("root_path", ""))
+
+        async def count_received() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            return message
+
+        async def count_sent(message: Message) -> None:
+            nonlocal status, sent
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[REQUEST_ID] = request
+            sent += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self.app(scope, count_received, count_sent)
+        finally:
+            seen = Seen(
+                request=request,
+                method=scope["method"] if scope["method"] in _METHODS else "other",
+                route=_route_of(scope, root),
+                status=status,
+                seconds=time.perf_counter() - began,
+                received=received,
+                sent=sent,
+            )
+            for watch in self.watchers:
+                watch(seen)
+
+
+def _route_of(scope: Scope, root: str) -> str:
+    """The route as it is declared: what was asked for may be a token.
+
+    Args:
+        scope: after it was answered: routers have put into it what they found.
+        root: path of the whole application, before it was answered.
+    """
+    mounted = str(scope.get("root_path", "")).removeprefix(root)
+    route = scope.get("route")
+    return (mounted if route is None else f"{mounted}{route.path}") or _UNKNOWN
+
+
+def log_request(seen: Seen) -> None:
+    """Write a request to standard error, as a line of JSON."""
+    at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    line = {
+        "at": at,
+        "request": seen.request,
+        "method": seen.method,
+        "route": seen.route,
+        "status": seen.status,
+        "ms": round(seen.seconds * 1000, 1),
+        "received": seen.received,
+        "sent": seen.sent,
+    }
+    print(json.dumps(line, separators=(",", ":")), file=sys.stderr, flush=True)  # noqa: T201 - the log
+
+
+def count_requests() -> Watcher:
+    """Counts requests, their seconds and their bytes, for Prometheus."""
+    from prometheus_client import Counter, Histogram  # noqa: PLC0415 - reads METRICS when imported
+
+    requests = Counter("heldout_requests", "Requests.", ["method", "route", "status"])
+    seconds = Histogram(
+        "heldout_request_seconds", "Seconds of a request.", ["route"], buckets=_SECONDS
+    )
+    received = Counter("heldout_received_bytes", "Bytes of bodies received.", ["route"])
+
+    def count(seen: Seen) -> None:
+        requests.labels(seen.method, seen.route, str(seen.status)).inc()
+        seconds.labels(seen.route).observe(seen.seconds)
+        received.labels(seen.route).inc(seen.received)
+
+    return count
+
+
+def watch_requests(app: ASGIApp, environ: Mapping[str, str], *, log: bool) -> ASGIApp:
+    """The application, logged and counted as the environment asks for.
+
+    Args:
+        app: what answers.
+        environ: `METRICS` in it says where to count.
+        log: whether each request is logged.
+    """
+    watchers: list[Watcher] = [log_request] if log else []
+    if environ.get(METRICS):
+        watchers.append(count_requests())
+    return Watched(app, tuple(watchers))
+
+
+@contextmanager
+def served_metrics(
+    host: str, port: int, counts: Mapping[str, Callable[[], Mapping[str, int]]]
+) -> Iterator[None]:
+    """Serve metrics at http://HOST:PORT/metrics while the block runs; workers are started in it.
+
+    Args:
+        host: where to listen; this machine alone unless somebody says otherwise.
+        port: there.
+        counts: name of a gauge -> what gives its value by state, asked at every scrape.
+    """
+    with TemporaryDirectory(prefix="heldout-metrics-") as folder:
+        os.environ[METRICS] = folder
+        from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415 - as above
+        from prometheus_client.multiprocess import (  # noqa: PLC0415 - the same
+            MultiProcessCollector,
+        )
+
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry, path=folder)  # type: ignore[no-untyped-call]  # has no types
+        _register_counts(registry, counts)
+        server, thread = start_http_server(port, host, registry)
+        try:
+            yield
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+            del os.environ[METRICS]
+
+
+def _register_counts(
+    registry: "CollectorRegistry", counts: Mapping[str, Callable[[], Mapping[str, int]]]
+) -> None:
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - as above
+    from prometheus_client.registry import Collector  # noqa: PLC0415 - as above
+
+    class Counts(Collector):
+        """Asks for the values at every scrape."""
+
+        def collect(self) -> Iterator[GaugeMetricFamily]:
+            """The gauges; of what cannot be asked there is none."""
+            for name, ask in counts.items():
+                gauge = GaugeMetricFamily(name, "How many are in each state.", labels=["state"])
+                try:
+                    states = ask()
+                except StoreError:
+                    continue
+                for state, number in states.items():
+                    gauge.add_metric([state], number)
+                yield gauge
+
+    registry.register(Counts())

@@ -1,0 +1,171 @@
+"""What an operator sees of a server: readiness, a line for each request, metrics; no token."""
+
+import asyncio
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi import APIRouter, FastAPI, Request
+from httpx2 import ASGITransport, AsyncClient, Response
+from starlette.responses import PlainTextResponse
+from test_serve_command import campaign as campaign_folder
+from test_serve_command import link_of, served
+
+from heldout.cli.serving import read_address
+from heldout.database.errors import DatabaseError
+from heldout.web.forms import make_application
+from heldout.web.health import (
+    OK,
+    REQUEST_ID,
+    Readiness,
+    Seen,
+    Watched,
+    check_folder,
+    health_routes,
+    log_request,
+)
+from heldout.web.pages import Study
+from ports import free_port
+
+campaign = campaign_folder
+STUDY = Study(name="A study", contact="ada@example.org")
+TOKEN = "t0p-secret-token"  # noqa: S105 - made up
+
+
+def asked(app: Any, method: str, path: str, **options: Any) -> Response:
+    async def ask() -> Response:
+        transport = ASGITransport(app, raise_app_exceptions=False)
+        async with AsyncClient(transport=transport, base_url="http://here") as client:
+            return await client.request(method, path, **options)
+
+    return asyncio.run(ask())
+
+
+def application() -> FastAPI:
+    router = APIRouter()
+
+    async def item(token: str, request: Request) -> PlainTextResponse:
+        await request.body()
+        return PlainTextResponse(token)
+
+    async def broken(token: str) -> PlainTextResponse:
+        raise RuntimeError(token)
+
+    router.add_api_route("/j/{token}/item", item, methods=["GET", "POST"])
+    router.add_api_route("/broken/{token}", broken, methods=["GET"])
+    app = make_application(STUDY, [router])
+    inner = FastAPI(openapi_url=None)
+    inner.add_api_route("/entries/{token}", item, methods=["GET"])
+    app.mount("/api", inner)
+    return app
+
+
+def test_a_request_is_seen_by_its_route_and_never_by_its_address() -> None:
+    seen: list[Seen] = []
+    app = Watched(application(), (seen.append,))
+    answers = [
+        asked(app, "GET", f"/j/{TOKEN}/item?worker={TOKEN}"),
+        asked(app, "POST", f"/j/{TOKEN}/item", content=b"12345"),
+        asked(app, "GET", f"/api/entries/{TOKEN}"),
+        asked(app, "GET", "/static/admin.css"),
+        asked(app, "GET", f"/nowhere/{TOKEN}"),
+        asked(app, "GET", f"/broken/{TOKEN}"),
+        asked(app, "HEAD", f"/j/{TOKEN}/item"),
+        asked(app, "BREW", f"/j/{TOKEN}/item"),
+    ]
+    assert [(one.method, one.route, one.status) for one in seen] == [
+        ("GET", "/j/{token}/item", 200),
+        ("POST", "/j/{token}/item", 200),
+        ("GET", "/api/entries/{token}", 200),
+        ("GET", "/static", 200),
+        ("GET", "-", 404),
+        ("GET", "/broken/{token}", 500),
+        ("HEAD", "-", 200),
+        ("other", "/j/{token}/item", 405),
+    ]
+    assert TOKEN not in repr(seen)
+    assert [one.request for one in seen] == [answer.headers[REQUEST_ID] for answer in answers]
+    assert len({one.request for one in seen}) == len(seen)
+    assert seen[0].sent == len(answers[0].content)
+    assert [one.received for one in seen[:2]] == [0, 5]
+
+
+def test_a_line_of_the_log_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+    asked(Watched(application(), (log_request,)), "GET", f"/j/{TOKEN}/item")
+    (line,) = capsys.readouterr().err.splitlines()
+    found = json.loads(line)
+    assert found.keys() == {
+        *("at", "request", "method", "route", "status", "ms", "received", "sent"),
+    }
+    assert TOKEN not in line
+
+
+def test_ready_says_what_cannot_be_used_and_looks_once_a_second() -> None:
+    now, looked = [100.0], [0]
+
+    def fail() -> str:
+        looked[0] += 1
+        raise DatabaseError("database-lost", f"postgresql://ada:{TOKEN}@here cannot be reached")
+
+    app = FastAPI()
+    readiness = Readiness({"database": fail, "uploads": lambda: OK}, clock=lambda: now[0])
+    app.include_router(health_routes(readiness))
+    for _ in range(3):
+        answer = asked(app, "GET", "/ready")
+        checks = {"database": "database-lost", "uploads": "ok"}
+        assert (answer.status_code, answer.json()) == (503, {"ready": False, "checks": checks})
+    assert looked == [1]
+    now[0] += 1.5
+    asked(app, "GET", "/ready")
+    assert looked == [2]
+    assert asked(app, "GET", "/health").text == "alive"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_to_is_not_ready(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    assert check_folder(tmp_path) == "folder-read-only"
+
+
+def test_a_folder_that_is_gone_is_not_ready(tmp_path: Path) -> None:
+    assert check_folder(tmp_path / "gone") == "folder-missing"
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [("9100", ("127.0.0.1", 9100)), ("[::1]:9100", ("::1", 9100)), ("0.0.0.0:1", ("0.0.0.0", 1))],  # noqa: S104 - asked for
+)
+def test_metrics_stay_on_this_machine_unless_an_address_is_named(
+    text: str, address: tuple[str, int]
+) -> None:
+    assert read_address(text) == address
+
+
+def sums(lines: Sequence[str], name: str, *labels: str) -> float:
+    found = [line for line in lines if line.startswith(name) and all(one in line for one in labels)]
+    return sum(float(line.rpartition(" ")[2]) for line in found)
+
+
+def test_the_program_logs_and_counts_over_all_processes(campaign: Path) -> None:
+    port = free_port()
+    told = ("--workers", "2", "--log-requests", "--metrics", str(port))
+    with served(str(campaign), *told) as (client, said):
+        path = f"/j/{link_of(said)}"
+        for _ in range(12):
+            with httpx2.Client(base_url=client.base_url, trust_env=False) as other:
+                assert other.get(path, params={"worker": "ada"}).status_code == 200
+        assert client.get("/ready").json() == {"ready": True, "checks": {"database": "ok"}}
+        assert client.get("/metrics").status_code == 404
+        scrape = httpx2.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).text
+    lines = scrape.splitlines()
+    assert sums(lines, "heldout_requests_total", 'route="/j/{code}"', 'status="200"') == 12
+    assert sums(lines, "heldout_request_seconds_count", 'route="/j/{code}"') == 12
+    logged = [json.loads(line) for line in said if line.startswith("{")]
+    assert sum(one["route"] == "/j/{code}" for one in logged) == 12
+    token = path.removeprefix("/j/")
+    (link,) = [line for line in said if line.startswith("judges")]
+    assert not [line for line in (*said, *lines) if token in line and line != link]
