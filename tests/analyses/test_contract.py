@@ -26,7 +26,7 @@ from heldout.analyses.registry import ANALYSES, load_analysis
 from heldout.analyses.report import Kinds, write_chapters
 from heldout.analyses.views.analysis import LoadedViews
 from heldout.analyses.views.views import views_of_board
-from heldout.answers.answer import Answer
+from heldout.answers.answer import Answer, format_json
 from heldout.answers.table import to_latex, to_markdown
 from heldout.cli.program import analyse
 from heldout.errors import InputError
@@ -174,8 +174,9 @@ def test_its_command_has_its_options(analysis: Analysis[Any, Any]) -> None:
 def test_one_answer_has_every_form(analysis: Analysis[Any, Any]) -> None:
     answer = analysis.answer(give(analysis), options(analysis), Draws(seed=3))
 
-    document = json.loads(json.dumps(answer.document, allow_nan=False))
-    assert document == answer.document
+    document = json.loads(json.dumps(answer.to_dict(), allow_nan=False))
+    assert document == answer.to_dict()
+    assert "".join(format_json(answer.document)) == json.dumps(answer.to_dict(), indent=2)
     check_sentence(answer.answer)
     assert next(iter(document)) == "answer"
     assert document["answer"] == answer.answer
@@ -273,9 +274,9 @@ def test_the_same_seed_gives_the_same_document_on_any_executor(
     analysis: Analysis[Any, Any],
 ) -> None:
     given, chosen = give(analysis), options(analysis)
-    first = analysis.answer(given, chosen, Draws(seed=1)).document
+    first = analysis.answer(given, chosen, Draws(seed=1)).to_dict()
     with ThreadPoolExecutor(3) as executor:
-        again = analysis.answer(given, chosen, Draws(seed=1, executor=executor)).document
+        again = analysis.answer(given, chosen, Draws(seed=1, executor=executor)).to_dict()
     assert json.dumps(first) == json.dumps(again)
 
 
@@ -290,8 +291,8 @@ def test_each_kind_of_query_has_the_answer_of_its_part(analysis: Analysis[Any, A
 
     each = answer_each("parity", KINDS, given, analyse_part, least=10)
     alone = analyse_part(given.cut(KINDS["odd"]))
-    values = each.document["values"]
-    assert values["odd"]["answer"] == alone.document
+    values = each.to_dict()["values"]
+    assert values["odd"]["answer"] == alone.to_dict()
     assert values["few"]["answer"] is None
     assert values["few"]["why"]
 
@@ -303,7 +304,7 @@ def test_without_queries_it_says_why_and_nothing_breaks(analysis: Analysis[Any, 
     nothing, chosen = given.cut(frozenset()), options(analysis)
     if analysis.source in ("dates-dev", "dates-reserve"):  # these have entries without queries
         answer = analysis.answer(nothing, chosen, Draws())
-        assert json.dumps(answer.document, allow_nan=False)
+        assert json.dumps(answer.to_dict(), allow_nan=False)
         assert answer.chart is None
         return
     with pytest.raises(InputError) as refused:

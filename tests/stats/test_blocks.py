@@ -1,8 +1,9 @@
-"""What is added up block by block needs the memory of one sum, however many blocks there are."""
+"""What is drawn block by block needs the memory of a share, however many blocks there are."""
 
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
 from heldout.stats import resampling
-from heldout.stats.resampling import add_blocks, bootstrap_ranks, map_blocks
+from heldout.stats.resampling import Block, bootstrap_ranks, map_blocks, map_shares
 from heldout.stats.sign_flips import flip_test, max_t
 
 SYSTEMS = 100
@@ -24,8 +25,13 @@ def rng() -> Generator:
     return Generator(PCG64(0))
 
 
-def count(values: NDArray[np.int64], rng: Generator, draws: int) -> NDArray[np.int64]:
-    return np.bincount(rng.choice(values, draws), minlength=len(values))
+def draw(values: NDArray[np.int64], rng: Generator, draws: int) -> list[int]:
+    chosen: list[int] = rng.choice(values, draws).tolist()
+    return chosen
+
+
+def draw_all(values: NDArray[np.int64], blocks: Sequence[Block]) -> list[int]:
+    return [one for rng, draws in blocks for one in draw(values, rng, draws)]
 
 
 DRAWS: dict[str, Draw] = {
@@ -57,11 +63,15 @@ def test_memory_does_not_grow_with_the_number_of_draws(
 
 
 @pytest.mark.parametrize("draws", [1, 7, 8, 9, 1000])
-def test_the_sum_is_that_of_the_blocks(draws: int) -> None:
+def test_shares_have_the_draws_of_the_blocks_whoever_works(draws: int) -> None:
     values = np.arange(5)
-    each = map_blocks(count, values, rng=rng(), draws=draws, size=8)
+    each = map_blocks(draw, values, rng=rng(), draws=draws, size=8)
+    here = list(map_shares(draw_all, values, rng=rng(), draws=draws, size=8))
     with ThreadPoolExecutor(3) as executor:
-        there = add_blocks(count, values, rng=rng(), executor=executor, draws=draws, size=8)
-    here = add_blocks(count, values, rng=rng(), draws=draws, size=8)
-    assert here.tolist() == there.tolist() == np.sum(each, axis=0).tolist()
-    assert here.sum() == draws
+        there = list(
+            map_shares(draw_all, values, rng=rng(), executor=executor, draws=draws, size=8)
+        )
+    assert here == there
+    assert list(chain(*here)) == list(chain(*each))
+    assert sum(map(len, here)) == draws
+    assert len(here) <= 32

@@ -12,7 +12,10 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy import stats
 
-from heldout.stats.sign_flips import _count_reached, flip_test, max_t
+from heldout.stats import sign_flips
+from heldout.stats.exact import whole_numbers
+from heldout.stats.resampling import block_size
+from heldout.stats.sign_flips import _count_rows, flip_test, max_t
 
 Scores = NDArray[np.float64]
 RR = st.sampled_from([0.0, *(1 / rank for rank in range(1, 11))])
@@ -95,6 +98,96 @@ def test_step_down_is_that_of_its_definition(values: Scores) -> None:
 
     better = np.isfinite(plain)
     np.testing.assert_allclose(found[better], plain[better])
+
+
+def dense_max_t(values: Scores, *, flips: int, step_down: bool) -> Scores:
+    """The same with the t of all pairs in all flips at once, in double precision."""
+    whole = whole_numbers(values, summed=values.shape[1])
+    wide, n = whole.values.astype(np.float64), len(values)
+    first, second = np.triu_indices(n, 1)
+    apart = np.stack([wide[b] - wide[a] for a, b in zip(first, second, strict=True)])
+    apart[np.abs(apart) <= whole.nothing] = 0
+    squares = (apart**2).sum(axis=1)
+    family = np.flatnonzero(squares)
+    table = np.full((n, n), np.nan)
+    if not len(family):
+        return table
+    size = block_size(len(family))
+    counts = [min(size, flips - start) for start in range(0, flips, size)]
+    signs = []
+    for child, count in zip(rng().spawn(len(counts)), counts, strict=True):
+        parts = []
+        for start in range(0, values.shape[1], 512):
+            queries = min(512, values.shape[1] - start)
+            bits = np.unpackbits(np.frombuffer(child.bytes(-(-queries * count // 8)), np.uint8))
+            parts.append(bits[: queries * count].reshape(queries, count))
+        signs.append(np.concatenate(parts))
+    kept = wide @ np.concatenate(signs, axis=1)
+    sums = wide.sum(axis=1)
+    flipped = 2 * kept - sums[:, np.newaxis]
+
+    up = sums[second] >= sums[first]
+    better, worse = np.where(up, second, first)[family], np.where(up, first, second)[family]
+    scale = 1 / np.sqrt(squares[family])
+    found = (sums[better] - sums[worse]) * scale
+    rising = np.argsort(found, kind="stable")
+    t = ((flipped[better] - flipped[worse]) * scale[:, np.newaxis])[rising]
+    slack = 0 if whole.exact else values.shape[1]
+    least = (found * (1 - 1e-12) - slack * scale)[rising]
+    largest = np.maximum.accumulate(t, axis=0) if step_down else t.max(axis=0)
+    hits = (np.maximum(largest, -t.min(axis=0)) >= least[:, np.newaxis]).sum(axis=1)
+    p = np.maximum.accumulate(((1 + hits) / (1 + flips))[::-1])[::-1]
+    table[better[rising], worse[rising]] = table[worse[rising], better[rising]] = p
+    return table
+
+
+def make(kind: str, values: Scores) -> Scores:
+    """Scores of some kind, from scores between 0 and 1."""
+    rare = rng(8).random(values.shape) < 0.05
+    made: dict[str, Scores] = {
+        "many values": values,
+        "reciprocal ranks": 1 / np.ceil(10 * values),
+        "0 and 1": (values > 0.6).astype(np.float64),
+        "nearly alike": values[np.arange(len(values)) % 5] + 1e-6 * values * rare,
+        "few differences": np.where(rare, values, values[0]),
+        "one differs": np.where(np.arange(len(values))[:, np.newaxis] == 1, values, values[0]),
+        "rounding": 0.5 + 1e-13 * values,
+    }
+    return made[kind]
+
+
+KINDS = (
+    "many values",
+    "reciprocal ranks",
+    "0 and 1",
+    "nearly alike",
+    "few differences",
+    "one differs",
+    "rounding",
+)
+
+
+@pytest.mark.parametrize("step_down", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_pairs_that_are_passed_over_change_no_bit(
+    kind: str, *, step_down: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More systems than a tile has, more queries than are multiplied at once, several groups."""
+    source = rng(7)
+    for systems, queries, flips in ((150, 30, 100), (30, 600, 700), (2, 5, 30)):
+        values = make(kind, 1 / (1 + np.exp(-correlated(source, systems, queries))))
+        expected = dense_max_t(values, flips=flips, step_down=step_down).tobytes()
+        for least in (0, 1 << 60):  # compiled where numba is installed, and plain
+            monkeypatch.setattr(sign_flips, "_COMPILED", least)
+            found = max_t(values, rng(), flips=flips, step_down=step_down)
+            assert found.tobytes() == expected
+
+
+def test_numba_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = rng(3).random((140, 20))
+    monkeypatch.setattr(sign_flips, "_COMPILED", 0)
+    plain = max_t(values, rng(), flips=60, compiled=False)
+    np.testing.assert_array_equal(max_t(values, rng(), flips=60), plain)
 
 
 @given(tables(RR | ANY))
@@ -221,7 +314,7 @@ def test_steps_find_more_where_some_are_far_apart() -> None:
 def test_as_many_are_counted_as_reach_what_their_row_asks(flips: int, rows: int, seed: int) -> None:
     values = rng(seed).integers(0, 4, (rows, flips)).astype(np.float64)
     least = rng(seed + 1).integers(0, 5, rows).astype(np.float64)
-    assert _count_reached(values, least).tolist() == [
+    assert _count_rows(values, least).tolist() == [
         sum(value >= limit for value in row)
         for row, limit in zip(values.tolist(), least.tolist(), strict=True)
     ]

@@ -160,7 +160,7 @@ def summary(stability: Stability, ranges: RankRanges) -> tuple[tuple[str, str], 
 
 def _say_first(stability: Stability, ranges: RankRanges) -> str:
     """How often the first is first; among equals that is the order of the table."""
-    share = float(stability.rank_probability[0, 0])
+    share = int(stability.rank_counts[0, 0]) / stability.trials
     resampled = f"{share:.1%} of {plural(stability.trials, 'resampling')} of the queries"
     equals = [name for name, p in zip(ranges.systems[1:], ranges.p[0, 1:], strict=True) if isnan(p)]
     if not equals:
@@ -187,7 +187,7 @@ def tables(
 
 
 def _rank_table(stability: Stability, ranges: RankRanges, measure: str, most: int | None) -> Table:
-    own = stability.rank_probability.diagonal().tolist()
+    own = (stability.rank_counts.diagonal() / stability.trials).tolist()
     expected = stability.expected_rank.tolist()
     ranked = zip(
         map(_range, ranges.low, ranges.high),
@@ -268,7 +268,7 @@ def _trial_notes(stability: Stability) -> list[str]:
 
 def _top_table(stability: Stability) -> Table:
     top = min(_TOP, len(stability.systems))
-    shares = stability.rank_probability[:top, :top].tolist()
+    shares = (stability.rank_counts[:top, :top] / stability.trials).tolist()
     rows = [(name, *row) for name, row in zip(stability.systems, shares, strict=False)]
     return Table(
         title=f"Share of trials in which each of the first {top} has rank 1 to {top}",

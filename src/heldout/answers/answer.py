@@ -1,7 +1,7 @@
 """The answer of a service: one sentence, the evidence, its JSON document and its picture."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from math import isfinite
 from os import PathLike
@@ -23,7 +23,8 @@ class Answer:
         answer: what was asked for, in one sentence of at most 200 characters, with its full stop.
         summary: what the sentence rests on: lines of `name      what there is to say`.
         tables: the evidence, with every row.
-        document: for JSON; `answer` comes into it as its first key.
+        document: for JSON; `answer` comes into it as its first key. A table of numbers is an array
+            here, whose lists `to_dict` makes.
         chart: draws the picture; called only where a picture is asked for.
         title: what the picture shows, for those who do not see it.
         short: the tables for a terminal: rows that say the same are one line with their count;
@@ -58,7 +59,8 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """The document that the command prints with `--json`."""
-        return dict(self.document)
+        document: dict[str, Any] = _with_lists(dict(self.document))
+        return document
 
     def columns(self, table: int = 0) -> dict[str, list[Any]]:
         """The cells of a table by the names of its columns; a name that is there twice is numbered.
@@ -127,24 +129,91 @@ def _number(cell: Cell, column: Column) -> Cell:
 
 
 def to_document(result: object, *properties: str) -> dict[str, Any]:
-    """A result as a JSON document: its fields as they are, arrays as lists, NaN as null.
+    """A result as a JSON document: its fields as they are, NaN as null.
 
     Args:
         result: a dataclass or a struct.
         properties: names of its properties that belong to the document too.
+
+    Returns:
+        Arrays are lists, but those of two dimensions stay arrays: of a thousand systems, lists
+        would take ten times their memory, before anybody asks for them.
 
     Raises:
         TypeError: it holds what JSON cannot.
     """
     import msgspec  # noqa: PLC0415 - most calls need no document
 
-    fields = msgspec.to_builtins(result, enc_hook=_to_list, str_keys=True)
-    more = {
-        name: msgspec.to_builtins(getattr(result, name), enc_hook=_to_list, str_keys=True)
-        for name in properties
-    }
-    document: dict[str, Any] = _without_nan(fields | more)
-    return document
+    given = result
+    if is_dataclass(result):
+        given = {one.name: getattr(result, one.name) for one in fields(result)}
+    more = {name: getattr(result, name) for name in properties}
+    tables = {}
+    if isinstance(given, dict):
+        tables = {name: one for name, one in (given | more).items() if _is_table(one)}
+        given, more = (
+            {name: None if name in tables else one for name, one in part.items()}
+            for part in (given, more)
+        )
+    plain = msgspec.to_builtins(given if tables else result, enc_hook=_to_list, str_keys=True)
+    plain |= msgspec.to_builtins(more, enc_hook=_to_list, str_keys=True)
+    document: dict[str, Any] = _without_nan(plain)
+    return document | tables
+
+
+def format_json(value: Any, *, newline: str = "\n") -> Iterator[str]:
+    """JSON as `json.dumps` indents it by two, in pieces: a table row by row.
+
+    Args:
+        value: what JSON can hold, values that `msgspec.to_builtins` knows, and tables of numbers
+            among the values of dictionaries.
+        newline: between the lines.
+
+    Raises:
+        ValueError: it holds NaN or an infinite number outside of a table.
+    """
+    import json  # noqa: PLC0415 - most calls need none
+
+    import msgspec  # noqa: PLC0415 - the same
+
+    inner = f"{newline}  "
+    if _is_table(value):
+        yield "["
+        for place, row in enumerate(value):
+            cells = _without_nan(row.tolist())
+            text = json.dumps(cells, allow_nan=False, separators=(f",{inner}  ", ": "))
+            lines = f"[{inner}  {text[1:-1]}{inner}]" if cells else "[]"
+            yield f"{',' if place else ''}{inner}{lines}"
+        yield f"{newline}]" if len(value) else "]"
+    elif _holds_table(value):
+        yield "{"
+        for place, (key, one) in enumerate(value.items()):
+            yield f"{',' if place else ''}{inner}{json.dumps(key)}: "
+            yield from format_json(one, newline=inner)
+        yield f"{newline}}}"
+    else:
+        plain = msgspec.to_builtins(value, str_keys=True)
+        yield json.dumps(plain, indent=2, allow_nan=False).replace("\n", newline)
+
+
+def _is_table(value: Any) -> bool:
+    """Whether it is an array of two dimensions."""
+    return getattr(value, "ndim", 0) == 2  # noqa: PLR2004 - rows and columns
+
+
+def _holds_table(value: Any) -> bool:
+    return isinstance(value, dict) and any(
+        _is_table(one) or _holds_table(one) for one in value.values()
+    )
+
+
+def _with_lists(value: Any) -> Any:
+    """The same with lists in place of tables."""
+    if _is_table(value):
+        return _without_nan(value.tolist())
+    if _holds_table(value):
+        return {key: _with_lists(one) for key, one in value.items()}
+    return value
 
 
 def _to_list(value: Any) -> Any:

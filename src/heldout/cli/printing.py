@@ -319,12 +319,11 @@ def print_json(value: Any) -> None:
     Raises:
         ValueError: it holds NaN or an infinite number, which JSON cannot say.
     """
-    import json  # noqa: PLC0415 - most calls print tables
+    from heldout.answers.answer import format_json  # noqa: PLC0415 - most calls print tables
 
-    import msgspec  # noqa: PLC0415 - the same
-
-    plain = msgspec.to_builtins(value, str_keys=True)
-    click.echo(json.dumps(plain, indent=2, allow_nan=False))
+    for piece in format_json(value):
+        click.echo(piece, nl=False)
+    click.echo()
 
 
 def fail(error: HeldoutError, *, status: int = 2) -> NoReturn:

@@ -144,3 +144,31 @@ def walk(elements: Sorted, member: NDArray[np.uint8], sums: MidrankSums) -> None
             sums.labelled[1, p, s] = marked - inside
             sums.others[0, p, s] = rank[s] - inside
             sums.others[1, p, s] = count - skip - rank[s] - (marked - inside)
+
+
+@_compile
+def _reaches(row: NDArray[np.float32], other: NDArray[np.float32], least: np.float32) -> bool:
+    """Whether two rows differ by so much somewhere."""
+    reached = False
+    for flip in range(len(row)):
+        reached |= abs(other[flip] - row[flip]) >= least
+    return reached
+
+
+@_compile
+def mark(
+    scaled: NDArray[np.float32],
+    limits: NDArray[np.float32],
+    margin: np.float32,
+    first: int,
+    last: int,
+) -> NDArray[np.bool_]:
+    """As `sign_flips.mark_plain`."""
+    marks = np.zeros((last, last - first), np.bool_)
+    start = 0
+    for row in range(last - 1):
+        for other in range(max(first, row + 1), last):
+            least = limits[start + other - row - 1] - margin
+            marks[row, other - first] = _reaches(scaled[row], scaled[other], least)
+        start += len(scaled) - row - 1
+    return marks

@@ -13,10 +13,9 @@ and BCa intervals are for one number; looking at many of them needs a correction
 (`stats.sign_flips`). Sources: Efron and Tibshirani 1993, chapters 13 and 14.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -27,7 +26,6 @@ from scipy.special import ndtr, ndtri
 from heldout.stats.exact import DECIMALS, Whole, mean_of_sums, whole_numbers
 
 Found = TypeVar("Found")
-Counts = NDArray[np.int64]
 
 _CELLS = 1 << 19
 _DRAWS = 256
@@ -44,6 +42,46 @@ def block_size(width: int) -> int:
     return min(_DRAWS, max(8, _CELLS // max(width, 1)))
 
 
+Block = tuple[Generator, int]
+"""A block's generator, and how many draws it has."""
+
+
+def map_shares(
+    work: Callable[..., Found],
+    *shared: Any,
+    rng: Generator,
+    draws: int,
+    size: int,
+    executor: Executor | None = None,
+) -> Iterator[Found]:
+    """Divide all blocks of draws into shares, one for a task, and do them.
+
+    Args:
+        work: called as `work(*shared, blocks)` for each share; a function of a module, so that it
+            can be sent to another process.
+        shared: what every share needs.
+        rng: the blocks' generators are spawned from it.
+        draws: how many in all, >= 1.
+        size: how many a block has; the last one may have fewer.
+        executor: where to do it; `None` for here.
+
+    Yields:
+        What each share gave, in the order of the blocks. None is held here after that.
+    """
+    counts = [min(size, draws - start) for start in range(0, draws, size)]
+    blocks = list(zip(rng.spawn(len(counts)), counts, strict=True))
+    # Few tasks, since each may carry the scores to another process
+    length = -(-len(blocks) // _TASKS)
+    shares = [blocks[start : start + length] for start in range(0, len(blocks), length)]
+    if executor is None:
+        yield from (work(*shared, share) for share in shares)
+        return
+    futures = [executor.submit(work, *shared, share) for share in shares]
+    futures.reverse()
+    while futures:
+        yield futures.pop().result()
+
+
 def map_blocks(
     work: Callable[..., Found],
     *shared: Any,
@@ -52,13 +90,12 @@ def map_blocks(
     size: int,
     executor: Executor | None = None,
 ) -> list[Found]:
-    """Do all blocks of draws.
+    """Do all blocks of draws, one by one.
 
     Args:
-        work: called as `work(*shared, generator, draws)` for each block; a function of a module,
-            so that it can be sent to another process.
+        work: called as `work(*shared, generator, draws)` for each block.
         shared: what every block needs.
-        rng: the blocks' generators are spawned from it.
+        rng: the blocks' generators are spawned from it, as by `map_shares`.
         draws: how many in all, >= 1.
         size: how many a block has; the last one may have fewer.
         executor: where to do it; `None` for here.
@@ -66,65 +103,12 @@ def map_blocks(
     Returns:
         What each block gave, in the order of the blocks.
     """
-    shares, ask = _share(rng, draws, size, executor), (work, *shared)
-    if executor is None:
-        return [found for blocks in shares for found in _do(blocks, *ask)]
-    futures = [executor.submit(_do, blocks, *ask) for blocks in shares]
-    return [found for future in futures for found in future.result()]
+    shares = map_shares(_do, work, shared, rng=rng, draws=draws, size=size, executor=executor)
+    return [found for share in shares for found in share]
 
 
-def add_blocks(
-    work: Callable[..., Counts],
-    *shared: Any,
-    rng: Generator,
-    draws: int,
-    size: int,
-    executor: Executor | None = None,
-) -> Counts:
-    """Do all blocks of draws and add up what they give, with no more than one sum in memory.
-
-    Args:
-        work: as for `map_blocks`; gives whole numbers in an array of one shape, whose sum is the
-            same in whatever order.
-        shared: what every block needs.
-        rng: the blocks' generators are spawned from it, as by `map_blocks`.
-        draws: how many in all, >= 1.
-        size: how many a block has; the last one may have fewer.
-        executor: where to do it; `None` for here. Each task sends one sum back.
-    """
-    shares, ask = _share(rng, draws, size, executor), (work, *shared)
-    if executor is None:
-        return _total(_add(blocks, *ask) for blocks in shares)
-    futures = [executor.submit(_add, blocks, *ask) for blocks in shares]
-    futures.reverse()
-    return _total(futures.pop().result() for _ in range(len(futures)))
-
-
-Block = tuple[Generator, int]
-
-
-def _share(
-    rng: Generator, draws: int, size: int, executor: Executor | None
-) -> list[Sequence[Block]]:
-    """The blocks, divided into tasks: few, since each may carry the scores to another process."""
-    counts = [min(size, draws - start) for start in range(0, draws, size)]
-    blocks = list(zip(rng.spawn(len(counts)), counts, strict=True))
-    length = len(blocks) if executor is None else -(-len(blocks) // _TASKS)
-    return [blocks[start : start + length] for start in range(0, len(blocks), length)]
-
-
-def _do(blocks: Sequence[Block], work: Callable[..., Found], *shared: Any) -> list[Found]:
+def _do(work: Callable[..., Found], shared: Sequence[Any], blocks: Sequence[Block]) -> list[Found]:
     return [work(*shared, rng, draws) for rng, draws in blocks]
-
-
-def _add(blocks: Sequence[Block], work: Callable[..., Counts], *shared: Any) -> Counts:
-    return _total(work(*shared, rng, draws) for rng, draws in blocks)
-
-
-def _total(parts: Iterable[Counts]) -> Counts:
-    """The sum, in the place of the first part."""
-    rest: Iterator[Counts] = iter(parts)
-    return reduce(lambda total, part: np.add(total, part, out=total), rest, next(rest))
 
 
 TieRule = Literal["earlier", "shared"]
@@ -174,12 +158,14 @@ def bootstrap_ranks(
     size = values.shape[1] if size is None else size
     whole = whole_numbers(values, summed=size)
     block = block_size(max(size, values.shape[1]))
-    counts = add_blocks(
-        _rank_block, whole, size, ties, rng=rng, draws=trials, size=block, executor=executor
-    )
-    systems = len(values)
-    table = counts[:-1].reshape(systems, systems)
-    return BootstrapRanks(counts=table, trials=trials, tied=int(counts[-1]))
+    rows = np.arange(len(values)) * len(values) - 1
+    counts, ties_met = np.zeros((len(values), len(values)), np.int64), 0
+    for ranks, tied in map_shares(
+        _rank_share, whole, size, ties, rng=rng, draws=trials, size=block, executor=executor
+    ):
+        np.add.at(counts.reshape(-1), (rows + ranks).ravel(), 1)
+        ties_met += tied
+    return BootstrapRanks(counts=counts, trials=trials, tied=ties_met)
 
 
 def bootstrap_means(
@@ -232,17 +218,19 @@ def rank_rows(means: NDArray[np.float64], ties: TieRule) -> tuple[NDArray[np.int
     return ranks, int(equal.any(axis=1).sum())
 
 
-def _rank_block(
-    whole: Whole, size: int, ties: TieRule, rng: Generator, trials: int
-) -> NDArray[np.int64]:
-    """Trials by system and rank, in one row, with the number of tied trials behind them."""
-    sums = _sum_block(whole, size, rng, trials)
-    ranks, tied = rank_rows(mean_of_sums(sums, whole, size), ties)
-    systems = len(whole.values)
-    cells = np.arange(systems) * systems + ranks - 1
-    counts = np.bincount(cells.ravel(), minlength=systems * systems + 1)
-    counts[-1] = tied
-    return counts
+def _rank_share(
+    whole: Whole, size: int, ties: TieRule, blocks: Sequence[Block]
+) -> tuple[NDArray[np.int32], int]:
+    """Ranks in each trial, shape (trials, systems), and how many trials are tied.
+
+    They are counted where all shares meet: a table of systems by ranks is larger than they are.
+    """
+    found = [
+        rank_rows(mean_of_sums(_sum_block(whole, size, rng, trials), whole, size), ties)
+        for rng, trials in blocks
+    ]
+    ranks = np.concatenate([ranks.astype(np.int32) for ranks, _ in found])
+    return ranks, sum(tied for _, tied in found)
 
 
 def _sum_block(whole: Whole, size: int, rng: Generator, trials: int) -> NDArray[np.float64]:

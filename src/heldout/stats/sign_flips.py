@@ -7,25 +7,57 @@ is, so the largest t of a flip is that of the largest |sum of differences| / roo
 
 Assumptions: queries are independent; under the hypothesis differences are symmetric about 0. With
 many queries and unequal tails the studentised test still nearly holds its level.
-p = (1 + hits) / (1 + flips), never 0. Sources: Westfall and Young 1993 (step-down maxT); Romano
+p = (1 + hits) / (1 + flips), never 0.
+
+The maximum over all pairs is found without a table of pairs by flips. All but a few pairs lie far
+below it in every flip, which single precision shows, with room for its error; what is left is
+computed in double precision. Of a flip remain its largest t in the reversed direction and, for
+the steps, the pairs by rising t at which the largest t so far exceeds that.
+
+Sources: Westfall and Young 1993 (step-down maxT); Romano
 and Wolf 2005; Mogstad, Romano, Shaikh and Wilhelm 2024 (both directions of a pair in one family).
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from heldout.stats.all_pairs import has_compiled
 from heldout.stats.exact import Whole, whole_numbers
-from heldout.stats.resampling import add_blocks, block_size
+from heldout.stats.resampling import Block, block_size, map_shares
 
 _QUERIES = 512
-_PAIRS = 256
+_FLIPS = 512
+_CELLS = 1 << 22
+"""Flipped sums that are held at once: systems by flips, in double precision 32 MB."""
+_ROWS = 128
+_TASKS = 32
 _WORD = 8
+_WHOLE = 2.0**53
 _ROUNDING = 1e-12
 """Values of t that differ by less than this share are equal, as those of two pairs may be."""
+_SINGLE = 2.0**-20
+"""More than the relative error of a difference of two numbers in single precision."""
+_LEAST = 1e-20
+"""Less than any t that is not 0: differences are whole numbers, and below 2^53."""
+_COMPILED = 1 << 28
+"""From so many pairs times flips on, what numba saves is more than it takes to load."""
+
+_STEPS = (1, 2, 3, 5)
+_MOST_ABOVE = 1 << 18
+_ALL = 256
+"""So few pairs are looked at one and all."""
+_FEW = 4
+_CELLS_SQUARED = 1 << 15
+
+Floats = NDArray[np.floating]
+Doubles = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
 def flip_test(
@@ -49,15 +81,17 @@ def flip_test(
         least as large as the one found; those that differ by less than rounding are equal.
     """
     whole = whole_numbers(values, summed=values.shape[1])
-    table = np.full((len(values), len(values)), np.nan)
+    pairs = _Pairs(len(values))
+    sums = _sums(whole)
     size = block_size(len(values))
-    hits = add_blocks(
-        _flip_block, whole, _sums(whole), rng=rng, draws=flips, size=size, executor=executor
-    )
+    hits = np.zeros(pairs.count, np.int64)
+    for share in map_shares(
+        _flip_share, whole, sums, rng=rng, draws=flips, size=size, executor=executor
+    ):
+        hits += share
     p = (1 + hits) / (1 + flips)
-    first, second = np.triu_indices(len(values), 1)
-    table[first, second] = table[second, first] = np.where(_differ(whole), p, np.nan)
-    return table
+    p[~_differ(whole, sums)] = np.nan
+    return pairs.square(p)
 
 
 def max_t(
@@ -67,6 +101,7 @@ def max_t(
     flips: int = 10_000,
     step_down: bool = True,
     executor: Executor | None = None,
+    compiled: bool = True,
 ) -> NDArray[np.float64]:
     """The p of every pair, corrected over all pairs and both directions of each.
 
@@ -80,6 +115,7 @@ def max_t(
         step_down: leave those that are significant out of the maximum for those that follow;
             else the single step.
         executor: where to compute; `None` for here.
+        compiled: whether numba may be used where it is installed; the answer is the same.
 
     Returns:
         Symmetric, shape (systems, systems): p of the direction in which the means differ. NaN
@@ -88,80 +124,349 @@ def max_t(
         no t and is left out of the family.
     """
     whole = whole_numbers(values, summed=values.shape[1])
-    table = np.full((len(values), len(values)), np.nan)
-    family = _family(whole, step_down=step_down)
-    if not len(family.better):
-        return table
-    size = block_size(len(family.better))
-    hits = add_blocks(
-        _max_block, whole, _sums(whole), family, rng=rng, draws=flips, size=size, executor=executor
+    pairs = _Pairs(len(values))
+    family = _family(whole, executor)
+    rising = np.flatnonzero(family.scale)
+    if not len(rising):
+        return np.full((len(values), len(values)), np.nan)
+    rising = rising[np.argsort(family.found[rising], kind="stable")]
+    compiled = compiled and pairs.count * flips >= _COMPILED and has_compiled()
+    shares = map_shares(
+        _max_share,
+        whole,
+        family,
+        step_down,
+        compiled,
+        rng=rng,
+        draws=flips,
+        size=block_size(len(rising)),
+        executor=executor,
     )
-    p = (1 + hits) / (1 + flips)
+    peaks = _join(list(shares))
+    least = family.found * (1 - _ROUNDING) - _slack(whole) * np.abs(family.scale)
+    places = np.empty(pairs.count, np.int64)
+    places[rising] = np.arange(len(rising))
+    hits = _count_reached(least[rising], peaks, places)
     # No p is smaller than that of a pair with a larger t.
-    p = np.maximum.accumulate(p[::-1])[::-1]
-    table[family.better, family.worse] = table[family.worse, family.better] = p
-    return table
+    corrected = (1 + hits) / (1 + flips)
+    p = np.full(pairs.count, np.nan)
+    p[rising] = np.maximum.accumulate(corrected[::-1])[::-1]
+    return pairs.square(p)
+
+
+class _Pairs:
+    """The pairs of rows in one order: of the first row with each after it, then of the second."""
+
+    __slots__ = ("count", "rows")
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        self.count = rows * (rows - 1) // 2
+
+    def slice(self, row: int) -> slice:
+        """Those of a row with each after it."""
+        start = row * (2 * self.rows - row - 1) // 2
+        return slice(start, start + self.rows - row - 1)
+
+    def places(self, first: Indices, second: Indices) -> Indices:
+        """Of each pair of two rows, the upper one first."""
+        return first * (2 * self.rows - first - 1) // 2 + second - first - 1
+
+    def square(self, p: Doubles) -> Doubles:
+        """A number for each pair as a symmetric table, NaN on the diagonal."""
+        table = np.full((self.rows, self.rows), np.nan)
+        for row in range(self.rows):
+            table[row, row + 1 :] = table[row + 1 :, row] = p[self.slice(row)]
+        return table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Family:
-    """The pairs that have a t, by rising t.
+    """All pairs, those without a t too.
 
     Attributes:
-        better, worse: their rows, the one with the larger sum first.
-        scale: what makes t of a difference of sums, up to what all have in common.
-        least: the t of a flip that hits.
-        step_down: as given.
+        scale: what makes t of the sum of differences of the second row from the first, up to what
+            all have in common; negative where the first row has the larger sum, so that the t found
+            is not; 0 where there is none.
+        found: the t found; 0 where there is none.
+        limits: a little less than 1 / |scale|, in single precision.
     """
 
-    better: NDArray[np.int64]
-    worse: NDArray[np.int64]
-    scale: NDArray[np.float64]
-    least: NDArray[np.float64]
-    step_down: bool
+    scale: Doubles
+    found: Doubles
+    limits: NDArray[np.float32]
 
 
-def _family(whole: Whole, *, step_down: bool) -> _Family:
-    squares = _squares(whole)
-    tested = np.flatnonzero(squares)
-    first, second = (rows[tested] for rows in np.triu_indices(len(whole.values), 1))
+def _family(whole: Whole, executor: Executor | None) -> _Family:
+    pairs = _Pairs(len(whole.values))
     sums = _sums(whole)
-    up = sums[second] >= sums[first]
-    better, worse = np.where(up, second, first), np.where(up, first, second)
-    scale = 1 / np.sqrt(squares[tested])
-    found = (sums[better] - sums[worse]) * scale
-    rising = np.argsort(found, kind="stable")
-    return _Family(
-        better=better[rising],
-        worse=worse[rising],
-        scale=scale[rising],
-        least=(found * (1 - _ROUNDING) - _slack(whole) * scale)[rising],
-        step_down=step_down,
+    scale, found = _squares(whole, executor), np.empty(pairs.count)
+    limits = np.empty(pairs.count, np.float32)
+    for row in range(pairs.rows):
+        some = pairs.slice(row)
+        norms = np.sqrt(scale[some])
+        limits[some] = np.where(norms > 0, norms * (1 - _SINGLE), np.inf)
+        differences = sums[row + 1 :] - sums[row]
+        sizes = np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
+        found[some] = np.abs(differences) * sizes
+        scale[some] = np.where(differences >= 0, sizes, -sizes)
+    return _Family(scale=scale, found=found, limits=limits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Peaks:
+    """What remains of flips.
+
+    Attributes:
+        largest: the largest t of each flip in the reversed directions; without steps in all.
+        flips, pairs, values: where, by flip and by rising t found, the largest t so far exceeds
+            that; none without steps.
+    """
+
+    largest: Doubles
+    flips: Indices
+    pairs: Indices
+    values: Doubles
+
+
+def _join(parts: Sequence[_Peaks]) -> _Peaks:
+    """Flips that follow one another."""
+    before = np.cumsum([0, *(len(part.largest) for part in parts)]).tolist()
+    moved = [part.flips + start for part, start in zip(parts, before, strict=False)]
+    return _Peaks(
+        largest=np.concatenate([part.largest for part in parts]),
+        flips=np.concatenate(moved),
+        pairs=np.concatenate([part.pairs for part in parts]),
+        values=np.concatenate([part.values for part in parts]),
     )
 
 
-def _flip_block(
-    whole: Whole, sums: NDArray[np.float64], rng: Generator, flips: int
-) -> NDArray[np.int64]:
-    """For each pair, in how many flips its difference is at least as large as the one found."""
-    flipped = _flip_sums(whole, sums, rng, flips)
-    # No difference exceeds what both rows have above or below the first: most pairs are far apart
-    flipped -= flipped[0].copy()
-    reach = np.abs(flipped).max(axis=1).astype(np.float64)
-    first, second = np.triu_indices(len(sums), 1)
-    least = np.abs(sums[second] - sums[first]) - _slack(whole)
-    near = np.flatnonzero(least <= reach[first] + reach[second])
-    hits = np.zeros(len(least), np.int64)
-    for start in range(0, len(near), _PAIRS):
-        some = near[start : start + _PAIRS]
-        differences = flipped[second[some]]
-        differences -= flipped[first[some]]
+def _max_share(
+    whole: Whole,
+    family: _Family,
+    step_down: bool,  # noqa: FBT001 - sent to another process by place
+    compiled: bool,  # noqa: FBT001 - the same
+    blocks: Sequence[Block],
+) -> _Peaks:
+    mark = mark_plain
+    if compiled:
+        from heldout.stats.compiled import mark  # noqa: PLC0415 - numba is an extra, slow to load
+    sums = _sums(whole)
+    return _join(
+        [
+            _find_peaks(_flip_sums(whole, sums, group), family, mark, step_down=step_down)
+            for group in _group(blocks, len(sums))
+        ]
+    )
+
+
+def _group(blocks: Sequence[Block], rows: int) -> Iterator[list[Block]]:
+    """Blocks that are done together, since a few flips at a time are slow."""
+    most = min(_FLIPS, _CELLS // rows)
+    group: list[Block] = []
+    for block in blocks:
+        if group and sum(flips for _, flips in (*group, block)) > most:
+            yield group
+            group = []
+        group.append(block)
+    yield group
+
+
+Mark = Callable[[NDArray[np.float32], NDArray[np.float32], np.float32, int, int], NDArray[np.bool_]]
+
+
+def _find_peaks(flipped: Floats, family: _Family, mark: Mark, *, step_down: bool) -> _Peaks:
+    """What remains of some flips.
+
+    Rows are divided by the largest t so far before they are subtracted: then one number for each
+    pair says in all flips whether its t may be larger.
+    """
+    peaks = _Search(flipped, family, step_down=step_down)
+    if len(family.scale) <= _ALL:
+        peaks.look_at(*np.triu_indices(len(flipped), 1))
+        return peaks.result()
+    centred = (flipped - np.rint(flipped.mean(axis=0, dtype=np.float64))).astype(np.float32)
+    spread = np.abs(centred).max(axis=0).astype(np.float64)
+    scaled = np.empty_like(centred)
+    peaks.look_at_neighbours()
+    for first in range(0, len(flipped), _ROWS):
+        last = min(first + _ROWS, len(flipped))
+        largest = peaks.largest
+        np.multiply(centred[:last], (1 / largest).astype(np.float32), out=scaled[:last])
+        margin = np.float32(_SINGLE * (spread / largest).max())
+        upper, lower = np.nonzero(mark(scaled, family.limits, margin, first, last))
+        peaks.look_at(upper, lower + first)
+    return peaks.result()
+
+
+class _Search:
+    """The largest t of some flips, and what exceeds it, of the pairs that are looked at."""
+
+    def __init__(self, flipped: Floats, family: _Family, *, step_down: bool) -> None:
+        self.largest = np.full(flipped.shape[1], _LEAST)
+        self._flipped, self._family, self._step_down = flipped, family, step_down
+        self._pairs = _Pairs(len(flipped))
+        none = np.empty(0, np.int64)
+        self._above = _Peaks(largest=self.largest, flips=none, pairs=none, values=np.empty(0))
+
+    def look_at_neighbours(self) -> None:
+        """Some pairs to begin with, so that few are left that are larger."""
+        for step in _STEPS:
+            upper = np.arange(len(self._flipped) - step)
+            self.look_at(upper, upper + step)
+
+    def look_at(self, upper: Indices, lower: Indices) -> None:
+        """Pairs of two rows."""
+        for start in range(0, len(upper), _ROWS):
+            first, second = upper[start : start + _ROWS], lower[start : start + _ROWS]
+            pairs = self._pairs.places(first, second)
+            t = self._flipped[second].astype(np.float64)
+            t -= self._flipped[first]
+            t *= self._family.scale[pairs, np.newaxis]
+            np.maximum(self.largest, -t.min(axis=0), out=self.largest)
+            if not self._step_down:
+                np.maximum(self.largest, t.max(axis=0), out=self.largest)
+                continue
+            place, flip = np.nonzero(t > self.largest)
+            self._add(flip, pairs[place], t[place, flip])
+
+    def _add(self, flips: Indices, pairs: Indices, values: Doubles) -> None:
+        above = self._above
+        self._above = _Peaks(
+            largest=self.largest,
+            flips=np.concatenate((above.flips, flips)),
+            pairs=np.concatenate((above.pairs, pairs)),
+            values=np.concatenate((above.values, values)),
+        )
+        if len(self._above.flips) > _MOST_ABOVE:
+            self._above = self.result()
+
+    def result(self) -> _Peaks:
+        """Of the pairs that exceed the largest reversed t those that exceed all before them."""
+        above = self._above
+        kept = np.flatnonzero(above.values > self.largest[above.flips])
+        flips, pairs, values = above.flips[kept], above.pairs[kept], above.values[kept]
+        order = np.lexsort((pairs, self._family.found[pairs], flips))
+        flips, pairs, values = flips[order], pairs[order], values[order]
+        ranks = np.unique(values, return_inverse=True)[1]
+        # Flips stand in order, so that the largest so far begins again with each
+        so_far = np.maximum.accumulate(flips * len(values) + ranks)
+        rises = np.ones(len(values), np.bool_)
+        rises[1:] = so_far[1:] > so_far[:-1]
+        return _Peaks(
+            largest=self.largest, flips=flips[rises], pairs=pairs[rises], values=values[rises]
+        )
+
+
+def mark_plain(
+    scaled: NDArray[np.float32],
+    limits: NDArray[np.float32],
+    margin: np.float32,
+    first: int,
+    last: int,
+) -> NDArray[np.bool_]:
+    """Which pairs reach their limit in some flip; `compiled.mark` does the same.
+
+    Args:
+        scaled: shape (rows, flips).
+        limits: of all pairs, in the order of `_Pairs`.
+        margin: how much less is enough.
+        first: the first of the rows that are second rows of pairs.
+        last: the row after the last of them.
+
+    Returns:
+        Shape (last, last - first): by the first and the second row.
+    """
+    pairs = _Pairs(len(scaled))
+    marks = np.zeros((last, last - first), np.bool_)
+    part = np.empty((last - first, scaled.shape[1]), np.float32)
+    for row in range(last - 1):
+        begin = max(first, row + 1)
+        differences = part[: last - begin]
+        np.subtract(scaled[begin:last], scaled[row], out=differences)
         np.abs(differences, out=differences)
-        hits[some] = _count_reached(differences, least[some].astype(differences.dtype))
+        start = pairs.slice(row).start + begin - row - 1
+        least = limits[start : start + last - begin] - margin
+        np.greater_equal(differences.max(axis=1), least, out=marks[row, begin - first :])
+    return marks
+
+
+def _count_reached(least: Doubles, peaks: _Peaks, places: Indices) -> NDArray[np.int64]:
+    """For each pair, by rising t, in how many flips the largest t reaches its own.
+
+    The largest t of a flip changes only at its peaks. Between two of them, of whatever flips, one
+    sorted list of the largest t of all flips serves all pairs.
+
+    Args:
+        least: the t of a flip that hits.
+        peaks: of all flips.
+        places: where a pair stands by rising t.
+    """
+    at = places[peaks.pairs]
+    order = np.argsort(at, kind="stable")
+    if len(least) <= len(order):
+        return _compare_each(least, peaks, order, np.searchsorted(at[order], range(len(least) + 1)))
+    first = np.ones(len(order), np.bool_)
+    first[1:] = peaks.flips[1:] != peaks.flips[:-1]
+    before = np.where(first, peaks.largest[peaks.flips], np.roll(peaks.values, 1))
+    current = np.sort(peaks.largest)
+    hits, done = np.empty(len(least), np.int64), 0
+    for place, old, new in zip(
+        *(part[order].tolist() for part in (at, before, peaks.values)), strict=True
+    ):
+        hits[done:place] = len(current) - current.searchsorted(least[done:place])
+        done = place
+        out, into = current.searchsorted((old, new)).tolist()
+        current[out : into - 1] = current[out + 1 : into]
+        current[into - 1] = new
+    hits[done:] = len(current) - current.searchsorted(least[done:])
     return hits
 
 
-def _count_reached(values: NDArray[np.floating], least: NDArray[np.floating]) -> NDArray[np.int64]:
+def _compare_each(
+    least: Doubles, peaks: _Peaks, order: Indices, starts: Indices
+) -> NDArray[np.int64]:
+    """The same of few pairs: each is compared with the largest t of all flips.
+
+    Args:
+        least: the t of a flip that hits.
+        peaks: of all flips.
+        order: of the peaks, by the places of their pairs.
+        starts: where those of a place begin, and after the last one where they end.
+    """
+    current = peaks.largest.copy()
+    hits = np.empty(len(least), np.int64)
+    for place, (start, end) in enumerate(pairwise(starts.tolist())):
+        some = order[start:end]
+        current[peaks.flips[some]] = peaks.values[some]
+        hits[place] = np.count_nonzero(current >= least[place])
+    return hits
+
+
+def _flip_share(whole: Whole, sums: Doubles, blocks: Sequence[Block]) -> NDArray[np.int64]:
+    """For each pair, in how many flips its difference is at least as large as the one found."""
+    pairs = _Pairs(len(sums))
+    hits = np.zeros(pairs.count, np.int64)
+    for group in _group(blocks, len(sums)):
+        flipped = _flip_sums(whole, sums, group)
+        # No difference exceeds what both rows have above or below the first: most pairs are far
+        # apart
+        flipped -= flipped[0].copy()
+        reach = np.abs(flipped).max(axis=1).astype(np.float64)
+        for row in range(len(sums) - 1):
+            least = np.abs(sums[row + 1 :] - sums[row]) - _slack(whole)
+            near = np.flatnonzero(least <= reach[row] + reach[row + 1 :])
+            counts = hits[pairs.slice(row)]
+            for start in range(0, len(near), _ROWS):
+                some = near[start : start + _ROWS]
+                differences = flipped[some + row + 1]
+                differences -= flipped[row]
+                np.abs(differences, out=differences)
+                counts[some] += _count_rows(differences, least[some].astype(differences.dtype))
+    return hits
+
+
+def _count_rows(values: Floats, least: Floats) -> NDArray[np.int64]:
     """How many values of each row are at least as large as that row asks.
 
     A byte of 1 or 0 for each is added up eight at a time, which numpy does not do by itself; rows
@@ -175,28 +480,8 @@ def _count_reached(values: NDArray[np.floating], least: NDArray[np.floating]) ->
     return counts
 
 
-def _max_block(
-    whole: Whole, sums: NDArray[np.float64], family: _Family, rng: Generator, flips: int
-) -> NDArray[np.int64]:
-    """For each pair, by rising t, in how many flips the largest t reaches its own.
-
-    The reversed directions are all in every maximum: none is rejected before its pair is.
-    """
-    flipped = _flip_sums(whole, sums, rng, flips).astype(np.float64, copy=False)
-    scores = flipped[family.better]
-    scores -= flipped[family.worse]
-    scores *= family.scale[:, np.newaxis]
-    largest = -scores.min(axis=0)
-    if family.step_down:
-        np.maximum.accumulate(scores, axis=0, out=scores)
-    else:
-        largest = np.maximum(largest, scores.max(axis=0))
-    np.maximum(scores, largest, out=scores)
-    return _count_reached(scores, family.least)
-
-
-def _sums(whole: Whole) -> NDArray[np.float64]:
-    sums: NDArray[np.float64] = whole.values.sum(axis=1, dtype=np.float64)
+def _sums(whole: Whole) -> Doubles:
+    sums: Doubles = whole.values.sum(axis=1, dtype=np.float64)
     return sums
 
 
@@ -205,44 +490,94 @@ def _slack(whole: Whole) -> int:
     return 0 if whole.exact else whole.values.shape[1]
 
 
-def _flip_sums(
-    whole: Whole, sums: NDArray[np.float64], rng: Generator, flips: int
-) -> NDArray[np.floating]:
-    """Sums of all systems under each flip, shape (systems, flips), exact."""
+def _flip_sums(whole: Whole, sums: Doubles, blocks: Sequence[Block]) -> Floats:
+    """Sums of all systems under each flip of some blocks, shape (systems, flips), exact."""
     values = whole.values
-    kept = np.zeros((len(values), flips), values.dtype)
+    kept = np.zeros((len(values), sum(flips for _, flips in blocks)), values.dtype)
     part = np.empty_like(kept)
     for start in range(0, values.shape[1], _QUERIES):
         some = values[:, start : start + _QUERIES]
-        queries = some.shape[1]
-        bits = np.unpackbits(np.frombuffer(rng.bytes(-(-queries * flips // 8)), np.uint8))
-        signs = bits[: queries * flips].reshape(queries, flips).astype(values.dtype)
-        kept += np.matmul(some, signs, out=part)
+        signs = np.concatenate(
+            [_draw_signs(rng, some.shape[1], flips) for rng, flips in blocks], axis=1
+        )
+        kept += np.matmul(some, signs.astype(values.dtype), out=part)
     # What is flipped is the sum less what is kept
     kept *= 2
     kept -= sums.astype(values.dtype)[:, np.newaxis]
     return kept
 
 
-def _differ(whole: Whole) -> NDArray[np.bool_]:
+def _draw_signs(rng: Generator, queries: int, flips: int) -> NDArray[np.uint8]:
+    """Whether a query keeps its sign, 1 or 0, shape (queries, flips)."""
+    bits = np.unpackbits(np.frombuffer(rng.bytes(-(-queries * flips // 8)), np.uint8))
+    return bits[: queries * flips].reshape(queries, flips)
+
+
+def _differ(whole: Whole, sums: Doubles) -> NDArray[np.bool_]:
     """Whether the rows of each pair differ by more than rounding."""
-    values = whole.values
-    rows = [
-        (np.abs(values[row + 1 :] - values[row]) > whole.nothing).any(axis=1)
-        for row in range(len(values) - 1)
-    ]
-    return np.concatenate([np.empty(0, np.bool_), *rows])
+    values, pairs = whole.values, _Pairs(len(sums))
+    differ = np.empty(pairs.count, np.bool_)
+    for row in range(pairs.rows - 1):
+        # Where sums are far apart, some difference is no rounding
+        far = np.abs(sums[row + 1 :] - sums[row]) > whole.nothing * values.shape[1]
+        near = np.flatnonzero(~far)
+        for start in range(0, len(near), _ROWS):
+            some = near[start : start + _ROWS]
+            apart = np.abs(values[some + row + 1] - values[row]) > whole.nothing
+            far[some] = apart.any(axis=1)
+        differ[pairs.slice(row)] = far
+    return differ
 
 
-def _squares(whole: Whole) -> NDArray[np.float64]:
+def _squares(whole: Whole, executor: Executor | None) -> Doubles:
     """The sum of squared differences of each pair, 0 only where all of them are rounding."""
     wide = whole.values.astype(np.float64, copy=False)
-    rows = [_square(wide[row + 1 :] - wide[row], whole.nothing) for row in range(len(wide) - 1)]
-    return np.concatenate([np.empty(0), *rows])
+    pairs = _Pairs(len(wide))
+    if not whole.nothing and 4 * wide.shape[1] * float(np.abs(wide).max()) ** 2 <= _WHOLE:
+        work = _square_products
+    else:
+        work = _square_differences
+    count = 1 if executor is None else min(_TASKS, pairs.rows)
+    tasks = [range(start, pairs.rows, count) for start in range(count)]
+    squares = np.empty(pairs.count)
+    nothing = whole.nothing
+    if executor is None:
+        found = (work(wide, nothing, rows) for rows in tasks)
+    else:
+        futures = [executor.submit(work, wide, nothing, rows) for rows in tasks]
+        found = (future.result() for future in futures)
+    for rows, parts in zip(tasks, found, strict=True):
+        for row, part in zip(rows, parts, strict=True):
+            squares[pairs.slice(row)] = part
+    return squares
 
 
-def _square(differences: NDArray[np.float64], nothing: float) -> NDArray[np.float64]:
-    if nothing:
-        differences[np.abs(differences) <= nothing] = 0.0
-    squares: NDArray[np.float64] = (differences**2).sum(axis=1)
+def _square_products(values: Doubles, nothing: float, rows: range) -> list[Doubles]:
+    """Of some rows with each after it, where all products are whole numbers below 2^53."""
+    del nothing
+    own = np.einsum("sq,sq->s", values, values)
+    products = values[rows.start :: rows.step] @ values.T
+    return [
+        own[row] + own[row + 1 :] - 2 * product[row + 1 :]
+        for row, product in zip(rows, products, strict=True)
+    ]
+
+
+def _square_differences(values: Doubles, nothing: float, rows: range) -> list[Doubles]:
+    """Of some rows with each after it, few at a time, which the processor's cache holds."""
+    squares = [np.empty(len(values) - row - 1) for row in rows]
+    size = max(_FEW, _CELLS_SQUARED // values.shape[1])
+    part = np.empty((size, values.shape[1]))
+    for first in range(0, len(values), size):
+        for row, square in zip(rows, squares, strict=True):
+            begin = max(first, row + 1)
+            differences = part[: max(0, min(first + size, len(values)) - begin)]
+            np.subtract(values[begin : first + size], values[row], out=differences)
+            # Others are whole numbers: what is less than 1 is 0
+            if nothing >= 1:
+                differences *= np.abs(differences) > nothing
+            np.multiply(differences, differences, out=differences)
+            differences.sum(
+                axis=1, out=square[begin - row - 1 : begin - row - 1 + len(differences)]
+            )
     return squares
