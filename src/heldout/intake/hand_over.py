@@ -6,15 +6,15 @@ is written together with the job's end.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, select
 
 from heldout.board.store.uploads import Delivery
 from heldout.errors import InputError, StoreError
-from heldout.intake.jobs import Done, Job, JobKind, JobLaterError
-from heldout.intake.notices import add_notice
+from heldout.intake.jobs import Done, Job, JobKind, JobLaterError, Worker
+from heldout.intake.notices import Notice, add_notice, notice_kind
 from heldout.intake.tables import uploads
 from heldout.intake.uploads import (
     HAND_OVER,
@@ -24,12 +24,45 @@ from heldout.intake.uploads import (
     end_upload,
     read_upload,
     remove_parts,
+    sweep,
 )
 
 _STEP = 1 << 20
 _KEEP_EVERY = 1 << 26
 _WAITS = ("upload-busy", "upload-full")
 _PAUSE = timedelta(minutes=1)
+
+
+_SWEEP_EVERY = timedelta(minutes=10)
+
+
+def intake_worker(
+    store: UploadStore,
+    *,
+    clock: Callable[[], datetime],
+    send: Callable[[Notice], None] | None = None,
+    others: Sequence[JobKind] = (),
+) -> Worker:
+    """The worker of a server: it hands uploads over, sends notices, and clears up.
+
+    Args:
+        store: where uploads are.
+        clock: the time, UTC.
+        send: sends a notice; `None` where no mail is sent, and then none is written.
+        others: further kinds of jobs that it does.
+    """
+    swept: list[datetime] = []
+
+    def idle() -> None:
+        now = clock()
+        if not swept or now - swept[-1] >= _SWEEP_EVERY:
+            swept[:] = [now]
+            sweep(store, now=now)
+
+    kinds = [hand_over_kind(store, clock=clock, notices=send is not None), *others]
+    if send is not None:
+        kinds.append(notice_kind(store.database, send, clock=clock))
+    return Worker(database=store.database, kinds=kinds, clock=clock, idle=idle)
 
 
 def hand_over_kind(

@@ -452,10 +452,9 @@ def open_part(
                 "upload-busy", f"{name} is being sent", "one request for it", hint="try again"
             ) from None
         file = _open_file(get_upload(store, team, upload), name)  # as of now: the lock is ours
-        if offset != file.received:
-            raise _problem(
-                "upload-offset", f"byte {offset:,} of {name}", f"byte {file.received:,} next"
-            )
+        here = _bytes_here(store, upload, file, handle)
+        if offset != here:
+            raise _problem("upload-offset", f"byte {offset:,} of {name}", f"byte {here:,} next")
         os.ftruncate(handle, offset)
         part = Part(handle, name=name, offset=offset, size=file.size)
         try:
@@ -465,6 +464,20 @@ def open_part(
                 _acknowledge(store, upload, part, handle, name=name, offset=offset, now=clock())
     finally:
         os.close(handle)
+
+
+def _bytes_here(store: UploadStore, upload: str, file: UploadFile, handle: int) -> int:
+    """How many bytes of a file are here: fewer than was acknowledged where a disk was lost."""
+    found = os.fstat(handle).st_size
+    if found >= file.received:
+        return file.received
+    less = (
+        update(upload_files)
+        .where(upload_files.c.upload == upload, upload_files.c.name == file.name)
+        .values(received=found)
+    )
+    store.database.write(lambda connection: connection.execute(less))
+    return found
 
 
 def _acknowledge(
@@ -638,7 +651,8 @@ def sweep(store: UploadStore, *, now: datetime) -> int:
     )
 
     def expire(connection: Connection) -> tuple[int, set[str]]:
-        old = connection.execute(idle.with_for_update(skip_locked=True)).scalars().all()
+        keep_others_out(connection)  # none of them is completed meanwhile
+        old = connection.execute(idle).scalars().all()
         why = f"no byte came for {store.limits.idle.total_seconds() / 3600:g} hours"
         for name in old:
             end_upload(connection, name, "failed", now=now, code="upload-expired", why=why)
