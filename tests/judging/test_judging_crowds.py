@@ -12,6 +12,7 @@ import judging_databases
 from campaign_laws import check_laws
 from small_campaign import NOW, expire_leases, load
 
+import databases
 from heldout.database.database import Database
 from heldout.judging.campaign.judgments import Choice
 from heldout.judging.database.assignments import (
@@ -106,7 +107,7 @@ def test_of_many_posts_at_once_one_is_recorded(database: Database) -> None:
 
 
 def test_processes_that_share_a_file_hand_out_no_task_twice(tmp_path: Path) -> None:
-    address = judging_databases.new_url("sqlite", tmp_path)
+    address = databases.new_url("sqlite", tmp_path)
     opened = [open_database(address) for _ in range(3)]
     load(opened[0], queries=15)
     found = at_once(

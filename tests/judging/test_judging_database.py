@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from small_campaign import NOW, load
 from sqlalchemy import create_engine, event, insert, text
 
+import databases
 import heldout.database.database
 from heldout.database.database import Database, sqlite_url
 from heldout.database.errors import DatabaseError
@@ -90,11 +91,11 @@ def test_a_campaign_that_is_opened_again_has_its_tasks(url: str) -> None:
     again.close()
 
 
-@pytest.mark.parametrize("engine", judging_databases.ENGINES)
+@pytest.mark.parametrize("engine", databases.ENGINES)
 def test_how_the_switch_stands_is_found_without_reading_the_log(
     engine: str, tmp_path: Path
 ) -> None:
-    database = open_database(judging_databases.new_url(engine, tmp_path))
+    database = open_database(databases.new_url(engine, tmp_path))
     load(database)
     rows = [{"at": NOW, "kind": "resumed", "assignment": None, "note": ""}] * 20_000
     database.write(lambda connection: connection.execute(insert(events), rows))
@@ -185,7 +186,7 @@ def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
 
 
 def test_a_database_that_the_server_does_not_have_is_named() -> None:
-    address = judging_databases.new_url("postgresql", Path())
+    address = databases.new_url("postgresql", Path())
     error = refused(address.replace("heldout_", "nowhere_"))
     assert "does not exist" in str(error)
 
@@ -257,7 +258,7 @@ def test_a_time_without_a_zone_is_a_mistake() -> None:
 
 
 def test_processes_share_the_servers_connections_and_leave_some_free() -> None:
-    url = judging_databases.new_url("postgresql")
+    url = databases.new_url("postgresql")
     with psycopg.connect(url.replace("+psycopg", "")) as plain:
         row = plain.execute("SHOW max_connections").fetchone()
     assert row
@@ -275,7 +276,7 @@ def test_processes_share_the_servers_connections_and_leave_some_free() -> None:
 
 def test_a_server_whose_connections_are_all_in_use_is_named_as_that() -> None:
     """It is not lost: it answers, and what to change is said."""
-    url = judging_databases.new_url("postgresql")
+    url = databases.new_url("postgresql")
     database = open_database(url)
     database.close()
     held: list[Any] = []

@@ -15,6 +15,7 @@ from campaign_laws import check_laws
 from small_campaign import NOW, choose, expire_leases, load, take
 from sqlalchemy import Connection, event, insert, text
 
+import databases
 from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
 from heldout.judging.campaign.judgments import Choice
@@ -28,7 +29,7 @@ from heldout.judging.database.assignments import (
     submit,
 )
 from heldout.judging.database.claims import claim, offer
-from heldout.judging.database.database import open_database
+from heldout.judging.database.database import CAMPAIGN, open_database
 from heldout.judging.database.organiser import payments_due, record_payment
 from heldout.judging.database.overviews import assignments, judgments, progress
 from heldout.judging.database.tables import events
@@ -116,7 +117,7 @@ def count_until_full(work: Callable[[int], object]) -> int:
 
 
 def test_a_full_disk_is_told_and_nothing_is_half_written(tmp_path: Path) -> None:
-    database = open_database(judging_databases.new_url("sqlite", tmp_path))
+    database = open_database(databases.new_url("sqlite", tmp_path))
     load(database, queries=60, tests=0)
     held = take(database, "ann")
     pages = database.read(lambda one: int(one.exec_driver_sql("PRAGMA page_count").scalar_one()))
@@ -137,7 +138,7 @@ def test_a_full_disk_is_told_and_nothing_is_half_written(tmp_path: Path) -> None
 
 @pytest.fixture
 def server() -> Iterator[Any]:
-    started = judging_databases.serve_postgres()
+    started = databases.serve_postgres()
     yield started
     started.cleanup()
 
@@ -183,13 +184,13 @@ def test_a_lost_server_is_told_and_work_goes_on_when_it_is_back(server: Any) -> 
 
 
 def test_a_connection_that_is_cut_in_a_transaction_writes_nothing() -> None:
-    database = judging_databases.wiped("postgresql")
+    database = databases.wiped("postgresql", CAMPAIGN)
     load(database)
 
     def be_cut(connection: Connection) -> None:
         connection.execute(insert(events).values(at=NOW, kind="loaded", note="half"))
         pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
-        with psycopg.connect(judging_databases.shared_postgres(), autocommit=True) as admin:
+        with psycopg.connect(databases.shared_postgres(), autocommit=True) as admin:
             admin.execute("SELECT pg_terminate_backend(%s)", [pid])
         connection.execute(insert(events).values(at=NOW, kind="loaded", note="whole"))
 
@@ -216,7 +217,7 @@ def test_a_bug_in_a_transaction_is_not_hidden_and_writes_nothing(
 
 
 def test_what_the_server_undid_for_others_is_done_again() -> None:
-    database = judging_databases.wiped("postgresql")
+    database = databases.wiped("postgresql", CAMPAIGN)
     load(database)
     tries = []
 

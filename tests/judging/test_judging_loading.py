@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from small_campaign import NOW, SETTINGS, after, load, make_pools, make_tasks, take
 
+import databases
 from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
 from heldout.errors import InputError
@@ -16,6 +17,7 @@ from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database.assignments import get_assignment, item
 from heldout.judging.database.campaigns import Loaded, load_campaign, read_campaign
+from heldout.judging.database.database import CAMPAIGN
 from heldout.judging.database.overviews import tasks
 
 database = judging_databases.database
@@ -61,7 +63,7 @@ def test_loading_again_changes_nothing(database: Database) -> None:
 def test_every_campaign_has_its_own_key_and_link(database: Database) -> None:
     load(database)
     first = read_campaign(database)
-    other = judging_databases.wiped(database.engine.dialect.name)
+    other = databases.wiped(database.engine.dialect.name, CAMPAIGN)
     load(other)
     assert read_campaign(other).key != first.key
     assert read_campaign(other).code != first.code

@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import judging_databases
 import msgspec
 from campaign_laws import check_laws
 from hypothesis import settings
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from small_campaign import NOW, SETTINGS, answer_all, expire_leases, finish, load
 
+import databases
 from heldout.judging.campaign.judgments import Choice, Judgment
 from heldout.judging.database.assignments import (
     Assignment,
@@ -22,6 +22,7 @@ from heldout.judging.database.assignments import (
     submit,
 )
 from heldout.judging.database.claims import NoTask, Offer, claim, offer
+from heldout.judging.database.database import CAMPAIGN
 from heldout.judging.database.overviews import assignments, progress
 
 WORKERS = st.sampled_from(["ann", "bob", "cid"])
@@ -43,7 +44,7 @@ class RandomCampaign(RuleBasedStateMachine):
         failures=st.integers(1, 2),
     )
     def begin(self, judges: int, tests: int, exclusion: str, failures: int) -> None:
-        self.database = judging_databases.wiped(self.engine)
+        self.database = databases.wiped(self.engine, CAMPAIGN)
         terms = msgspec.structs.replace(
             SETTINGS, judges=judges, exclusion=exclusion, failures=failures
         )

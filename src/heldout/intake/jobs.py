@@ -309,7 +309,7 @@ class Worker:
         database: open.
         kinds: what it can do.
         clock: the time, UTC.
-        idle: called while there is no job, about once a second.
+        idle: called after each job, and about once a second while there is none; it is quick.
     """
 
     database: Database
@@ -359,9 +359,10 @@ class Worker:
         """
         while not stop.is_set():
             try:
-                if self.run_one():
-                    continue
+                busy = self.run_one()
                 self.idle()
+                if busy:
+                    continue
             except DatabaseError as error:
                 _LOG.warning("jobs wait: %s", error)
             stop.wait(pause)

@@ -365,7 +365,7 @@ def create_token(
                 f"fewer than {MOST_TOKENS}",
                 hint="revoke one that you no longer use",
             )
-        for old in live[: len(live) - MOST_TOKENS + 1]:
+        for old in live[: max(0, len(live) - MOST_TOKENS + 1)]:
             connection.execute(update(tokens).where(tokens.c.id == old).values(revoked_at=now))
         return _token(connection.execute(insert(tokens).values(row).returning(*tokens.c)).one())
 

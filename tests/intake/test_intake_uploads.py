@@ -1,0 +1,382 @@
+"""Uploads: begun, sent in parts, complete, handed over; or refused, and then nothing is used."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+import intake_stage
+import pytest
+from intake_stage import ENDINGS, NOW, Stage, files_of, make_stage
+
+from databases import wiped
+from heldout.board.store.uploads import Limits
+from heldout.database.database import Database
+from heldout.errors import InputError
+from heldout.ids import Digest
+from heldout.intake.jobs import list_jobs
+from heldout.intake.quota import Quota
+from heldout.intake.tables import INTAKE
+from heldout.intake.uploads import (
+    DeclaredFile,
+    IntakeLimits,
+    UploadStore,
+    begin_upload,
+    cancel_upload,
+    get_upload,
+    list_uploads,
+    open_part,
+    read_quota,
+    sweep,
+)
+
+database = intake_stage.database
+stage = intake_stage.stage
+DAY = timedelta(days=1)
+ONE = files_of("one")
+FIRST = min(ONE)
+QUOTA = Quota(limit=1, window=7 * DAY)
+
+
+def code_of(work: Callable[[], object]) -> str:
+    with pytest.raises(InputError) as caught:
+        work()
+    return caught.value.code
+
+
+def sqlite_stage(
+    folder: Path, *, limits: IntakeLimits | None = None, of_folder: Limits | None = None
+) -> Stage:
+    return make_stage(wiped("sqlite", INTAKE), folder, limits=limits, of_folder=of_folder)
+
+
+def test_an_upload_that_was_cut_goes_on_and_is_handed_over_whole(stage: Stage) -> None:
+    team = stage.team("Harbor")
+    begun = stage.begin(team, ONE)
+    assert (begun.state, begun.kind, begun.owner) == ("open", "submission", "20261123-one")
+    for name, data in ONE.items():
+        stage.send(begun, name, data[:30])
+        received = {one.name: one.received for one in stage.begin(team, ONE).files}
+        assert received[name] == 30
+        stage.send(begun, name, data[30:], offset=30)
+    ready = stage.complete(begun)
+    assert (ready.state, ready.completed) == ("complete", NOW)
+    stage.work()
+    done = get_upload(stage.store, team.id, begun.id)
+    assert (done.state, done.why, done.ended) == ("accepted", "", NOW)
+    (delivery,) = stage.store.folder.path.glob("delivery-*")
+    assert {path.name: path.read_bytes() for path in delivery.iterdir()} == ONE
+    assert list(stage.store.parts.iterdir()) == []
+
+
+def test_what_is_asked_again_is_found_done(stage: Stage) -> None:
+    team = stage.team("Harbor")
+    first = stage.upload(team, ONE, quota=QUOTA)
+    assert stage.begin(team, ONE, quota=QUOTA).id == first.id
+    assert stage.complete(first, quota=QUOTA) == first
+    stage.work()
+    assert stage.begin(team, ONE, quota=QUOTA).state == "accepted"
+    assert stage.complete(first).state == "accepted"
+    stage.work()
+    assert stage.delivered() == ["20261123-one"]
+    assert len(list_jobs(stage.database)) == 1
+
+
+def test_bytes_come_in_order_and_no_more_than_was_said(tmp_path: Path) -> None:
+    stage = sqlite_stage(tmp_path)
+    team, other = stage.team("Harbor"), stage.team("Quay")
+    begun = stage.begin(team, ONE)
+    stage.send(begun, FIRST, ONE[FIRST][:10])
+    for offset in (0, 9, 11):
+        assert code_of(lambda at=offset: stage.send(begun, FIRST, b"x", offset=at)) == (  # type: ignore[misc]  # a default binds it
+            "upload-offset"
+        )
+    assert code_of(lambda: stage.send(begun, FIRST, bytes(91), offset=10)) == "upload-too-large"
+    assert code_of(lambda: stage.send(begun, "other", b"x")) == "upload-name"
+    assert code_of(lambda: stage.complete(begun)) == "upload-incomplete"
+    assert code_of(lambda: get_upload(stage.store, other.id, begun.id)) == "upload-unknown"
+    assert code_of(lambda: cancel_upload(stage.store, other.id, begun.id, now=NOW)) == (
+        "upload-unknown"
+    )
+    assert {one.received for one in get_upload(stage.store, team.id, begun.id).files} == {0, 10}
+
+
+def test_a_request_that_breaks_keeps_what_came(tmp_path: Path) -> None:
+    stage = sqlite_stage(tmp_path)
+    team = stage.team("Harbor")
+    begun = stage.begin(team, ONE)
+    opened = open_part(stage.store, team.id, begun.id, FIRST, offset=0, clock=stage.clock)
+    with suppress(ConnectionError), opened as part:
+        part.write(ONE[FIRST][:40])
+        raise ConnectionError
+    stage.send(begun, FIRST, ONE[FIRST][40:], offset=40)
+    assert stage.store.part(begun.id, FIRST).read_bytes() == ONE[FIRST]
+
+
+def test_two_requests_never_write_one_file_at_once(tmp_path: Path) -> None:
+    stage = sqlite_stage(tmp_path)
+    team = stage.team("Harbor")
+    begun = stage.begin(team, ONE)
+    opened = open_part(stage.store, team.id, begun.id, FIRST, offset=0, clock=stage.clock)
+    with opened as part:
+        part.write(b"abc")
+        assert code_of(lambda: stage.send(begun, FIRST, b"x")) == "upload-busy"
+    assert stage.store.part(begun.id, FIRST).read_bytes() == b"abc"
+
+
+def test_bytes_that_a_lost_disk_took_are_asked_again(tmp_path: Path) -> None:
+    stage = sqlite_stage(tmp_path)
+    team = stage.team("Harbor")
+    begun = stage.begin(team, ONE)
+    stage.send(begun, FIRST, ONE[FIRST])
+    stage.store.part(begun.id, FIRST).write_bytes(ONE[FIRST][:7])
+    assert code_of(lambda: stage.send(begun, FIRST, b"", offset=100)) == "upload-offset"
+    files = get_upload(stage.store, team.id, begun.id).files
+    assert next(one.received for one in files if one.name == FIRST) == 7
+    stage.send(begun, FIRST, ONE[FIRST][7:], offset=7)
+
+
+def test_bytes_with_another_digest_fail_and_use_no_quota(stage: Stage) -> None:
+    team = stage.team("Harbor")
+    begun = stage.begin(team, ONE, quota=QUOTA)
+    stage.fill(begun, {**ONE, FIRST: bytes(100)})
+    stage.complete(begun, quota=QUOTA)
+    assert read_quota(stage.store, team.id, QUOTA, now=NOW).used == ("20261123-one",)
+    stage.work()
+    failed = get_upload(stage.store, team.id, begun.id)
+    assert (failed.state, failed.code) == ("failed", "upload-digest")
+    assert FIRST in failed.why
+    assert stage.delivered() == []
+    assert read_quota(stage.store, team.id, QUOTA, now=NOW).used == ()
+    stage.upload(team, ONE, quota=QUOTA)
+    stage.work()
+    assert stage.delivered() == ["20261123-one"]
+
+
+def test_a_file_that_does_not_begin_like_a_sealed_one_fails(tmp_path: Path) -> None:
+    plain = sqlite_stage(tmp_path)
+    heads = ((".age", b"age-encryption.org/v1\n"),)
+    store = UploadStore(
+        database=plain.database,
+        parts=plain.store.parts,
+        folder=plain.store.folder,
+        limits=plain.store.limits,
+        heads=heads,
+    )
+    stage = Stage(store=store)
+    team = stage.team("Harbor")
+    wrong = stage.upload(team, ONE)
+    sealed = {name: heads[0][1] + data for name, data in files_of("two").items()}
+    right = stage.upload(team, sealed)
+    stage.work()
+    assert get_upload(store, team.id, wrong.id).code == "upload-content"
+    assert get_upload(store, team.id, right.id).state == "accepted"
+
+
+def test_what_is_declared_wrongly_is_refused_before_a_byte_comes(tmp_path: Path) -> None:
+    stage = sqlite_stage(tmp_path, of_folder=Limits(free_bytes=0, file_bytes=99))
+    team = stage.team("Harbor")
+    two = dict(list(ONE.items())[:2])
+    short = {name: data[:9] for name, data in ONE.items()}
+
+    def begin(*files: DeclaredFile) -> object:
+        return begin_upload(stage.store, team.id, files, address="", quota=None, now=NOW)
+
+    assert code_of(lambda: stage.begin(team, ONE)) == "upload-too-large"
+    assert code_of(lambda: stage.begin(team, two)) == "upload-too-large"
+    assert code_of(lambda: stage.begin(team, dict(list(short.items())[:2]))) == "upload-set"
+    assert code_of(lambda: stage.begin(team, {"../up": b"x"})) == "upload-name"
+    assert code_of(lambda: stage.begin(team, {**short, FIRST: b""})) == "upload-set"
+    metadata = f"20261123-one{ENDINGS[1]}"
+    for digest in ("", "A" * 64, "a" * 63):
+        one = DeclaredFile(name=metadata, size=5, digest=Digest(digest))
+        assert code_of(lambda one=one: begin(one)) == "upload-digest"  # type: ignore[misc]  # a default binds it
+    twice = DeclaredFile(name=metadata, size=5, digest=Digest("a" * 64))
+    assert code_of(lambda: begin(twice, twice)) == "upload-set"
+    assert list_uploads(stage.store, team.id) == ()
+
+
+def test_an_update_or_a_registration_uses_no_quota(stage: Stage) -> None:
+    team = stage.team("Harbor")
+    metadata = f"20261123-one{ENDINGS[1]}"
+    for files in (ONE, {metadata: b"new"}, {metadata: b"newer"}, {f"team-{'0' * 16}.json": b"{}"}):
+        stage.upload(team, files, quota=QUOTA)
+    stage.work()
+    kinds = [upload.kind for upload in list_uploads(stage.store, team.id)]
+    assert sorted(kinds) == ["registration", "submission", "update", "update"]
+    assert {upload.state for upload in list_uploads(stage.store, team.id)} == {"accepted"}
+    assert read_quota(stage.store, team.id, QUOTA, now=NOW).used == ("20261123-one",)
+
+
+def test_an_id_that_is_here_is_taken(stage: Stage) -> None:
+    """Who begins first has no claim to it; whose files are here first has."""
+    team, other = stage.team("Harbor"), stage.team("Quay")
+    changed = {name: data + b"x" for name, data in ONE.items()}
+    early = stage.begin(other, changed)
+    stage.upload(team, ONE)
+    assert code_of(lambda: stage.begin(team, changed)) == "upload-taken"
+    stage.fill(early, changed)
+    assert code_of(lambda: stage.complete(early)) == "upload-taken"
+    stage.work()
+    assert stage.delivered() == ["20261123-one"]
+
+
+def test_quota_slides_and_what_the_log_gives_back_is_free_again(stage: Stage) -> None:
+    team = stage.team("Harbor")
+    stage.upload(team, ONE, quota=QUOTA)
+    assert code_of(lambda: stage.begin(team, files_of("two"), quota=QUOTA)) == "upload-quota"
+    state = read_quota(stage.store, team.id, QUOTA, now=NOW + DAY)
+    assert (state.used, state.next_allowed) == (("20261123-one",), NOW + 7 * DAY)
+    returned = Quota(
+        limit=1,
+        window=7 * DAY,
+        received={"20261123-one": NOW},
+        returned=["20261123-one"],
+    )
+    assert read_quota(stage.store, team.id, returned, now=NOW).used == ()
+    elsewhere = Quota(limit=1, window=7 * DAY, counted={"by-git": NOW - DAY})
+    assert read_quota(stage.store, team.id, elsewhere, now=NOW).next_allowed == NOW + 7 * DAY
+    stage.clock.move(7 * DAY)
+    stage.begin(team, files_of("two"), quota=QUOTA)
+
+
+def test_the_official_time_of_the_log_counts_once_it_has_one(tmp_path: Path) -> None:
+    stage = sqlite_stage(tmp_path)
+    team = stage.team("Harbor")
+    stage.upload(team, ONE)
+    later = Quota(limit=1, window=7 * DAY, received={"20261123-one": NOW + DAY})
+    assert read_quota(stage.store, team.id, later, now=NOW + 2 * DAY).next_allowed == NOW + 8 * DAY
+
+
+def test_before_and_after_the_deadline_of_a_one_shot_board_count_apart(tmp_path: Path) -> None:
+    stage = sqlite_stage(tmp_path)
+    team = stage.team("Harbor")
+    late = NOW + DAY
+    quota = Quota(limit=1, window=10 * DAY, late=late)
+    stage.upload(team, ONE, quota=quota)
+    assert read_quota(stage.store, team.id, quota, now=NOW).next_allowed == late
+    assert read_quota(stage.store, team.id, quota, now=late).used == ()
+
+
+@pytest.mark.parametrize("teams", [1, 3])
+def test_uploads_that_are_complete_at_once_never_exceed_the_quota(
+    database: Database, tmp_path: Path, teams: int
+) -> None:
+    stage = make_stage(database, tmp_path, limits=IntakeLimits(free_bytes=0, of_team=6))
+    quota = Quota(limit=2, window=7 * DAY)
+    own = [stage.team(f"T{number}") for number in range(teams)]
+    begun = []
+    for number in range(6):
+        files = files_of(f"s{number}")
+        begun.append(stage.begin(own[number % teams], files, quota=quota))
+        stage.fill(begun[-1], files)
+    gate = threading.Barrier(6)
+
+    def complete(number: int) -> bool:
+        gate.wait()
+        try:
+            stage.complete(begun[number], quota=quota)
+        except InputError as error:
+            assert error.code == "upload-quota"  # noqa: PT017 - the others are counted
+            return False
+        return True
+
+    with ThreadPoolExecutor(6) as pool:
+        taken = list(pool.map(complete, range(6)))
+    assert sum(taken) == (2 if teams == 1 else 6)
+    for team in own:
+        assert len(read_quota(stage.store, team.id, quota, now=NOW).used) == 2
+
+
+def test_limits_hold_for_teams_addresses_and_all(tmp_path: Path) -> None:
+    def begin(names: str, *, alone: bool, address: str = "", **limits: int) -> str:
+        stage = sqlite_stage(tmp_path, limits=IntakeLimits(**{"free_bytes": 0, **limits}))  # type: ignore[arg-type]  # numbers
+        stage.address = address
+        own = [stage.team(f"T{number}") for number in range(len(names))]
+        for number, name in enumerate(names[:-1]):
+            stage.begin(own[0 if alone else number], files_of(name))
+        return code_of(lambda: stage.begin(own[0 if alone else -1], files_of(names[-1])))
+
+    assert begin("abc", alone=True, of_team=2) == "upload-limit"
+    assert begin("abc", alone=True, of_team_a_day=2) == "upload-limit"
+    assert begin("abc", alone=False, at_once=2) == "upload-limit"
+    assert begin("abc", alone=False, address="192.0.2.7", of_address=2) == "upload-limit"
+    assert begin("abc", alone=False, bytes=899) == "upload-full"
+    assert begin("a", alone=True, free_bytes=1 << 62) == "upload-full"
+
+
+def test_one_that_ended_takes_no_place_and_names_no_address(tmp_path: Path) -> None:
+    stage = sqlite_stage(tmp_path, limits=IntakeLimits(free_bytes=0, of_team=1))
+    stage.address = "192.0.2.7"
+    team = stage.team("Harbor")
+    begun = stage.begin(team, ONE)
+    stage.send(begun, FIRST, b"abc")
+    cancelled = cancel_upload(stage.store, team.id, begun.id, now=NOW)
+    assert (cancelled.state, cancelled.ended) == ("cancelled", NOW)
+    assert cancel_upload(stage.store, team.id, begun.id, now=NOW) == cancelled
+    assert list(stage.store.parts.iterdir()) == []
+    assert code_of(lambda: stage.send(begun, FIRST, b"d", offset=3)) == "upload-ended"
+    assert code_of(lambda: stage.complete(begun)) == "upload-ended"
+    ready = stage.upload(team, ONE)
+    assert code_of(lambda: cancel_upload(stage.store, team.id, ready.id, now=NOW)) == (
+        "upload-ended"
+    )
+    stage.work()
+    stage.begin(team, files_of("two"))
+    with stage.database.engine.connect() as connection:
+        found = connection.exec_driver_sql("SELECT state, address FROM uploads").all()
+    assert sorted(map(tuple, found)) == [
+        ("accepted", ""),
+        ("cancelled", ""),
+        ("open", "192.0.2.7"),
+    ]
+
+
+def test_an_upload_that_nobody_goes_on_with_ends_and_its_parts_go(stage: Stage) -> None:
+    team = stage.team("Harbor")
+    old = stage.begin(team, ONE)
+    stage.clock.move(DAY)
+    fresh = stage.begin(team, files_of("two"))
+    for begun, files in ((old, ONE), (fresh, files_of("two"))):
+        stage.send(begun, min(files), files[min(files)])
+    (stage.store.parts / "stray").mkdir()
+    assert sweep(stage.store, now=NOW + 2 * DAY) == 0
+    assert sweep(stage.store, now=NOW + 3 * DAY - timedelta(seconds=1)) == 0
+    stage.clock.move(DAY)
+    stage.send(fresh, max(files_of("two")), b"more")
+    assert sweep(stage.store, now=NOW + 3 * DAY) == 1
+    assert get_upload(stage.store, team.id, old.id).code == "upload-expired"
+    assert [path.name for path in stage.store.parts.iterdir()] == [fresh.id]
+
+
+def test_a_full_folder_makes_a_complete_upload_wait_and_not_fail(tmp_path: Path) -> None:
+    stage = sqlite_stage(tmp_path, of_folder=Limits(free_bytes=0, deliveries=1))
+    team = stage.team("Harbor")
+    first, second = stage.upload(team, ONE), stage.upload(team, files_of("two"))
+    for _ in range(40):
+        stage.work()
+        stage.clock.move(timedelta(minutes=2))
+    states = [get_upload(stage.store, team.id, one.id).state for one in (first, second)]
+    assert states == ["accepted", "complete"]
+    assert "upload-full" in list_jobs(stage.database)[1].why
+    (delivery,) = stage.store.folder.path.glob("delivery-*")
+    delivery.rename(tmp_path / "taken")
+    stage.work()
+    assert get_upload(stage.store, team.id, second.id).state == "accepted"
+
+
+def test_parts_that_are_gone_fail_in_the_end_and_use_no_quota(tmp_path: Path) -> None:
+    stage = sqlite_stage(tmp_path)
+    team = stage.team("Harbor")
+    ready = stage.upload(team, ONE, quota=QUOTA)
+    stage.store.part(ready.id, FIRST).unlink()
+    for _ in range(25):
+        stage.work()
+        stage.clock.move(timedelta(minutes=11))
+    failed = get_upload(stage.store, team.id, ready.id)
+    assert (failed.state, failed.code) == ("failed", "job-failed")
+    assert "cannot be read" in failed.why
+    assert read_quota(stage.store, team.id, QUOTA, now=stage.clock()).used == ()
+    assert list(stage.store.folder.path.glob("delivery-*")) == []
