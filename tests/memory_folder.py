@@ -2,6 +2,7 @@
 
 import os
 import stat
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -46,7 +47,8 @@ class MemoryFolder(Folder):
         path = self._relative(name)
         if path in self.stored:
             mode = _FILE | self.modes.get(path, 0o644)
-            return _status(mode, len(self.stored[path]))
+            data = self.stored[path]
+            return _status(mode, len(data), inode=zlib.crc32(data))
         if not path or path in self.modes or self._below(path):
             return _status(_FOLDER | self.modes.get(path, 0o777), 0)
         return None
@@ -56,6 +58,11 @@ class MemoryFolder(Folder):
         if path in self.stored:
             raise NotADirectoryError(20, "Not a directory", str(self.path(name)))
         return tuple(sorted({found.split("/", 1)[0] for found in self._below(path)}))
+
+    def stats(self, name: str = "") -> dict[str, os.stat_result]:
+        paths = {found: f"{name}/{found}" if name else found for found in self.names(name)}
+        every = {found: self.stat(path) for found, path in paths.items()}
+        return {n: s for n, s in every.items() if s is not None and stat.S_ISREG(s.st_mode)}
 
     def walk(self, name: str = "") -> Iterator[tuple[str, bool]]:
         for found in self.names(name):
@@ -178,5 +185,5 @@ class MemoryFolder(Folder):
         raise FileNotFoundError(2, "No such file or directory", str(self.path(name)))
 
 
-def _status(mode: int, size: int) -> os.stat_result:
-    return os.stat_result((mode, 0, 0, 1, os.geteuid(), os.getegid(), size, 0, 0, 0))
+def _status(mode: int, size: int, inode: int = 0) -> os.stat_result:
+    return os.stat_result((mode, inode, 0, 1, os.geteuid(), os.getegid(), size, 0, 0, 0))

@@ -9,6 +9,7 @@ from boardlog import BoardLog, make_manifest, make_spec
 from heldout.board.policy.case import Case
 from heldout.board.policy.checks import judge
 from heldout.board.policy.ensembles import find_likeness
+from heldout.board.policy.sketches import sketch_all
 from heldout.ids import SubmissionId
 from heldout.trec.scans import Signature
 
@@ -34,7 +35,7 @@ def findings(
         received=log.now,
         manifest=make_manifest(team),
         problems={},
-        likenesses={"eval": find_likeness(new, earlier.items())},
+        likenesses={"eval": find_likeness(new, sketch_all(earlier, key=1), earlier.get)},
     )
     found: dict[str, list[str]] = {}
     for finding in judge(case):

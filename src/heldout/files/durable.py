@@ -13,6 +13,7 @@ The root may be reached by a symlink: the user names it. Names are relative, wit
     folder.append_line("log", line)   # one line, on disk when it returns
     folder.change("a/b")              # a stream to read and write
     folder.delete("a/b"); folder.delete_tree("a")
+    folder.stats("a")                 # the state of each plain file in a folder
     folder.names("a")                 # what lies in a folder; folder.walk("a"): all below
     folder.is_file("a/b"); folder.is_folder("a"); folder.exists("a"); folder.stat("a/b")
     with folder.lock("lock"): ...     # one writer at a time
@@ -107,6 +108,18 @@ class Folder:
                 return tuple(sorted(os.listdir(handle)))  # noqa: PTH208 - of a handle
         except FileNotFoundError:
             return ()
+
+    def stats(self, name: str = "") -> dict[str, os.stat_result]:
+        """The plain files in a folder, by name; none where it is missing."""
+        try:
+            with self._in(name) as handle, os.scandir(handle) as found:
+                return {
+                    entry.name: entry.stat(follow_symlinks=False)
+                    for entry in found
+                    if entry.is_file(follow_symlinks=False)
+                }
+        except FileNotFoundError:
+            return {}
 
     def walk(self, name: str = "") -> Iterator[tuple[str, bool]]:
         """All that lies below a folder but folders: name, whether it is a plain file; sorted.

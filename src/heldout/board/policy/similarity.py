@@ -306,7 +306,7 @@ def _overlap(
     shorter, longer = np.minimum(*lengths), np.maximum(*lengths)
     rows, ranks = _find_common(first, second)
     ends = np.where(ranks <= shorter[rows], shorter[rows], longer[rows])
-    weights = _weigh(first.shape[1], p)[ranks, ends]
+    weights = weigh(first.shape[1], p)[ranks, ends]
     common = np.bincount(rows, minlength=len(first)) / longer
     rbo = np.bincount(rows, weights, minlength=len(first))
     return common, np.minimum(rbo, 1.0)
@@ -337,7 +337,7 @@ def _find_common(
 
 
 @cache
-def _weigh(depth: int, p: float) -> NDArray[np.float64]:
+def weigh(depth: int, p: float) -> NDArray[np.float64]:
     """What a common document adds to the extrapolated overlap: [its lower rank, end].
 
     The end is the length of the shorter list where both ranks are within it, else that of the

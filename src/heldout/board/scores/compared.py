@@ -9,6 +9,7 @@ What a submission is compared with: all others that the vault knows.
 How far a submission lies below the baselines, by scores that never leave the vault.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,13 @@ from heldout.board.policy.ensembles import RunLikeness, find_likeness
 from heldout.board.policy.identity import Entrant, list_entrants
 from heldout.board.rules.changes import is_key, names_of_view, rules_told_by
 from heldout.board.rules.spec import BoardSpec
+from heldout.board.scores.comparisons import (
+    SketchFile,
+    digest_inputs,
+    read_comparison,
+    refresh,
+    store_comparison,
+)
 from heldout.board.scores.kept import (
     ScoreFile,
     make_evidence,
@@ -66,6 +74,7 @@ def compare_runs(
     """Query set -> what runs that were received before are like the submission's.
 
     Of several seeds the first is compared: the others are like it, or a rule of their own says so.
+    What was found is stored, and given again as long as all that it was made of is the same.
 
     Args:
         vault: of the board.
@@ -75,18 +84,38 @@ def compare_runs(
     """
     names = list(history.submissions)
     before = names[: names.index(submission.id)]
-
-    def earlier(query_set: str) -> Iterator[tuple[str, Signature]]:
-        for name in before:
-            found = signatures_of(vault, history.submissions[name], repair=repair)
-            if query_set in found:
-                yield name, found[query_set]
-
-    return {
-        query_set: find_likeness(signature, earlier(query_set))
-        for query_set, signature in signatures_of(vault, submission, repair=repair).items()
-        if query_set == query_set_of(query_set)
+    runs = _first_seeds(signatures_of(vault, submission, repair=repair))
+    if not runs:
+        return {}
+    sketches = {
+        query_set: SketchFile(vault.files, query_set, run.queries)
+        for query_set, run in runs.items()
     }
+
+    def read(name: str) -> Mapping[str, Signature]:
+        return signatures_of(vault, history.submissions[name], repair=repair)
+
+    earlier = refresh(vault, before, sketches, read)
+    own = hashlib.sha256(vault.signature(submission.id).read_bytes()).digest()
+    made_of = digest_inputs(own, earlier)
+    found = read_comparison(vault, submission.id, made_of)
+    if found is None:
+        found = {}
+        for query_set, run in runs.items():
+            rows = sketches[query_set].of(list(earlier))
+            found[query_set] = find_likeness(run, rows, partial(_read_run, read, query_set))
+        store_comparison(vault, submission.id, made_of, found)
+    return found
+
+
+def _read_run(
+    read: Callable[[str], Mapping[str, Signature]], query_set: str, name: str
+) -> Signature | None:
+    return read(name).get(query_set)
+
+
+def _first_seeds(signatures: Mapping[str, Signature]) -> dict[str, Signature]:
+    return {name: one for name, one in signatures.items() if name == query_set_of(name)}
 
 
 def signatures_of(

@@ -36,7 +36,10 @@ EVENTS = "events.jsonl"
 GITIGNORE = ".gitignore"
 """Where a vault keeps `IGNORED`."""
 
-IGNORED = b"identities/\nfounding\nlock\nrefused\n.writing-*\n"
+DERIVED_FOLDERS = ("sketches", "comparisons")
+"""The folders of a vault that are made of the others, at each machine for itself."""
+
+IGNORED = b"identities/\nfounding\nlock\nrefused\nsketches/\ncomparisons/\n.writing-*\n"
 """A vault's .gitignore: private keys, and what is about this machine alone."""
 
 KEPT: Mapping[str, str] = {"scores": ".json", "signatures": ".npz"}

@@ -12,6 +12,8 @@ vault/                   mode 0700, never inside the board
                          to, and what each score was told for
   scores/ID.json         true scores per query of a submission, by digest of its files
   signatures/ID.npz      the first documents of each query as 64-bit hashes
+  sketches/SET           a sketch of each signature, to look up runs that are alike
+  comparisons/ID.json    what earlier runs a submission's are like; both are made again at any time
   refused                marks of refused arrivals that were printed in full, one a line
   events.jsonl           everything that happened; append-only, hash-chained
 
@@ -54,6 +56,7 @@ from heldout.board.rules.changes import (
 )
 from heldout.board.store.git import Git
 from heldout.board.store.sharing import (
+    DERIVED_FOLDERS,
     EVENTS,
     IGNORED,
     KEPT,
@@ -199,7 +202,7 @@ class Vault:
             StoreError: another process holds the lock, or the remote cannot be followed.
         """
         with self.files.lock("lock"):
-            self.files.sweep("", *_FOLDERS)
+            self.files.sweep("", *_FOLDERS, *DERIVED_FOLDERS)
             sharing = self._sharing()
             yield () if sharing is None else sharing.synchronise()
 

@@ -1,0 +1,134 @@
+"""What sketches let pass holds all that a full comparison finds, and fits choose the same runs."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heldout.board.policy import ensembles
+from heldout.board.policy.ensembles import Ensemble, RunLikeness, explain, find_likeness
+from heldout.board.policy.similarity import DEPTH, TOP, list_alike
+from heldout.board.policy.sketches import Screen, Sketches, sketch, sketch_all
+from heldout.trec.scans import Signature
+
+KEY = 0x9E3779B97F4A7C15
+
+
+def sign(run: dict[str, list[int]], width: int = DEPTH) -> Signature:
+    documents = np.zeros((len(run), width), np.uint64)
+    for row, query in zip(documents, sorted(run), strict=True):
+        row[: len(run[query])] = run[query][:width]
+    return Signature(queries=tuple(sorted(run)), documents=documents << np.uint64(32))
+
+
+def compare_all(new: Signature, earlier: dict[str, Signature]) -> RunLikeness:
+    """Without an index: every earlier run in full."""
+    runs = earlier.items()
+    return RunLikeness(neighbours=list_alike(new, runs), ensemble=explain(new, runs))
+
+
+rankings = st.lists(st.integers(1, 14), max_size=13, unique=True)
+runs = st.dictionaries(st.sampled_from("abcdef"), rankings, min_size=1)
+
+
+@given(new=runs, earlier=st.lists(runs, max_size=4), width=st.sampled_from([2, 10, DEPTH]))
+def test_no_variant_is_missed(
+    new: dict[str, list[int]], earlier: list[dict[str, list[int]]], width: int
+) -> None:
+    signed = {str(place): sign(run, width) for place, run in enumerate([*earlier, new])}
+    found = find_likeness(sign(new, width), sketch_all(signed, KEY), signed.get)
+    assert found == compare_all(sign(new, width), signed)
+
+
+def test_documents_whose_sketches_meet_hide_no_variant_and_make_none() -> None:
+    run = sign({f"{query}": list(range(1, 30)) for query in range(8)})
+    met = Signature(queries=run.queries, documents=np.full((8, DEPTH), 1 << 20, np.uint64))
+    met.documents[:] += np.arange(DEPTH, dtype=np.uint64)
+    assert (sketch(met, {"0": 0}, key=1) == 1).all()
+    earlier = {"met": met, "copy": run}
+    found = find_likeness(met, sketch_all(earlier, key=1), earlier.get)
+    assert [n.id for n in found.neighbours] == ["met"]
+
+
+def test_hardly_any_run_of_another_system_is_let_pass() -> None:
+    earlier = {str(seed): generate(seed) for seed in range(60)}
+    new = generate(99)
+    every = sketch_all(earlier, KEY)
+    columns = {query: column for column, query in enumerate(every.queries)}
+    screen = Screen(sketch(new, columns, KEY), len(new.queries))
+    assert not any(screen.admit(block).any() for _, block in every.blocks())
+
+
+def generate(seed: int, *, queries: int = 60, own: float = 0.8) -> Signature:
+    """A system that sees of each document how good it is, and something of its own besides."""
+    quality, noise = np.random.default_rng(0), np.random.default_rng(seed + 1)
+    scores = quality.normal(size=(queries, 250)) + own * noise.normal(size=(queries, 250))
+    best = np.argsort(-scores, axis=1)[:, :DEPTH]
+    ids = tuple(f"q{query:03}" for query in range(queries))
+    return Signature(queries=ids, documents=(best + 1).astype(np.uint64) * np.uint64(KEY))
+
+
+def fuse(*systems: Signature) -> Signature:
+    """Reciprocal ranks, summed."""
+    fused = []
+    for rows in zip(*(system.documents for system in systems), strict=True):
+        sums: dict[int, float] = {}
+        for row in rows:
+            for rank, document in enumerate(row.tolist(), 1):
+                sums[document] = sums.get(document, 0.0) + 1 / (60 + rank)
+        fused.append(sorted(sums, key=lambda one: (-sums[one], one))[:DEPTH])
+    return Signature(queries=systems[0].queries, documents=np.array(fused, np.uint64))
+
+
+def look_up(
+    new: Signature, earlier: dict[str, Signature], every: Sketches
+) -> tuple[Ensemble | None, int]:
+    """What explains a run, and how many earlier runs were read for it."""
+    read = set()
+
+    def find(name: str) -> Signature:
+        read.add(name)
+        return earlier[name]
+
+    return find_likeness(new, every, find).ensemble, len(read)
+
+
+def test_fusions_are_found_with_the_same_figures_and_few_runs_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ensembles, "PROPOSED", 4)
+    earlier = {str(seed): generate(seed) for seed in range(150)}
+    every = sketch_all(earlier, KEY)
+    for parts in ((3, 90), (17, 60, 140), (5, 6, 7, 120)):
+        new = fuse(*(earlier[str(part)] for part in parts))
+        found, read = look_up(new, earlier, every)
+        assert found == explain(new, earlier.items())
+        assert {part.id for part in found.parts} == set(map(str, parts)) if found else False
+        assert read < 60
+    assert look_up(generate(999), earlier, every)[0] is None
+
+
+def test_a_run_with_queries_that_no_earlier_one_answers() -> None:
+    earlier = {str(seed): generate(seed, queries=30) for seed in range(6)}
+    new = fuse(earlier["1"], earlier["4"])
+    more = generate(50, queries=44)
+    wider = Signature(
+        queries=more.queries, documents=np.concatenate([new.documents, more.documents[30:]])
+    )
+    found = find_likeness(wider, sketch_all(earlier, KEY), earlier.get)
+    assert found == compare_all(wider, earlier)
+
+
+def test_a_run_that_is_lost_explains_nothing() -> None:
+    earlier = {str(seed): generate(seed, queries=30) for seed in range(6)}
+    new = fuse(earlier["1"], earlier["4"])
+    left = {name: run for name, run in earlier.items() if name != "4"}
+    found = find_likeness(new, sketch_all(earlier, KEY), left.get)
+    assert found == compare_all(new, left)
+
+
+def test_sketches_have_ten_documents_of_16_bits() -> None:
+    run = generate(1, queries=3)
+    tops = sketch(run, {"q001": 0, "q000": 1}, KEY)
+    assert (tops.shape, tops.dtype) == ((2, TOP), np.dtype(np.uint16))
+    assert tops.all()
