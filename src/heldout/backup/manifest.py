@@ -125,6 +125,9 @@ def check_manifest(manifest: Manifest, found: Mapping[str, int], path: str) -> N
         stored.bytes != named[stored.sha256] for stored in manifest.contents()
     ):
         raise damaged(path, "files that are listed or stored, but not both")
+    tables = () if manifest.database is None else manifest.database.tables
+    if wrong_table := next((name for name in tables if not is_part(name)), None):
+        raise damaged(path, f"a table {quote(wrong_table)}")
     for name, folder in manifest.folders.items():
         if not is_part(name) or "/" in name:
             raise damaged(path, f"a folder {quote(name)}")

@@ -19,9 +19,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import BinaryIO
 
-from heldout.backup.manifest import BOARD, VAULT, FolderState, GitState, Manifest, is_path
+import msgspec
+
+from heldout.backup.backing_up import list_schemas
+from heldout.backup.manifest import (
+    BOARD,
+    DATABASE,
+    VAULT,
+    DatabaseState,
+    FolderState,
+    GitState,
+    Manifest,
+    Stored,
+    damaged,
+    is_path,
+)
 from heldout.backup.sealed import extract, verify
 from heldout.board.audit.audit import Audit, audit_board
 from heldout.board.log.events import Entry, format_entry, parse_log
@@ -34,7 +49,7 @@ from heldout.files.durable import ASIDE, Folder
 from heldout.ids import digest_bytes
 
 _CHUNK = 1 << 20
-_STREAMS = f"{ASIDE}streams"
+_STREAMS = "streams"
 _SPARE = 1 << 28
 _MOST_BLOB = 1 << 33
 _BLOBS = 32
@@ -66,6 +81,7 @@ def restore(
     folder: Path,
     *,
     identities: Sequence[str],
+    database: str | None = None,
     newer: Repository | None = None,
 ) -> Restored:
     """Restore a backup into a folder that is new or empty: everything, or nothing.
@@ -74,24 +90,28 @@ def restore(
         path: the backup.
         folder: where to.
         identities: private keys (age), as the text of their files.
+        database: address of an empty one; without it a SQLite file in the folder.
         newer: the board of today: what its log has and the vault lacks is taken over.
 
     Raises:
         InputError: codes of `verify`, and `restore-place`; `restore-log` for a log that does not go
             on from that of the backup.
         StoreError: the disk has no room for it.
+        DatabaseError: the database cannot be written, or its tables are of a later heldout.
     """
     manifest = verify(path, identities)
     _check_place(folder, manifest)
+    if manifest.database is None and database is not None:
+        raise InputError.of("restore-place", "--database", "no database in it", "no --database")
     aside = folder.absolute().parent / f"{ASIDE}restore-{secrets.token_hex(8)}"
     aside.parent.mkdir(parents=True, exist_ok=True)
     try:
-        aside.mkdir(mode=0o700)
+        root = aside / "root"
+        (aside / _STREAMS).mkdir(mode=0o700, parents=True)
+        root.mkdir(mode=0o700)
         notes = _write(path, identities, manifest, aside)
-        taken, lost = (0, ()) if newer is None else take_over(aside / VAULT, newer)
-        shutil.rmtree(aside / _STREAMS, ignore_errors=True)
-        os.sync()
-        aside.rename(folder.absolute())
+        taken, lost = (0, ()) if newer is None else take_over(root / VAULT, newer)
+        _put_in_place(root, folder, manifest.database, database)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return Restored(
@@ -124,24 +144,70 @@ def _check_place(folder: Path, manifest: Manifest) -> None:
 def _write(
     path: Path, identities: Sequence[str], manifest: Manifest, aside: Path
 ) -> tuple[str, ...]:
-    """Write every file below a folder of our own; what a person should know of it."""
+    """Write every file below `root` in a folder of our own; what a person should know of it."""
     targets = _Targets(aside=aside)
     for name, state in manifest.folders.items():
-        (aside / name).mkdir(mode=0o700)
+        (aside / "root" / name).mkdir(mode=0o700)
         for file, stored in state.files.items():
-            targets.add(stored.sha256, f"{name}/{file}")
-        for number, piece in enumerate(() if state.git is None else state.git.bundle):
-            targets.add(piece.sha256, f"{_STREAMS}/{name}.bundle/{number:08}")
+            targets.add(stored.sha256, f"root/{name}/{file}")
+        if state.git is not None:
+            targets.add_stream(state.git.bundle, f"{name}.bundle")
+    for table, pieces in {} if manifest.database is None else manifest.database.tables.items():
+        targets.add_stream(pieces, f"{DATABASE}/{table}")
     extract(path, identities, targets.write)
     notes: list[str] = []
     for name, state in manifest.folders.items():
-        root = aside / name
+        root = aside / "root" / name
         if state.git is not None:
             notes += _restore_git(root, aside / _STREAMS / f"{name}.bundle", state.git, state)
         for empty in state.empty:
             (root / empty).mkdir(parents=True, exist_ok=True)
         _set_modes(root, private=state.private)
     return tuple(notes)
+
+
+def _put_in_place(
+    root: Path, folder: Path, state: DatabaseState | None, database: str | None
+) -> None:
+    """Load the database and give the folder its name; if one fails, neither is there."""
+    streams = root.parent / _STREAMS / DATABASE
+    if database is not None:
+        _use_copying().check_empty(database, list_schemas())
+    elif state is not None:
+        from heldout.database.database import sqlite_url  # noqa: PLC0415 - needs the extra
+
+        _load(sqlite_url(root / f"{DATABASE}.sqlite"), state, streams)
+    os.sync()
+    root.rename(folder.absolute())
+    if database is not None and state is not None:
+        try:
+            _load(database, state, streams)
+        except BaseException:
+            shutil.rmtree(folder)
+            raise
+
+
+def _load(url: str, state: DatabaseState, streams: Path) -> None:
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - needs the extra
+
+    tables = {name: _read_lines(streams / name) for name in state.tables}
+    try:
+        _use_copying().load_database(url, list_schemas(), revisions=state.revisions, tables=tables)
+    except (SQLAlchemyError, ValueError, msgspec.MsgspecError) as error:
+        first, *_ = str(error).splitlines()
+        raise damaged("database", quote(first)) from None
+
+
+def _read_lines(folder: Path) -> Iterator[bytes]:
+    for piece in sorted(folder.iterdir()):
+        with piece.open("rb") as lines:
+            yield from lines
+
+
+def _use_copying() -> ModuleType:
+    from heldout.database import copying  # noqa: PLC0415 - needs the extra
+
+    return copying
 
 
 @dataclass(slots=True)
@@ -160,9 +226,16 @@ class _Targets:
         """Note that a content goes there."""
         self.paths.setdefault(digest, []).append(path)
 
+    def add_stream(self, pieces: Sequence[Stored], name: str) -> None:
+        """Note that contents are pieces of a stream."""
+        for number, piece in enumerate(pieces):
+            self.add(piece.sha256, f"{_STREAMS}/{name}/{number:08}")
+
     def write(self, digest: str, content: BinaryIO) -> None:
         """Write a content wherever it goes."""
-        first, *others = self.paths.get(digest, [_STREAMS + "/nowhere"])
+        if digest not in self.paths:
+            raise damaged(str(self.aside), "another content than when it was checked")
+        first, *others = self.paths[digest]
         target = self.aside / first
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("xb") as file:

@@ -260,6 +260,11 @@ class Schema:
         """The newest revision."""
         return ScriptDirectory(str(self.migrations)).get_current_head()
 
+    def revisions(self) -> frozenset[str]:
+        """Every revision that this heldout knows."""
+        scripts = ScriptDirectory(str(self.migrations))
+        return frozenset(script.revision for script in scripts.walk_revisions())
+
     def find_revision(self, connection: Connection) -> str | None:
         """The revision that a database has; `None` where it has no tables of this wing."""
         options = {"version_table": self.version_table}

@@ -31,16 +31,21 @@ def backup(
         tuple[str, ...],
         Opt("Public key (age) that can open it, beside those of the board.", metavar="KEY"),
     ] = (),
+    database: Annotated[
+        str | None,
+        Opt("Database of heldout serve: sqlite:///FILE or postgresql://… [none].", metavar="URL"),
+    ] = None,
     folder: Annotated[
         tuple[Path, ...],
         Opt("Further folder, as uploads or a campaign.", path="folder", exists=True, metavar="DIR"),
     ] = (),
     place: VaultPlace,
 ) -> None:
-    """Write board, vault and other folders into one encrypted file.
+    """Write board, vault, database and other folders into one encrypted file.
 
     With --vault the board and its vault are in it, as of one moment: the call waits for a command
-    that works there. The file is whole or absent, and no file is written over.
+    that works there. The database is read in one transaction while its server goes on. The file is
+    whole or absent, and no file is written over.
 
     The vault's private keys are in it, so it is always encrypted with age: for the board's
     recipients and each --recipient. Where the vault has the only key, name another one, whose
@@ -49,7 +54,8 @@ def backup(
     \b
     Example:
       heldout backup ../monday.backup --vault ../kb-vault --recipient age1q8f3xk2...
-      heldout backup uploads.backup --folder uploads --recipient age1q8f3xk2...
+      heldout backup server.backup --database sqlite:///campaign/campaign.sqlite \\
+      --folder uploads --recipient age1q8f3xk2...
     """
     from heldout import __version__
     from heldout.backup.backing_up import Sources, back_up
@@ -58,6 +64,7 @@ def backup(
     sources = Sources(
         repository=place.board() if has_board else None,
         vault=None if place.vault is None else place.need_vault(),
+        database=database,
         folders=folder,
     )
     made = back_up(file, sources, recipients=recipient, now=place.now, program=__version__)
@@ -78,6 +85,10 @@ def restore(
             "File with a private key (age) that opens it.", path="file", exists=True, metavar="FILE"
         ),
     ] = (),
+    database: Annotated[
+        str | None,
+        Opt("Empty database to restore into [a SQLite file in DIR].", metavar="URL"),
+    ] = None,
     check: Annotated[
         bool, Opt("Restore into a temporary folder, audit it, and remove it again.")
     ] = False,
@@ -103,6 +114,8 @@ def restore(
 
     if (to is None) is not check:
         raise click.UsageError("give either --to DIR or --check")
+    if check and database is not None:
+        raise click.UsageError("--check restores into a SQLite file: leave --database out")
     keys = [one.read_text("utf-8-sig") for one in identity]
     if place.vault is not None:
         from heldout.board.store.vault import Vault
@@ -112,7 +125,7 @@ def restore(
         raise StoreError("which key opens it? name its file: --identity FILE")
     newer = None if place.board_folder is None else place.board()
     if to is not None:
-        done = restore_backup(file, to, identities=keys, newer=newer)
+        done = restore_backup(file, to, identities=keys, database=database, newer=newer)
         document = {one.name: getattr(done, one.name) for one in fields(done)}
         document |= {"folder": str(done.folder), "manifest": _summary(done)}
         place.answer(document, _restored_facts(done))
@@ -133,6 +146,8 @@ def _backup_facts(file: Path, made: BackedUp) -> Facts:
     facts = [("wrote", f"{file}: {made.bytes:,} bytes; {plural(made.files, 'file')}")]
     if made.log is not None:
         facts.append(("log", f"{plural(made.log.events, 'event')}, the last of {made.log.at}"))
+    if made.rows is not None:
+        facts.append(("database", plural(made.rows, "row")))
     facts += [("opens", f"for {key[:12]}…") for key in made.recipients]
     facts += [("left out", one) for one in made.left_out]
     return [*facts, ("", ""), ("next", f"heldout restore {file} --check --identity FILE")]
@@ -141,6 +156,8 @@ def _backup_facts(file: Path, made: BackedUp) -> Facts:
 def _restored_facts(done: Restored) -> Facts:
     manifest = done.manifest
     facts = [("restored", f"{done.folder / name}") for name in manifest.folders]
+    if manifest.database is not None:
+        facts.append(("database", plural(sum(manifest.database.rows.values()), "row")))
     facts.append(("as of", f"{manifest.created_at}, heldout {manifest.program}"))
     if done.taken:
         facts.append(("added", f"{plural(done.taken, 'event')} of the board's newer log"))
@@ -153,6 +170,8 @@ def _drill_facts(drill: Drill) -> Facts:
         ("as of", f"{drill.created_at}, heldout {drill.program}"),
         ("whole", f"{plural(drill.files, 'file')}, {plural(drill.events, 'event')}"),
     ]
+    if drill.rows is not None:
+        facts.append(("database", plural(drill.rows, "row")))
     if drill.audit is not None:
         facts += [("fault", fault) for fault in drill.audit.faults]
         if not drill.audit.faults:

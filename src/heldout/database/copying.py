@@ -1,0 +1,250 @@
+"""Every row of a database as lines of JSON, and back: from either engine into either.
+
+Rows are read as of one moment, in a transaction, while others go on. They are written into a
+database that has none, all of them or none. What is stored is what lies in the tables; the types
+are those of the engine's own columns, which both engines have alike.
+
+A table is a line with the names of its columns, and a line for each row in the order of its key.
+Bytes are base64, times ISO 8601.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from sqlalchemy import Column, Connection, MetaData, Table, func, insert, select, text
+
+from heldout.database.database import Database, Schema, migrate, open_database, parse_url
+from heldout.database.errors import DatabaseError
+from heldout.errors import InputError
+
+Kept = TypeVar("Kept")
+_ROWS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dump(Generic[Kept]):
+    """What was read of a database.
+
+    Attributes:
+        revisions: name of each schema that it has -> its revision.
+        tables: name -> what became of its lines.
+        rows: name -> number of rows.
+    """
+
+    revisions: Mapping[str, str]
+    tables: Mapping[str, Kept]
+    rows: Mapping[str, int]
+
+
+def dump_database(
+    url: str, schemas: Sequence[Schema], store: Callable[[Iterable[bytes]], Kept]
+) -> Dump[Kept]:
+    """Read every row, as of one moment; nothing is changed, not even the schema.
+
+    Args:
+        url: of the database.
+        schemas: whose tables may lie in it.
+        store: gets the lines of a table.
+
+    Raises:
+        DatabaseError: it cannot be read, or has none of these schemas.
+    """
+    address = parse_url(url)
+    name = address.render_as_string(hide_password=True)
+    if address.get_backend_name() == "sqlite" and not Path(str(address.database)).is_file():
+        raise DatabaseError("database-address", f"{name} is not there")
+    database = open_database(url)
+
+    def work(connection: Connection) -> Dump[Kept]:
+        found = {one.name: one.find_revision(connection) for one in schemas}
+        revisions = {schema: revision for schema, revision in found.items() if revision is not None}
+        if not revisions:
+            raise DatabaseError("database-other", f"{name} holds no tables of heldout")
+        tables: dict[str, Kept] = {}
+        rows: dict[str, int] = {}
+        for table in _tables_of(connection, schemas):
+            lines = _Lines(connection, table)
+            tables[str(table.name)] = store(lines)
+            rows[str(table.name)] = lines.rows
+        return Dump(revisions=revisions, tables=tables, rows=rows)
+
+    try:
+        return database.read(work)
+    finally:
+        database.close()
+
+
+class _Lines:
+    """The lines of a table; counts its rows."""
+
+    def __init__(self, connection: Connection, table: Table) -> None:
+        self._connection = connection
+        self._table = table
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        columns = list(self._table.columns)
+        yield msgspec.json.encode([str(column.name) for column in columns]) + b"\n"
+        query = select(*columns).order_by(*self._table.primary_key.columns)
+        result = self._connection.execution_options(yield_per=_ROWS).execute(query)
+        for row in result:
+            self.rows += 1
+            yield msgspec.json.encode(list(row)) + b"\n"
+
+
+def check_empty(url: str, schemas: Sequence[Schema]) -> None:
+    """Refuse a database that holds rows of these schemas.
+
+    Raises:
+        InputError: code `restore-place`.
+        DatabaseError: it cannot be read.
+    """
+    database = open_database(url)
+    try:
+        database.read(lambda connection: _check_empty(connection, database, schemas))
+    finally:
+        database.close()
+
+
+def load_database(
+    url: str,
+    schemas: Sequence[Schema],
+    *,
+    revisions: Mapping[str, str],
+    tables: Mapping[str, Iterable[bytes]],
+) -> None:
+    """Write rows into a database that has none, and bring its schemas up to today's.
+
+    Args:
+        url: of the database.
+        schemas: those that a dump may have.
+        revisions: of the dump.
+        tables: name -> lines of the dump.
+
+    Raises:
+        InputError: code `restore-place`: it holds rows.
+        DatabaseError: it cannot be written, or code `database-newer`: the dump is of a later
+            heldout.
+        ValueError: the lines are not those of such tables.
+    """
+    database = open_database(url)
+    try:
+        named = {one.name: one for one in schemas}
+        for name, revision in revisions.items():
+            if name not in named or revision not in named[name].revisions():
+                raise DatabaseError(
+                    "database-newer", f"the backup's tables are of a later heldout ({revision})"
+                )
+        database.read(lambda connection: _check_empty(connection, database, schemas))
+        for name, revision in revisions.items():
+            migrate(database, named[name], revision)
+        database.write(lambda connection: _load(connection, schemas, tables))
+        for name in revisions:
+            migrate(database, named[name])
+    finally:
+        database.close()
+
+
+def _tables_of(connection: Connection, schemas: Sequence[Schema]) -> list[Table]:
+    """The tables as they lie there, those that others refer to first."""
+    found = MetaData()
+    found.reflect(connection)
+    versions = {schema.version_table for schema in schemas}
+    return [table for table in found.sorted_tables if table.name not in versions]
+
+
+def _check_empty(connection: Connection, database: Database, schemas: Sequence[Schema]) -> None:
+    for table in _tables_of(connection, schemas):
+        if connection.execute(select(func.count()).select_from(table)).scalar_one():
+            raise InputError.of(
+                "restore-place",
+                database.name,
+                f"rows in its table {table.name}",
+                "an empty database: nothing is ever written over",
+            )
+
+
+def _load(
+    connection: Connection, schemas: Sequence[Schema], tables: Mapping[str, Iterable[bytes]]
+) -> None:
+    there = _tables_of(connection, schemas)
+    if unknown := tables.keys() - {table.name for table in there}:
+        raise ValueError(f"no table {min(unknown)}")
+    for table in there:
+        if table.name in tables:
+            rows = _read_rows(table, tables[table.name])
+            while some := list(islice(rows, _ROWS)):
+                connection.execute(insert(table), some)
+            _go_on_counting(connection, table)
+
+
+def _read_rows(table: Table, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """The rows of a table, each after those of the same table that it refers to."""
+    decoded = _decode(table, lines)
+    own = [
+        (constraint.column_keys, [element.column.name for element in constraint.elements])
+        for constraint in table.foreign_key_constraints
+        if constraint.referred_table is table
+    ]
+    if not own:
+        yield from decoded
+        return
+    waiting, there = list(decoded), [set[tuple[Any, ...]]() for _ in own]
+    while waiting:
+        later = []
+        for row in waiting:
+            named = [tuple(row[key] for key in keys) for keys, _ in own]
+            itself = [tuple(row[key] for key in referred) for _, referred in own]
+            if all(
+                None in name or name == this or name in known
+                for name, this, known in zip(named, itself, there, strict=True)
+            ):
+                for known, this in zip(there, itself, strict=True):
+                    known.add(this)
+                yield row
+            else:
+                later.append(row)
+        if len(later) == len(waiting):
+            raise ValueError(f"{table.name} refers to rows that are missing")
+        waiting = later
+
+
+def _decode(table: Table, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    given = iter(lines)
+    names = msgspec.json.decode(next(given, b"[]"), type=list[str])
+    columns = {column.name: column for column in table.columns}
+    if set(names) != columns.keys() or len(names) != len(columns):
+        raise ValueError(f"{table.name} has other columns")
+    readers = [_reader(columns[name]) for name in names]
+    for line in given:
+        values = msgspec.json.decode(line, type=list[Any])
+        yield {
+            name: None if value is None else read(value)
+            for name, read, value in zip(names, readers, values, strict=True)
+        }
+
+
+def _reader(column: Column[Any]) -> Callable[[Any], Any]:
+    """What makes a column's value of its JSON."""
+    kind = column.type.python_type
+    if kind in (bytes, datetime):
+        return lambda value: msgspec.convert(value, kind)
+    return lambda value: value
+
+
+def _go_on_counting(connection: Connection, table: Table) -> None:
+    """Let PostgreSQL number new rows after those that are here; SQLite does so by itself."""
+    if connection.dialect.name != "postgresql":
+        return
+    for column in table.primary_key.columns:
+        quoted = connection.dialect.identifier_preparer.quote(table.name)
+        ask = text("SELECT pg_get_serial_sequence(:table, :column)")
+        found = connection.execute(ask, {"table": quoted, "column": column.name}).scalar_one()
+        last = connection.execute(select(func.max(column))).scalar_one()
+        if found is not None and last is not None:
+            connection.execute(text("SELECT setval(:name, :last)"), {"name": found, "last": last})
