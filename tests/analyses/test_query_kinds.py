@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from heldout.analyses import facets as report
 from heldout.analyses.entries import ViewScores
 from heldout.analyses.facets import Facets, FacetsOptions, compare_facets
-from heldout.analyses.subsets import cut_queries, cut_subset, cut_view, format_scores
+from heldout.analyses.subsets import cut_queries, cut_subset, cut_view
 from heldout.answers.answer import to_document
 from heldout.answers.table import to_latex, to_markdown
 from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.scoring.query_facets import by_length, by_question, by_words
 from heldout.scoring.table import ScoreTable, cut_table, parse_scores, table_of
+from heldout.scoring.table_files import format_scores
 from heldout.trec.qrels import parse_qrels
 from heldout.trec.queries import parse_queries
 

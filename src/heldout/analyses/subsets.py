@@ -5,11 +5,9 @@ be asked every question of `heldout analyse` again. Source: Craswell et al. 2021
 Med-MARCO, the medical queries of MS MARCO.
 """
 
-import csv
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from io import StringIO
 
 from heldout.analyses.entries import ViewScores
 from heldout.errors import InputError
@@ -90,17 +88,6 @@ def cut_queries(
     """
     cuts = {name: cut_table(table, queries) for name, queries in facets.items()}
     return {name: cut for name, cut in cuts.items() if len(cut.queries) >= max(least, 1)}
-
-
-def format_scores(table: ScoreTable) -> bytes:
-    """The table as CSV that `parse_scores` reads: every float to its last bit."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["query", *table.systems])
-    for column, query in enumerate(table.queries):
-        cells = zip(table.values[:, column].tolist(), table.known[:, column], strict=True)
-        writer.writerow([query, *(repr(value) if known else "" for value, known in cells)])
-    return text.getvalue().encode()
 
 
 def cut_known(table: ScoreTable | None, queries: AbstractSet[str], *, view: str) -> ScoreTable:

@@ -38,13 +38,14 @@ from heldout.scoring.query_facets import by_length, by_question
 from heldout.scoring.run_files import read_table_text
 from heldout.scoring.score import Reading
 from heldout.scoring.sources import ComparedRuns, Scores, name_scores, read_scores
-from heldout.scoring.table import names_queries, table_of
+from heldout.scoring.table import table_of
+from heldout.scoring.table_files import table_of_frame
 from heldout.trec.accelerators import find_own
 from heldout.trec.orders import Order
 
 ScoresLike: TypeAlias = EvaluationResult | Scores | str | PathLike[str] | Mapping[str, Any] | Any
-"""Scores by query: of `evaluate`; of a CSV table; system -> query -> score; or a data frame whose
-first column has the queries and the others a system each."""
+"""Scores by query: of `evaluate`; of a table, CSV or Parquet; system -> query -> score; or a data
+frame whose first column has the queries and the others a system each."""
 
 _TEXTS: Mapping[str, Callable[[Mapping[str, str]], Mapping[str, frozenset[str]]]] = {
     "length": by_length,
@@ -70,7 +71,9 @@ def open_scores(given: ScoresLike, measure: str | None = None) -> Scores:
         return given
     if is_path(given):
         return read_scores(fspath(given), measure)
-    rows = _rows_of_frame(given, measure) if is_frame(given) else given
+    if is_frame(given):
+        return name_scores(table_of_frame(given, measure), measure)
+    rows = given
     if not isinstance(rows, Mapping) or not all(isinstance(r, Mapping) for r in rows.values()):
         raise TypeError(
             f"no scores: {type(given).__name__}; a result of evaluate, a CSV table, system -> "
@@ -84,59 +87,6 @@ def open_scores(given: ScoresLike, measure: str | None = None) -> Scores:
         found = str(error)
         raise InputError.of("scores-number", "scores", found, "finite scores") from None
     return name_scores(table, measure)
-
-
-def _rows_of_frame(frame: Any, measure: str | None) -> Mapping[str, Mapping[str, float | None]]:
-    """System -> query -> score, of a frame whose first column has the queries.
-
-    A frame of `EvaluationResult.to_pandas(per_query=True)` is taken as it is.
-    """
-    table = open_frame(frame, path="scores")
-    measures = [name for name in table.columns if name not in ("run", "query")]
-    if len(table.columns) == len(measures) + 2:
-        return _rows_of_results(table, measures, measure)
-    first, *systems = table.columns
-    if not names_queries(first):
-        raise InputError.of(
-            "scores-header",
-            "scores",
-            f"a first column called {first!r}",
-            "a column `query` with the ids, then one for each system",
-            "of a result of evaluate: found.scores(measure), or the result itself",
-        )
-    queries = list(map(str, table[first].to_list()))
-    if len(set(queries)) < len(queries):
-        raise InputError.of(
-            "scores-repeated-query",
-            "scores",
-            f"a query twice in column {first!r}",
-            "each query once, with a column for each system",
-            "pivot a long frame first, with its queries as a column: .pivot(...).reset_index()",
-        )
-    found = {}
-    for system in systems:
-        if not table[system].dtype.is_numeric():
-            kind = str(table[system].dtype).lower()
-            raise InputError.of("frame-type", "scores", f"{kind} in column {system!r}", "numbers")
-        cells = table[system].to_list()
-        missing = (None if cell is None or cell != cell else float(cell) for cell in cells)  # noqa: PLR0124 - NaN alone differs from itself
-        found[system] = dict(zip(queries, missing, strict=True))
-    return found
-
-
-def _rows_of_results(
-    table: Any, measures: Sequence[str], measure: str | None
-) -> Mapping[str, Mapping[str, float | None]]:
-    name = measure or (measures[0] if len(measures) == 1 else "")
-    if name not in measures:
-        found = repr(name) if name else "none"
-        raise InputError.of("measure-name", "measure", found, f"one of {', '.join(measures)}")
-    rows: dict[str, dict[str, float | None]] = {}
-    cells = (table[column].to_list() for column in ("run", "query", name))
-    for run, query, score in zip(*cells, strict=True):
-        missing = score is None or score != score  # noqa: PLR0124 - NaN alone differs from itself
-        rows.setdefault(str(run), {})[str(query)] = None if missing else float(score)
-    return rows
 
 
 def _open_kinds(kinds: Any, texts: Mapping[str, str] | None) -> Mapping[str, frozenset[str]]:

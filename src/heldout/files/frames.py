@@ -130,7 +130,13 @@ def read_numbers(column: "Texts", *, path: str, whole: bool = False) -> "NDArray
     if not column.dtype.is_numeric():
         found = f"{str(column.dtype).lower()} in column {quote(column.name)}"
         raise InputError.of("frame-type", path, found, "numbers")
-    numbers = np.asarray(column.to_numpy(), np.float64)
+    if column.dtype.is_integer() or column.dtype.is_decimal():
+        import narwhals as nw  # noqa: PLC0415 - as above
+
+        # Integers that may be missing have no array of their own in every library
+        numbers = np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)
+    else:
+        numbers = np.asarray(column.to_numpy(), np.float64)
     if column.dtype.is_integer() or not whole:
         return numbers
     if not bool((numbers == np.floor(numbers)).all()):
@@ -214,8 +220,9 @@ def read_parquet(path: "str | PathLike[str]") -> "Frame":
     """
     import narwhals as nw  # noqa: PLC0415 - as above
 
+    backend = find_parquet()
     try:
-        frame: Frame = nw.read_parquet(path, backend=find_parquet())
+        frame: Frame = nw.read_parquet(path, backend=backend)
     except OSError as error:
         if not Path(path).is_file():
             reason = error.strerror or "no such file"
@@ -226,8 +233,12 @@ def read_parquet(path: "str | PathLike[str]") -> "Frame":
     return frame
 
 
-def write_parquet(columns: Mapping[str, Sequence[Any]], path: "str | PathLike[str]") -> None:
+def write_parquet(columns: Mapping[str, Any], path: "str | PathLike[str]") -> None:
     """Columns as a Parquet file, whole or not at all.
+
+    Args:
+        columns: by name, sequences or arrays of one length; `None` is a missing value.
+        path: the file.
 
     Raises:
         SetupError: neither polars nor pyarrow is installed.

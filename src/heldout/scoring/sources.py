@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,11 +16,11 @@ from heldout.scoring.run_files import (
     describe_orders,
     find_runs,
     name_paths,
-    read_table_text,
     run_name,
 )
 from heldout.scoring.score import Notes, Reading, Scored, collect_notes
-from heldout.scoring.table import Better, ScoreTable, cut_table, parse_scores, table_of
+from heldout.scoring.table import Better, ScoreTable, cut_table, table_of
+from heldout.scoring.table_files import read_table, write_table
 from heldout.scoring.transforms import Transform, prefer_scores, to_interval
 from heldout.trec.memory import MemoryRun
 from heldout.trec.orders import Order
@@ -76,6 +77,14 @@ class Scores:
     def cut(self, queries: AbstractSet[str]) -> Self:
         """The same on some of the queries."""
         return replace(self, table=cut_table(self.table, queries))
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the table of scores, as Parquet where the name ends in .parquet, else as CSV.
+
+        Raises:
+            SetupError: nothing is installed that writes Parquet.
+        """
+        write_table(self.table, path)
 
 
 _SHOWN = 3
@@ -193,17 +202,18 @@ def find_named(patterns: Sequence[str]) -> Mapping[str, str]:
 
 
 def read_scores(path: str, measure: str | None = None) -> Scores:
-    """The scores in a CSV table.
+    """The scores in a table, CSV or Parquet.
 
     Args:
         path: the file.
-        measure: the measure that the scores are by, `None` where nobody says.
+        measure: the measure that the scores are by, `None` where nobody says; of a Parquet file
+            with several measures the one to take.
 
     Raises:
         InputError: the file has errors, a system lacks a score, or scores are not in the measure's
             range.
     """
-    return name_scores(parse_scores(read_table_text(Path(path)), path=path), measure, path=path)
+    return name_scores(read_table(path, measure), measure, path=path)
 
 
 def name_scores(table: ScoreTable, measure: str | None, *, path: str = "") -> Scores:

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from hashlib import sha256
-from io import StringIO
 from itertools import pairwise
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -26,6 +26,7 @@ from heldout.stats.exact import mean_of_sums, whole_numbers
 
 _SHOWN = 5
 _COUNT = re.compile(r"[0-9]{1,15}")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+\Z")
 _NAME_THEM = "head the first column `query` if it names the queries"
 _QUERY = frozenset(("query", "queryid", "qid", "topic", "topicid", "topicnumber", "qno"))
 """What heads a column of query ids; letters and digits alone, in lower case."""
@@ -90,6 +91,26 @@ def table_of(
     return _table(tuple(scores), order, values, known)
 
 
+def table_of_values(
+    systems: Sequence[str],
+    queries: Sequence[str],
+    values: NDArray[np.float64],
+    known: NDArray[np.bool_],
+) -> ScoreTable:
+    """A table from an array.
+
+    Args:
+        systems: names, unique.
+        queries: names, unique.
+        values: shape (systems, queries), finite; 0 where not `known`.
+        known: same shape: whether there is a score.
+
+    Raises:
+        ValueError: a score is NaN or infinite.
+    """
+    return _table(tuple(systems), tuple(queries), values, known)
+
+
 def cut_table(table: ScoreTable, queries: AbstractSet[str]) -> ScoreTable:
     """The same systems on some of the queries, in the order of the table."""
     columns = [place for place, query in enumerate(table.queries) if query in queries]
@@ -116,17 +137,24 @@ def _table(
     if not np.isfinite(values).all():
         raise ValueError("a score is not finite")
     values = np.ascontiguousarray(values + 0.0)  # -0.0 becomes 0.0, which is the same score
-    known = np.array(known)
+    known = np.array(known, order="C")
     known.setflags(write=False)
     values.setflags(write=False)
-    content = repr((systems, queries)).encode() + values.astype("<f8").tobytes() + known.tobytes()
-    digest = Digest(sha256(content).hexdigest())
+    content = sha256(repr((systems, queries)).encode())
+    content.update(values.astype("<f8", copy=False).data.cast("B") if values.size else b"")
+    content.update(known.data.cast("B") if known.size else b"")
+    digest = Digest(content.hexdigest())
     return ScoreTable(systems=systems, queries=queries, values=values, known=known, digest=digest)
 
 
 def names_queries(head: str) -> bool:
     """Whether a column with this heading has the ids of queries."""
     return "".join(filter(str.isalnum, head.casefold())) in _QUERY
+
+
+def is_summary(query: str) -> bool:
+    """Whether a row of this name has means, as in the outputs of other tools."""
+    return query.casefold() in _SUMMARY
 
 
 def parse_scores(text: str, *, path: str) -> ScoreTable:
@@ -144,122 +172,171 @@ def parse_scores(text: str, *, path: str) -> ScoreTable:
             Codes `scores-syntax`, `scores-empty`, `scores-header`, `scores-columns`,
             `scores-number`, `scores-repeated-query`, `scores-summary`.
     """
-    reader = csv.reader(StringIO(text, newline=""), strict=True)
+    reader = csv.reader(map(itemgetter(0), _LINE.finditer(text)), strict=True)
+    problems = _Problems(path)
+    rows: _Rows | None = None
     try:
-        rows = [(reader.line_num, row) for row in reader if row]
+        for cells in reader:
+            if rows is None and cells:
+                rows = _Rows(cells, problems, line=reader.line_num)
+            elif rows is not None and cells:
+                rows.add(cells, reader.line_num)
     except csv.Error as error:
         raise InputError.of(
             "scores-syntax", path, str(error), "a CSV table", line=reader.line_num
         ) from error
-    if len(rows) <= 1:
-        raise InputError.of(
-            "scores-empty", path, f"{len(rows)} rows", "a header and a row per query"
-        )
-    (line, header), body = rows[0], rows[1:]
-    if len(header) == 1 and (other := next((one for one in ";\t|" if one in header[0]), "")):
-        found = f"columns separated by {other!r} in {header[0][:60]!r}"
-        raise InputError.of("scores-syntax", path, found, "commas between columns", line=line)
-    named = names_queries(header[0])
-    systems = [name.strip() for name in header[named:]]
-    problems = [
-        *_check_header(systems, path, line),
-        *_check_rows(body, width=len(header), named=named, path=path),
-    ]
-    if not problems and not named:
-        problems += _check_ids(header, body, path, line)
-    if problems:
-        raise _refuse(problems)
-    queries = [
-        row[0].strip() if named else str(count) for count, (_, row) in enumerate(body, start=1)
-    ]
-    columns = {
-        system: {query: _number(row[index]) for query, (_, row) in zip(queries, body, strict=True)}
-        for index, system in enumerate(systems, start=int(named))
-    }
-    return table_of(columns, queries=queries)
+    if rows is None or not rows.count:
+        found = "0 rows" if rows is None else "1 rows"
+        raise InputError.of("scores-empty", path, found, "a header and a row per query")
+    rows.check()
+    problems.refuse()
+    return rows.table()
 
 
-def _number(cell: str) -> float | None:
-    return float(cell) if cell.strip() else None
+class _Problems:
+    """Problems of a file: the first of each code, and how many there are.
+
+    A file that is no table of scores at all has one in every cell; a few say as much.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.counts: Counter[str] = Counter()
+        self._shown: list[Problem] = []
+
+    def add(self, code: str, found: str, expected: str, hint: str = "", *, line: int) -> None:
+        """One more."""
+        self.counts[code] += 1
+        if self.counts[code] <= _SHOWN:
+            self._shown.append(Problem(code, self.path, found, expected, hint, line=line))
+
+    def refuse(self) -> None:
+        """End here where there are any.
+
+        Raises:
+            InputError: with all of them.
+        """
+        if self._shown:
+            raise InputError(self._shown, counts=self.counts)
 
 
-def _refuse(problems: Sequence[Problem]) -> InputError:
-    """A file that is no table of scores at all has a problem in every cell; a few say as much."""
-    counts: Counter[str] = Counter()
-    shown = []
-    for problem in problems:
-        counts[problem.code] += 1
-        if counts[problem.code] <= _SHOWN:
-            shown.append(problem)
-    return InputError(shown, counts=counts)
+class _Rows:
+    """The rows of a CSV table, each turned into numbers as it comes."""
 
+    def __init__(self, header: list[str], problems: _Problems, *, line: int) -> None:
+        self._header, self._problems, self._line = header, problems, line
+        self._named = names_queries(header[0])
+        self._systems = [name.strip() for name in header[self._named :]]
+        self._check_systems()
+        self._lines: dict[str, int] = {}
+        self._first: list[str] = []
+        self._whole = True
+        self._scores: list[NDArray[np.float64]] = []
+        self.count = 0
 
-def _check_header(systems: list[str], path: str, line: int) -> Iterator[Problem]:
-    repeated = sorted({name for name in systems if systems.count(name) > 1})
-    if not systems or "" in systems or repeated:
-        found = f"{', '.join(repeated)} twice" if repeated else repr(",".join(systems)[:100])
-        yield Problem("scores-header", path, found, "a different name for each system", line=line)
+    def add(self, cells: list[str], line: int) -> None:
+        """A row below the header."""
+        self.count += 1
+        if len(cells) != len(self._header):
+            expected = f"{len(self._header)}, as in the header"
+            self._problems.add("scores-columns", f"{len(cells)} columns", expected, line=line)
+            return
+        if self._named:
+            self._add_query(cells[0].strip(), line)
+        else:
+            self._first.append(cells[0].strip())
+            others = (cell for cell in map(str.strip, cells[1:]) if cell)
+            self._whole = self._whole and all(map(_COUNT.fullmatch, others))
+        scores = self._read(cells[self._named :], line)
+        if not self._problems.counts:
+            self._scores.append(scores)
 
+    def check(self) -> None:
+        """What the rows together show.
 
-def _check_ids(
-    header: Sequence[str], body: Sequence[tuple[int, list[str]]], path: str, line: int
-) -> Iterator[Problem]:
-    """Refuse a first column that counts up in whole numbers, while others hold no such numbers."""
-    first = [row[0].strip() for _, row in body]
-    others = [cell.strip() for _, row in body for cell in row[1:]]
-    if not all(map(_COUNT.fullmatch, first)) or all(map(_COUNT.fullmatch, filter(None, others))):
-        return
-    numbers = list(map(int, first))
-    if len(numbers) > 1 and all(one < other for one, other in pairwise(numbers)):
-        yield Problem(
-            "scores-header",
-            path,
-            f"{header[0][:80]!r} over {numbers[0]}, {numbers[1]}, …, which count up like ids",
-            "scores in each column but one of queries",
-            _NAME_THEM,
-            line=line,
-        )
-
-
-def _check_rows(
-    body: list[tuple[int, list[str]]], *, width: int, named: bool, path: str
-) -> Iterator[Problem]:
-    seen: dict[str, int] = {}
-    for line, row in body:
-        if len(row) != width:
-            expected = f"{width}, as in the header"
-            yield Problem("scores-columns", path, f"{len(row)} columns", expected, line=line)
-            continue
-        query = row[0].strip()
-        if named and query in seen:
-            found = f"{query[:100]!r} again, first on line {seen[query]}"
-            yield Problem("scores-repeated-query", path, found, "each query once", line=line)
-        if named and query.casefold() in _SUMMARY:
-            found = f"a row called {query!r}, which would count as one more query"
-            yield Problem(
-                "scores-summary", path, found, "a row for each query, no means", line=line
+        Raises:
+            InputError: code `scores-syntax`: there is one column, with other separators in it.
+        """
+        head = self._header[0]
+        if len(self._header) == 1 and (other := next((one for one in ";\t|" if one in head), "")):
+            found = f"columns separated by {other!r} in {head[:60]!r}"
+            path = self._problems.path
+            raise InputError.of(
+                "scores-syntax", path, found, "commas between columns", line=self._line
             )
-        if named:
-            seen.setdefault(query, line)
-        for column, cell in enumerate(row[named:]):
+        if not self._named and not self._problems.counts:
+            self._check_ids()
+
+    def table(self) -> ScoreTable:
+        """All of them; NaN is a missing score."""
+        values = np.array(self._scores).T
+        self._scores.clear()
+        known = ~np.isnan(values)
+        queries = tuple(self._lines) or tuple(map(str, range(1, self.count + 1)))
+        return table_of_values(self._systems, queries, np.where(known, values, 0.0), known)
+
+    def _check_systems(self) -> None:
+        names = self._systems
+        repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+        if not names or "" in names or repeated:
+            found = f"{', '.join(repeated)} twice" if repeated else repr(",".join(names)[:100])
+            expected = "a different name for each system"
+            self._problems.add("scores-header", found, expected, line=self._line)
+
+    def _add_query(self, query: str, line: int) -> None:
+        first = self._lines.setdefault(query, line)
+        if first != line:
+            found = f"{query[:100]!r} again, first on line {first}"
+            self._problems.add("scores-repeated-query", found, "each query once", line=line)
+        if is_summary(query):
+            found = f"a row called {query!r}, which would count as one more query"
+            expected = "a row for each query, no means"
+            self._problems.add("scores-summary", found, expected, line=line)
+
+    def _read(self, cells: list[str], line: int) -> NDArray[np.float64]:
+        """The numbers of a row, NaN where there is none."""
+        try:
+            scores = np.array(list(map(float, cells)))
+        except ValueError:
+            scores = np.array([np.nan])
+        # Python reads 1_0 as ten; a table that says so more likely has lost a comma
+        if np.isfinite(scores).all() and "_" not in "".join(cells):
+            return scores
+        for column, cell in enumerate(cells):
             if not _is_score(cell):
-                yield Problem(
+                self._problems.add(
                     "scores-number",
-                    path,
                     repr(cell[:100]),
                     "a finite number, or nothing where a score is missing",
-                    hint="" if named or column else _NAME_THEM,
+                    "" if self._named or column else _NAME_THEM,
                     line=line,
                 )
+        if self._problems.counts:
+            return scores
+        return np.array([float(cell) if cell.strip() else np.nan for cell in cells])
+
+    def _check_ids(self) -> None:
+        """Refuse a first column that counts up in whole numbers, where others hold no such ones."""
+        if self._whole or not all(map(_COUNT.fullmatch, self._first)):
+            return
+        numbers = list(map(int, self._first))
+        if len(numbers) > 1 and all(one < other for one, other in pairwise(numbers)):
+            self._problems.add(
+                "scores-header",
+                f"{self._header[0][:80]!r} over {numbers[0]}, {numbers[1]}, …, which count up like "
+                "ids",
+                "scores in each column but one of queries",
+                _NAME_THEM,
+                line=self._line,
+            )
 
 
 def _is_score(cell: str) -> bool:
     try:
-        number = _number(cell)
+        number = float(cell) if cell.strip() else 0.0
     except ValueError:
         return False
-    # Python reads 1_0 as ten; a table that says so more likely has lost a comma
-    return number is None or (math.isfinite(number) and "_" not in cell)
+    return math.isfinite(number) and "_" not in cell
 
 
 _NAMED = 3

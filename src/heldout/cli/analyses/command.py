@@ -9,7 +9,7 @@ import click
 
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.by_facet import Loaded, answer_each
-from heldout.analyses.subsets import Subset, cut_subset, format_scores
+from heldout.analyses.subsets import Subset, cut_subset
 from heldout.answers.answer import Answer
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Column, Table
@@ -21,9 +21,11 @@ from heldout.collections.named import load_qrels
 from heldout.errors import plural
 from heldout.files.durable import write_whole
 from heldout.files.executors import open_executor
+from heldout.files.frames import PARQUET
 from heldout.scoring.options import FacetSource
 from heldout.scoring.query_facets import check_size, load_facet, load_only, load_texts
 from heldout.scoring.table import cut_table
+from heldout.scoring.table_files import write_table
 
 
 def write_subset(source: KindSource, facets: FacetSource, folder: Path) -> Answer:
@@ -45,16 +47,19 @@ def write_subset(source: KindSource, facets: FacetSource, folder: Path) -> Answe
     if chosen is None:
         raise click.UsageError("which queries should be written? --only FACET=KIND")
     subset = _cut(source, facets, chosen)
-    files = dict(subset.files())
+    files, written = subset.files(), list[str]()
     if source.table is not None or source.board.folder is not None:
         # Judgments are for the files here; the scores have theirs behind them.
         scores = load_scores(replace(source, qrels=None)).table
-        files["scores.csv"] = format_scores(cut_table(scores, chosen))
-    if not files:
+        columns = source.table is not None and source.table.lower().endswith(PARQUET)
+        table = cut_table(scores, chosen)
+        written = [str(folder / ("scores.parquet" if columns else "scores.csv"))]
+        write_table(table, written[0])
+    if not files and not written:
         raise click.UsageError("nothing to write: name --queries, --qrels or --scores")
     for file, data in files.items():
         write_whole(folder / file, data)
-    written = [str(folder / file) for file in files]
+    written = [*(str(folder / file) for file in files), *written]
     name = " and ".join(facets.only)
     counts = {
         "queries": len(subset.texts),

@@ -117,7 +117,7 @@ class Source:
         str | None,
         Opt(
             "Table of scores in place of runs: a header of system names, then a row for "
-            "each query; a first column `query` has the query ids.",
+            "each query; a first column `query` has the query ids. CSV or Parquet.",
             names=("--scores",),
             metavar="TABLE.csv",
         ),
