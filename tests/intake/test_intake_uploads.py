@@ -19,6 +19,7 @@ from heldout.ids import Digest
 from heldout.intake.jobs import list_jobs
 from heldout.intake.quota import Quota
 from heldout.intake.tables import INTAKE
+from heldout.intake.teams import MOST_TOKENS
 from heldout.intake.uploads import (
     DeclaredFile,
     IntakeLimits,
@@ -380,3 +381,18 @@ def test_parts_that_are_gone_fail_in_the_end_and_use_no_quota(tmp_path: Path) ->
     assert "cannot be read" in failed.why
     assert read_quota(stage.store, team.id, QUOTA, now=stage.clock()).used == ()
     assert list(stage.store.folder.path.glob("delivery-*")) == []
+
+
+def test_the_page_of_the_intake_says_its_limits() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "intake.md").read_text("utf-8")
+    limits, files = IntakeLimits(), Limits()
+    gib, kib = 1 << 30, 1 << 10
+    for row in (
+        f"| {files.file_bytes // gib} GiB; {files.registration_bytes // kib} KiB |",
+        f"| {limits.of_team}, {limits.of_address}, {limits.at_once} |",
+        f"begins in 24 hours | {limits.of_team_a_day} |",
+        f"| {limits.bytes // gib} GiB; {limits.free_bytes // gib} GiB |",
+        f"| ends after {limits.idle.days} days |",
+        f"of each kind | {MOST_TOKENS}; ",
+    ):
+        assert row in page
