@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import click
 
-from heldout.cli.options import dask_option, refuse_other_options, with_options
+from heldout.cli.options import dask_option, open_cluster, refuse_other_options, with_options
 from heldout.cli.printing import (
     TERMINAL,
     Console,
@@ -58,9 +57,6 @@ from heldout.trec.orders import DESCRIPTIONS, Order
 from heldout.trec.qrels import Qrels
 from heldout.trec.reading.sources import keep_freed_memory
 from heldout.trec.scans import Expected, Scan
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
 
 _SHOWN = 3
 _OF_PARTS = frozenset({"part", "runs", "qrels_path", "names", "order", "jobs", "as_json"})
@@ -175,7 +171,9 @@ def evaluate(
         return
     kinds = _load_kinds(facets, output)
     left_out = _left_out(qrels, facets)
-    with _open_cluster(dask, jobs) as executor:
+    if dask is not None and jobs is not None:
+        raise OptionError("--jobs counts processes here, and --dask computes on a cluster")
+    with open_cluster(dask) as executor:
         reading = find_reading(
             os.environ, jobs=jobs, cached=use_cache, progress=TERMINAL, executor=executor
         )
@@ -468,21 +466,6 @@ def _read_part(text: str) -> Shard:
     """
     refuse_other_options(_OF_PARTS, why="--shard stores scores, and prints no table")
     return parse_shard(text)
-
-
-def _open_cluster(dask: str | None, jobs: int | None) -> AbstractContextManager["Executor | None"]:
-    """The cluster that `--dask` names.
-
-    Raises:
-        OptionError: with processes of this machine.
-    """
-    if dask is None:
-        return nullcontext()
-    if jobs is not None:
-        raise OptionError("--jobs counts processes here, and --dask computes on a cluster")
-    from heldout.files.executors import open_executor  # noqa: PLC0415 - few calls need it
-
-    return open_executor(dask=dask)
 
 
 def _print_part(context: click.Context, found: PartScored, *, as_json: bool) -> None:

@@ -4,11 +4,12 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import MISSING
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -23,6 +24,9 @@ from heldout.options import (
     parameters_of,
 )
 
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
 # Where an analysis is computed: the option that names a Dask cluster.
 
 dask_option = click.option(
@@ -30,7 +34,20 @@ dask_option = click.option(
     metavar="ADDRESS",
     help="Compute on a Dask cluster: its scheduler, as in tcp://HOST:8786.",
 )
-"""`--dask`; for `heldout.files.executors.open_executor`."""
+"""`--dask`; for `open_cluster`, or `heldout.files.executors.open_executor`."""
+
+
+def open_cluster(address: str | None) -> AbstractContextManager["Executor | None"]:
+    """The executor of the cluster that `--dask` names; `None` without one.
+
+    Raises:
+        SetupError: as `heldout.files.executors.open_executor`.
+    """
+    if address is None:
+        return nullcontext()
+    from heldout.files.executors import open_executor  # noqa: PLC0415 - few calls need it
+
+    return open_executor(dask=address)
 
 
 # Options that mean nothing where they were given: refused, and not silently left aside.

@@ -9,7 +9,7 @@ import click
 
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.store.repository import find_board
-from heldout.cli.options import with_options
+from heldout.cli.options import dask_option, open_cluster, with_options
 from heldout.cli.printing import (
     TERMINAL,
     Every,
@@ -79,6 +79,7 @@ _HONEST_LEGEND = (
 
 @click.command()
 @with_options
+@dask_option
 def redteam(
     *,
     systems: SystemOptions,
@@ -90,6 +91,7 @@ def redteam(
     chart: Annotated[
         Path | None, Opt("Also draw the worst attacks, as SVG.", metavar="FILE.svg", path="file")
     ] = None,
+    dask: str | None,
 ) -> None:
     """Play attacks against a board's release rule on dev data, before it opens.
 
@@ -110,7 +112,8 @@ def redteam(
         spec=None if repository is None else repository.tree_spec(),  # an edit may be tried
         accelerators=find_accelerators(os.environ),
     )
-    result = play_board(source, games, progress=TERMINAL)
+    with open_cluster(dask) as executor:
+        result = play_board(source, games, progress=TERMINAL, executor=executor)
     if chart is not None:
         chart.write_text(draw_chart(result.fresh), "utf-8")
     if as_json:

@@ -4,6 +4,7 @@ Attackers hold two systems with their scores by query: from run files, or from a
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
@@ -430,13 +431,20 @@ class Played:
         }
 
 
-def play_board(source: Source, options: GameOptions, *, progress: Progress = SILENT) -> Played:
+def play_board(
+    source: Source,
+    options: GameOptions,
+    *,
+    progress: Progress = SILENT,
+    executor: Executor | None = None,
+) -> Played:
     """Play all attacks against all rules.
 
     Args:
         source: where the systems come from.
         options: which games, and how many.
         progress: hears of each attack.
+        executor: where to play; `None` for processes here.
 
     Raises:
         OptionError, SetupError: as `find_systems`.
@@ -462,9 +470,11 @@ def play_board(source: Source, options: GameOptions, *, progress: Progress = SIL
     few = max(1, seeds // _OTHERS)
     with progress.steps("attacks", len(cases) + len(rules) * len(made)) as done:
         pair = systems.pair
-        lines = [*play_cases(main, pair, plan, games=seeds, done=done)]
-        lines += play_cases(rest, pair, plan, games=few, done=done)
-        fresh = play_worst_again(lines, [*main, *rest], pair, plan, games=seeds, done=done)
+        lines = [*play_cases(main, pair, plan, games=seeds, done=done, executor=executor)]
+        lines += play_cases(rest, pair, plan, games=few, done=done, executor=executor)
+        fresh = play_worst_again(
+            lines, [*main, *rest], pair, plan, games=seeds, done=done, executor=executor
+        )
     years = max(1, seeds // _YEARS_PER_GAME)
     own_is_there = bool(systems.baselines) and not options.gaps
     usual = made[-1] if own_is_there else made[len(made) // 2]

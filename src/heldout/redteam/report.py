@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +21,8 @@ OWN = "the board's own"
 
 _FRESH = 1_000_003
 _FEW = 64
+_PARTS = 8
+"""Tasks of a case on an executor that is given: so many machines may share one."""
 """Games that are not worth another process."""
 _LEAST_TOLD = 0.5
 """A rule under which fewer better systems than this share get a score is not advised."""
@@ -112,6 +115,7 @@ def play_cases(
     games: int,
     done: Callable[[], None],
     processes: int | None = None,
+    executor: Executor | None = None,
 ) -> Iterator[Line]:
     """Play every case, in order.
 
@@ -122,18 +126,20 @@ def play_cases(
         games: how many of each, at least 1; game i has the same labels everywhere.
         done: called after each case.
         processes: how many work side by side; as many as there are cores, if not given.
+        executor: where to play instead.
 
     Raises:
         ValueError: the systems score too low for a baseline so far below.
     """
     count = (os.cpu_count() or 1) if processes is None else processes
+    count = count if executor is None else min(games, _PARTS)
     if count == 1 or games * len(cases) < _FEW:
         for case in cases:
             outcomes = play_case(case, pair, plan, range(games))
             done()
             yield summarise(outcomes, case, pair, plan)
         return
-    with ProcessPoolExecutor(count) as pool:
+    with ProcessPoolExecutor(count) if executor is None else nullcontext(executor) as pool:
         parts = [range(games)[start::count] for start in range(count)]
         waiting = [
             [pool.submit(play_case, case, pair, plan, part) for part in parts] for case in cases
@@ -153,6 +159,7 @@ def play_worst_again(
     *,
     games: int,
     done: Callable[[], None],
+    executor: Executor | None = None,
 ) -> list[Line]:
     """The worst attack on each rule with each baseline, on seeds that did not choose it.
 
@@ -165,6 +172,7 @@ def play_worst_again(
         plan: how the games were played; the seed changes.
         games: how many of each.
         done: called after each case.
+        executor: where to play; `None` for processes here.
     """
     worst: dict[tuple[str, str], int] = {}
     for place, line in enumerate(lines):
@@ -173,9 +181,8 @@ def play_worst_again(
             worst[key] = place
     again = [cases[place] for place in worst.values()]
     fresh = replace(plan, seed=plan.seed + _FRESH)
-    return [
-        replace(line, fresh=True) for line in play_cases(again, pair, fresh, games=games, done=done)
-    ]
+    played = play_cases(again, pair, fresh, games=games, done=done, executor=executor)
+    return [replace(line, fresh=True) for line in played]
 
 
 def summarise(outcomes: Sequence[Outcome], case: Case, pair: Exchange, plan: Plan) -> Line:
