@@ -7,10 +7,10 @@ from threading import Event, Thread
 from typing import BinaryIO
 
 import pytest
-from judging_databases import ENGINES, new_url
 from small_campaign import NOW, finish, load, take
 from sqlalchemy import Connection, select, update
 
+from databases import ENGINES, new_url
 from heldout.backup.backing_up import Sources, back_up, list_schemas
 from heldout.backup.restoring import check_backup, restore
 from heldout.backup.sealed import extract, new_backup, verify

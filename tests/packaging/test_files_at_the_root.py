@@ -1,7 +1,9 @@
-"""Container, citation and hooks: what they name exists. No image is built here."""
+"""Container, systemd unit, citation and hooks: what they name exists. No image is built here."""
 
 import re
 import shlex
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,12 @@ import yaml
 from click import Command, Context
 
 from heldout.cli.program import main
+from heldout.web.health import Readiness, health_routes
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-CONTAINER = (ROOT / "Containerfile").read_text("utf-8")
+CONTAINER = (ROOT / "deploy/Containerfile").read_text("utf-8")
+UNIT = ROOT / "deploy/heldout-serve.service"
 
 
 def test_the_container_installs_extras_that_exist() -> None:
@@ -39,17 +43,41 @@ def test_no_stage_ends_as_root_and_none_copies_more_than_the_sources() -> None:
 @pytest.mark.parametrize("line", re.findall(r"^CMD (\[.*\])", CONTAINER, re.MULTILINE))
 def test_the_container_starts_commands_that_exist(line: str) -> None:
     name, *arguments = yaml.safe_load(line)
-    if name == "--help":
-        return
+    if name != "--help":
+        check_arguments(name, arguments)
+
+
+def check_arguments(name: str, arguments: list[str]) -> None:
+    """The program's own parser takes them; nothing is run."""
     command = main.get_command(Context(main), name)
     assert isinstance(command, Command)
     options = {opt for parameter in command.params for opt in parameter.opts}
     assert {one for one in arguments if one.startswith("--")} <= options
 
 
-def test_the_health_check_asks_for_a_file_that_is_served() -> None:
-    (name,) = re.findall(r"8000/static/([\w.-]+)", CONTAINER)
-    assert (ROOT / "src/heldout/web/static" / name).is_file()
+def test_the_health_check_asks_for_a_page_that_every_server_has() -> None:
+    (path,) = re.findall(r"127.0.0.1:8000(/\w+)", CONTAINER)
+    routes = {getattr(one, "path", "") for one in health_routes(Readiness({})).routes}
+    assert path in routes
+
+
+def test_the_unit_starts_a_command_that_exists() -> None:
+    (line,) = re.findall(r"^ExecStart=(.*)$", UNIT.read_text("utf-8"), re.MULTILINE)
+    program, name, *arguments = shlex.split(line)
+    assert program.endswith("/heldout")
+    check_arguments(name, arguments)
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
+def test_systemd_reads_the_unit_and_finds_little_exposed(tmp_path: Path) -> None:
+    unit = tmp_path / UNIT.name
+    program = shutil.which("true") or "/bin/true"
+    unit.write_text(UNIT.read_text("utf-8").replace("/opt/heldout/bin/heldout", program))
+    for command in (["verify", "--man=no"], ["security", "--offline=yes", "--threshold=20"]):
+        done = subprocess.run(
+            ["systemd-analyze", *command, unit], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
 
 
 def test_the_citation_has_what_its_format_demands() -> None:

@@ -261,7 +261,7 @@ def serve(
     os.environ[UPLOADS_FORM] = envelope
     os.environ[_FRONT] = proxy or ""
     os.environ[_LOG_REQUESTS] = "1" if log_requests else ""
-    with counting_requests(metrics):
+    with counting_requests(metrics, address):
         run_pages(
             "heldout.cli.serving:served_app",
             host,
@@ -286,8 +286,12 @@ def read_address(text: str) -> tuple[str, int]:
 
 
 @contextmanager
-def counting_requests(address: tuple[str, int] | None) -> Iterator[None]:
-    """Serve metrics of the worker processes that are started in the block; `None` for none.
+def counting_requests(address: tuple[str, int] | None, database: str) -> Iterator[None]:
+    """Serve metrics of the worker processes that are started in the block.
+
+    Args:
+        address: where; `None` for no metrics.
+        database: address of the one whose jobs are counted, "" for none.
 
     Raises:
         SetupError: the address cannot be listened at.
@@ -298,8 +302,24 @@ def counting_requests(address: tuple[str, int] | None) -> Iterator[None]:
     from heldout.web.health import served_metrics  # noqa: PLC0415 - heavy
 
     check_port(*address)
-    with needs_web(), served_metrics(*address, {}):
+    with needs_web(), served_metrics(*address, partial(_count_jobs, database)):
         yield
+
+
+def _count_jobs(url: str) -> Mapping[tuple[str, str], int]:
+    """How many jobs a database has, by kind and state; none where it is no intake's."""
+    from heldout.database.database import open_database  # noqa: PLC0415 - needs the extra
+    from heldout.intake.jobs import count_jobs  # noqa: PLC0415 - the same
+    from heldout.intake.tables import INTAKE  # noqa: PLC0415 - the same
+
+    if not url:
+        return {}
+    database = open_database(url)
+    try:
+        known = database.read(INTAKE.find_revision) is not None
+        return {**count_jobs(database)} if known else {}
+    finally:
+        database.close()
 
 
 def served_app() -> "ASGIApp":

@@ -16,7 +16,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -253,16 +253,18 @@ def watch_requests(app: ASGIApp, environ: Mapping[str, str], *, log: bool) -> AS
     return Watched(app, tuple(watchers))
 
 
+Jobs = Callable[[], Mapping[tuple[str, str], int]]
+"""Counts jobs by kind and state."""
+
+
 @contextmanager
-def served_metrics(
-    host: str, port: int, counts: Mapping[str, Callable[[], Mapping[str, int]]]
-) -> Iterator[None]:
+def served_metrics(host: str, port: int, jobs: Jobs) -> Iterator[None]:
     """Serve metrics at http://HOST:PORT/metrics while the block runs; workers are started in it.
 
     Args:
         host: where to listen; this machine alone unless somebody says otherwise.
         port: there.
-        counts: name of a gauge -> what gives its value by state, asked at every scrape.
+        jobs: asked at every scrape.
     """
     with TemporaryDirectory(prefix="heldout-metrics-") as folder:
         os.environ[METRICS] = folder
@@ -273,7 +275,7 @@ def served_metrics(
 
         registry = CollectorRegistry()
         MultiProcessCollector(registry, path=folder)  # type: ignore[no-untyped-call]  # has no types
-        _register_counts(registry, counts)
+        _register_jobs(registry, jobs)
         server, thread = start_http_server(port, host, registry)
         try:
             yield
@@ -284,25 +286,21 @@ def served_metrics(
             del os.environ[METRICS]
 
 
-def _register_counts(
-    registry: "CollectorRegistry", counts: Mapping[str, Callable[[], Mapping[str, int]]]
-) -> None:
+def _register_jobs(registry: "CollectorRegistry", jobs: Jobs) -> None:
     from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - as above
     from prometheus_client.registry import Collector  # noqa: PLC0415 - as above
 
-    class Counts(Collector):
-        """Asks for the values at every scrape."""
+    class JobsCollector(Collector):
+        """Asks at every scrape; where the database does not answer, there is no value."""
 
         def collect(self) -> Iterator[GaugeMetricFamily]:
-            """The gauges; of what cannot be asked there is none."""
-            for name, ask in counts.items():
-                gauge = GaugeMetricFamily(name, "How many are in each state.", labels=["state"])
-                try:
-                    states = ask()
-                except StoreError:
-                    continue
-                for state, number in states.items():
-                    gauge.add_metric([state], number)
-                yield gauge
+            """The one gauge."""
+            gauge = GaugeMetricFamily(
+                "heldout_jobs", "Jobs of the intake.", labels=["kind", "state"]
+            )
+            with suppress(StoreError):
+                for labels, number in jobs().items():
+                    gauge.add_metric(labels, number)
+            yield gauge
 
-    registry.register(Counts())
+    registry.register(JobsCollector())
