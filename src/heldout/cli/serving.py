@@ -317,7 +317,8 @@ def _count_jobs(url: str) -> Mapping[tuple[str, str], int]:
     database = open_database(url)
     try:
         known = database.read(INTAKE.find_revision) is not None
-        return {**count_jobs(database)} if known else {}
+        counts = count_jobs(database) if known else {}
+        return {(kind, state): number for (kind, state), number in counts.items()}
     finally:
         database.close()
 
