@@ -64,6 +64,8 @@ def test_the_builder_writes_what_is_documented() -> None:
     log.correct("20261101-a", "0.3", public=held, sealed=later | bars)
     log.add("baseline", "bm25-seeds", {"scores": {}, "type": "baseline", **seeds}, kept)
     log.add("reviewed", "20261101-a", {}, kept | {"evidence": {"eval": "0" * 64}})
+    ran = {"program": {"image": "demo@sha256:0"}, "runs": {}, "costs": {}, "engine": ""}
+    log.add("ran", "20261101-a", {}, ran)
     log.add("changed-agreement", None, {"path": "a.md", "sha256": "0" * 64, "text": ""})
     for kind in ("opened-board", "rekeyed"):
         log.add(kind, None, {"files": {}, "signers": {}})

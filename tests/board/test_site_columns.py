@@ -11,6 +11,7 @@ from page_documents import Document
 from sample_boards import BOARDS, RULES, facts, row, seasonal, spec, standings
 
 from heldout.board.log.manifest import Efficiency
+from heldout.board.log.program import Costs
 from heldout.board.site.columns import COLUMNS, STATED, Column, full_text
 from heldout.board.site.render import render_board
 from heldout.board.standings.standings import Row
@@ -38,6 +39,14 @@ WHOLE = row(
         hardware="Zilog Z80",
         query_latency_ms=8.25,
         energy_kwh=0.75,
+    ),
+    costs=Costs(
+        seconds=61.5,
+        query_latency_ms=9.75,
+        processor_seconds=119.5,
+        memory_mib=734.5,
+        energy_kwh=0.625,
+        machine="Zuse Z3, 2 processors",
     ),
 )
 OTHERS = [row("0.3", days=3, id="b"), row("0.2", days=4, id="c", baseline=True)]

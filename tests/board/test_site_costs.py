@@ -12,7 +12,7 @@ from sample_boards import HOSTILE, baseline, facts, row, spec, standings
 
 from heldout.board.log.manifest import Efficiency
 from heldout.board.site.columns import STATED as COLUMNS
-from heldout.board.site.columns import Cell, make_cell, stated_columns
+from heldout.board.site.columns import Cell, cost_columns, make_cell
 from heldout.board.site.render import render_board
 from heldout.board.site.rows import public_row
 from heldout.board.standings.standings import Row
@@ -79,7 +79,7 @@ def test_a_short_number_is_that_number_to_three_digits(number: float) -> None:
 def test_only_columns_with_something_in_them_are_shown() -> None:
     only = row("0.4", days=1, training_data="", efficiency=Efficiency(energy_kwh=0.5))
     rows = [public_row(one) for one in (only, baseline())]
-    assert [column.key for column in stated_columns(rows)] == ["energy_kwh"]
+    assert [column.key for column in cost_columns(rows)] == ["energy_kwh"]
     page = render(only, baseline())
     assert 'data-key="energy_kwh"' in page
     assert 'data-key="parameters"' not in page

@@ -20,10 +20,15 @@ COSTS = (
     *("parameters", "training_data", "training_pairs"),
     *("query_latency_ms", "energy_kwh", "hardware"),
 )
+MEASURED = (
+    *("measured_latency_ms", "measured_processor_s", "measured_memory_mib"),
+    *("measured_energy_kwh", "measured_on"),
+)
 COLUMNS = [
     *("rank", "id", "date", "team", "institution", "description", "paper", "code", "type"),
     *("eval", "dev", "trophy", "embargoed", "baseline", "rank_low", "rank_high", "seeds"),
     *COSTS,
+    *MEASURED,
     *("eval_spread", "dev_spread"),
 ]
 
@@ -73,6 +78,7 @@ def test_json_has_the_contract_s_keys() -> None:
         *("scores", "spreads"),
         *("trophy", "embargoed", "baseline", "rank_low", "rank_high", "seeds"),
         *COSTS,
+        *MEASURED,
         "why",
     ]
     assert set(first["scores"]) == {"dev", "eval"}
@@ -106,10 +112,11 @@ def test_what_is_undefined_is_null_and_says_why() -> None:
     assert entry["why"] == {
         "scores.dev": "not scored on this view",
         **dict.fromkeys({"paper", "code", *COSTS} - {"training_data"}, "not stated"),
+        **dict.fromkeys(MEASURED, "not measured"),
     }
     assert entry["training_data"] == "MS MARCO passages, train split"
     assert base["rank"] is None
-    unsaid = {"institution", "paper", "code", *COSTS}
+    unsaid = {"institution", "paper", "code", *COSTS, *MEASURED}
     assert set(base["why"]) == {"rank", "rank_low", "rank_high", *unsaid}
 
 

@@ -535,14 +535,14 @@ def _turn_round(standings: Standings, view: str) -> Standings:
 
 def _standings_table(standings: Standings, rules: BoardSpec) -> BoardStandings:
     """The rows of leaderboard.json with one column for each score and spread."""
-    from heldout.board.site.columns import ENTRY, RESULT, STATED  # noqa: PLC0415 - draws charts too
+    from heldout.board.site.columns import COSTS, ENTRY, RESULT  # noqa: PLC0415 - draws charts too
     from heldout.board.site.exports import format_json  # noqa: PLC0415 - the same
     from heldout.board.site.rows import make_columns  # noqa: PLC0415 - the same
 
     document = json.loads(format_json(standings, rules))
     views = [column.key for column in make_columns(rules)]
     before = [column.key for column in ENTRY]
-    after = [column.key for column in (*RESULT, *STATED)]
+    after = [column.key for column in (*RESULT, *COSTS)]
     names = _distinct([*before, *views, *after, *(f"{view}_spread" for view in views)])
     rows = tuple(
         dict(

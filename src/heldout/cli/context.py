@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import click
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from heldout.board.scores.commitments import RuleChange
     from heldout.board.scores.session import Session
     from heldout.board.store.repository import Repository
+
+T = TypeVar("T")
 
 _ATTEMPTS = 3
 
@@ -172,17 +174,20 @@ def at_board(command: Callable[..., None]) -> Callable[..., Any]:
     @with_options
     @functools.wraps(command)
     def persistent(**given: Any) -> None:
-        for _ in range(_ATTEMPTS):
-            try:
-                command(**given)
-            except _BegunAgain as again:
-                text = str(again)
-                print_facts(messages(), [("note", text)])
-            else:
-                return
-        raise StoreError(f"{_ATTEMPTS} times {text}; call again")
+        persist(lambda: command(**given))
 
     return persistent
+
+
+def persist(step: Callable[[], T]) -> T:
+    """Call what opens the organiser's session, again where another organiser was first."""
+    for _ in range(_ATTEMPTS):
+        try:
+            return step()
+        except _BegunAgain as again:
+            text = str(again)
+            print_facts(messages(), [("note", text)])
+    raise StoreError(f"{_ATTEMPTS} times {text}; call again")
 
 
 def _show_rules(change: "RuleChange", *, accepted: bool) -> None:

@@ -57,6 +57,7 @@ COMMANDS: Mapping[str, Command] = {
     "withdraw": Command("board.sending:withdraw", "participant", "Take a submission back."),
     "board": Command("program:board", "organiser", "Create a board; look at its sets."),
     "inbox": Command("board.inbox:inbox", "organiser", "Take in what has arrived; what waits."),
+    "run": Command("board.running:run", "organiser", "Run a program that was sent for runs."),
     "review": Command("board.organiser:review", "organiser", "Open, score, show findings."),
     "publish": Command(
         "board.organiser:publish", "organiser", "Release the score; the page follows."
@@ -213,8 +214,10 @@ OTHER_NAMES: Mapping[str, str] = {
     "bootstrap": "analyse stability",
     "create": "board new",
     "diff": "compare",
+    "docker": "run",
     "encrypt": "pack",
     "evaluator": "evaluate",
+    "execute": "run",
     "help": "--help",
     "index": "rank",
     "init": "board new",
@@ -224,6 +227,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "leaderboard": "rebuild",
     "lint": "validate",
     "measure": "evaluate",
+    "podman": "run",
     "rerank": "rank",
     "retract": "withdraw",
     "retrieve": "rank",

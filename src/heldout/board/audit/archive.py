@@ -176,6 +176,7 @@ _NEVER_PUBLIC = {
     "baseline": ("runs", "evidence"),
     "published": ("evidence", "compared"),
     "corrected": ("evidence", "compared"),
+    "ran": ("runs",),
     "reviewed": ("evidence",),
     "measured": ("table",),
     "opened-final": ("evidence",),

@@ -531,7 +531,7 @@ def _check_runs(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
     if runs and not may_open_runs(unpacked.history, submission, agreed=agreed):
         yield f"the runs of {quote(submission.id)} are opened, though nobody agreed to that"
         return
-    for name in runs if submission.baseline else ():
+    for name in runs if submission.baseline or submission.runs else ():
         if submission.runs.get(name) != unpacked.digest(runs[name]):
             yield f"{quote(runs[name])} is not the run that was logged"
             return

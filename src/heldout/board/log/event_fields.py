@@ -19,6 +19,7 @@ import msgspec
 from heldout.board.log.events import AFTER_CLOSING, Entry
 from heldout.board.log.manifest import Identity
 from heldout.board.log.measured import Figures, LeftOut
+from heldout.board.log.program import Costs, Program
 from heldout.board.log.registration import Registrant, SubmissionSignature
 from heldout.errors import StoreError, quote
 
@@ -111,6 +112,13 @@ class _Reviewed(_Metadata, frozen=True, kw_only=True):
     type: str | None = None
     evidence: _Digests = msgspec.field(default_factory=dict)
     kept: _Kept | None = None
+
+
+class _Ran(_Fields, frozen=True, kw_only=True):
+    program: _Sealed[Program]
+    runs: _Sealed[_Digests]
+    costs: _Sealed[Costs]
+    engine: _Sealed[str]
 
 
 class _Updated(_Metadata, frozen=True, kw_only=True):
@@ -263,6 +271,7 @@ FIELDS: Mapping[str, type[msgspec.Struct]] = {
     "baseline": _Published,
     "received": _Received,
     "reviewed": _Reviewed,
+    "ran": _Ran,
     "score-shown": _Nothing,
     "asked": _Reason,
     "updated": _Updated,
@@ -368,6 +377,7 @@ _NEW: frozenset[State] = frozenset(("new",))
 FOLLOWS: Mapping[str, AbstractSet[State]] = {
     "received": _NEW | _PENDING | {"rejected"},  # sent again, spoiled copies were refused before
     "reviewed": _PENDING | _SHOWN,  # of what is published: scored again, and nothing told
+    "ran": _PENDING,
     "score-shown": _PENDING,
     "asked": _PENDING,
     "updated": _PENDING | _PUBLISHED,

@@ -150,6 +150,7 @@ KINDS: Mapping[str, str] = {
     "baseline": "an organiser's baseline is scored and shown",
     "received": "sealed files arrived; this is the official time of the submission",
     "reviewed": "opened and scored; findings and metadata, sealed",
+    "ran": "an organiser ran the submission's program; the runs that it wrote, and what it cost",
     "score-shown": "an organiser looked at the score before deciding",
     "asked": "an organiser put a question to the team",
     "updated": "the team replaced the metadata under the same key",

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from heldout.board.log.program import Program, check_program, read_program
 from heldout.errors import InputError, Problem, quote
 
 _MOST_CHARACTERS = 2000
@@ -105,6 +106,7 @@ class Manifest(Identity, frozen=True, kw_only=True):
         withdrawn: true in an update that takes the submission back.
         id: the submission it belongs to; "" where the MS MARCO boards' own scripts sealed it.
         digests: query set -> SHA-256 of the run file as packed; empty there too.
+        program: what makes the runs, where no run files are sent; `None` where they are.
         schema: version of this format.
     """
 
@@ -115,6 +117,7 @@ class Manifest(Identity, frozen=True, kw_only=True):
     withdrawn: bool = False
     id: str = ""
     digests: dict[str, str] = msgspec.field(default_factory=dict)
+    program: Program | None = None
     schema: int = 1
 
     @property
@@ -140,6 +143,7 @@ MEANINGS: Mapping[str, str] = {
     "efficiency": 'what the system cost; null and "" say nothing',
     "open_runs": "true or false: whether your runs may be opened when the board ends",
     "embargo_until": "the day on which your names appear, or null",
+    "program": "an image and a command in place of run files, or null",
 }
 """Field of the metadata file that a team fills in -> what belongs there."""
 
@@ -206,6 +210,7 @@ def read_manifest(
     problems = [*_check_names(fields, path), *_check_texts(fields, path)]
     problems += [*_check_links(fields, path), *_check_others(fields, path)]
     problems += check_efficiency(fields.get("efficiency"), path=f"{path}:efficiency")
+    problems += check_program(fields.get("program"), path=f"{path}:program")
     places = (problem.path.removeprefix(f"{path}:") for problem in problems)
     wrong = {"date", *(place.partition(".")[0] for place in places)}
     known: dict[str, Any] = dict.fromkeys(_TEXTS, "")
@@ -213,6 +218,7 @@ def read_manifest(
     day = known.get("embargo_until") or None
     known["embargo_until"] = parse_day(day) if day else None
     known["efficiency"] = read_efficiency(known.get("efficiency"))
+    known["program"] = read_program(known.get("program"))
     return Manifest(description=known.pop("model_description"), **known), tuple(problems)
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from heldout.board.log.events import Entry
 from heldout.board.log.manifest import Identity, read_identity
+from heldout.board.log.program import Costs
 from heldout.board.log.registration import SubmissionSignature
 
 Status = Literal["received", "reviewed", "asked", "withdrawn", "rejected", "published", "imported"]
@@ -75,7 +76,9 @@ class Submission:
         score_shown: whether an organiser looked at the score before deciding.
         baseline: whether it is an organiser's baseline.
         old_trophy: whether an old board gave it a trophy; `None` where it was not imported.
-        runs: query set -> SHA-256 of a baseline's run, which lies in the vault; empty where sealed.
+        runs: query set -> SHA-256 of a run that lies in the vault: a baseline's, or one that the
+            submission's program wrote; empty where sealed.
+        costs: what running its program cost; `None` for run files, and while sealed.
         sealed_again: SHA-256 of its own key as sealed for the organisers of today; empty where
             they have not changed since it was received.
         evidence: view -> digest of what its score was published for (`board.scores`); empty
@@ -114,6 +117,7 @@ class Submission:
     baseline: bool = False
     old_trophy: bool | None = None
     runs: Mapping[str, str] = field(default_factory=dict)
+    costs: Costs | None = None
     sealed_again: str = ""
     evidence: Mapping[str, str] = field(default_factory=dict)
     proposal: Proposal | None = None
@@ -124,6 +128,11 @@ class Submission:
     def is_hidden(self, day: date) -> bool:
         """Whether an embargo hides on a day who sent it."""
         return self.embargo_until is not None and day < self.embargo_until
+
+    @property
+    def scored_files(self) -> Mapping[str, str]:
+        """SHA-256 of every file that its scores are made of: sealed files, runs in the vault."""
+        return {**self.files, **self.runs}
 
     @property
     def waits_since(self) -> datetime | None:
@@ -206,6 +215,14 @@ def _reviewed(now: Submission, entry: Entry) -> dict[str, Any]:
     evidence = entry.get("evidence")  # where a published run was scored again, and nothing told
     again = {} if evidence is None else {"evidence": evidence}
     return {"status": status, **_metadata(entry), **_kept(entry), **again}
+
+
+def _ran(now: Submission, entry: Entry) -> dict[str, Any]:
+    """Runs of a program: what was reviewed without them is reviewed again."""
+    runs, costs = entry.get("runs"), entry.get("costs")
+    known: dict[str, Any] = {} if runs is None else {"runs": runs}
+    known |= {} if costs is None else {"costs": msgspec.convert(costs, Costs)}
+    return {"status": "received" if now.status == "reviewed" else now.status, **known}
 
 
 def _published(_: Submission, entry: Entry) -> dict[str, Any]:
@@ -304,6 +321,7 @@ _JUDGED = (*_SHOWN, "reviewed", "amended")
 _CHANGES: Mapping[str, Callable[[Submission, Entry], dict[str, Any]]] = {
     "received": _received,
     "reviewed": _reviewed,
+    "ran": _ran,
     "score-shown": lambda _now, _entry: {"score_shown": True},
     "asked": _decided("asked"),
     "updated": _updated,

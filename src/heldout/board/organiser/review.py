@@ -22,6 +22,7 @@ from heldout.board.scores.rescoring import (
 from heldout.board.scores.score import ViewScore, open_manifest, open_signed, signature_field
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData
+from heldout.errors import Problem
 from heldout.ids import SubmissionId
 from heldout.scoring.cache import code_version
 
@@ -77,17 +78,19 @@ def review(session: Session, sets: Mapping[str, SetData], submission_id: str) ->
     submission = session.find(submission_id)
     scores = read_stored(session.vault, submission)
     known = scores is not None and _is_known(session, submission, scores, sets)
-    unneeded = session.vault.unneeded_runs() & set(submission.files.values())
+    unneeded = session.vault.unneeded_runs() & set(submission.scored_files.values())
     removed = any(not session.vault.has_sealed(digest) for digest in unneeded)
     if scores is None and removed:  # rejected or withdrawn
         why = f"its sealed run was removed when it was {submission.status}"
-        scores = ScoreFile(files=dict(submission.files), code_version=code_version(), refusal=why)
+        scores = ScoreFile(
+            files=dict(submission.scored_files), code_version=code_version(), refusal=why
+        )
     elif scores is None or not known:
         scores = open_and_score(session, sets, submission)
         if not _may_be_ours(session, scores):
             store_outcome(session, submission, scores)
     manifest = None
-    if not scores.refusal and not scores.metadata_problems:
+    if not scores.refusal and all(map(_waits_to_run, scores.metadata_problems)):
         spec = session.spec_at(submission.received)
         manifest = open_manifest(session.vault, spec, submission.as_proposed)[1]
     if not _may_be_ours(session, scores) and _is_news(session, submission):
@@ -124,6 +127,11 @@ def review_all(
     return tuple(found[name] for name in ids)
 
 
+def _waits_to_run(problem: Problem) -> bool:
+    """Whether nothing is wrong but that nobody has run the submission's program yet."""
+    return problem.code == "not-run"
+
+
 def _is_news(session: Session, submission: Submission) -> bool:
     """Whether the log does not know yet that it was scored, or with what outcome."""
     again = submission.pending and session.vault.kept(submission.id) != submission.kept
@@ -148,7 +156,7 @@ def _is_known(
 def _holds(scores: ScoreFile, submission: Submission, sets: Mapping[str, SetData]) -> bool:
     """Whether scoring again could only give the same."""
     return (
-        scores.files == dict(submission.files)
+        scores.files == dict(submission.scored_files)
         and not is_earlier(scores, sets)
         and not lacks_key(scores, sets)
         and scores.code_version == code_version()
@@ -235,4 +243,8 @@ def _judge(
     waiting = {n for n, other in history.submissions.items() if other.status == "received"}
     lost = tuple(name for name, done in repaired.items() if not done and name not in waiting)
     only = None if submission.proposal is None else NAME_RULES
-    return judge(case, only=only), quota, lost
+    waits = tuple(
+        Finding(rule="not-run", severity="reject", evidence=f"{problem.found}: {problem.hint}")
+        for problem in scores.metadata_problems
+    )
+    return (*judge(case, only=only), *waits), quota, lost

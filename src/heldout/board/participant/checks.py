@@ -187,6 +187,7 @@ _SOURCE = {
     "institution-named": ("institution", MEANINGS["institution"]),
     "description": ("model_description", MEANINGS["model_description"]),
     "type-known": ("type", MEANINGS["type"]),
+    "program": ("program", MEANINGS["program"]),
     "training-data": ("training_data", MEANINGS["training_data"]),
     "open-runs": ("open_runs", "true, or no submission to this board"),
     "embargo": ("embargo_until", "a day within the board's limit, or null"),
@@ -257,9 +258,10 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
     public = read_history(log)
     refuse_closed(public)
     spec = repository.spec().on(submission_date(submission))
-    files, wrong = find_runs(require_draft(repository, submission), spec)
-    sets = load_sets(repository, spec, vault=None)
+    folder = require_draft(repository, submission)
     manifest, metadata = try_metadata(repository, submission)
+    files, wrong = find_runs(folder, spec, program=None if manifest is None else manifest.program)
+    sets = load_sets(repository, spec, vault=None)
     kind = "" if manifest is None else manifest.type
     scans = {}
     for name, run in files.items():

@@ -19,6 +19,7 @@ from heldout.board.log.manifest import (
     parse_manifest,
     read_manifest,
 )
+from heldout.board.log.program import Program
 from heldout.board.participant.run_header import (
     FromHeaders,
     Taken,
@@ -76,15 +77,17 @@ def draft(
     *,
     embargo_until: date | None,
     stated: Iterable[Taken] = (),
+    program: Program | None = None,
 ) -> Folder:
     """Make the folder of a submission: its run files, and metadata to fill in.
 
     Args:
         repository: the clone.
         submission: its id.
-        runs: run (`SET`, `SET~2` and so on) -> its file.
+        runs: run (`SET`, `SET~2` and so on) -> its file; none beside a program.
         embargo_until: for the metadata.
         stated: what the headers of the runs say, for the metadata.
+        program: what makes the runs, where no run files are sent.
 
     Raises:
         InputError: a query set of the board has no run or other seeds than the others, or a run
@@ -95,13 +98,13 @@ def draft(
     repository.pin(log)
     spec = repository.spec().on(submission_date(submission))
     folder = draft_folder(repository, submission)
-    _check_new(folder, spec, runs)
+    _check_new(folder, spec, runs, program)
     for name, source in runs.items():  # before the first is written: a draft is whole or not there
         _check_readable(name, source)
     for name, source in runs.items():
         folder.write_whole(f"{name}{_suffixes(source)}", source.read_bytes())
     manifest = empty_manifest(types=spec.types, embargo_until=embargo_until)
-    manifest = fill_manifest(manifest, stated)
+    manifest = msgspec.structs.replace(fill_manifest(manifest, stated), program=program)
     folder.write_whole(METADATA, format_manifest(manifest))
     return folder
 
@@ -158,14 +161,27 @@ def run_files(
     Raises:
         InputError: no such draft, a run that is missing or there twice, or a misnamed seed.
     """
-    files, problems = find_runs(require_draft(repository, submission), spec)
+    folder = require_draft(repository, submission)
+    program = read_metadata(repository, submission).program
+    files, problems = find_runs(folder, spec, program=program)
     if problems:
         raise InputError(problems)
     return files
 
 
-def find_runs(folder: Folder, spec: BoardSpec) -> tuple[Mapping[str, File], tuple[Problem, ...]]:
-    """Run -> file, of the runs that have one; and what is wrong with the others."""
+def find_runs(
+    folder: Folder, spec: BoardSpec, *, program: Program | None = None
+) -> tuple[Mapping[str, File], tuple[Problem, ...]]:
+    """Run -> file, of the runs that have one; and what is wrong with the others.
+
+    Args:
+        folder: the draft's.
+        spec: the rules.
+        program: what makes the runs in their place; then there must be no files of runs.
+    """
+    if program is not None:
+        names = [name for name in folder.names() if query_set_of(name.split(".")[0]) in spec.sets]
+        return {}, tuple(_beside_program(f"{folder.inside}/{name}") for name in names)
     found: dict[str, list[File]] = {name: [] for name in spec.sets}
     for file in map(folder.file, folder.names()):
         name = file.name.split(".")[0]
@@ -248,8 +264,21 @@ def try_metadata(
         return None, error.problems
 
 
-def _check_new(folder: Folder, spec: BoardSpec, runs: Mapping[str, Path]) -> None:
-    problems = [
+def _beside_program(path: str) -> Problem:
+    return Problem(
+        code="program-and-runs",
+        path=path,
+        found="a run file beside a program",
+        expected="a program, which makes the runs, or run files",
+        hint="remove the file, or set program to null in metadata.json",
+    )
+
+
+def _check_new(
+    folder: Folder, spec: BoardSpec, runs: Mapping[str, Path], program: Program | None
+) -> None:
+    problems = [_beside_program(str(path)) for path in runs.values() if program is not None]
+    problems += [
         Problem(
             code="missing-run",
             path="draft",
@@ -257,6 +286,7 @@ def _check_new(folder: Folder, spec: BoardSpec, runs: Mapping[str, Path]) -> Non
             expected="one run for each of: " + ", ".join(spec.sets),
         )
         for name in sorted(set(spec.sets) ^ {name for name in runs if "~" not in name})
+        if program is None
     ]
     problems += check_seeds(runs, sets=spec.sets, most=spec.runs.seeds, path="draft")
     if folder.exists(METADATA):  # written last: without it a crash left the draft unfinished

@@ -37,6 +37,7 @@ from heldout.files.durable import File, write_whole
 from heldout.ids import SubmissionId, digest_bytes, query_set_of, submission_date
 
 _RECIPIENTS = "recipients"
+_PROGRAM = "/program"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,8 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
     digests = {name: str(digest_bytes(data)) for name, (_, data) in runs.items()}
     before = read_sealed(repository, submission) or Sealed(inputs={}, outputs={}, revision=0)
     inputs = {**digests, _RECIPIENTS: _mark(spec.recipients)}
+    if manifest.program is not None:  # another program is another submission, as other runs are
+        inputs[_PROGRAM] = _mark(manifest.program)
     if _covers(repository, spec, submission, before, inputs):
         return update(repository, submission, manifest, withdrawn=False)
     revision = before.revision + 1

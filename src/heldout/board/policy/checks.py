@@ -442,6 +442,15 @@ def check_type(case: Case) -> Iterator[str]:
         yield f"'{case.manifest.type}' is none of: {', '.join(case.spec.types)}"
 
 
+def check_program(case: Case) -> Iterator[str]:
+    """A program where the board takes programs, runs where it takes runs."""
+    programs = case.spec.programs
+    if case.manifest.program is not None and programs is None:
+        yield "it is a program, and this board takes run files alone"
+    if case.manifest.program is None and programs is not None and programs.required:
+        yield "it has run files, and this board takes programs alone"
+
+
 def check_training_data(case: Case) -> Iterator[str]:
     """Something is said of the training data, where the metadata has such a field."""
     if case.spec.envelope == "age" and not case.manifest.training_data.strip():
@@ -502,6 +511,7 @@ CHECKS: Mapping[str, Callable[[Case], Iterator[str]]] = {
     "institution-named": check_institution,
     "description": check_description,
     "type-known": check_type,
+    "program": check_program,
     "training-data": check_training_data,
     "open-runs": check_open_runs,
     "embargo": check_embargo,

@@ -71,6 +71,7 @@ _MEANINGS = (
     ("registration", "whether teams register, and what they agree to"),
     ("archive", "whose runs are opened when the board ends"),
     ("baselines", "whether a baseline can hold the record"),
+    ("programs", "whether programs are taken in place of runs, and what one may use"),
     ("trust", "what is published of the ranking beside the scores"),
     ("forge", "where pull requests are read and answered, with the organisers' token"),
     ("install", "the address from which participants install heldout"),

@@ -65,6 +65,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "description": Rule("reject", "a score without a system teaches nothing"),
     "type-known": Rule("reject", "re-ranking and full ranking are compared apart"),
+    "program": Rule("reject", "programs and runs are taken as board.toml says, and not mixed"),
     "training-data": Rule("reject", "readers must see whether a system saw the test material"),
     "open-runs": Rule(
         "reject",

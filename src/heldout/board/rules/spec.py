@@ -413,6 +413,46 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     closes: date | None = None
 
 
+class Programs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[programs]`: whether a submission may be a program, and what one may use.
+
+    Attributes:
+        required: whether every submission has to be one.
+        memory: MiB, files in memory included.
+        disk: MiB in `/tmp`, which lies in memory.
+        processors: how many it may use at once.
+        processes: most processes and threads at once.
+        minutes: longest wall-clock time for all query sets together.
+    """
+
+    required: bool = False
+    memory: int = 8192
+    disk: int = 1024
+    processors: int = 2
+    processes: int = 512
+    minutes: int = 60
+
+
+_MOST_OF_PROGRAMS: Mapping[str, int] = {
+    "memory": 1 << 24,
+    "disk": 1 << 24,
+    "processors": 4096,
+    "processes": 1 << 20,
+    "minutes": 60 * 24 * 30,
+}
+
+
+def check_programs(programs: Programs) -> Iterator[tuple[str, object, str, str]]:
+    """What is wrong with a `[programs]` table: key, value, what is expected, a hint."""
+    for key, most in _MOST_OF_PROGRAMS.items():
+        value = getattr(programs, key)
+        if not 1 <= value <= most:
+            yield (f"programs.{key}", value, f"1 to {most:,}", "")
+    if programs.disk > programs.memory:
+        hint = "what lies in /tmp counts as memory"
+        yield ("programs.disk", programs.disk, f"at most memory, {programs.memory:,}", hint)
+
+
 class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A whole board.toml, version 1.
 
@@ -449,6 +489,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         forge: where submissions are opened as pull requests; absent, git alone is asked.
         registration: whether teams register; absent, there is no registration.
         trust: what is told of the ranking beside the scores; absent, nothing is.
+        programs: what a program may use that is sent in place of runs; absent, none is taken.
     """
 
     schema: int = 1
@@ -481,6 +522,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     forge: ForgeSpec | None = None
     registration: Registration | None = None
     trust: Trust | None = None
+    programs: Programs | None = None
 
     def view(self, name: str) -> View:
         """The view of that name; raises KeyError."""

@@ -25,7 +25,14 @@ from heldout.board.log.manifest import is_link
 from heldout.board.rules.final_view import MOST_FINALISTS
 from heldout.board.rules.policy_rules import RULES
 from heldout.board.rules.release import check_rule
-from heldout.board.rules.spec import BoardSpec, Season, View, check_forge, check_trust
+from heldout.board.rules.spec import (
+    BoardSpec,
+    Season,
+    View,
+    check_forge,
+    check_programs,
+    check_trust,
+)
 from heldout.errors import InputError, Problem, quote
 from heldout.scoring.measures import Kind, Measure, parse_measure
 
@@ -338,6 +345,7 @@ def check_spec(spec: BoardSpec) -> Iterator[Wrong]:
     yield from _check_finalists(spec)
     yield from _check_sets(spec)
     yield from _check_registration(spec)
+    yield from _check_programs(spec)
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", spec.name):
         yield ("name", spec.name, "1 to 64 letters, digits, . _ -", "a longer one is the title")
     for key in ("repository", "home"):
@@ -391,6 +399,15 @@ def _check_registration(spec: BoardSpec) -> Iterator[Wrong]:
     if registration.closes is not None and registration.closes < spec.opens:
         expected = f"a day from {spec.opens} on"
         yield ("registration.closes", registration.closes.isoformat(), expected, "")
+
+
+def _check_programs(spec: BoardSpec) -> Iterator[Wrong]:
+    if spec.programs is None:
+        return
+    yield from check_programs(spec.programs)
+    if spec.envelope == "openssl":
+        hint = "metadata that the scripts of MS MARCO can read has no place for a program"
+        yield ("envelope", spec.envelope, "age, on a board with [programs]", hint)
 
 
 def _check_views(spec: BoardSpec) -> Iterator[Wrong]:

@@ -11,12 +11,11 @@ from typing import BinaryIO, TypeVar
 
 from heldout.board.log.submission import Submission
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.scores.score import binding_of, open_manifest
+from heldout.board.scores.score import open_manifest, open_own_runs
 from heldout.board.scores.session import Session
-from heldout.board.scores.sets import list_runs
-from heldout.envelope.bundle import OpenedRun, file_names, open_runs
+from heldout.envelope.bundle import OpenedRun
 from heldout.errors import InputError
-from heldout.ids import SubmissionId, query_set_of
+from heldout.ids import query_set_of
 from heldout.trec.orders import Order
 from heldout.trec.tops import Tops, read_tops
 
@@ -49,21 +48,16 @@ def open_published_runs(
     if not spec.sets.keys() & set(query_sets):
         return {}
     key, manifest = open_manifest(session.vault, spec, entry)
-    name = SubmissionId(entry.id)
-    with session.vault.sealed(entry.files[file_names(spec.envelope, name).tar]).open(
-        "rb"
-    ) as sealed:
-        opened = open_runs(
-            spec.envelope,
-            sealed,
-            key=key,
-            submission_id=name,
-            runs=list_runs(manifest.digests, sets=spec.sets),
-            binding=binding_of(manifest),
-            consume=lambda run, stream: (
-                consume(run, stream) if query_set_of(run) in query_sets else None
-            ),
-        )
+    opened = open_own_runs(
+        session.vault,
+        spec,
+        entry,
+        manifest,
+        key=key,
+        consume=lambda run, stream: (
+            consume(run, stream) if query_set_of(run) in query_sets else None
+        ),
+    )
     return {
         run: OpenedRun(member=one.member, size=one.size, digest=one.digest, value=one.value)
         for run, one in opened.items()

@@ -57,7 +57,7 @@ def open_and_score(
     spec = add_label_views(session.spec_at(submission.received), session.spec())
     sets = _sets_of(session, spec, sets)
     outcome = ScoreFile(
-        files=dict(submission.files),
+        files=dict(submission.scored_files),
         code_version=code_version(),
         labels=_labels(sets),
         held_out=_held_out(sets),

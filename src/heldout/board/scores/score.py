@@ -2,9 +2,9 @@
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -15,7 +15,13 @@ from heldout.board.policy.identity import key_digest
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.scores.sets import SetData, check_seeds, expected_run, group_seeds, list_runs
 from heldout.board.store.vault import Vault
-from heldout.envelope.bundle import file_names, open_key, open_metadata, open_runs
+from heldout.envelope.bundle import (
+    OpenedRun,
+    file_names,
+    open_key,
+    open_metadata,
+    open_runs,
+)
 from heldout.envelope.keys import Binding
 from heldout.errors import InputError, Problem, TrustError
 from heldout.ids import Digest, SubmissionId, query_set_of
@@ -26,6 +32,8 @@ from heldout.trec.accelerators import find_accelerators
 from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import scan_run
 from heldout.trec.scans import Scan
+
+T = TypeVar("T")
 
 
 class ViewScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,26 +144,77 @@ def open_submission(
     problems = [*check_seeds(given, sets=sets.keys(), most=spec.runs.seeds, path=place)]
     if problems:
         raise InputError(problems)
-    names = file_names(spec.envelope, SubmissionId(submission.id))
 
     def scan(name: str, stream: BinaryIO) -> Scan:
         data = sets[query_set_of(name)]
         return score_run(spec, data, stream, path=name, submission_type=manifest.type)
 
-    with vault.sealed(submission.files[names.tar]).open("rb") as sealed:
-        opened = open_runs(
-            spec.envelope,
-            sealed,
-            key=key,
-            submission_id=SubmissionId(submission.id),
-            runs=list_runs(given, sets=sets.keys()),
-            binding=binding_of(manifest),
-            consume=scan,
-        )
+    opened = open_own_runs(vault, spec, submission, manifest, key=key, consume=scan)
     scans = {name: run.value for name, run in opened.items()}
     return Opened(
         manifest=manifest, scans=scans, scores=score_views(spec, sets, scans), key=key_digest(key)
     )
+
+
+def open_own_runs(
+    vault: Vault,
+    spec: BoardSpec,
+    submission: Submission,
+    manifest: Manifest,
+    *,
+    key: bytes,
+    consume: Callable[[str, BinaryIO], T],
+) -> Mapping[str, OpenedRun[T]]:
+    """Stream a submission's runs: out of its envelope, or those that its program wrote.
+
+    Args:
+        vault: that has them.
+        spec: the rules of its day.
+        submission: as the log knows it.
+        manifest: its metadata.
+        key: its own key.
+        consume: as of `open_runs`.
+
+    Raises:
+        TrustError: something sealed is not what it claims.
+        InputError: the problems that `consume` raised; code `not-run` where nobody ran its program.
+        StoreError: a run that its program wrote is missing or damaged.
+    """
+    name = SubmissionId(submission.id)
+    if manifest.program is not None:
+        return _open_written(vault, spec, submission, consume)
+    with vault.sealed(submission.files[file_names(spec.envelope, name).tar]).open("rb") as sealed:
+        return open_runs(
+            spec.envelope,
+            sealed,
+            key=key,
+            submission_id=name,
+            runs=list_runs(manifest.digests, sets=spec.sets),
+            binding=binding_of(manifest),
+            consume=consume,
+        )
+
+
+def _open_written(
+    vault: Vault, spec: BoardSpec, submission: Submission, consume: Callable[[str, BinaryIO], T]
+) -> Mapping[str, OpenedRun[T]]:
+    """The runs that a program wrote, of which the log has the digests."""
+    if submission.runs.keys() != spec.sets.keys():
+        raise InputError.of(
+            code="not-run",
+            path=submission.id,
+            found="a program that has not been run",
+            expected="the runs that it writes",
+            hint=f"heldout run {submission.id}",
+        )
+    opened = {}
+    for run, digest in submission.runs.items():
+        file = vault.sealed(digest)
+        with file.open("rb") as stream:
+            value = consume(run, stream)
+        member = f"{submission.id}/{run}"
+        opened[run] = OpenedRun(member=member, size=file.size(), digest=Digest(digest), value=value)
+    return opened
 
 
 def check_id(spec: BoardSpec, manifest: Manifest, submission: str) -> None:

@@ -55,6 +55,13 @@ class Column:
     axis: str = ""
     caveat: str = ""
 
+    @property
+    def source(self) -> str:
+        """Whose number a cost is, in a sentence; "" for what is no cost."""
+        if self.why is _why_not_measured:
+            return "A blank is not measured."
+        return "As the team states it; a blank is not stated." if self in STATED else ""
+
 
 def _who(field: str) -> Callable[[Row], Value]:
     """A field of the identity: nothing under an embargo, and nothing for an empty text."""
@@ -69,6 +76,20 @@ def _cost(field: str) -> Callable[[Row], Value]:
         return None if stated == "" else stated
 
     return of
+
+
+def _measured(field: str) -> Callable[[Row], Value]:
+    """A field of what the organisers measured."""
+
+    def of(row: Row) -> Value:
+        found: Value = getattr(row.costs, field, None)
+        return None if found == "" else found
+
+    return of
+
+
+def _why_not_measured(row: Row) -> str:
+    return "withheld by an embargo" if row.identity is None else "not measured"
 
 
 def _why_unranked(row: Row) -> str:
@@ -204,7 +225,60 @@ STATED = (
 )
 """What teams state of costs and training data. Nobody checks it, and it ranks nothing."""
 
-COLUMNS = (*ENTRY, *RESULT, *STATED)
+MEASURED = (
+    Column(
+        "measured_latency_ms",
+        "Query latency, measured",
+        _measured("query_latency_ms"),
+        "Mean wall-clock time per query, measured by the organisers. A program that reads and "
+        "writes files counts from its start to its end.",
+        "number",
+        why=_why_not_measured,
+        unit="ms",
+        axis="ms per query, measured",
+        caveat=", each measured by the organisers",
+    ),
+    Column(
+        "measured_processor_s",
+        "Processor time, measured",
+        _measured("processor_seconds"),
+        "Processor time for all queries, measured by the organisers.",
+        "number",
+        why=_why_not_measured,
+        unit="s",
+    ),
+    Column(
+        "measured_memory_mib",
+        "Memory, measured",
+        _measured("memory_mib"),
+        "Largest memory in use, measured by the organisers.",
+        "number",
+        why=_why_not_measured,
+        unit="MiB",
+    ),
+    Column(
+        "measured_energy_kwh",
+        "Energy, measured",
+        _measured("energy_kwh"),
+        "Energy that the machine used meanwhile, measured by the organisers.",
+        "number",
+        why=_why_not_measured,
+        unit="kWh",
+    ),
+    Column(
+        "measured_on",
+        "Measured on",
+        _measured("machine"),
+        "Machine on which the organisers ran the program.",
+        why=_why_not_measured,
+    ),
+)
+"""What organisers measured when they ran a program. It ranks nothing."""
+
+COSTS = (*STATED, *MEASURED)
+"""What an entry cost, stated or measured; shown where some entry has it."""
+
+COLUMNS = (*ENTRY, *RESULT, *COSTS)
 """Every column but those of scores, in the order of CSV and JSON."""
 
 
@@ -246,9 +320,9 @@ def full_text(column: Column, row: Row) -> str:
     return f"{Decimal(repr(value)).normalize():,f} {column.unit}".strip()
 
 
-def stated_columns(rows: Sequence[Row]) -> tuple[Column, ...]:
-    """The columns of `STATED` that have something in them."""
-    return tuple(c for c in STATED if any(c.of(row) is not None for row in rows))
+def cost_columns(rows: Sequence[Row]) -> tuple[Column, ...]:
+    """The columns of `COSTS` that have something in them."""
+    return tuple(c for c in COSTS if any(c.of(row) is not None for row in rows))
 
 
 def _short(number: Decimal) -> str:

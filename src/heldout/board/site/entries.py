@@ -38,6 +38,7 @@ HISTORY_WORDS = {
     "imported": "Taken over from an old board",
     "received": "Sealed files received; the official time of the submission",
     "reviewed": "Opened and scored in the vault",
+    "ran": "The organisers ran its program, which made the runs",
     "score-shown": "An organiser looked at the score before deciding",
     "asked": "The organisers asked the team a question",
     "updated": "The team replaced the metadata under the same key",

@@ -16,7 +16,7 @@ import msgspec
 from heldout.answers.text import clean
 from heldout.board.log.events import format_time
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.site.columns import COLUMNS, ENTRY, RESULT, STATED
+from heldout.board.site.columns import COLUMNS, COSTS, ENTRY, RESULT
 from heldout.board.site.rows import (
     TableRow,
     ViewColumn,
@@ -71,7 +71,7 @@ def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
             f"{view.key} (for information only)" if view.for_information else view.key
             for view in views
         ),
-        *(column.key for column in (*RESULT, *STATED)),
+        *(column.key for column in (*RESULT, *COSTS)),
         *(f"{view.key}_spread" for view in views),
         *([standings.final.view] if standings.final is not None and final else []),
     ]
@@ -79,7 +79,7 @@ def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
         [
             *(_text(column.of(row)) for column in ENTRY),
             *(released(row.scores, view.key) for view in views),
-            *(_text(column.of(row)) for column in (*RESULT, *STATED)),
+            *(_text(column.of(row)) for column in (*RESULT, *COSTS)),
             *(released(row.spreads, view.key) for view in views),
             *([final.get(row.id, "")] if final else []),
         ]
@@ -123,7 +123,7 @@ def _json_row(row: Row, views: tuple[ViewColumn, ...], *, over: bool) -> dict[st
         **{column.key: column.of(row) for column in ENTRY},
         "scores": {view.key: _number(released(row.scores, view.key)) for view in views},
         "spreads": {view.key: _number(released(row.spreads, view.key)) for view in scored},
-        **{column.key: column.of(row) for column in (*RESULT, *STATED)},
+        **{column.key: column.of(row) for column in (*RESULT, *COSTS)},
         "why": {
             **{column.key: column.why(row) for column in COLUMNS if column.of(row) is None},
             **{

@@ -13,7 +13,7 @@ from heldout.board.log.manifest import LINKS, Efficiency, Identity
 from heldout.board.log.measured import Measured
 from heldout.board.rules.parts import say_part
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.site.columns import STATED, Cell, make_cell
+from heldout.board.site.columns import COSTS, Cell, make_cell
 from heldout.board.site.words import Part, count, file_stem, name, safe_link
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words
@@ -131,7 +131,7 @@ class TableRow:
         type: submission type.
         primary: the score that ranks.
         scores: the others, in the order of the columns.
-        stated: key of each column of `STATED` -> what the team states.
+        stated: key of each column of `COSTS` -> what the team states.
         seeds: "3 seeds" where the scores are means over several, else "".
         trophy: best when it was submitted.
         baseline: an organiser's baseline.
@@ -214,7 +214,7 @@ def make_row(row: Row, columns: tuple[ViewColumn, ...]) -> TableRow:
         type=row.type,
         primary=first,
         scores=tuple(others),
-        stated={column.key: make_cell(column, row) for column in STATED},
+        stated={column.key: make_cell(column, row) for column in COSTS},
         seeds=count(row.seeds, "seed") if row.seeds > 1 else "",
         trophy=row.trophy,
         baseline=row.baseline,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.site.columns import COLUMNS, Column, stated_columns
+from heldout.board.site.columns import COLUMNS, Column, cost_columns
 from heldout.board.site.rows import (
     TableRow,
     ViewColumn,
@@ -104,7 +104,7 @@ def make_table(standings: Standings, spec: BoardSpec) -> Table:
     rows = add_marks([row for row in every if not row.unranked], standings)
     return Table(
         columns=columns,
-        costs=stated_columns(ranked),
+        costs=cost_columns(ranked),
         heads={column.key: column for column in COLUMNS},
         links=_name_links(rows),
         ranged=any(row.ranks for row in rows),

@@ -22,6 +22,7 @@ from heldout.board.log.final import Final
 from heldout.board.log.history import History, hides_tie, list_renamed, read_history
 from heldout.board.log.manifest import Identity
 from heldout.board.log.measured import LeftOut, Measured
+from heldout.board.log.program import Costs
 from heldout.board.log.submission import Submission
 from heldout.board.rules.changes import release_rule_at
 from heldout.board.rules.days import (
@@ -88,6 +89,7 @@ class Row:
         added: times of those that did nothing more.
         events: (time, kind, hash) of every event about it.
         files: name of each sealed file -> SHA-256.
+        costs: what running its program cost; `None` for run files, and while an embargo hides it.
     """
 
     rank: int | None
@@ -118,6 +120,7 @@ class Row:
     added: tuple[datetime, ...] = ()
     events: tuple[tuple[datetime, str, str], ...] = ()
     files: Mapping[str, str]
+    costs: Costs | None = None
 
     @property
     def embargoed(self) -> bool:
@@ -216,12 +219,14 @@ def _may_open_bar(
 
 
 def _may_open(entry: Entry, submissions: Mapping[str, Submission], today: date) -> tuple[str, ...]:
-    if entry.event.kind not in ("published", "baseline", "updated", "amended"):
+    if entry.event.kind not in ("published", "baseline", "updated", "amended", "ran"):
         return ()
     submission = submissions[str(entry.event.submission)]
-    if submission.status != "published" or _is_draft(entry, submission):
+    if submission.status != "published" or submission.is_hidden(today):
         return ()
-    return () if submission.is_hidden(today) else ("identity", "why", "findings")
+    if entry.event.kind == "ran":
+        return ("program", "costs", "engine")
+    return () if _is_draft(entry, submission) else ("identity", "why", "findings")
 
 
 def _is_draft(entry: Entry, submission: Submission) -> bool:
@@ -425,6 +430,7 @@ def _row(submission: Submission, history: History, views: Iterable[View], *, tod
         added=tuple(at for at, _ in submission.errata if at not in submission.repaired),
         events=submission.events,
         files=submission.files,
+        costs=submission.costs,
     )
 
 

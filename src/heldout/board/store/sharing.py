@@ -39,7 +39,7 @@ GITIGNORE = ".gitignore"
 DERIVED_FOLDERS = ("sketches", "comparisons")
 """The folders of a vault that are made of the others, at each machine for itself."""
 
-IGNORED = b"identities/\nfounding\nlock\nrefused\nsketches/\ncomparisons/\n.writing-*\n"
+IGNORED = b"identities/\nfounding\nlock\nrefused\nrunning/\nsketches/\ncomparisons/\n.writing-*\n"
 """A vault's .gitignore: private keys, and what is about this machine alone."""
 
 KEPT: Mapping[str, str] = {"scores": ".json", "signatures": ".npz"}
@@ -99,6 +99,7 @@ def unneeded_runs(entries: Sequence[Entry]) -> frozenset[str]:
         if entry.event.submission in decided:
             for name, digest in (entry.get("files") or {}).items():
                 (runs if _TAR.fullmatch(name) else needed).add(digest)
+            runs.update((entry.get("runs") or {}).values())
         elif decided:  # any mention counts: other submissions, labels, baselines, evidence
             needed.update(found.decode() for found in _DIGEST.findall(format_entry(entry)))
     return frozenset(runs - needed)

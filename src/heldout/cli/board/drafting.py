@@ -27,6 +27,7 @@ from heldout.ids import parse_submission_id, run_name, submission_date
 from heldout.options import Opt
 
 if TYPE_CHECKING:
+    from heldout.board.log.program import Program
     from heldout.board.participant.checks import Check, RequestCheck
     from heldout.board.store.repository import Repository
 
@@ -87,12 +88,18 @@ def draft(
             path="file",
         ),
     ] = None,
+    image: Annotated[
+        str | None,
+        Opt("Image of a program that makes the runs, in their place.", metavar="NAME@sha256:…"),
+    ] = None,
     place: BoardPlace,
 ) -> None:
     """Make the dated id of a submission, its folder, and metadata to fill in.
 
     Git ignores the folder. Under an embargo the id says nothing but a random suffix. Runs of one
     system that differ only by seed are one submission: give each option once for each seed.
+
+    With --image the submission is a program, which the organisers run; it has no run files.
 
     The metadata already has what an ir_metadata header of a run says of the team, the system and
     its costs, and the team and institution of your last draft in this clone; edit them there.
@@ -101,6 +108,7 @@ def draft(
     Example:
       heldout draft lighthouse-monot5 --dev d.trec.gz --eval e.trec.gz
     """
+    from heldout.board.log.program import parse_image
     from heldout.board.participant.checks import check_public_files, check_tree_rules
     from heldout.board.participant.draft import (
         check_embargo,
@@ -116,6 +124,7 @@ def draft(
     check_public_files(repository)
     if embargo is not None:
         check_embargo(repository.spec(), embargo, today=today)
+    program = None if image is None else parse_image(image)
     submission = draft_id(name, today=today, embargoed=embargo is not None)
     found = read_headers(repository, submission, runs.files, beside=beside)
     stated = {one.field: one for one in found.taken}
@@ -123,7 +132,12 @@ def draft(
     taken = (*earlier, *found.taken)
     with repository.locked():
         folder = make_draft(
-            repository, submission, runs.files, embargo_until=embargo, stated=taken
+            repository,
+            submission,
+            runs.files,
+            embargo_until=embargo,
+            stated=taken,
+            program=program,
         ).inside
     print_problems(messages(), found.notes)
     place.answer(
@@ -139,16 +153,20 @@ def draft(
         },
         [
             ("drafted", submission),
-            ("wrote", f"{folder}/ with {plural(len(runs.files), 'run')}; git ignores it"),
+            ("wrote", f"{folder}/ with {_say_content(runs, program)}; git ignores it"),
             *(
                 ("taken", f"{one.name} {quote(one.value)}, from {one.key} in {one.path}")
                 for one in taken
             ),
-            *_field_facts({one.name for one in taken}),
+            *_field_facts({one.name for one in taken} | {"program"}),
             ("", ""),
             ("next", f"fill in {folder}/metadata.json, then: heldout check {submission}"),
         ],
     )
+
+
+def _say_content(runs: RunFiles, program: Program | None) -> str:
+    return "a program" if program is not None else plural(len(runs.files), "run")
 
 
 def _field_facts(taken: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -248,7 +266,10 @@ def _check_facts(found: Check, repository: Repository, place: BoardPlace) -> lis
     from heldout.board.scores.releasing import describe_true
 
     spec = repository.spec().on(submission_date(found.id))
-    facts = [(name, "no run that can be read") for name in spec.sets if name not in found.scans]
+    program = None if found.manifest is None else found.manifest.program
+    missing = spec.sets.keys() - found.scans.keys() if program is None else ()
+    facts = [(name, "no run that can be read") for name in spec.sets if name in missing]
+    facts += [] if program is None else [("program", f"{program.image}; the organisers run it")]
     for name, scan in found.scans.items():
         scores = [
             f"{view.measure} {describe_true(found.scores[view.name], decimals=spec.decimals)}"

@@ -1,0 +1,623 @@
+"""Runs a stranger's image with docker or podman, within limits that are checked.
+
+What a container gets: no network, a root file system that cannot be written, no capability, a user
+who is not root, no device, no variable of this machine, and limits of memory, processors, processes
+and time. It can write in `/tmp` and in the engine's own small places, all of which lie in memory
+and count as it, and into the files that are mounted to be written. These are there before it
+starts, in a folder that cannot be written: so it makes no link, no device and no other file, and
+the longest file is a limit of the kernel (`RLIMIT_FSIZE`).
+
+The kernel and the engine are trusted. Each container has a label: what a killed call left running
+is found by it and removed by the next one.
+
+Sources: docker-run(1), podman-run(1); the kernel's "Control Group v2" and "Memory Resource
+Controller"; getrlimit(2).
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from heldout.board.log.program import Program
+from heldout.errors import InputError, Problem, quote
+
+ENGINES = ("podman", "docker")
+"""Programs that can run containers, in the order in which they are looked for."""
+
+LABEL = "heldout.vault"
+"""The label of a container; its value says which vault it runs for."""
+
+USER = "65532:65532"
+"""User and group of the program in the container: neither exists in most images."""
+
+_PATIENCE = 120.0
+_STEPS = (0.02, 0.1)
+_TAIL = 2000
+_STARTED = 40
+_MOMENTS = 10
+_MIB = 1 << 20
+_VOLUME = re.compile(r"(?!.*\.\.)/[A-Za-z0-9][A-Za-z0-9._/-]{0,199}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """A file or folder of this machine that a container sees.
+
+    Attributes:
+        source: where it is here.
+        target: where it is there.
+        writable: whether its content can be changed.
+    """
+
+    source: Path
+    target: str
+    writable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a container may use.
+
+    Attributes:
+        memory, disk: MiB of memory; of these in `/tmp`.
+        processors, processes: at once.
+        seconds: of wall-clock time.
+        file_bytes: longest file that it can write.
+    """
+
+    memory: int
+    disk: int
+    processors: int
+    processes: int
+    seconds: float
+    file_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What is to be run.
+
+    Attributes:
+        image: id of an image that is here, as `find_image` gives it.
+        command: its words; none for the image's own.
+        mounts: what it sees of this machine.
+        limits: what it may use.
+        label: value of the container's label.
+    """
+
+    image: "Image"
+    command: Sequence[str]
+    mounts: Sequence[Mount]
+    limits: Limits
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """An image that is here: its id, and the paths that it wants volumes at."""
+
+    id: str
+    volumes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """A program that runs containers.
+
+    Attributes:
+        words: the program, and options that stand before its commands.
+        flags: options of each container, after ours.
+        version: as it says.
+        environ: variables that it gets; none of a proxy, for podman would hand those on.
+    """
+
+    words: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    version: str = ""
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_podman(self) -> bool:
+        """Whether it is podman, which knows a few options more."""
+        return self.version.startswith("podman")
+
+    def __str__(self) -> str:
+        return " ".join([self.version, *self.flags])
+
+    def ask(self, *words: str) -> str:
+        """What it prints for a command.
+
+        Raises:
+            InputError: code `container-engine`: it is not there, fails, or does not answer.
+        """
+        done = self.call(*words)
+        if done.returncode:
+            raise _broken(self, f"{words[0]} fails: {_say(done.stderr)}")
+        return done.stdout.decode(errors="replace").strip()
+
+    def call(self, *words: str) -> "subprocess.CompletedProcess[bytes]":
+        """The same without looking at how it ended."""
+        try:
+            return subprocess.run(  # noqa: S603 - the organiser named the program
+                [*self.words, *words],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                env=dict(self.environ),
+                timeout=_PATIENCE,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise _broken(self, "no such program") from None
+        except (OSError, subprocess.SubprocessError) as error:
+            raise _broken(self, f"{words[0]}: {error}") from None
+
+
+def find_engine(words: str, flags: str, environ: Mapping[str, str]) -> Engine:
+    """The program that runs containers.
+
+    Args:
+        words: the program and its options, as in a shell; "" for the first of `ENGINES` there is.
+        flags: further options of each container, as in a shell.
+        environ: variables of this process.
+
+    Raises:
+        InputError: code `container-engine`: there is none, or it does not run.
+    """
+    found = next((name for name in ENGINES if shutil.which(name, path=environ.get("PATH"))), "")
+    kept = {name: v for name, v in environ.items() if not name.lower().endswith("_proxy")}
+    engine = Engine(
+        words=_split(words, "--engine") or (found or ENGINES[0],),
+        flags=_split(flags, "--container-flags"),
+        environ=kept,
+    )
+    version = engine.ask("--version").splitlines()
+    if not version:
+        raise _broken(engine, "it says no version")
+    said = version[0].strip().lower().replace(" version ", " ").partition(",")[0]
+    return Engine(words=engine.words, flags=engine.flags, version=said, environ=kept)
+
+
+def _split(words: str, option: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(words))
+    except ValueError as error:
+        raise InputError.of(
+            code="container-engine",
+            path=option,
+            found=quote(words),
+            expected="words, as a shell would split them",
+            hint=str(error),
+        ) from None
+
+
+def check_limits(engine: Engine) -> None:
+    """Refuse an engine that says itself that it cannot limit what a container uses.
+
+    Raises:
+        InputError: code `container-limits`.
+    """
+    try:
+        info = msgspec.json.decode(
+            engine.ask("info", "--format", "{{json .}}"), type=dict[str, Any]
+        )
+    except msgspec.MsgspecError:
+        raise _broken(engine, "info prints no JSON") from None
+    if engine.is_podman:
+        known = (info.get("host") or {}).get("cgroupControllers") or ()
+        missing = [name for name in ("memory", "cpu", "pids") if name not in known]
+    else:
+        wanted = ("MemoryLimit", "SwapLimit", "CpuCfsQuota", "PidsLimit")
+        missing = [name for name in wanted if info.get(name) is not True]
+    if missing:
+        raise _unlimited(f"an engine without limits of {', '.join(missing)}")
+
+
+def find_image(engine: Engine, program: Program) -> Image:
+    """The image of a program, by its digest; nothing is fetched.
+
+    The digest may be that of the manifest, as a registry has it, or of the configuration, which is
+    the id of an image that was loaded from a file.
+
+    Raises:
+        InputError: code `image-missing`: it is not here; `image-digest`: the name is here with
+            another digest; `image-volume`: it wants a volume at a path that cannot be one.
+    """
+    for name in (program.image, program.digest):
+        done = engine.call("image", "inspect", name)
+        if not done.returncode:
+            return _read_image(engine, done.stdout, program)
+    done = engine.call("image", "inspect", "--format", "{{.Id}} {{.RepoDigests}}", program.name)
+    if not done.returncode:
+        raise InputError.of(
+            code="image-digest",
+            path="metadata.json:program.image",
+            found=f"{quote(program.name)} with other digests: {_say(done.stdout)}",
+            expected=program.digest,
+            hint="the team sealed this digest: ask it for the image, or for a new submission",
+        )
+    raise InputError.of(
+        code="image-missing",
+        path="metadata.json:program.image",
+        found=f"no image {program.image} here",
+        expected="the image on this machine: heldout fetches none",
+        hint=f"{engine.words[0]} pull {program.image}, or load the file that the team gave you",
+    )
+
+
+def _read_image(engine: Engine, data: bytes, program: Program) -> Image:
+    try:
+        (facts,) = msgspec.json.decode(data, type=list[dict[str, Any]])
+        volumes = tuple((facts.get("Config") or {}).get("Volumes") or ())
+        image = str(facts["Id"])
+    except (msgspec.MsgspecError, LookupError, TypeError, ValueError, AttributeError):
+        raise _broken(engine, f"image inspect says nothing of {program.image}") from None
+    for path in volumes:
+        if not _VOLUME.fullmatch(path):
+            raise InputError.of(
+                code="image-volume",
+                path="metadata.json:program.image",
+                found=f"a volume at {quote(path)}",
+                expected="volumes at plain paths, or none",
+                hint="the image is built without VOLUME",
+            )
+    return Image(id=image, volumes=volumes)
+
+
+def list_flags(engine: Engine, job: Job) -> list[str]:
+    """The options of `create`, the engine's own after ours."""
+    limits = job.limits
+    flags = [
+        *("--label", f"{LABEL}={job.label}"),
+        *("--pull=never", "--network=none", "--read-only", f"--user={USER}"),
+        *("--cap-drop=all", "--security-opt=no-new-privileges", "--no-healthcheck"),
+        *("--log-driver=none", "--stop-timeout=1"),
+        *(f"--memory={limits.memory}m", f"--memory-swap={limits.memory}m"),
+        *(f"--cpus={limits.processors}", f"--pids-limit={limits.processes}"),
+        *(f"--ulimit=fsize={limits.file_bytes}:{limits.file_bytes}", "--ulimit=core=0:0"),
+    ]
+    in_memory = ("/tmp", *job.image.volumes)  # noqa: S108 - of the container
+    how = f"rw,nosuid,nodev,size={limits.disk}m,mode=1777"
+    flags += [f"--tmpfs={path}:{how}" for path in in_memory]
+    if engine.is_podman:  # ends it also where this process was killed
+        flags.append(f"--timeout={int(limits.seconds) + int(_PATIENCE)}")
+    for mount in job.mounts:
+        access = "rw" if mount.writable else "ro"
+        flags.append(f"--volume={mount.source}:{mount.target}:{access},Z")
+    return [*flags, *engine.flags]
+
+
+def remove_leftovers(engine: Engine, label: str) -> int:
+    """Remove the containers that killed calls left; how many there were.
+
+    Raises:
+        InputError: code `container-engine`: one cannot be removed.
+    """
+    listed = engine.ask("ps", "--all", "--quiet", "--no-trunc", f"--filter=label={LABEL}={label}")
+    for container in listed.split():
+        remove(engine, container)
+    return len(listed.split())
+
+
+def remove(engine: Engine, container: str) -> None:
+    """Kill a container and remove it with all that it wrote; one that is gone is fine.
+
+    Raises:
+        InputError: code `container-engine`: it is still there.
+    """
+    engine.call("kill", container)
+    done = engine.call("rm", "--force", "--volumes", container)
+    if done.returncode and not engine.call("container", "inspect", container).returncode:
+        raise _broken(engine, f"container {container[:12]} cannot be removed: {_say(done.stderr)}")
+
+
+@dataclass(slots=True, kw_only=True)
+class Running:
+    """A container that was started.
+
+    Attributes:
+        engine: that runs it.
+        id: of the container.
+        process: the engine's `start --attach`, which ends when the container does.
+        limits: what it may use.
+        began: when it was started, by `clock`.
+        clock: seconds.
+        tail: the end of what it wrote to its standard error.
+        pid: of its first process, 0 where that is not known.
+        usage: what was seen of its use so far.
+        took: seconds until its end, `None` before.
+    """
+
+    engine: Engine
+    id: str
+    process: "subprocess.Popen[bytes]"
+    limits: Limits
+    began: float
+    clock: Callable[[], float]
+    tail: bytearray
+    usage: "Usage"
+    pid: int = 0
+    took: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Wall-clock time since it was started, until it ended."""
+        return self.clock() - self.began if self.took is None else self.took
+
+    @property
+    def ended(self) -> bool:
+        """Whether it ended."""
+        return self.process.poll() is not None
+
+    def look(self) -> None:
+        """Measure what it uses, and hold it to its limits.
+
+        Raises:
+            InputError: code `container-limits`: the kernel does not limit it; `program-time`: it
+                ran longer than it may.
+        """
+        self.usage.read(self.pid)
+        if self.usage.checked and not self.usage.is_within(self.limits):
+            raise _unlimited("a container that the kernel does not hold to the limits asked for")
+        if self.seconds > self.limits.seconds:
+            raise InputError.of(
+                code="program-time",
+                path="program",
+                found=f"a program that still runs after {self.seconds:,.0f} s",
+                expected=f"one that ends within {self.limits.seconds:,.0f} s",
+                hint="programs.minutes in board.toml",
+            )
+
+    def wait(self) -> None:
+        """Wait for its end.
+
+        Raises:
+            InputError: as of `look`; `program-memory` and `program-failed`: it ended badly.
+        """
+        step, longest = _STEPS
+        while not self.ended:
+            self.look()
+            time.sleep(step)
+            step = min(longest, step * 1.2)
+        self.took = self.seconds
+        self.check_end()
+
+    def check_end(self) -> None:
+        """Refuse the work of a program that did not end well.
+
+        Raises:
+            InputError: code `program-memory` or `program-failed`.
+        """
+        status = self.engine.ask(
+            *("container", "inspect", "--format"),
+            "{{.State.Status}} {{.State.ExitCode}} {{.State.OOMKilled}}",
+            self.id,
+        ).split()
+        last = _say(bytes(self.tail))
+        if status[:1] == ["created"] or self.process.returncode in (125, 126, 127):
+            raise _failed(f"a program that could not be started: {last}")
+        if status[1:] == ["0", "false"] and not self.usage.killed:
+            return
+        if "true" in status or self.usage.killed:
+            raise InputError.of(
+                code="program-memory",
+                path="program",
+                found="a program that was killed because it used too much memory",
+                expected=f"one that needs at most {self.limits.memory:,} MiB, /tmp included",
+                hint="programs.memory in board.toml",
+            )
+        code = status[1] if len(status) > 1 else "?"
+        raise _failed(f"exit code {code}" + (f", and at last it said: {last}" if last else ""))
+
+
+@contextmanager
+def started(
+    engine: Engine, job: Job, *, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Running]:
+    """A container that runs a job; removed at the end in every case.
+
+    Raises:
+        InputError: code `container-engine`: it cannot be made, or cannot be removed.
+    """
+    made = engine.ask("create", *list_flags(engine, job), job.image.id, *job.command)
+    container = made.splitlines()[-1] if made else ""
+    if not re.fullmatch(r"[0-9a-f]{12,64}", container):
+        raise _broken(engine, f"create says {quote(container)}")
+    process, reader = None, threading.Thread()
+    try:
+        began = clock()
+        process = subprocess.Popen(  # noqa: S603 - the organiser named the program
+            [*engine.words, "start", "--attach", container],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=dict(engine.environ),
+        )
+        running = Running(
+            engine=engine,
+            id=container,
+            process=process,
+            limits=job.limits,
+            began=began,
+            clock=clock,
+            tail=bytearray(),
+            usage=Usage(),
+        )
+        reader = threading.Thread(target=_drain, args=(process, running.tail), daemon=True)
+        reader.start()
+        running.pid = _find_pid(running)
+        yield running
+    finally:
+        try:
+            remove(engine, container)
+        finally:
+            if process is not None:
+                process.kill()
+                process.wait()
+                reader.join()
+                if process.stderr is not None:
+                    process.stderr.close()
+
+
+def _find_pid(running: Running) -> int:
+    """The first process of a container once it runs; 0 where it ended before that was known."""
+    for _ in range(_STARTED):
+        done = running.engine.call("container", "inspect", "--format", "{{.State.Pid}}", running.id)
+        said = done.stdout.strip()
+        if done.returncode == 0 and said.isdigit() and int(said):
+            return int(said)
+        if running.ended:
+            break
+        time.sleep(_STEPS[0])
+    return 0
+
+
+def _drain(process: "subprocess.Popen[bytes]", tail: bytearray) -> None:
+    """Keep the end of what a program says, however much it is."""
+    if process.stderr is None:
+        return
+    with suppress(OSError, ValueError):
+        while data := os.read(process.stderr.fileno(), 1 << 16):
+            tail += data
+            del tail[:-_TAIL]
+
+
+@dataclass(slots=True)
+class Usage:
+    """What the kernel counts of a container: its control group, of version 1 or 2.
+
+    The counts are gone with the container, so they are read again and again: what it uses in its
+    last tenth of a second may be missing.
+
+    Attributes:
+        processor_seconds, memory_mib: so far; `None` where the kernel did not say.
+        killed: whether a process was killed for memory.
+        checked: whether its limits were read.
+        proc, groups: where the kernel shows processes and control groups.
+    """
+
+    processor_seconds: float | None = None
+    memory_mib: float | None = None
+    killed: bool = False
+    checked: bool = False
+    proc: Path = Path("/proc")
+    groups: Path = Path("/sys/fs/cgroup")
+    _folders: dict[str, Path] = field(default_factory=dict)
+    _limits: dict[str, float] = field(default_factory=dict)
+    _at_top: int = 0
+
+    def read(self, pid: int) -> None:
+        """Read the counts of the group that a process is in; without them nothing changes."""
+        if not pid:
+            return
+        if not self._folders:
+            self._folders = self._find(pid)
+            self._limits = {name: self._least(name) for name in ("memory", "pids")}
+            self.checked = bool(self._folders) and all(f.is_dir() for f in self._folders.values())
+        spent = self._number("cpu", "cpuacct.usage", 1e-9)
+        spent = self._number("cpu", "cpu.stat", 1e-6) if spent is None else spent
+        used = self._number("memory", "memory.peak", 1 / _MIB)
+        used = (
+            self._number("memory", "memory.max_usage_in_bytes", 1 / _MIB) if used is None else used
+        )
+        self.processor_seconds = max(filter(None, (self.processor_seconds, spent)), default=None)
+        self.memory_mib = max(filter(None, (self.memory_mib, used)), default=None)
+        for name in ("memory.events", "memory.oom_control"):
+            found = re.search(r"^oom_kill (\d+)$", self._text("memory", name), re.MULTILINE)
+            self.killed |= found is not None and int(found[1]) > 0
+
+    def is_within(self, limits: Limits) -> bool:
+        """Whether the kernel has these limits, or stricter ones."""
+        memory, pids = self._limits["memory"], self._limits["pids"]
+        return memory <= limits.memory * _MIB and pids <= limits.processes
+
+    def _find(self, pid: int) -> dict[str, Path]:
+        """The folders of a process's control groups, by controller."""
+        try:
+            lines = (self.proc / str(pid) / "cgroup").read_text("utf-8").splitlines()
+        except OSError:
+            return {}
+        groups = {}
+        for _, names, path in (line.split(":", 2) for line in lines if line.count(":") > 1):
+            for name in names.split(","):
+                groups[name] = path.lstrip("/")
+        found, at_top = {}, False
+        for name, first in (("memory", "memory"), ("cpu", "cpuacct"), ("pids", "pids")):
+            if first in groups:
+                found[name] = self.groups / first / groups[first]
+            elif "" in groups:
+                found[name] = self.groups / groups[""]
+            at_top |= name in found and not groups.get(first, groups.get(""))
+        # What has just ended is shown at the top for a moment, as what has no group is for good.
+        self._at_top = self._at_top + 1 if at_top else 0
+        return {} if 0 < self._at_top < _MOMENTS else found
+
+    def _least(self, name: str) -> float:
+        """The strictest limit of a group and those above it."""
+        folder, least = self._folders.get(name), float("inf")
+        files = {"memory": ("memory.max", "memory.limit_in_bytes"), "pids": ("pids.max",)}
+        while folder is not None and folder not in (self.groups, folder.parent):
+            for file in files[name]:
+                with suppress(OSError, ValueError):
+                    least = min(least, float((folder / file).read_text("utf-8").strip()))
+            folder = folder.parent
+        return least
+
+    def _number(self, name: str, file: str, unit: float) -> float | None:
+        text = self._text(name, file)
+        found = re.search(r"^(?:usage_usec )?(\d+)$", text, re.MULTILINE)
+        return None if found is None else int(found[1]) * unit
+
+    def _text(self, name: str, file: str) -> str:
+        folder = self._folders.get(name)
+        with suppress(OSError, UnicodeDecodeError):
+            return "" if folder is None else (folder / file).read_text("utf-8")
+        return ""
+
+
+def _say(data: bytes) -> str:
+    """The last line of what a program said, fit for a message."""
+    lines = [line for line in data.decode(errors="replace").splitlines() if line.strip()]
+    return quote(lines[-1].strip()) if lines else ""
+
+
+def _broken(engine: Engine, found: str) -> InputError:
+    return InputError.of(
+        code="container-engine",
+        path=" ".join(engine.words),
+        found=found,
+        expected="podman or docker, able to run containers for this user",
+        hint="--engine names another one; docs/how-to/code-submissions.md",
+    )
+
+
+def _unlimited(found: str) -> InputError:
+    return InputError.of(
+        code="container-limits",
+        path="engine",
+        found=found,
+        expected="limits of memory, swap, processors and processes (control groups)",
+        hint="nothing was run without them; docs/how-to/code-submissions.md",
+    )
+
+
+def _failed(found: str) -> InputError:
+    return InputError(
+        Problem(
+            code="program-failed",
+            path="program",
+            found=found,
+            expected="a program that ends with exit code 0",
+            hint="nothing was logged; ask the team, or reject the submission",
+        )
+    )

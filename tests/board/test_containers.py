@@ -1,0 +1,366 @@
+"""Engines of containers: what they are asked, what they answer, what the kernel counts."""
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from heldout.board.log.program import Program, check_program
+from heldout.board.organiser import asking
+from heldout.board.organiser.asking import ask_all
+from heldout.board.organiser.containers import (
+    Image,
+    Job,
+    Limits,
+    Mount,
+    Usage,
+    check_limits,
+    find_engine,
+    find_image,
+    list_flags,
+)
+from heldout.board.organiser.running import find_meter, read_energy
+from heldout.errors import InputError
+
+IMAGE = "demo@sha256:" + "1" * 64
+LIMITS = Limits(memory=64, disk=8, processors=2, processes=32, seconds=60, file_bytes=1000)
+DOCKER = {"MemoryLimit": True, "SwapLimit": True, "CpuCfsQuota": True, "PidsLimit": True}
+PODMAN = {"host": {"cgroupControllers": ["cpu", "memory", "pids"]}}
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Callable[..., Any]:
+    """An engine that answers each command with a text, or fails."""
+
+    def engine(version: str = "podman version 5.1.0", **answers: object) -> Any:
+        lines = ["#!/bin/sh", 'case "$1" in', f"--version) echo '{version}' ;;"]
+        for number, (command, answer) in enumerate(answers.items()):
+            file = tmp_path / f"answer-{number}"
+            file.write_text(answer if isinstance(answer, str) else json.dumps(answer))
+            lines.append(f"{command}) cat {file} ;;")
+        script = tmp_path / "engine"
+        script.write_text("\n".join([*lines, "*) echo broken >&2; exit 125 ;;", "esac", ""]))
+        script.chmod(0o755)
+        return find_engine(str(script), "--device x", {"PATH": os.defpath, "https_proxy": "h"})
+
+    return engine
+
+
+def code_of(call: Callable[[], object]) -> tuple[str, str]:
+    with pytest.raises(InputError) as error:
+        call()
+    (problem,) = error.value.problems
+    return problem.code, problem.found
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("/no/such/engine", "no such program"),
+        ("false", "--version fails: "),
+        ("printf ''", "it says no version"),
+        ("podman 'open", '"podman \'open"'),
+    ],
+)
+def test_an_engine_that_is_none(words: str, found: str) -> None:
+    assert code_of(lambda: find_engine(words, "", dict(os.environ))) == ("container-engine", found)
+
+
+def test_an_engine_hands_no_proxy_on_and_says_its_version(make: Callable[..., Any]) -> None:
+    engine = make()
+    assert set(engine.environ) == {"PATH"}
+    assert str(engine) == "podman 5.1.0 --device x"
+    assert make("Docker version 28.2.2, build e6534b4").version == "docker 28.2.2"
+
+
+@pytest.mark.parametrize(
+    ("version", "info", "missing"),
+    [
+        ("podman version 5", {"host": {"cgroupControllers": ["cpu"]}}, "memory, pids"),
+        ("podman version 5", {"host": {}}, "memory, cpu, pids"),
+        ("Docker version 28", {**DOCKER, "SwapLimit": False}, "SwapLimit"),
+        ("Docker version 28", {}, "MemoryLimit, SwapLimit, CpuCfsQuota, PidsLimit"),
+    ],
+)
+def test_an_engine_without_limits_runs_nothing(
+    make: Callable[..., Any], version: str, info: object, missing: str
+) -> None:
+    engine = make(version, info=info)
+    expected = ("container-limits", f"an engine without limits of {missing}")
+    assert code_of(lambda: check_limits(engine)) == expected
+
+
+def test_an_engine_with_limits(make: Callable[..., Any]) -> None:
+    check_limits(make(info=PODMAN))
+    check_limits(make("Docker version 28", info=DOCKER))
+    assert code_of(lambda: check_limits(make(info="nonsense")))[0] == "container-engine"
+    assert code_of(lambda: check_limits(make())) == ("container-engine", 'info fails: "broken"')
+
+
+def test_an_image_is_found_by_its_digest_or_not_at_all(make: Callable[..., Any]) -> None:
+    program = Program(image=IMAGE)
+    found = [{"Id": "a1", "Config": {"Volumes": {"/data": {}}}}]
+    assert find_image(make(image=found), program) == Image(id="a1", volumes=("/data",))
+    assert code_of(lambda: find_image(make(), program))[0] == "image-missing"
+    hostile = [{"Id": "a1", "Config": {"Volumes": {"/data:rw,size=9g": {}}}}]
+    assert code_of(lambda: find_image(make(image=hostile), program))[0] == "image-volume"
+    for nonsense in ("", "[]", "[1]", '[{"Config": {}}]'):
+        engine = make(image=nonsense)
+        assert code_of(partial(find_image, engine, program))[0] == "container-engine"
+
+
+def test_the_flags_of_a_container(make: Callable[..., Any]) -> None:
+    mounts = [Mount(source=Path("/q"), target="/queries")]
+    mounts += [Mount(source=Path("/o/dev.run"), target="/output/dev.run", writable=True)]
+    image = Image(id="a1", volumes=("/data",))
+    job = Job(image=image, command=["rank"], mounts=mounts, limits=LIMITS, label="v")
+    flags = list_flags(make(), job)
+    assert flags[:2] == ["--label", "heldout.vault=v"]
+    for flag in (
+        *("--network=none", "--read-only", "--user=65532:65532", "--cap-drop=all"),
+        *("--security-opt=no-new-privileges", "--pull=never", "--no-healthcheck"),
+        *("--memory=64m", "--memory-swap=64m", "--cpus=2", "--pids-limit=32"),
+        *("--ulimit=fsize=1000:1000", "--log-driver=none", "--timeout=180"),
+        "--tmpfs=/data:rw,nosuid,nodev,size=8m,mode=1777",
+        *("--volume=/q:/queries:ro,Z", "--volume=/o/dev.run:/output/dev.run:rw,Z"),
+    ):
+        assert flag in flags
+    assert flags[-2:] == ["--device", "x"]
+    docker = list_flags(make("Docker version 28"), job)
+    assert set(flags) - set(docker) == {"--timeout=180"}
+
+
+def write_groups(folder: Path, lines: str, files: dict[str, str]) -> Usage:
+    (folder / "proc" / "7").mkdir(parents=True)
+    (folder / "proc" / "7" / "cgroup").write_text(lines)
+    for name, text in files.items():
+        (folder / "groups" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "groups" / name).write_text(text)
+    usage = Usage(proc=folder / "proc", groups=folder / "groups")
+    usage.read(7)
+    return usage
+
+
+NEW = {
+    "pod/memory.max": "67108864\n",
+    "pod/pids.max": "32\n",
+    "pod/in/memory.max": "max\n",
+    "pod/in/pids.max": "max\n",
+    "pod/in/memory.peak": "10485760\n",
+    "pod/in/cpu.stat": "usage_usec 1500000\nuser_usec 1\n",
+    "pod/in/memory.events": "low 0\noom 1\noom_kill 0\n",
+}
+OLD = {
+    "memory/pod/memory.limit_in_bytes": "67108864\n",
+    "memory/pod/memory.max_usage_in_bytes": "10485760\n",
+    "memory/pod/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n",
+    "cpuacct/pod/cpuacct.usage": "1500000000\n",
+    "pids/pod/pids.max": "32\n",
+}
+OLD_LINES = "3:memory:/pod\n2:cpuacct:/pod\n1:pids:/pod\n0::/pod\n"
+
+
+@pytest.mark.parametrize(("lines", "files"), [("0::/pod/in\n", NEW), (OLD_LINES, OLD)])
+def test_what_the_kernel_counts(tmp_path: Path, lines: str, files: dict[str, str]) -> None:
+    usage = write_groups(tmp_path, lines, files)
+    assert usage.processor_seconds == pytest.approx(1.5)
+    assert usage.memory_mib == 10.0
+    assert usage.checked
+    assert usage.is_within(LIMITS)
+    assert not usage.killed
+    for strict in ({"memory": 32}, {"processes": 16}):
+        limits = Limits(**{**{n: getattr(LIMITS, n) for n in LIMITS.__slots__}, **strict})
+        assert not usage.is_within(limits)
+
+
+def test_what_was_killed_for_memory(tmp_path: Path) -> None:
+    files = {**NEW, "pod/in/memory.events": "oom 1\noom_kill 2\n"}
+    assert write_groups(tmp_path, "0::/pod/in\n", files).killed
+
+
+def test_a_container_that_nothing_limits(tmp_path: Path) -> None:
+    files = {"pod/memory.max": "max\n", "pod/pids.max": "max\n"}
+    usage = write_groups(tmp_path, "0::/pod\n", files)
+    assert usage.checked
+    assert not usage.is_within(LIMITS)
+
+
+@pytest.mark.parametrize("lines", ["0::/\n", "nonsense"])
+def test_what_ended_or_is_not_known_gives_no_number(tmp_path: Path, lines: str) -> None:
+    usage = write_groups(tmp_path, lines, {"memory.max": "max"})
+    assert (usage.processor_seconds, usage.memory_mib, usage.checked) == (None, None, False)
+
+
+def test_what_stays_at_the_top_is_limited_by_nothing(tmp_path: Path) -> None:
+    usage = write_groups(tmp_path, "0::/\n", {"memory.peak": "1"})
+    for _ in range(9):
+        usage.read(7)
+    assert usage.checked
+    assert not usage.is_within(LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("values", "energy"),
+    [([b"null", b"null"], None), ([], None), ([b"1800000", "1800000"], 1.0), ([b"0"], None)],
+)
+def test_energy_where_there_is_a_counter(values: list[object], energy: float | None) -> None:
+    assert read_energy(values) == energy
+
+
+def test_a_tracker_of_energy_is_asked_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("CPU", "RAM", "GPU")
+    measures = SimpleNamespace(**{f"{name}_ENERGY_SYSTEM_JOULES": name for name in names})
+    results: dict[str, Any] = {}
+
+    class Tracking:
+        def __init__(self, wanted: list[str]) -> None:
+            assert wanted == list(names)
+
+        def __enter__(self) -> dict[str, Any]:
+            return results
+
+        def __exit__(self, *_: object) -> None:
+            results["CPU"] = SimpleNamespace(value=b"3600000")
+
+    tracker = SimpleNamespace(Measure=measures, tracking=Tracking)
+    monkeypatch.setitem(__import__("sys").modules, "tirex_tracker", tracker)
+    meter = find_meter()
+    assert meter is not None
+    with meter() as spent:
+        assert spent() is None
+    assert spent() == 1.0
+
+
+# What a server answers: a socket stands for its network.
+
+
+class Server:
+    """A thread that answers each connection with the same bytes."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.answer = answer
+        self.asked: list[bytes] = []
+        self.threads: list[threading.Thread] = []
+
+    def connect(self) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        self.threads.append(threading.Thread(target=self._serve, args=(theirs,)))
+        self.threads[-1].start()
+        return ours
+
+    def _serve(self, theirs: socket.socket) -> None:
+        with theirs:
+            self.asked.append(theirs.recv(1 << 16))
+            try:
+                theirs.sendall(self.answer)
+                if self.answer.endswith(b"..."):
+                    theirs.recv(1)  # until the other side is tired of waiting
+            except OSError:
+                pass
+
+
+@pytest.fixture
+def ask() -> Iterator[Callable[[bytes], bytes]]:
+    servers = []
+
+    def asked(answer: bytes) -> bytes:
+        server = Server(answer)
+        servers.append(server)
+        alive = SimpleNamespace(ended=False, clock=lambda: 0.0, look=lambda: None)
+        queries = {"q1": "a b&c"}
+        answers = ask_all(alive, server.connect, queries, k=2, tag="t")  # type: ignore[arg-type]  # what it uses of a container
+        return b"".join(lines for lines, _ in answers)
+
+    yield asked
+    for server in servers:
+        for thread in server.threads:
+            thread.join()
+        assert all(line.startswith(b"GET /search/?q=a+b%26c&k=2 ") for line in server.asked)
+
+
+def ok(body: str) -> bytes:
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n"
+    return (head + body).encode()
+
+
+def test_an_answer_becomes_lines_of_a_run(ask: Callable[[bytes], bytes]) -> None:
+    body = '[{"id": "d2", "score": 3, "text": "more"}, {"id": "d1", "score": -0.5}]'
+    assert ask(ok(body)) == b"q1 Q0 d2 1 3.0 t\nq1 Q0 d1 2 -0.5 t\n"
+    assert ask(ok("[]")) == b""
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (b"", "no answer (RemoteDisconnected)"),
+        (b"nonsense\r\n\r\n", "no answer (BadStatusLine)"),
+        (b"HTTP/1.1 302 Found\r\nLocation: http://example.org/\r\n\r\n", "status 302"),
+        (b"HTTP/1.1 500 Oops\r\n\r\n", "status 500"),
+        (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 200, "no answer (HTTPException)"),
+        (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 4000, "an answer of more than 3,000 bytes"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[]", "half an answer"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[]...", "no answer within 0.3 s"),
+        (ok("{}"), "`{}`"),
+        (ok("[" * 2000), "[[["),
+        (ok('[{"id": "d1", "score": "2"}]'), "Expected `float`"),
+        (ok('[{"id": "d1", "score": 1e999}]'), "out of range"),
+        (ok('[{"id": "d 1", "score": 2}]'), '"d 1" as the id of a document'),
+        (ok('[{"id": "d\\n1", "score": 2}]'), "as the id of a document"),
+        (ok('[{"id": "", "score": 2}]'), '"" as the id of a document'),
+        (ok("[" + ", ".join(['{"id": "d", "score": 1}'] * 3) + "]"), "3 documents, where 2 were"),
+    ],
+)
+def test_an_answer_that_is_none(
+    ask: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch, answer: bytes, found: str
+) -> None:
+    monkeypatch.setattr(asking, "MOST_SECONDS", 0.3)
+    code, words = code_of(lambda: ask(answer))
+    assert code == "program-answer"
+    assert found.replace("`{}`", "{}") in words
+
+
+# What stands in the metadata.
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        None,
+        {"image": IMAGE},
+        {"image": IMAGE, "command": ["rank", "--fast"], "port": 8080},
+        {"image": f"localhost:5000/a-b/c.d:v1@{IMAGE.partition('@')[2]}", "port": None},
+    ],
+)
+def test_a_program_in_the_metadata(program: object) -> None:
+    assert not [*check_program(program, path="p")]
+    msgspec.convert(program, Program | None)
+
+
+@pytest.mark.parametrize(
+    ("program", "place"),
+    [
+        ("demo", "p"),
+        ({}, "p.image"),
+        ({"image": "demo"}, "p.image"),
+        ({"image": "demo:latest"}, "p.image"),
+        ({"image": f"--privileged@{IMAGE.partition('@')[2]}"}, "p.image"),
+        ({"image": IMAGE + "0"}, "p.image"),
+        ({"image": IMAGE, "command": "rank"}, "p.command"),
+        ({"image": IMAGE, "command": [""]}, "p.command"),
+        ({"image": IMAGE, "command": ["a\nb"]}, "p.command"),
+        ({"image": IMAGE, "command": ["a"] * 65}, "p.command"),
+        ({"image": IMAGE, "port": 80}, "p.port"),
+        ({"image": IMAGE, "port": True}, "p.port"),
+        ({"image": IMAGE, "ports": [1]}, "p"),
+    ],
+)
+def test_what_is_no_program(program: object, place: str) -> None:
+    assert {problem.path for problem in check_program(program, path="p")} == {place}

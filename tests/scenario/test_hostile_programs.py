@@ -1,0 +1,227 @@
+"""Hostile programs, each in a real container: what they get is an answer, and nothing is left."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from containers_here import Here, podman_here, why_no_podman
+
+from heldout.board.log.program import Program
+from heldout.board.organiser import running
+from heldout.board.organiser.containers import (
+    LABEL,
+    Job,
+    Limits,
+    find_engine,
+    find_image,
+    remove_leftovers,
+    started,
+)
+from heldout.board.organiser.running import Plan, Ran, run_plan
+from heldout.board.rules.spec import Programs
+from heldout.board.store.vault import Vault
+from heldout.errors import InputError
+
+pytestmark = pytest.mark.skipif(bool(why_no_podman()), reason=f"no containers: {why_no_podman()}")
+QUERIES = {"q1": "what is a decorator", "q2": "a\ttab and\nanother line"}
+RUN = "echo q1 Q0 d1 1 1.0 x > /output/dev.run"
+Play = Callable[..., Ran]
+
+
+@pytest.fixture(scope="module")
+def here() -> Here:
+    return podman_here()
+
+
+@pytest.fixture
+def play(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+    """Run the words of a shell, or a command, as a program within small limits."""
+
+    def run(
+        script: str,
+        *,
+        seconds: float = 20,
+        port: int | None = None,
+        environ: dict[str, str] | None = None,
+    ) -> Ran:
+        monkeypatch.setattr(running, "_MINUTE", seconds)
+        monkeypatch.setattr(running, "RUN_LIMIT", 1 << 20)
+        vault = Vault(tmp_path / "vault")
+        program = Program(image=here.image, command=("/bin/sh", "-c", script), port=port)
+        plan = Plan(
+            id="20261102-one",
+            program=program,
+            files={},
+            programs=Programs(memory=48, disk=4, processors=1, processes=24, minutes=1),
+            queries={"dev": QUERIES},
+            candidates={},
+            depth=10,
+            vault=vault,
+        )
+        engine = find_engine(here.words, here.flags, {**os.environ, **(environ or {})})
+        try:
+            return run_plan(plan, engine)
+        finally:
+            assert here.containers() == []
+            assert sorted(p.name for p in (vault.root / "running").iterdir()) == ["lock"]
+
+    return run
+
+
+def refused(play: Play, script: str, **given: float | None) -> tuple[str, str]:
+    """Code and words of what a program gets."""
+    with pytest.raises(InputError) as error:
+        play(script, **given)
+    (problem,) = error.value.problems
+    return problem.code, problem.found
+
+
+def test_what_a_program_reads_and_writes_and_what_is_measured(play: Play) -> None:
+    ran = play("cat /queries/dev.tsv > /output/dev.run; dd if=/dev/zero of=/tmp/x bs=64k count=9")
+    assert ran.runs == {"dev": b"q1\twhat is a decorator\nq2\ta tab and another line\n"}
+    assert 0 < ran.costs.seconds < 20
+    assert ran.costs.query_latency_ms == pytest.approx(500 * ran.costs.seconds, rel=0.01)
+    assert ran.costs.energy_kwh is None
+    assert ran.engine.startswith("podman ")
+
+
+def test_processor_time_and_memory_are_those_of_the_container(play: Play) -> None:
+    spin = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
+    ran = play(f"for n in 1 2 3; do dd if=/dev/zero of=/tmp/$n bs=1M count=1; done; {spin}; {RUN}")
+    assert ran.costs.processor_seconds is not None
+    assert ran.costs.memory_mib is not None
+    assert 0.02 < ran.costs.processor_seconds <= ran.costs.seconds * 1.2
+    assert 3 < ran.costs.memory_mib < 48
+
+
+def test_what_a_program_sees(play: Play) -> None:
+    looks = "id; env; grep Cap /proc/self/status; grep NoNew /proc/self/status; ls /queries /output"
+    hidden = {"HTTP_PROXY": "http://secret.example.org", "HELDOUT_FORGE_TOKEN": "secret"}
+    script = f"({looks}; touch /x; cat /labels/*; ls /root) > /output/dev.run 2>&1; true"
+    seen = play(script, environ=hidden).runs["dev"].decode()
+    assert "uid=65532" in seen
+    assert "secret" not in seen
+    assert {line.split()[1] for line in seen.splitlines() if line.startswith("Cap")} == {"0" * 16}
+    assert "NoNewPrivs:\t1" in seen
+    assert "dev.tsv" in seen
+    assert "touch: /x: Read-only file system" in seen
+    assert "can't open '/labels/*'" in seen
+
+
+def test_a_network(play: Play) -> None:
+    script = "(cat /proc/net/dev /proc/net/route; echo; ip link; wget -T 1 -O - http://192.0.2.1/)"
+    seen = play(f"{script} > /output/dev.run 2>&1; true").runs["dev"].decode()
+    table, _, links = seen.partition("\n\n")
+    assert [line.split(":")[0].strip() for line in table.splitlines() if ":" in line] == ["lo"]
+    assert table.splitlines()[-1].startswith("Iface")  # the table of routes has its head alone
+    assert links.count("mtu") == 1
+    assert "saving to" not in links
+
+
+def test_links_devices_names_and_thousands_of_files(play: Play) -> None:
+    name = "n" * 250
+    tries = (
+        "ln -s /etc/passwd /output/link; mknod /output/device c 1 3; mkdir /output/folder; "
+        f"touch /output/{name}; i=0; while [ $i -lt 300 ]; do touch /output/$i; i=$((i+1)); done; "
+        "mv /output/dev.run /output/other; ln -sf /etc/passwd /output/dev.run; "
+        "ls /output > /tmp/seen; cat /tmp/seen > /output/dev.run"
+    )
+    assert play(f"({tries}) 2> /dev/null").runs == {"dev": b"dev.run\n"}
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("dd if=/dev/zero of=/output/dev.run bs=64k", "program-failed"),
+        ("trap '' XFSZ; dd if=/dev/zero of=/output/dev.run bs=64k; true", "program-output"),
+        ("dd if=/dev/zero of=/tmp/x bs=64k", "program-failed"),
+        ("true", "program-output"),
+    ],
+)
+def test_a_full_disk(play: Play, script: str, code: str) -> None:
+    assert refused(play, script)[0] == code
+
+
+def test_too_much_memory(play: Play) -> None:
+    assert refused(play, f"{RUN}; dd if=/dev/zero of=/dev/null bs=200M count=1") == (
+        "program-memory",
+        "a program that was killed because it used too much memory",
+    )
+
+
+def test_files_in_memory_are_memory(play: Play) -> None:
+    places = "/dev/shm /run /var/tmp"  # noqa: S108 - of the container
+    script = f"{RUN}; for p in {places}; do dd if=/dev/zero of=$p/x bs=1M count=60; done"
+    assert refused(play, script)[0] in ("program-memory", "program-failed")
+
+
+def test_forks_without_end(play: Play) -> None:
+    began = time.monotonic()
+    code, _ = refused(play, "f() { f | f & }; f; f; f; sleep 2; exit 3", seconds=3)
+    assert code in ("program-failed", "program-time", "program-memory")
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize(
+    "script", ["sleep 1000", "trap '' TERM INT HUP; while true; do :; done", "yes >&2"]
+)
+def test_a_program_that_never_ends(play: Play, script: str) -> None:
+    began = time.monotonic()
+    code, found = refused(play, f"{RUN}; {script}", seconds=1)
+    assert (code, found) == ("program-time", "a program that still runs after 1 s")
+    assert time.monotonic() - began < 20
+
+
+def test_a_program_that_fails_says_why_without_what_a_terminal_obeys(play: Play) -> None:
+    code, found = refused(play, "printf '\\033[2Jno model\\n' >&2; exit 7")
+    assert code == "program-failed"
+    assert "exit code 7" in found
+    assert "no model" in found
+    assert "\x1b" not in found
+
+
+def test_a_command_that_is_not_there(here: Here, play: Play) -> None:
+    assert here.image
+    assert refused(play, "exec /no/such/program")[0] == "program-failed"
+
+
+def test_a_server_answers_in_a_network_of_its_own(play: Play) -> None:
+    hits = '[{"id": "d1", "score": 1.5}, {"id": "d0", "score": 1}]'
+    serve = f"mkdir -p /tmp/w/search; echo '{hits}' > /tmp/w/search/index.html"
+    ran = play(f"{serve}; exec httpd -f -p 8080 -h /tmp/w", port=8080)
+    lines = ran.runs["dev"].decode().splitlines()
+    assert lines == [
+        f"{query} Q0 {hit} 20261102-one" for query in QUERIES for hit in ("d1 1 1.5", "d0 2 1.0")
+    ]
+    assert 0 < ran.costs.query_latency_ms < 1000 * ran.costs.seconds
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("exec httpd -f -p 8080 -h /tmp", "program-answer"),
+        ("sleep 1000", "program-time"),
+        ("exit 3", "program-failed"),
+    ],
+)
+def test_a_server_that_does_not_answer(play: Play, script: str, code: str) -> None:
+    assert refused(play, script, port=8080, seconds=2)[0] == code
+
+
+def test_what_a_killed_call_left_is_removed_by_the_next_one(here: Here) -> None:
+    engine = find_engine(here.words, here.flags, dict(os.environ))
+    image = find_image(engine, Program(image=here.image))
+    limits = Limits(memory=32, disk=4, processors=1, processes=8, seconds=60.0, file_bytes=1 << 20)
+
+    for label in ("ours", "another"):
+        told = ("--label", f"{LABEL}={label}", "--network=none", *here.flags.split())
+        engine.ask("create", *told, image.id, "sleep", "1000")
+    assert remove_leftovers(engine, "ours") == 1
+    assert len(here.containers()) == 1
+    assert remove_leftovers(engine, "another") == 1
+    job = Job(image=image, command=["sleep", "9"], mounts=(), limits=limits, label="x")
+    with pytest.raises(KeyboardInterrupt), started(engine, job):
+        raise KeyboardInterrupt
+    assert here.containers() == []
