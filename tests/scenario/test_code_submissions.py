@@ -85,3 +85,97 @@ def test_a_program_in_a_container(town: Town) -> None:
     assert answer.code == 0, answer
     assert here.containers() == []
     assert town.publish(submission, now=LATER).code == 0
+
+
+def test_an_image_with_another_digest(town: Town, tmp_path: Path) -> None:
+    here = fake_engine(tmp_path / "engine", IN_SCRIPT)
+    submission = send(town, here.image)
+    images = here.folder / "images"
+    kinds = town.kinds()
+    images.joinpath(here.image).rename(images / "demo")
+    answer = run(town, here, submission)
+    assert answer.code == 2
+    assert "image-digest" in answer.err
+    images.joinpath("demo").unlink()
+    assert "image-missing" in run(town, here, submission).err
+    assert "container-engine" in town.organiser("run", submission, "--engine", "no", now=DAY).err
+    assert town.kinds() == kinds
+    assert town.audit()["ok"]
+
+
+def test_a_broken_run_is_refused_by_its_review_and_removed(town: Town, tmp_path: Path) -> None:
+    here = fake_engine(tmp_path / "engine", "echo a b > $OUT/dev.run; echo c > $OUT/eval.run")
+    submission = send(town, here.image)
+    assert run(town, here, submission).code == 0
+    answer = town.organiser("review", submission, now=LATER)
+    assert answer.code == 1
+    assert "reject    runs: dev" in answer.out
+    assert town.publish(submission, now=LATER).code == 1
+    runs = [e["sealed"] for e in town.events() if e["kind"] == "ran"]
+    assert len(runs) == 1
+    before = len([*(town.vault / "sealed").iterdir()])
+    assert town.organiser("reject", submission, "--why", "broken runs", now=LATER).code == 0
+    assert len([*(town.vault / "sealed").iterdir()]) == before - 3  # the tarball and both runs
+    assert town.audit()["ok"]
+    town.push()
+    town.pull()
+    quota = town.participant("check", town.draft("two", now=LATER), now=LATER)
+    assert "0 of 2 used" in quota.out
+
+
+def test_what_was_measured_is_withheld_with_the_name(town: Town, tmp_path: Path) -> None:
+    here = fake_engine(tmp_path / "engine", IN_SCRIPT)
+    submission = send(town, here.image, embargo_until="2027-01-01")
+    assert run(town, here, submission).code == 0
+    assert town.organiser("publish", submission, "--yes", "--why", "ok", now=LATER).code == 0
+    (row,) = [row for row in town.rows() if row["id"] == submission]
+    assert row["measured_latency_ms"] is None
+    assert row["why"]["measured_latency_ms"] == "withheld by an embargo"
+    public = (town.board / "log.jsonl").read_text()
+    assert "sha256:1111" not in public
+    assert town.organiser("rebuild", now="2027-01-01T00:00:00Z").code == 0
+    (row,) = [row for row in town.rows() if row["id"] == submission]
+    assert row["measured_on"]
+    assert "sha256:1111" in (town.board / "log.jsonl").read_text()
+
+
+def test_new_metadata_keep_the_runs_and_the_program(town: Town, tmp_path: Path) -> None:
+    here = fake_engine(tmp_path / "engine", IN_SCRIPT)
+    submission = send(town, here.image)
+    assert run(town, here, submission).code == 0
+    town.fill(submission, model_description="another description")
+    assert town.participant("amend", submission, now=LATER).code == 0
+    assert town.take_in(now=LATER)["received"][0]["kind"] == "updated"
+    assert town.organiser("review", submission, now=LATER).code == 0
+    town.fill(submission, program={"image": here.image.replace("1", "2")})
+    sent = town.participant("amend", submission, now=LATER)
+    if sent.code == 0:
+        (receipt,) = town.take_in(now=LATER)["received"]
+        assert receipt["kind"] == "refused"
+    assert town.publish(submission, now=LATER).code == 0
+    assert [e["kind"] for e in town.events()].count("ran") == 1
+
+
+def test_a_board_takes_programs_only_where_it_says_so(town: Town, tmp_path: Path) -> None:
+    here = fake_engine(tmp_path / "engine", IN_SCRIPT)
+    rules = town.board / "board.toml"
+    with_runs = town.send("runs", now=DAY)
+    town.take_in(now=DAY)
+    assert "no-program" in run(town, here, with_runs).err
+    rules.write_text(rules.read_text() + "required = true\n")
+    assert town.organiser("rebuild", now=DAY).code == 0
+    town.push()
+    town.pull()
+    late = town.participant("check", town.draft("late", now=LATER, seed=2), now=LATER)
+    assert "this board takes programs alone" in late.out
+    rules.write_text(rules.read_text().partition("\n[programs]")[0])
+    assert town.organiser("rebuild", now=DAY).code == 0
+    town.push()
+    town.pull()
+    answer = town.participant("draft", "one", "--image", here.image, "--json", now=DAY)
+    town.fill(answer.json["id"], **TEAM)
+    assert "takes run files alone" in town.participant("check", answer.json["id"], now=DAY).out
+    (town.root / "dev.run").write_text("x")
+    both = ("draft", "two", "--image", here.image, "--dev", town.root / "dev.run")
+    assert "program-and-runs" in town.participant(*both, now=DAY).err
+    assert "wrong-field" in town.participant("draft", "three", "--image", "demo", now=DAY).err
