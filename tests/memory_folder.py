@@ -3,7 +3,7 @@
 import os
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -53,6 +53,9 @@ class MemoryFolder(Folder):
             return _status(_FOLDER | self.modes.get(path, 0o777), 0)
         return None
 
+    def mark(self, name: str) -> object | None:  # noqa: ARG002 - nothing here has a time
+        return None
+
     def names(self, name: str = "") -> tuple[str, ...]:
         path = self._relative(name)
         if path in self.stored:
@@ -84,6 +87,9 @@ class MemoryFolder(Folder):
             return False
         self.stored[path], self.modes[path] = bytes(data), mode
         return True
+
+    def write_parts(self, name: str, parts: Iterable[bytes], *, mode: int = 0o644) -> None:
+        self.write_whole(name, b"".join(parts), mode=mode)
 
     def create(self, name: str, *, mode: int = 0o644) -> BinaryIO:
         self._check_writable()

@@ -126,6 +126,9 @@ class MemoryGit(Git):
     def contains(self, tip: str, commit: str) -> bool:
         return commit in self._ancestors(tip)
 
+    def blob_of(self, commit: str, path: str) -> str | None:
+        return self._look(commit, path)
+
     def versions(self, path: str, *, most: int) -> tuple[str, ...]:
         found: list[str] = []
         commit = self.head()

@@ -29,7 +29,8 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import TextIOWrapper
@@ -40,6 +41,9 @@ from heldout.errors import StoreError, quote
 
 ASIDE = ".writing-"
 """What the names of files begin with that are being written."""
+
+_CHUNK = 1 << 20
+_CLOCK_STEP = 50_000_000  # nanoseconds; more than any file system's
 
 _AS_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -100,6 +104,17 @@ class Folder:
         """Whether a folder lies there."""
         found = self.stat(name)
         return found is not None and stat.S_ISDIR(found.st_mode)
+
+    def mark(self, name: str) -> object | None:
+        """What is another one after a file has changed; `None` where that cannot be told.
+
+        The system's clock for files has steps: of a file that changed just now, a second change in
+        the same step would leave no trace.
+        """
+        found = self.stat(name)
+        if found is None or time.time_ns() - found.st_ctime_ns < _CLOCK_STEP:
+            return None
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     def names(self, name: str = "") -> tuple[str, ...]:
         """The names in a folder, sorted, of whatever kind; none where it is missing."""
@@ -176,8 +191,23 @@ class Folder:
         if found is not None and found.st_size == len(data) and self.read(name) == data:
             return False
         with self._at(name, make=True) as (handle, last):
-            _write_aside(handle, last, data, mode)
+            _write_aside(handle, last, (data,), mode)
         return True
+
+    def write_parts(self, name: str, parts: Iterable[bytes], *, mode: int = 0o644) -> None:
+        """As `write_whole`, of what is too long to be in memory at once; it may be read meanwhile.
+
+        Args:
+            name: of the file.
+            parts: its content, in order.
+            mode: its permissions.
+        """
+        self._check_writable()
+        found = self.stat(name)
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            raise StoreError(f"{self.path(name)} is no file: give another name")
+        with self._at(name, make=True) as (handle, last):
+            _write_aside(handle, last, parts, mode)
 
     def create(self, name: str, *, mode: int = 0o644) -> BinaryIO:
         """A stream into a new file.
@@ -197,7 +227,7 @@ class Folder:
         if not line.endswith(b"\n") or b"\n" in line[:-1]:
             raise ValueError(line)
         with self.change(name, mode=mode) as file:
-            file.truncate(len(_whole_lines(file.read())))
+            file.truncate(_end_of_lines(file))
             file.seek(0, os.SEEK_END)
             file.write(line)
             file.flush()
@@ -439,7 +469,7 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _write_aside(handle, path.name, data, mode)
+            _write_aside(handle, path.name, (data,), mode)
         finally:
             os.close(handle)
     except OSError as error:
@@ -447,12 +477,12 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
     return True
 
 
-def _write_aside(handle: int, name: str, data: bytes, mode: int) -> None:
+def _write_aside(handle: int, name: str, parts: Iterable[bytes], mode: int) -> None:
     aside = f"{ASIDE}{secrets.token_hex(8)}"
     opened = os.open(aside, _NEW, 0o600, dir_fd=handle)
     try:
         with os.fdopen(opened, "wb") as file:
-            file.write(data)
+            file.writelines(parts)
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
@@ -480,3 +510,16 @@ def _with_path(error: OSError, path: Path) -> OSError:
 
 def _whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n") + 1]
+
+
+def _end_of_lines(file: BinaryIO) -> int:
+    """Where the last whole line of a file ends; only the end of a long file is read."""
+    end = file.seek(0, os.SEEK_END)
+    while end:
+        start = max(end - _CHUNK, 0)
+        file.seek(start)
+        found = file.read(end - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0

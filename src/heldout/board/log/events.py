@@ -17,7 +17,7 @@ Source: RFC 8032 (Ed25519); the message begins with its purpose, so that it pass
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any
@@ -359,15 +359,55 @@ def parse_log(data: bytes, *, path: str) -> tuple[Entry, ...]:
     Raises:
         StoreError: with the line that breaks the chain.
     """
-    entries: list[Entry] = []
-    signers: Signers = {}
-    for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else (), 1):
-        place = f"{path}:{number}"
+    chain = Chain()
+    lines = data.removesuffix(b"\n").split(b"\n") if data else ()
+    return tuple(chain.take(line, place=f"{path}:{n}") for n, line in enumerate(lines, 1))
+
+
+@dataclass(slots=True, kw_only=True)
+class Chain:
+    """How far a log was verified, and what the next line has to continue.
+
+    Attributes:
+        count: events so far.
+        hash: of the last one, `GENESIS` before the first.
+        at: its time; "" before the first.
+        schema: its version of the format.
+        signers: who may sign the next one; empty where events are not signed.
+    """
+
+    count: int = 0
+    hash: Digest = GENESIS
+    at: str = ""
+    schema: int = 0
+    signers: dict[str, str] = field(default_factory=dict)
+
+    def take(self, line: bytes, *, place: str) -> Entry:
+        """Verify one more line, without its newline: every byte of it.
+
+        Raises:
+            StoreError: it breaks the chain; `place` is named.
+        """
         entry = _parse_line(line, place=place)
-        _check_link(entry, entries, place=place)
-        signers = _check_signed(entry, signers, place=place)
-        entries.append(entry)
-    return tuple(entries)
+        _check_link(entry, self, place=place)
+        self.signers = dict(_check_signed(entry, self.signers, place=place))
+        self.count += 1
+        self.hash, self.at, self.schema = entry.hash, entry.event.at, entry.event.schema
+        return entry
+
+
+def read_verified(line: bytes) -> Entry:
+    """An entry of a line that was verified before."""
+    parsed = msgspec.json.decode(line, type=_Line)
+    raw = bytes(parsed.event)
+    signature = None if isinstance(parsed.signature, msgspec.UnsetType) else parsed.signature
+    return Entry(
+        event=msgspec.json.decode(raw, type=Event),
+        hash=Digest(parsed.hash),
+        raw=raw,
+        opened=parsed.opened,
+        signature=signature,
+    )
 
 
 def signers_of(entries: Sequence[Entry]) -> Signers:
@@ -409,16 +449,16 @@ def _parse_line(line: bytes, *, place: str) -> Entry:
     return entry
 
 
-def _check_link(entry: Entry, before: Sequence[Entry], *, place: str) -> None:
+def _check_link(entry: Entry, before: Chain, *, place: str) -> None:
     if _hash(entry.raw) != entry.hash:
         raise StoreError(f"{place}: the event was changed, its hash does not match")
-    if entry.event.prev != (before[-1].hash if before else GENESIS):
+    if entry.event.prev != before.hash:
         raise StoreError(f"{place}: the chain is broken, an event is missing, added or moved")
-    if entry.event.seq != len(before):
-        raise StoreError(f"{place}: event number {entry.event.seq}, expected {len(before)}")
-    if before and entry.event.at < before[-1].event.at:
+    if entry.event.seq != before.count:
+        raise StoreError(f"{place}: event number {entry.event.seq}, expected {before.count}")
+    if entry.event.at < before.at:
         raise StoreError(f"{place}: dated before the event above it")
-    if before and entry.event.schema < before[-1].event.schema:
+    if entry.event.schema < before.schema:
         raise StoreError(f"{place}: schema {entry.event.schema}, less than above")
     for name, opening in entry.opened.items():
         right = SALT.fullmatch(opening.salt) and _seal(opening, entry.event.schema)

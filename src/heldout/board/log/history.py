@@ -109,7 +109,7 @@ def read_history(entries: Iterable[Entry]) -> History:
     Raises:
         StoreError: an event does not say what its kind has to say, or cannot come where it stands.
     """
-    fold = _Fold()
+    fold = Fold()
     for entry in entries:
         fold.take(entry)
     return fold.now()
@@ -121,7 +121,7 @@ def follow_history(entries: Iterable[Entry]) -> Iterator[tuple[Entry, History]]:
     Raises:
         StoreError: an event does not say what its kind has to say, or cannot come where it stands.
     """
-    fold = _Fold()
+    fold = Fold()
     for entry in entries:
         again = entry.event.kind == "reviewed" and "evidence" in entry.event.sealed
         if again or entry.event.kind in ("published", "corrected", "baseline", "opened-final"):
@@ -130,8 +130,11 @@ def follow_history(entries: Iterable[Entry]) -> Iterator[tuple[Entry, History]]:
 
 
 @dataclass(slots=True)
-class _Fold:
-    """A history that grows with each event."""
+class Fold:
+    """A history that grows with each event.
+
+    What it holds is all that the next event depends on, so that it can be stored and gone on with.
+    """
 
     submissions: dict[str, Submission] = field(default_factory=dict)
     rules: list[tuple[datetime, str]] = field(default_factory=list)
@@ -145,7 +148,23 @@ class _Fold:
     signers: Signers = field(default_factory=dict)
     final: Final | None = None
 
+    def copy(self) -> "Fold":
+        """The same, which grows on its own."""
+        return replace(
+            self,
+            submissions=dict(self.submissions),
+            rules=[*self.rules],
+            commitments=[*self.commitments],
+            agreements=[*self.agreements],
+            measured=[*self.measured],
+        )
+
     def take(self, entry: Entry) -> None:
+        """Go on by one event.
+
+        Raises:
+            StoreError: it lacks what its kind has to say, or cannot come here.
+        """
         self.board = self.board or str(entry.hash)
         check_fields(entry)
         self.signers = signers_after(self.signers, entry.event.kind, entry.event.public)
@@ -202,6 +221,7 @@ class _Fold:
         return frozenset(states)
 
     def now(self) -> History:
+        """What the log says so far."""
         known = [one.files for one in self.commitments if one.files is not None]
         return History(
             submissions=dict(self.submissions),

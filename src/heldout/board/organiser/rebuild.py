@@ -6,10 +6,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from io import BytesIO
 from itertools import zip_longest
 
-from heldout.board.log.events import Entry, check_clock, format_entry
-from heldout.board.log.history import History, read_history
+from heldout.board.log.events import check_clock, format_entry
+from heldout.board.log.history import History
+from heldout.board.log.reading import Log, read_log
 from heldout.board.participant.checks import check_tree_rules
 from heldout.board.rules.changes import Difference, list_open
 from heldout.board.rules.spec import BoardSpec, Example
@@ -23,17 +25,23 @@ from heldout.board.rules.template import (
     workflow_files,
 )
 from heldout.board.scores.measuring import measure_due
+from heldout.board.scores.public_log import (
+    PublicLog,
+    find_committed_log,
+    list_revealed,
+    plan_public_log,
+    write_public_log,
+)
 from heldout.board.scores.releasing import list_without_baseline
 from heldout.board.scores.session import (
     NotedRules,
     Session,
-    committed_log,
     is_behind,
     list_unlogged,
     note_held_out,
 )
 from heldout.board.site.render import render_board
-from heldout.board.site.rules import BoardFacts, SetFacts, list_trust
+from heldout.board.site.rules import TRUST_KINDS, BoardFacts, SetFacts, list_trust
 from heldout.board.standings.overdue import Overdue, list_overdue
 from heldout.board.standings.seasons import current_standings, list_seasons
 from heldout.board.standings.standings import Standings, project
@@ -109,22 +117,19 @@ def rebuild(session: Session, *, rules: NotedRules | None = None) -> Rebuilt:
         session: its lock is held, and its clock was looked at (`organiser_session`).
         rules: edited rules that this call has logged, for `Rebuilt.rules`.
     """
-    before = committed_log(session.repository)
-    entries = session.vault.entries()
-    public = project(entries, now=session.now)
-    changed = int(session.repository.write_file(KEYS, format_recipients(session.spec().recipients)))
-    changed += _write_missing(session.repository, session.spec())
+    repository, vault = session.repository, session.vault
+    committed = find_committed_log(repository, vault)
+    public = plan_public_log(repository, vault, now=session.now)
+    changed = int(repository.write_file(KEYS, format_recipients(session.spec().recipients)))
+    changed += _write_missing(repository, session.spec())
     changed += _write_readme(session)
-    changed += _write_submissions(session, read_history(entries))
-    standings, pages = _write_pages(session.repository, session.spec(), public, session.now)
+    changed += _write_submissions(session, session.history())
+    standings, pages = _write_pages(repository, session.spec(), public, session.now)
     # The log comes last: that it is whole and committed says that all the rest is (is_behind).
-    changed += session.repository.write_file(LOG, b"".join(format_entry(e) for e in public))
-    revealed = tuple(  # their identity was sealed in the log before, and is open now
-        str(new.event.submission)
-        for old, new in zip(before or (), public, strict=False)
-        if new.event.kind == "published" and "identity" in new.opened.keys() - old.opened.keys()
-    )
-    commit = _commit(session, _message(session, before, public, revealed), without=pages.unknown)
+    changed += write_public_log(repository, vault, public)
+    revealed = () if committed is None else list_revealed(committed, public)
+    message = _message(session, committed, public, revealed)
+    commit = _commit(session, message, without=pages.unknown)
     return Rebuilt(
         standings=standings,
         changed=changed + pages.changed,
@@ -141,8 +146,8 @@ def catch_up(session: Session, *, news: bool) -> Rebuilt:
     """Bring up to date where there is news or the public side is behind; else change nothing."""
     if news or is_behind(session):
         return bring_up_to_date(session)
-    entries = session.vault.entries()
-    standings, _ = current_standings(entries, session.spec(), now=session.now)
+    public = plan_public_log(session.repository, session.vault, now=session.now)
+    standings, _ = current_standings(public.history, session.spec(), now=session.now)
     return Rebuilt(
         standings=standings,
         changed=0,
@@ -166,7 +171,9 @@ def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:
     spec = repository.spec()
     differences = check_tree_rules(repository, public)
     check_clock(public[-1], now)
-    standings, pages = _write_pages(repository, spec, public, now)
+    shown = project(public, now=now)
+    log = read_log(lambda: BytesIO(b"".join(map(format_entry, shown))), path=LOG)
+    standings, pages = _write_pages(repository, spec, log, now)
     return Rebuilt(
         standings=standings,
         changed=pages.changed,
@@ -214,17 +221,18 @@ def _write_submissions(session: Session, history: History) -> int:
 
 
 def _write_pages(
-    repository: Repository, spec: BoardSpec, public: tuple[Entry, ...], now: datetime
+    repository: Repository, spec: BoardSpec, public: Log | PublicLog, now: datetime
 ) -> tuple[Standings, WrittenPages]:
-    seasons = list_seasons(public, spec, now=now)
-    standings, here = current_standings(public, spec, now=now)
+    history = public.history
+    seasons = list_seasons(history, spec, now=now)
+    standings, here = current_standings(history, spec, now=now)
     facts = _facts(repository, here, public, standings)
     pages = render_board(standings, spec, facts, seasons=seasons)
     return standings, repository.write_leaderboard(pages)
 
 
 def _facts(
-    repository: Repository, spec: BoardSpec, public: tuple[Entry, ...], standings: Standings
+    repository: Repository, spec: BoardSpec, public: Log | PublicLog, standings: Standings
 ) -> BoardFacts:
     counts = _count_judged(spec, standings)
     sets = {
@@ -235,15 +243,15 @@ def _facts(
         for name, files in spec.sets.items()
         if repository.files.is_file(files.queries)  # the record of an old board has none
     }
-    history = read_history(public)
+    history = public.history
     return BoardFacts(
         sets=sets,
         events=len(public),
-        head=public[-1].hash,
+        head=public.chain.hash,
         example=spec.example or _example(repository, spec),
         repository=spec.repository,
         home=spec.home,
-        trust=list_trust(public),
+        trust=list_trust(public.select(*TRUST_KINDS)),
         closed=history.closed,
         versions=tuple(_list_versions(history, standings)),
     )
@@ -301,13 +309,13 @@ def _public_paths(spec: BoardSpec) -> tuple[str, ...]:
 
 def _message(
     session: Session,
-    before: tuple[Entry, ...] | None,
-    after: tuple[Entry, ...],
+    before: Log | None,
+    after: PublicLog,
     revealed: tuple[str, ...],
 ) -> str:
     """What a commit brings, told from the logs: the same after a crash."""
     parts = [f"revealed {', '.join(revealed)}"] if revealed else []
-    fresh = () if before is None else after[len(before) :]
+    fresh = () if before is None else tuple(after.whole.entries(len(before)))
     if fresh:
         last = fresh[-1].event
         same = {e.event.submission for e in fresh if e.event.kind == last.kind}

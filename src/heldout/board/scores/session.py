@@ -12,7 +12,7 @@ before its day, and every later command would have to wait for it.
 """
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -26,11 +26,10 @@ from heldout.board.log.events import (
     Draft,
     Entry,
     format_time,
-    parse_log,
     parse_time,
-    signers_of,
 )
-from heldout.board.log.history import History, read_history
+from heldout.board.log.history import History
+from heldout.board.log.reading import Log
 from heldout.board.log.submission import Submission
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
@@ -50,8 +49,14 @@ from heldout.board.scores.commitments import (
     read_agreement_text,
     store_versions,
 )
+from heldout.board.scores.public_log import (
+    empty_log,
+    find_committed_log,
+    find_public_log,
+    is_committed,
+    list_hidden,
+)
 from heldout.board.scores.sets import check_excluded, digest_public, find_edited, restore_public
-from heldout.board.standings.standings import project
 from heldout.board.store.repository import LEADERBOARD, LOG, SPEC, Repository
 from heldout.board.store.sharing import newer_agreement, newer_rules
 from heldout.board.store.vault import Vault
@@ -153,11 +158,10 @@ def check_same(repository: Repository, vault: Vault) -> None:
         StoreError: it is another board's, or was restored from an old backup.
     """
     try:
-        public = repository.log()
+        public = find_public_log(repository, vault)
     except StoreError:
         return  # damaged; rebuild writes it again and audit says more
-    ours = [entry.hash for entry in vault.entries()[: len(public)]]
-    if ours != [entry.hash for entry in public]:
+    if not vault.log().begins_with(public):
         raise StoreError(
             "the board's log.jsonl has events that this vault lacks: it is another board's vault, "
             "or an old copy; heldout audit says more, nothing was done"
@@ -347,17 +351,14 @@ def is_behind(session: Session) -> bool:
 
     `rebuild` writes the log after the page and then commits, so the log tells for all of it.
     """
-    repository = session.repository
     try:
-        behind = len(repository.log()) != len(session.vault.entries())
+        public = find_public_log(session.repository, session.vault)
     except StoreError:
         return True
-    head = repository.git.head() if repository.git.is_repository() else None
-    return behind or (head is not None and repository.is_uncommitted(LOG, head))
+    behind = len(public) != len(session.vault.log())
+    return behind or not is_committed(session.repository, session.vault, public)
 
 
-_MOST_LOG = 1 << 30
-_LATER = datetime.max.replace(tzinfo=UTC)
 _LONGEST_PAUSE = timedelta(days=366)
 _LATEST_REVEAL = timedelta(days=60)
 
@@ -375,43 +376,21 @@ def check_clock(session: Session, *, sure: bool = False) -> None:
             would end. Nothing was done.
     """
     session.vault.check_clock(session.now)
-    shown = committed_log(session.repository) or ()
-    _check_shown(session, shown)
-    if not sure:
-        _check_ahead(session, shown)
-
-
-def committed_log(repository: Repository) -> tuple[Entry, ...] | None:
-    """The public log as it was last committed; `None` where it is damaged there."""
-    git = repository.git
-    head = git.head() if git.is_repository() else None
-    data = None if head is None else git.read_path(head, LOG, limit=_MOST_LOG)
-    try:
-        return parse_log(data or b"", path=LOG)
-    except StoreError:
-        return None
-
-
-def _check_shown(session: Session, shown: Sequence[Entry]) -> None:
-    """Refuse to hide what was shown and is shown on a later day: whoever has pulled knows it."""
-    entries = session.vault.entries()
-    today, later = (project(entries, now=moment) for moment in (session.now, _LATER))
-    hidden = [
-        f"{', '.join(lost)} of {old.event.submission or f'event {old.event.seq}'}"
-        for old, new, ever in zip(shown, today, later, strict=False)
-        if (lost := sorted((old.opened.keys() & ever.opened.keys()) - new.opened.keys()))
-    ]
+    shown = find_committed_log(session.repository, session.vault) or empty_log()
+    hidden = list_hidden(shown, session.repository, session.vault, now=session.now)
     if hidden:
         raise StoreError(
             f"the clock here says {format_time(session.now)}, and the committed {LOG} shows what "
             f"is sealed until later: {'; '.join(hidden[:3])}; nothing was done: set the clock, or "
             "see docs/how-to/wrong-clock.md"
         )
+    if not sure:
+        _check_ahead(session, shown)
 
 
-def _check_ahead(session: Session, shown: Sequence[Entry]) -> None:
+def _check_ahead(session: Session, shown: Log) -> None:
     history = session.history()
-    known = max(session.vault.entries()[-1].time, _page_time(session.repository))
+    known = max(session.vault.log().last.time, _page_time(session.repository))
     due = dict(_list_due(history, shown, session.now.date()))
     ends = [_midnight(day) for day in due.values()]
     if due and session.now - max(known, *ends) > _LATEST_REVEAL:
@@ -435,23 +414,28 @@ def _say_ahead(now: datetime, known: datetime) -> str:
     return f"the clock here says {format_time(now)}, {days} after all that this board knows of"
 
 
+class _Page(msgspec.Struct):
+    """The one field of leaderboard.json that is asked for here."""
+
+    as_of: str
+
+
 def _page_time(repository: Repository) -> datetime:
     """When the page was made last; the first of all moments where there is none."""
     try:
         data = repository.files.read(f"{LEADERBOARD}/leaderboard.json")
-        return parse_time(msgspec.json.decode(data)["as_of"])
-    except (OSError, msgspec.MsgspecError, ValueError, TypeError, KeyError):
+        return parse_time(msgspec.json.decode(data, type=_Page).as_of)
+    except (OSError, msgspec.MsgspecError, ValueError):
         return datetime.min.replace(tzinfo=UTC)
 
 
-def _list_due(history: History, shown: Sequence[Entry], today: date) -> Iterator[tuple[str, date]]:
+def _list_due(history: History, shown: Log, today: date) -> Iterator[tuple[str, date]]:
     """The entries that a rebuild would reveal now, and since when they might be."""
-    for entry in shown:
-        if entry.event.kind == "published" and "identity" not in entry.opened:
-            submission = history.submissions[str(entry.event.submission)]
-            until = submission.embargo_until
+    for public in shown.history.submissions.values():
+        if public.status == "published" and not public.baseline and public.identity is None:
+            until = history.submissions[public.id].embargo_until
             if until is not None and until <= today:
-                yield submission.id, until
+                yield public.id, until
 
 
 def _midnight(day: date) -> datetime:
@@ -521,6 +505,7 @@ def organiser_session(
         check_clock(session, sure=sure)
         yield _settle_rules(session, accept)
         vault.remove_unneeded()
+        vault.remember_log()
 
 
 def look_at(repository: Repository, vault_root: Path, *, now: datetime) -> Session:
@@ -541,15 +526,14 @@ def begin_session(repository: Repository, vault: Vault, *, now: datetime) -> Ses
     """
     check_same(repository, vault)
     named = organiser_name(repository, vault)
-    own = vault.own_signer(signers_of(vault.entries()))
+    own = vault.own_signer(vault.log().chain.signers)
     by = named if own is None else own.name
     return Session(repository=repository, vault=vault, now=now, by=by)
 
 
 def organiser_name(repository: Repository, vault: Vault) -> str:
     """How this organiser is named in the log: the vault's first key, cut short."""
-    entries = vault.entries()
-    rules = vault.history().rules[-1][1] if entries else repository.tree_rules()
+    rules = vault.history().rules[-1][1] if len(vault.log()) else repository.tree_rules()
     spec = parse_spec(rules.encode(), path=SPEC)
     if not vault.identities():
         raise StoreError(
@@ -589,16 +573,19 @@ def _take_over_rules(repository: Repository, vault: Vault, report: Report) -> No
     Another organiser put them in force, or a change of keys was stopped on its way.
     """
     try:
-        public = repository.log()
+        log = find_public_log(repository, vault)
+        public = log.history if len(log) else None
     except StoreError:
-        public = ()  # damaged; rebuild writes it again
-    rules = newer_rules(repository.tree_rules(), public=public, entries=vault.entries())
+        public = None  # damaged; rebuild writes it again
+    whole = vault.history()
+    rules = newer_rules(repository.tree_rules(), public=public, whole=whole)
     if rules is not None:
         repository.write_file(SPEC, rules.encode())
         report(f"{SPEC} taken over: the vault has newer rules")
-    if public:
-        _check_newer_files(repository, read_history(public), vault)
-    agreement = newer_agreement(repository.files, public=public, entries=vault.entries())
+    if public is None:
+        return
+    _check_newer_files(repository, public, vault)
+    agreement = newer_agreement(repository.files, public=public, whole=whole)
     if agreement is not None:
         path, text = agreement
         repository.write_file(path, text.encode())
@@ -674,7 +661,7 @@ def _check_let_in(session: Session) -> None:
             f"your key {session.by} is none of the board's recipients, so nothing opens for you; "
             "another organiser lets you in (docs/how-to/organisers.md, Join)"
         )
-    signers = signers_of(session.vault.entries())
+    signers = session.vault.log().chain.signers
     if signers and session.vault.own_signer(signers) is None:
         raise StoreError(
             "no key in this vault is that of a signer of the board, so it can sign no event; "

@@ -401,12 +401,37 @@ _RULES: Mapping[str, Callable[[BoardSpec], str]] = {
 """What a rule is about -> what it says; "" where the board has no such rule."""
 
 
+TRUST_KINDS = (
+    *("opened-board", "changed-rules", "rekeyed", "imported-board"),
+    *("closed-board", "named-finalists", "opened-final"),
+    *sorted(_PUBLISHING | _SCORING),
+)
+"""The kinds of events that `list_trust` reads."""
+
+
 def list_trust(entries: Iterable[Entry]) -> tuple[TrustLine, ...]:
-    """Every such event of a public log, in order; an old board's record has none but its keys."""
-    entries = tuple(entries)
-    imported = any(entry.event.kind == "imported-board" for entry in entries)
-    shown = (e for e in entries if not (imported and "labels" in e.event.sealed))
-    return tuple(_trust_line(e, says, entries) for e in shown if (says := _say_event(e)))
+    """Every such event of a public log, in order; an old board's record has none but its keys.
+
+    Args:
+        entries: the log, or its events of `TRUST_KINDS`.
+    """
+    about_board, scored = [], []
+    for entry in entries:
+        if entry.event.submission is None:
+            about_board.append(entry)
+        elif entry.event.kind in _PUBLISHING | _SCORING:
+            scored.append(_Scored(entry.event.seq, entry.event.kind, entry.event.submission))
+    imported = any(entry.event.kind == "imported-board" for entry in about_board)
+    shown = (e for e in about_board if not (imported and "labels" in e.event.sealed))
+    return tuple(_trust_line(e, says, scored) for e in shown if (says := _say_event(e)))
+
+
+class _Scored(NamedTuple):
+    """An event that told or made a score: its number, kind and entry."""
+
+    number: int
+    kind: str
+    submission: str
 
 
 def _say_event(entry: Entry) -> str:
@@ -425,12 +450,13 @@ def _say_event(entry: Entry) -> str:
     return f"Committed {again}to everything held out that decides a score"
 
 
-def _say_left_behind(entries: Sequence[Entry], commitment: Entry) -> str:
+def _say_left_behind(scored: Sequence[_Scored], commitment: Entry) -> str:
     """The entries that were not scored again since, where others were: two sets of labels."""
     if "labels" not in commitment.event.sealed:
         return ""
-    earlier = _list_scored(entries[: commitment.event.seq], _PUBLISHING)
-    since = _list_scored(entries[commitment.event.seq :], _SCORING)
+    number = commitment.event.seq
+    earlier = _list_names((e for e in scored if e.number < number), _PUBLISHING)
+    since = _list_names((e for e in scored if e.number >= number), _SCORING)
     left = [name for name in earlier if name not in since]
     if not left or len(left) == len(earlier):
         return ""
@@ -442,9 +468,8 @@ def _say_left_behind(entries: Sequence[Entry], commitment: Entry) -> str:
     )
 
 
-def _list_scored(entries: Iterable[Entry], kinds: frozenset[str]) -> list[str]:
-    names = (e.event.submission for e in entries if e.event.kind in kinds)
-    return list(dict.fromkeys(name for name in names if name is not None))
+def _list_names(scored: Iterable[_Scored], kinds: frozenset[str]) -> list[str]:
+    return list(dict.fromkeys(one.submission for one in scored if one.kind in kinds))
 
 
 def _say_keys(entry: Entry) -> str:
@@ -456,12 +481,12 @@ def _say_keys(entry: Entry) -> str:
     return ", ".join(parts) or "old ones destroyed"
 
 
-def _trust_line(entry: Entry, says: str, entries: Sequence[Entry]) -> TrustLine:
+def _trust_line(entry: Entry, says: str, scored: Sequence[_Scored]) -> TrustLine:
     why = entry.event.public.get("why")
     return TrustLine(
         when=entry.event.at,
         when_words=day_words(entry.time),
-        says=says + _say_left_behind(entries, entry),
+        says=says + _say_left_behind(scored, entry),
         why=clean(why) if isinstance(why, str) else "",
         digest=entry.event.sealed.get("labels", ""),
         event=entry.event.seq,

@@ -11,6 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from heldout.board.log.events import Entry
+from heldout.board.log.history import History
 from heldout.board.rules.spec import BoardSpec, Season, View
 from heldout.board.standings.standings import POST_HOC, Row, Standings, make_standings
 
@@ -41,16 +42,16 @@ class OverallRow:
 
 
 def list_seasons(
-    entries: Iterable[Entry], spec: BoardSpec, *, now: datetime
+    log: Iterable[Entry] | History, spec: BoardSpec, *, now: datetime
 ) -> tuple[SeasonStandings, ...]:
     """The seasons that have begun, the latest first; before the first one, that one.
 
     Args:
-        entries: a verified log, the vault's or the public one.
+        log: a verified log, the vault's or the public one, or what the public one says.
         spec: the rules in force; nothing comes of one without seasons.
         now: the moment (UTC).
     """
-    log = tuple(entries)
+    log = log if isinstance(log, History) else tuple(log)
     begun = [season for season in spec.seasons if season.opens <= now.date()] or spec.seasons[:1]
     return tuple(
         SeasonStandings(season=season, standings=make_standings(log, spec, now=now, season=season))
@@ -59,16 +60,16 @@ def list_seasons(
 
 
 def current_standings(
-    entries: Iterable[Entry], spec: BoardSpec, *, now: datetime
+    log: Iterable[Entry] | History, spec: BoardSpec, *, now: datetime
 ) -> tuple[Standings, BoardSpec]:
     """The leaderboard of the board, or of its latest season, with the rules that go with it.
 
     Args:
-        entries: a verified log, the vault's or the public one.
+        log: a verified log, the vault's or the public one, or what the public one says.
         spec: the rules in force.
         now: the moment (UTC).
     """
-    log = tuple(entries)
+    log = log if isinstance(log, History) else tuple(log)
     seasons = list_seasons(log, spec, now=now)
     if seasons:
         return seasons[0].standings, spec.in_season(seasons[0].season)

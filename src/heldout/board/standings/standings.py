@@ -178,21 +178,39 @@ def project(entries: Iterable[Entry], *, now: datetime) -> tuple[Entry, ...]:
     stays so. No rules that came later seal again what was opened.
     """
     entries = tuple(entries)
-    history = read_history(entries)
-    terms = list_terms(history, now)
-    opened = opened_before(terms)
-    told = ("scores", "queries", "seeds", "untold")
-    renamed, today = list_renamed(history), now.date()
-    shown = []
-    for entry in entries:
-        fields = [*_may_open(entry, history.submissions, today)]
-        if entry.time < opened:
-            fields += [*told, *_may_open_bar(entry, history, renamed, today)]
+    projector = Projector(read_history(entries), now)
+    return tuple(redact(entry, projector.fields(entry)) for entry in entries)
+
+
+class Projector:
+    """What each event of a log may show at a moment; see `project`."""
+
+    def __init__(self, history: History, now: datetime) -> None:
+        """Take what all events have in common.
+
+        Args:
+            history: of the whole log.
+            now: the moment, UTC.
+        """
+        self._history = history
+        self._terms = list_terms(history, now)
+        self._opened = opened_before(self._terms)
+        self._renamed = list_renamed(history)
+        self._today = now.date()
+
+    def fields(self, entry: Entry) -> list[str]:
+        """The sealed fields that an event shows, as far as it has them."""
+        if not entry.event.sealed:
+            return []
+        history = self._history
+        fields = [*_may_open(entry, history.submissions, self._today)]
+        if entry.time < self._opened:
+            fields += ["scores", "queries", "seeds", "untold"]
+            fields += _may_open_bar(entry, history, self._renamed, self._today)
         if "final" in entry.event.sealed and entry.event.submission is not None:
             received = history.submissions[entry.event.submission].received.date()
-            fields += ["final"] * tells_final(entry, terms, received)
-        shown.append(redact(entry, fields))
-    return tuple(shown)
+            fields += ["final"] * tells_final(entry, self._terms, received)
+        return fields
 
 
 def _may_open_bar(
@@ -237,12 +255,17 @@ def _is_draft(entry: Entry, submission: Submission) -> bool:
 
 
 def make_standings(
-    entries: Iterable[Entry], spec: BoardSpec, *, now: datetime, season: Season | None = None
+    log: Iterable[Entry] | History,
+    spec: BoardSpec,
+    *,
+    now: datetime,
+    season: Season | None = None,
 ) -> Standings:
     """The leaderboard of a moment.
 
     Args:
-        entries: a verified log, the vault's or the public one; the result is the same.
+        log: a verified log, the vault's or the public one; the result is the same. Or what the
+            public log of that moment says.
         spec: the rules in force.
         now: the moment (UTC); decides what is embargoed.
         season: whose entries to rank, by its view; `None` for a board without seasons.
@@ -250,7 +273,7 @@ def make_standings(
     Raises:
         InputError: board.toml ranks by a view that an entry was never scored on.
     """
-    history = read_history(project(entries, now=now))
+    history = log if isinstance(log, History) else read_history(project(log, now=now))
     every = [s for s in history.submissions.values() if s.status in ("published", "imported")]
     if season is not None:
         spec = spec.in_season(season)

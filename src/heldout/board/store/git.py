@@ -653,6 +653,11 @@ class Git:
                     raise StoreError(f"git ended before it had sent the file {name}")
                 yield data[:-1]
 
+    def blob_of(self, commit: str, path: str) -> str | None:
+        """The object of a file at a commit, `None` where there is none; it is not read."""
+        found = self._start(["rev-parse", "-q", "--verify", f"{commit}:{path}"])
+        return found.stdout.decode().strip() if found.returncode == 0 else None
+
     def versions(self, path: str, *, most: int) -> tuple[str, ...]:
         """The commits of the branch that changed a file, the newest first."""
         told = ["rev-list", f"--max-count={most}", "HEAD", "--", f":(literal){path}"]

@@ -26,6 +26,7 @@ import msgspec
 
 from heldout.board.log.events import Entry, parse_log
 from heldout.board.log.history import History, newest_copy, read_history
+from heldout.board.log.reading import Log
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.store.git import Git
@@ -242,20 +243,30 @@ class Repository:
                 "it, or make a new clone from an address that you trust"
             ) from None
 
+    def check_pinned(self, log: Log, *, path: str) -> None:
+        """Refuse the log of another board, or one without the signatures that it had.
+
+        Args:
+            log: verified.
+            path: its name, for the error.
+
+        Raises:
+            StoreError: it is.
+        """
+        known = self._pinned()
+        if known is not None and len(log):
+            number = 0 if known.signed is None else known.signed[0]
+            told = {entry.event.seq: str(entry.hash) for entry in log.at({0, number})}
+            _refuse_other(known, told, path=path)
+
     def _check_pinned(self, entries: Sequence[Entry], *, path: str) -> None:
         """Refuse the log of another board, or one without the signatures that it had."""
         known = self._pinned()
         if known is None or not entries:
             return
-        number, digest = known.signed or (0, known.board)
-        same = len(entries) <= number or entries[number].hash == digest
-        if entries[0].hash != known.board or not same:
-            raise StoreError(
-                f"{path} is of another board than this clone has worked with, or its history was "
-                "rewritten, with other signers perhaps: use nothing of it, and ask the organisers; "
-                f"if they founded the board again, make a new clone ({_PINNED} has the board's "
-                "first event)"
-            )
+        number = 0 if known.signed is None else known.signed[0]
+        told = {one.event.seq: str(one.hash) for one in (entries[0], *entries[number : number + 1])}
+        _refuse_other(known, told, path=path)
 
     def remote_logs(self) -> dict[str, tuple[Entry, ...]]:
         """Remote -> its public log, of `origin` and, where origin is a fork, of `upstream`.
@@ -354,6 +365,18 @@ class Repository:
     def write_file(self, name: str, data: bytes) -> bool:
         """Write one public file; says whether it changed."""
         return self.files.write_whole(name, data)
+
+
+def _refuse_other(known: _Pinned, told: Mapping[int, str], *, path: str) -> None:
+    """Refuse a log, by the hashes of its events by number, that is not the one that is known."""
+    number, digest = known.signed or (0, known.board)
+    if told[0] != known.board or told.get(number, digest) != digest:
+        raise StoreError(
+            f"{path} is of another board than this clone has worked with, or its history was "
+            "rewritten, with other signers perhaps: use nothing of it, and ask the organisers; "
+            f"if they founded the board again, make a new clone ({_PINNED} has the board's "
+            "first event)"
+        )
 
 
 @lru_cache(maxsize=2)

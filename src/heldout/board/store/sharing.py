@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Literal
 
 from heldout.board.log.events import Entry, format_entry, parse_log
-from heldout.board.log.history import read_history
+from heldout.board.log.history import History, read_history
 from heldout.board.rules.changes import held_out_file, held_out_name
 from heldout.board.store.git import AS_IT_IS, ATTRIBUTES, Author, Change, Git
 from heldout.errors import StoreError, printable, quote
@@ -39,7 +39,13 @@ GITIGNORE = ".gitignore"
 DERIVED_FOLDERS = ("sketches", "comparisons")
 """The folders of a vault that are made of the others, at each machine for itself."""
 
-IGNORED = b"identities/\nfounding\nlock\nrefused\nrunning/\nsketches/\ncomparisons/\n.writing-*\n"
+REMEMBERED = "remembered"
+"""The folder of a vault with what this machine has verified before."""
+
+IGNORED = (
+    b"identities/\nfounding\nlock\nrefused\nrunning/\nsketches/\ncomparisons/\nremembered/\n"
+    b".writing-*\n"
+)
 """A vault's .gitignore: private keys, and what is about this machine alone."""
 
 KEPT: Mapping[str, str] = {"scores": ".json", "signatures": ".npz"}
@@ -145,15 +151,15 @@ def check_plain(files: Sequence[Change], *, whose: str, then: str) -> None:
             raise StoreError(f"{whose} has {quote(file.path)}, no plain file of a vault; {then}")
 
 
-def newer_rules(text: str, *, public: Sequence[Entry], entries: Sequence[Entry]) -> str | None:
+def newer_rules(text: str, *, public: History | None, whole: History) -> str | None:
     """The rules that a vault has, where a board's folder lacks them.
 
     Without this a board.toml that is merely old would look like an edit that takes theirs back.
 
     Args:
         text: board.toml as it stands in the folder.
-        public: the log of the same folder.
-        entries: the vault's log.
+        public: what the log of the same folder says; `None` where it is empty or damaged.
+        whole: what the vault's log says.
 
     Returns:
         The text to write, `None` where the folder's is in force, or an edit of it.
@@ -161,49 +167,35 @@ def newer_rules(text: str, *, public: Sequence[Entry], entries: Sequence[Entry])
     Raises:
         StoreError: it was edited without knowing them.
     """
-    number, rules = _last_rules(entries)
-    if text == rules or number < len(public):
+    known = () if public is None else public.rules
+    before, rules = known[-1][1] if known else "", whole.rules[-1][1]
+    later = [moment for moment, newer in whole.rules[len(known) :] if newer != before]
+    if text == rules or not later:
         return None
-    if text == _last_rules(public)[1]:
+    if text == before:
         return rules
     raise StoreError(
-        f"board.toml was edited here, and other rules came first (event {number}): "
+        f"board.toml was edited here, and other rules came first ({later[-1]:%d %b %Y %H:%M}): "
         "put your edit aside (git stash in the board), call again, then edit once more"
     )
 
 
-def newer_agreement(
-    board: Folder, *, public: Sequence[Entry], entries: Sequence[Entry]
-) -> tuple[str, str] | None:
+def newer_agreement(board: Folder, *, public: History, whole: History) -> tuple[str, str] | None:
     """Path and text of the agreement that a vault has, where a board's folder has the one before.
 
     Args:
         board: its folder.
-        public: the log of the same folder.
-        entries: the vault's log.
+        public: what the log of the same folder says.
+        whole: what the vault's log says.
     """
-    older, newer = (
-        next((entry for entry in reversed(log) if entry.event.kind == "changed-agreement"), None)
-        for log in (public, entries)
-    )
-    if older is None or newer is None or older.hash == newer.hash:
+    if len(public.agreements) == len(whole.agreements) or not public.agreements:
         return None
-    path, text = str(newer.get("path")), str(newer.get("text"))
-    data = board.find(path)
-    if older.get("path") != path or data is None:
+    older, newer = public.agreements[-1], whole.agreements[-1]
+    data = board.find(newer.path)
+    if older.path != newer.path or data is None:
         return None
-    same = digest_bytes(data) == older.get("sha256")
-    return (path, text) if same and older.get("sha256") != newer.get("sha256") else None
-
-
-def _last_rules(entries: Sequence[Entry]) -> tuple[int, str]:
-    """Since which event the rules have been as they are, and their text."""
-    since, rules = -1, ""
-    for entry in entries:
-        text = entry.event.public.get("board.toml", rules)
-        if text != rules:
-            since, rules = entry.event.seq, text
-    return since, rules
+    same = digest_bytes(data) == older.digest
+    return (newer.path, newer.text) if same and older.digest != newer.digest else None
 
 
 _MOST_BYTES = 1 << 32

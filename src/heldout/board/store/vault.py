@@ -15,20 +15,24 @@ vault/                   mode 0700, never inside the board
   sketches/SET           a sketch of each signature, to look up runs that are alike
   comparisons/ID.json    what earlier runs a submission's are like; both are made again at any time
   refused                marks of refused arrivals that were printed in full, one a line
+  remembered/            what was verified before, so that it need not be again; may be removed
   events.jsonl           everything that happened; append-only, hash-chained
 
 Where it is a git clone with a remote, several organisers share it: store/sharing.py. No symlink in
 it is followed (`store.files.Folder`): a pull could bring one.
 """
 
+import hashlib
+import hmac
 import re
 import secrets
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from heldout.board.log.events import (
@@ -43,9 +47,9 @@ from heldout.board.log.events import (
     link,
     parse_log,
     signers_after,
-    signers_of,
 )
-from heldout.board.log.history import History, read_history
+from heldout.board.log.history import History
+from heldout.board.log.reading import Log, Remembered, decode_memory, encode_memory, read_log
 from heldout.board.rules.changes import (
     format_key,
     held_out_file,
@@ -55,11 +59,13 @@ from heldout.board.rules.changes import (
     stem_of,
 )
 from heldout.board.store.git import Git
+from heldout.board.store.logs import find_log, went_on
 from heldout.board.store.sharing import (
     DERIVED_FOLDERS,
     EVENTS,
     IGNORED,
     KEPT,
+    REMEMBERED,
     SHARED_FOLDERS,
     Sharing,
     find_sharing,
@@ -74,6 +80,11 @@ from heldout.trec.groups import read_query_list
 from heldout.trec.qrels import Qrels, read_qrels
 
 _FOUNDING = "founding"
+_LOG = "events"
+_MARK = 32
+_MANY = 1_000
+"""Events that are verified in a tenth of a second."""
+
 _PRINTED = "refused"
 _HOST = "identities/token-host"  # with the private keys: each organiser has a token of their own
 _SIGNING = re.compile(r"[^.].*\.signing")
@@ -442,12 +453,54 @@ class Vault:
         self.files.write_whole(_PRINTED, text.encode("ascii"), mode=0o600)
 
     def entries(self) -> tuple[Entry, ...]:
-        """The whole log, verified."""
+        """The whole log, every line verified now."""
         return _read_log(self.files.read_lines(EVENTS))
+
+    def log(self) -> Log:
+        """The log, of which what this vault remembers is not verified again."""
+        if self.stored is not None:
+            return _log_in_memory(self.files.read_lines(EVENTS))
+        return find_log(self.files, EVENTS, recall=self._recall_log)
+
+    def _recall_log(self) -> Remembered | None:
+        return decode_memory(self.recall(_LOG), Remembered)
+
+    def remember_log(self, *, least: int = _MANY) -> None:
+        """Remember what was verified of the log, if that is as many events more than before."""
+        log = self.log()
+        if len(log) - log.remembered >= least and log.fault is None:
+            self.remember(_LOG, encode_memory(log.remember()))
+            log.remembered = len(log)
+
+    def remember(self, name: str, data: bytes) -> None:
+        """Store what can be made again; it is bound to this vault's private keys.
+
+        Nothing is stored where the vault has none, or is only read.
+        """
+        key = self._memory_key()
+        if key is not None and not self.read_only:
+            path = f"{REMEMBERED}/{name}"
+            self.files.write_whole(path, _authenticate(key, name, data) + data, mode=0o600)
+
+    def recall(self, name: str) -> bytes | None:
+        """What `remember` stored; `None` where nothing was, or whoever wrote it lacks the keys."""
+        data, key = self.files.find(f"{REMEMBERED}/{name}"), self._memory_key()
+        if data is None or key is None:
+            return None
+        mark, content = data[:_MARK], data[_MARK:]
+        return content if hmac.compare_digest(mark, _authenticate(key, name, content)) else None
+
+    def _memory_key(self) -> bytes | None:
+        """A secret that only who has the vault's private keys can know."""
+        files = (*self.identity_files(), *self._signing_files())
+        digest = hashlib.sha256(b"heldout remembers\n")
+        for file in files:
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+        return digest.digest() if files else None
 
     def history(self) -> History:
         """What the log says."""
-        return _fold_log(self.files.read_lines(EVENTS))
+        return self.log().history
 
     def check_clock(self, now: datetime) -> None:
         """Refuse a clock by which nothing could be logged.
@@ -455,10 +508,11 @@ class Vault:
         Raises:
             StoreError: it is before the last event.
         """
-        entries = self.entries()
+        log = self.log()
+        last = log.last if len(log) else None
         if self.is_shared():
-            _check_clocks(entries, now)
-        check_clock(entries[-1] if entries else None, now)
+            _check_clocks(last, now)
+        check_clock(last, now)
 
     def append(self, draft: Draft, *, now: datetime) -> Entry:
         """Append an event; it has happened when this returns.
@@ -472,16 +526,17 @@ class Vault:
         """
         if self.read_only:
             raise RuntimeError(f"{self.root} is opened to be read alone")
-        log = self.files.read_lines(EVENTS)
-        entries = _read_log(log)
+        log = self.log()
         sharing = self._sharing()
         if sharing is not None:
-            _check_clocks(entries, now)
+            _check_clocks(log.last if len(log) else None, now)
         entry = self.make_entry(draft, now=now)
         line = format_entry(entry)
         if sharing is not None:
-            sharing.record(log + line)
+            sharing.record(self.files.read_lines(EVENTS) + line)
         self.files.append_line(EVENTS, line)
+        if self.stored is None:
+            went_on(self.files, EVENTS, line)
         return entry
 
     def make_entry(self, draft: Draft, *, now: datetime) -> Entry:
@@ -490,8 +545,8 @@ class Vault:
         Raises:
             StoreError: the clock is wrong, or this vault has no key of a signer.
         """
-        entries = self.entries()
-        signers = signers_of(entries) or signers_after({}, draft.kind, draft.public)
+        log = self.log()
+        signers = log.chain.signers or signers_after({}, draft.kind, draft.public)
         own = self.own_signer(signers)
         if own is None and signers:
             raise StoreError(
@@ -502,7 +557,7 @@ class Vault:
             )
         return link(
             draft,
-            entries[-1] if entries else None,
+            log.last if len(log) else None,
             at=now,
             new_salt=lambda: secrets.token_hex(16),
             sign=None if own is None else own.sign,
@@ -520,10 +575,9 @@ def _read_key(file: File) -> str:
         ) from None
 
 
-def _check_clocks(entries: Sequence[Entry], now: datetime) -> None:
+def _check_clocks(last: Entry | None, now: datetime) -> None:
     """Say whose clock may be wrong where organisers at several machines log events."""
-    if entries and now < entries[-1].time:
-        last = entries[-1]
+    if last is not None and now < last.time:
         raise StoreError(
             f"the clock here says {format_time(now)}, but the last event, by {last.event.by}, is "
             f"of {last.event.at}; events are never dated before others: set the clock that is "
@@ -538,9 +592,15 @@ def _read_log(data: bytes) -> tuple[Entry, ...]:
 
 
 @lru_cache(maxsize=2)
-def _fold_log(data: bytes) -> History:
-    """As often asked for as the log itself."""
-    return read_history(_read_log(data))
+def _log_in_memory(data: bytes) -> Log:
+    return read_log(lambda: BytesIO(data), path=EVENTS)
+
+
+def _authenticate(key: bytes, name: str, data: bytes) -> bytes:
+    """A mark of some bytes under a name that nobody can make without the key."""
+    found = hashlib.blake2b(name.encode() + b"\0", key=key, digest_size=_MARK)
+    found.update(data)
+    return found.digest()
 
 
 @lru_cache(maxsize=2)

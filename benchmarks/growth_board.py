@@ -1,0 +1,366 @@
+"""A real board and its vault with thousands of entries, made in bulk.
+
+    python benchmarks/growth_board.py OUT ENTRIES EVENTS QUERIES DEPTH
+
+OUT gets `board`, `vault`, `origin.git` with one branch for each submission, `clone` of a
+participant, and `plan.json` with the time and the entry that waits. Runs are drawn from a seed,
+sealed, opened, scanned and scored by heldout's own functions, in parallel; every event is linked
+and signed as `Vault.append` does it. Only the order is another one: the log is written once, so
+that a board takes minutes and no day. `heldout audit` finds nothing wrong with it.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from io import BytesIO
+from multiprocessing import Pool
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from heldout.board.log.events import Draft, format_entry, link, signers_of
+from heldout.board.log.manifest import Manifest, format_manifest, identity_fields
+from heldout.board.log.submission import Submission
+from heldout.board.organiser.creation import GivenSet, create_board
+from heldout.board.organiser.decide import publish_baseline
+from heldout.board.organiser.rebuild import bring_up_to_date
+from heldout.board.rules.template import NewBoard
+from heldout.board.scores.kept import store_evidence_of, store_scores
+from heldout.board.scores.releasing import release_entry
+from heldout.board.scores.rescoring import open_and_score, score_baseline
+from heldout.board.scores.session import Session, begin_session
+from heldout.board.scores.sets import load_sets
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
+from heldout.envelope.bundle import seal, seal_metadata
+from heldout.ids import SubmissionId, digest_bytes
+from heldout.trec.qrels import read_qrels
+from heldout.trec.queries import read_queries
+
+__all__ = ["main"]
+
+_OPENED = datetime(2024, 1, 1, 9, tzinfo=UTC)
+_STEP = timedelta(minutes=90)  # between two submissions
+_DOCUMENTS = 1_000  # that can be found for a query
+_FEWEST_EVENTS = 3
+_TEAMS = 600  # at least, so that nobody sends more often than once in 30 days
+_SEED = 19
+Told = tuple[str, dict[str, Any], dict[str, Any]]  # kind, public and sealed fields of an event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a board is to hold.
+
+    Attributes:
+        out: its folder.
+        entries: submissions of which a decision was made.
+        events: of the log, about.
+        queries: of the one query set, which is held out.
+        depth: documents for each query.
+    """
+
+    out: Path
+    entries: int
+    events: int
+    queries: int
+    depth: int
+
+    @property
+    def each(self) -> int:
+        """Events about each entry."""
+        return max(_FEWEST_EVENTS, round(self.events / self.entries))
+
+    def received(self, number: int) -> datetime:
+        """When an entry came."""
+        return _OPENED + (number + 1) * _STEP
+
+    def name(self, number: int) -> SubmissionId:
+        """Its id."""
+        return SubmissionId(f"{self.received(number):%Y%m%d}-entry-{number:05}")
+
+    @property
+    def now(self) -> datetime:
+        """The moment at which the board is used."""
+        return self.received(self.entries) + _STEP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """An entry whose files lie in the vault.
+
+    Attributes:
+        name: its id.
+        told: its events, in order.
+        files: what its branch has, base name -> bytes, where git does not have them yet; else
+            base name -> blob.
+    """
+
+    name: SubmissionId
+    told: list[Told]
+    files: dict[str, bytes]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the board."""
+    out, *numbers = sys.argv[1:] if arguments is None else arguments
+    entries, events, queries, depth = map(int, numbers)
+    plan = Plan(
+        out=Path(out).absolute(), entries=entries, events=events, queries=queries, depth=depth
+    )
+    # Nothing of it has to outlive a crash of the machine, and a disk may be slow.
+    os.fsync = lambda _: None
+    _found(plan)
+    _fill(plan)
+    session = _session(plan, now=plan.now)
+    with session.vault.locked(), session.repository.locked():
+        bring_up_to_date(session)
+    _make_remote(plan)
+    return 0
+
+
+def _found(plan: Plan) -> None:
+    """A new board with a baseline."""
+    names = _queries(plan)
+    chosen = np.random.default_rng(_SEED)
+    queries = "".join(f"{name}\twhat is {name}\n" for name in names).encode()
+    labels = "".join(f"{name} 0 {_document(at, 0)} 1\n" for at, name in enumerate(names)).encode()
+    given = GivenSet(
+        queries=read_queries(BytesIO(queries), path="eval"),
+        qrels=read_qrels(BytesIO(labels), path="eval"),
+        public=False,
+    )
+    board = NewBoard(
+        name="growth",
+        title="Growth",
+        task="Find the one document.",
+        opens=_OPENED.date(),
+        envelope="age",
+        recipients=(),
+        measure="RR@10",
+        order="msmarco",
+        depth=plan.depth,
+        sets={"eval": False},
+        primary="eval",
+    )
+    root = plan.out / "board"
+    create_board(root, plan.out / "vault", board, {"eval": given}, now=_OPENED)
+    session = _session(plan, now=_OPENED + timedelta(minutes=1))
+    run = plan.out / "baseline.run"
+    run.write_bytes(_draw_run(plan, chosen, quality=0.3))
+    sets = load_sets(session.repository, session.spec(), vault=session.vault)
+    scored = score_baseline(session.spec(), sets, {"eval": run})
+    made = _manifest(plan, 0)
+    with session.vault.locked(), session.repository.locked():
+        publish_baseline(session, "bm25", scored, made.identity)
+        bring_up_to_date(session)
+
+
+def _fill(plan: Plan) -> None:
+    """Every entry's files in the vault, its events in the log, its branch in a stream for git."""
+    session = _session(plan, now=plan.now)
+    entries = session.vault.entries()
+    last, own = entries[-1], session.vault.own_signer(signers_of(entries))
+    if own is None:
+        raise RuntimeError(plan.out)
+    with (
+        Pool(os.cpu_count(), _begin, (plan,)) as workers,
+        (plan.out / "vault" / "events.jsonl").open("ab") as log,
+        (plan.out / "branches").open("wb") as branches,
+    ):
+        main = session.repository.git.head()
+        made = workers.imap(_make, range(plan.entries + 1), chunksize=8)
+        for number, entry in enumerate(made):
+            step = _STEP / (len(entry.told) + 1)
+            for at, (kind, public, sealed) in enumerate(entry.told):
+                draft = Draft(
+                    kind=kind, by=session.by, submission=entry.name, public=public, sealed=sealed
+                )
+                moment = (plan.received(number) + at * step).replace(microsecond=0)
+                last = link(
+                    draft, last, at=moment, new_salt=lambda: secrets.token_hex(16), sign=own.sign
+                )
+                log.write(format_entry(last))
+            _write_branch(branches, entry, str(main))
+    waits = plan.name(plan.entries)
+    told = {"now": f"{plan.now:%Y-%m-%dT%H:%M:%SZ}", "waits": waits, "entries": plan.entries}
+    (plan.out / "plan.json").write_text(json.dumps(told))
+
+
+_HERE: dict[str, Any] = {}
+"""What each worker reads once."""
+
+
+def _begin(plan: Plan) -> None:
+    os.nice(5)
+    os.fsync = lambda _: None
+    session = _session(plan, now=plan.now)
+    sets = load_sets(session.repository, session.spec(), vault=session.vault)
+    _HERE.update(plan=plan, session=session, sets=sets)
+
+
+def _make(number: int) -> Made:
+    """Draw a run, seal it, open it, score it, and say what the log says of it."""
+    plan, session, sets = _HERE["plan"], _HERE["session"], _HERE["sets"]
+    vault, spec, name = session.vault, session.spec(), plan.name(number)
+    drawn = np.random.default_rng((_SEED, number))
+    run = gzip.compress(_draw_run(plan, drawn, quality=drawn.uniform(0.3, 0.9)), 1, mtime=0)
+    first = msgspec.structs.replace(
+        _manifest(plan, number), id=name, digests={"eval": str(digest_bytes(run))}
+    )
+    sealed = seal(
+        spec.envelope,
+        name,
+        runs={"eval": (".run.gz", run)},
+        metadata=format_manifest(first),
+        recipients=spec.recipients,
+    )
+    files = {file: str(vault.store_sealed(data)) for file, data in sealed.files.items()}
+    received = {"files": files, "fingerprint": _fingerprint(sealed.files)}
+    told: list[Told] = [("received", {**received, "source": f"branch submission/{name}"}, {})]
+    made = Made(name=name, told=told, files=dict(sealed.files))
+    if number == plan.entries:  # it waits
+        return made
+    as_received = Submission(
+        id=name, received=plan.received(number), files=files, status="received"
+    )
+    scores = open_and_score(session, sets, as_received)
+    store_scores(vault, name, scores)
+    kept = vault.kept(name)
+    told.append(("reviewed", {}, _reviewed(first, kept)))
+    extra, manifest = plan.each - _FEWEST_EVENTS, first
+    for revision in range(2, extra // 2 + 2):
+        manifest = msgspec.structs.replace(first, revision=revision)
+        data = seal_metadata(spec.envelope, format_manifest(manifest), key=sealed.key)
+        made.files[sealed.names.metadata] = data
+        new = {sealed.names.metadata: str(vault.store_sealed(data))}
+        public = {"files": new, "fingerprint": _fingerprint(made.files)}
+        identity = {"identity": identity_fields(manifest), "revision": revision}
+        told.append(("updated", public, identity))
+        told.append(("reviewed", {}, _reviewed(manifest, kept)))
+        files = files | new
+    told += [("score-shown", {}, {})] * (extra % 2)
+    if number % 20 == 19:  # noqa: PLR2004 - one in twenty is refused
+        told.append(("rejected", {"why": "the third run in 30 days"}, {}))
+        vault.files.delete(f"sealed/{files[sealed.names.tar]}")
+        return made
+    released = release_entry(session, spec, as_received, scores.views)
+    public = {
+        **released.public,
+        "type": manifest.type,
+        "embargo_until": _day(manifest.embargo_until),
+        "revision": manifest.revision,
+    }
+    hidden = {
+        **released.sealed,
+        "evidence": store_evidence_of(vault, name, spec, scores),
+        "kept": kept,
+        "identity": identity_fields(manifest),
+        "why": "",
+        "findings": [],
+    }
+    told.append(("published", public, hidden))
+    return made
+
+
+def _reviewed(manifest: Manifest, kept: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "identity": identity_fields(manifest),
+        "type": manifest.type,
+        "embargo_until": _day(manifest.embargo_until),
+        "revision": manifest.revision,
+        "kept": kept,
+    }
+
+
+def _day(day: date | None) -> str | None:
+    return None if day is None else day.isoformat()
+
+
+def _manifest(plan: Plan, number: int) -> Manifest:
+    """Metadata; one in ten is under an embargo of sixty days."""
+    team = number % max(plan.entries // 5, _TEAMS)
+    day = (plan.received(number) + timedelta(days=60)).date()
+    return Manifest(
+        team=f"Group {team} of {hashlib.sha256(b'%d' % team).hexdigest()[:12]}",
+        institution=f"University of {hashlib.sha256(b'at %d' % team).hexdigest()[:12]}",
+        description=f"Ranker {number} over its own first stage",
+        paper=f"https://example.org/papers/{number}",
+        code="",
+        training_data="none",
+        type="full ranking",
+        embargo_until=day if number % 10 == 0 else None,
+    )
+
+
+def _draw_run(plan: Plan, drawn: np.random.Generator, *, quality: float) -> bytes:
+    """A run in MS MARCO's form, most of whose tops are its own."""
+    lines = []
+    for at, name in enumerate(_queries(plan)):
+        found = drawn.permutation(np.arange(1, _DOCUMENTS))[: plan.depth]
+        if drawn.random() < quality:
+            found[min(int(drawn.geometric(quality)) - 1, plan.depth - 1)] = 0
+        ranked = enumerate(found.tolist(), 1)
+        lines += [f"{name}\t{_document(at, one)}\t{rank}\n" for rank, one in ranked]
+    return "".join(lines).encode()
+
+
+def _queries(plan: Plan) -> list[str]:
+    return [f"q{number:04}" for number in range(plan.queries)]
+
+
+def _document(query: int, number: int) -> str:
+    return f"D{(query * 7_919 + number) % 99_991}"
+
+
+def _blob(data: bytes) -> str:
+    """The name that git gives to these bytes."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def _fingerprint(files: Mapping[str, bytes]) -> str:
+    """As `board.store.arrivals` has it of a branch."""
+    marks = {f"submissions/{name}": _blob(data) for name, data in files.items()}
+    return digest_bytes("\n".join(f"{n} {m}" for n, m in sorted(marks.items())).encode())
+
+
+def _write_branch(stream: Any, entry: Made, main: str) -> None:
+    """One branch, as `git fast-import` takes it."""
+    stream.write(f"commit refs/heads/submission/{entry.name}\n".encode())
+    stream.write(b"committer Team <team@example.org> 1704100000 +0000\ndata 10\nSubmission\n")
+    stream.write(f"from {main}\n".encode())
+    for name, data in entry.files.items():
+        stream.write(f"M 100644 inline submissions/{name}\ndata {len(data)}\n".encode())
+        stream.write(data + b"\n")
+
+
+def _make_remote(plan: Plan) -> None:
+    """The bare repository that the board is pushed to, and a participant's clone of it."""
+    git = partial(subprocess.run, check=True, stdout=subprocess.DEVNULL)
+    origin, branches = plan.out / "origin.git", plan.out / "branches"
+    git(["git", "clone", "-q", "--bare", plan.out / "board", origin])
+    with branches.open("rb") as stream:
+        git(["git", "fast-import", "--quiet"], cwd=origin, stdin=stream)
+    branches.unlink()
+    git(["git", "remote", "add", "origin", origin], cwd=plan.out / "board")
+    git(["git", "fetch", "-q", "origin", "main"], cwd=plan.out / "board")
+    clone = ["git", "clone", "-q", "--single-branch", "--branch", "main", origin]
+    git([*clone, plan.out / "clone"])
+
+
+def _session(plan: Plan, *, now: datetime) -> Session:
+    return begin_session(Repository(plan.out / "board"), Vault(plan.out / "vault"), now=now)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,242 @@
+"""A log that is verified once, line by line, and never whole in memory.
+
+`read_log` goes through a file, verifies every line and folds it into the history. What it gives can
+be continued by one event, and asked for single events: these are read from the file again.
+
+What was verified can be remembered: the length and the SHA-256 of the bytes, the chain and the fold
+at their end. Later only the lines behind them are verified. If a byte of the beginning is another
+one, or the memory cannot be read, all of it is verified as if nothing were remembered. Whoever
+stores a memory has to make sure that nobody else can write one: `Vault.recall`.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
+
+import msgspec
+
+from heldout.board.log.events import Chain, Entry, read_verified
+from heldout.board.log.history import Fold, History
+from heldout.errors import StoreError
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+T = TypeVar("T", bound=msgspec.Struct)
+_CHUNK = 1 << 20
+_KIND = re.compile(rb'\{"event":\{"seq":\d+,"at":"[^"]+","kind":"([^"]+)"')
+
+
+class Remembered(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the beginning of a log.
+
+    Attributes:
+        length: how many bytes.
+        sha256: of these bytes.
+        chain: verified to their end.
+        fold: what these events say.
+    """
+
+    length: int
+    sha256: bytes
+    chain: Chain
+    fold: Fold
+
+
+@dataclass(slots=True)
+class Log:
+    """A verified log.
+
+    Attributes:
+        open: gives a stream of the file.
+        chain: verified to the end.
+        fold: what the events say.
+        length: bytes of whole lines.
+        digest: running SHA-256 of these bytes.
+        remembered: how many of the events were not verified again.
+        known: SHA-256 of their bytes, by which they were known; b"" for none.
+        fault: why the events make no history; `None` where they do.
+    """
+
+    open: Callable[[], BinaryIO]
+    chain: Chain
+    fold: Fold
+    length: int
+    digest: "_Hash"
+    remembered: int = 0
+    known: bytes = b""
+    fault: StoreError | None = None
+    _history: History | None = None
+    _last: Entry | None = None
+
+    def __len__(self) -> int:
+        return self.chain.count
+
+    @property
+    def history(self) -> History:
+        """What the log says.
+
+        Raises:
+            StoreError: an event cannot come where it stands, or lacks what its kind has to say.
+        """
+        if self.fault is not None:
+            raise self.fault
+        if self._history is None:
+            self._history = self.fold.now()
+        return self._history
+
+    @property
+    def last(self) -> Entry:
+        """The last event; there must be one."""
+        if self._last is None:
+            self._last = read_verified(_last_line(self.open, self.length))
+        return self._last
+
+    def take(self, line: bytes, *, place: str) -> Entry:
+        """Verify the line that comes next, newline included, and go on with it."""
+        entry = self.chain.take(line.removesuffix(b"\n"), place=place)
+        self.length += len(line)
+        self.digest.update(line)
+        self._history, self._last = None, entry
+        if self.fault is None:
+            try:
+                self.fold.take(entry)
+            except StoreError as error:
+                self.fault = error
+        return entry
+
+    def lines(self, start: int = 0) -> Iterator[bytes]:
+        """The lines from an event on, newline included."""
+        with self.open() as stream:
+            yield from islice(stream, start, self.chain.count)
+
+    def entries(self, start: int = 0) -> Iterator[Entry]:
+        """The events from one on."""
+        return (read_verified(line) for line in self.lines(start))
+
+    def select(self, *kinds: str) -> Iterator[Entry]:
+        """The events of some kinds, in order.
+
+        Others are passed over by their bytes, for an event is written in one form alone.
+        """
+        wanted = frozenset(kind.encode() for kind in kinds)
+        for line in self.lines():
+            found = _KIND.match(line)
+            if found is not None and found[1] in wanted:
+                yield read_verified(line)
+
+    def select_about(self, submissions: Collection[str]) -> Iterator[Entry]:
+        """The events about some submissions, in order."""
+        marks = [b'"submission":' + msgspec.json.encode(name) for name in submissions]
+        for line in self.lines() if marks else ():
+            if any(mark in line for mark in marks):
+                entry = read_verified(line)
+                if entry.event.submission in submissions:
+                    yield entry
+
+    def at(self, numbers: Collection[int]) -> Iterator[Entry]:
+        """The events with these numbers, in order."""
+        wanted = frozenset(numbers)
+        if wanted:
+            first, last = min(wanted), max(wanted)
+            numbered = enumerate(islice(self.lines(first), last - first + 1), first)
+            yield from (read_verified(line) for number, line in numbered if number in wanted)
+
+    def remember(self) -> Remembered:
+        """What is known of it now."""
+        return Remembered(
+            length=self.length, sha256=self.digest.digest(), chain=self.chain, fold=self.fold
+        )
+
+    def begins_with(self, other: "Log") -> bool:
+        """Whether it has the events of another one at its beginning."""
+        if len(other) > len(self) or not len(other):
+            return not len(other)
+        if len(other) == len(self):
+            return other.chain.hash == self.chain.hash
+        (entry,) = self.at([len(other) - 1])
+        return entry.hash == other.chain.hash
+
+
+def read_log(open_: Callable[[], BinaryIO], *, path: str, known: Remembered | None = None) -> Log:
+    """Verify a log, but for the beginning that is known; an unfinished last line never counted.
+
+    Args:
+        open_: gives a stream of the file.
+        path: name for errors.
+        known: of a log that may be this one, as it was.
+
+    Raises:
+        StoreError: with the line that breaks the chain.
+    """
+    with open_() as stream:
+        log = _go_on(stream, open_, known)
+        if log is None:
+            stream.seek(0)
+            log = Log(open_, Chain(), Fold(), 0, hashlib.sha256())
+        for line in stream:
+            if line.endswith(b"\n"):
+                log.take(line, place=f"{path}:{len(log) + 1}")
+    return log
+
+
+def _go_on(stream: BinaryIO, open_: Callable[[], BinaryIO], known: Remembered | None) -> Log | None:
+    """The log to the end of what is known of it; `None` where it begins otherwise."""
+    if known is None:
+        return None
+    digest, left = hashlib.sha256(), known.length
+    while left and (data := stream.read(min(_CHUNK, left))):
+        digest.update(data)
+        left -= len(data)
+    if left or digest.digest() != known.sha256:
+        return None
+    chain = replace(known.chain)
+    return Log(
+        open_,
+        chain,
+        known.fold,
+        known.length,
+        digest,
+        remembered=chain.count,
+        known=known.sha256,
+    )
+
+
+def _last_line(open_: Callable[[], BinaryIO], length: int) -> bytes:
+    size = _CHUNK
+    with open_() as stream:
+        while True:
+            stream.seek(max(length - size, 0))
+            lines = stream.read(min(size, length)).splitlines(keepends=True)
+            if len(lines) > 1 or size >= length:
+                return lines[-1]
+            size *= 2
+
+
+def encode_memory(memory: msgspec.Struct) -> bytes:
+    """A memory as bytes, with a mark of the code that made it."""
+    return _code() + msgspec.msgpack.encode(memory)
+
+
+def decode_memory(data: bytes | None, kind: type[T]) -> T | None:
+    """The memory in some bytes; `None` where other code made it, or it is damaged."""
+    if data is None or not data.startswith(_code()):
+        return None
+    try:
+        return msgspec.msgpack.decode(data[len(_code()) :], type=kind)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+
+@cache
+def _code() -> bytes:
+    """SHA-256 of the code that reads logs: what other code has verified says nothing."""
+    found = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        found.update(path.read_bytes())
+    return found.digest()
