@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         out=Path(out).absolute(), entries=entries, events=events, queries=queries, depth=depth
     )
     # Nothing of it has to outlive a crash of the machine, and a disk may be slow.
-    os.fsync = lambda _: None
+    os.fsync = _wait_for_nothing
     _found(plan)
     _fill(plan)
     session = _session(plan, now=plan.now)
@@ -203,7 +203,7 @@ _HERE: dict[str, Any] = {}
 
 def _begin(plan: Plan) -> None:
     os.nice(5)
-    os.fsync = lambda _: None
+    os.fsync = _wait_for_nothing
     session = _session(plan, now=plan.now)
     sets = load_sets(session.repository, session.spec(), vault=session.vault)
     _HERE.update(plan=plan, session=session, sets=sets)
@@ -244,9 +244,9 @@ def _make(number: int) -> Made:
         data = seal_metadata(spec.envelope, format_manifest(manifest), key=sealed.key)
         made.files[sealed.names.metadata] = data
         new = {sealed.names.metadata: str(vault.store_sealed(data))}
-        public = {"files": new, "fingerprint": _fingerprint(made.files)}
+        changed = {"files": new, "fingerprint": _fingerprint(made.files)}
         identity = {"identity": identity_fields(manifest), "revision": revision}
-        told.append(("updated", public, identity))
+        told.append(("updated", changed, identity))
         told.append(("reviewed", {}, _reviewed(manifest, kept)))
         files = files | new
     told += [("score-shown", {}, {})] * (extra % 2)
@@ -255,7 +255,7 @@ def _make(number: int) -> Made:
         vault.files.delete(f"sealed/{files[sealed.names.tar]}")
         return made
     released = release_entry(session, spec, as_received, scores.views)
-    public = {
+    public: dict[str, Any] = {
         **released.public,
         "type": manifest.type,
         "embargo_until": _day(manifest.embargo_until),
@@ -271,6 +271,10 @@ def _make(number: int) -> Made:
     }
     told.append(("published", public, hidden))
     return made
+
+
+def _wait_for_nothing(fd: object) -> None:
+    """Instead of `os.fsync`."""
 
 
 def _reviewed(manifest: Manifest, kept: Mapping[str, str]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 from heldout.board.store import arrivals
 from heldout.board.store.arrivals import (
     Arrival,
+    blob_id,
     find_in_git,
     find_merged,
     find_request,
@@ -268,11 +269,10 @@ def test_copies_have_one_fingerprint(git: MemoryGit) -> None:
 def test_what_was_merged_before_it_was_taken_in(git: MemoryGit) -> None:
     git.set_refs({"refs/heads/main": push(git, SEALED)})
     main = git.head() or ""
-    merged = list(find_merged(git, "age", main=main, logged=[], published=()))
-    assert {arrival.id for arrival in merged} == {ID, "20261101-old"}
-    known = [FILES[1].encode()]
-    assert ID not in {a.id for a in find_merged(git, "age", main=main, logged=known, published=())}
-    (ours,) = (
-        a for a in find_merged(git, "age", main=main, logged=[], published={ID}) if a.id == ID
-    )
+    merged = git.files(main, "submissions")
+    found = list(find_merged(git, "age", merged, known=(), published=()))
+    assert {arrival.id for arrival in found} == {ID, "20261101-old"}
+    known = {blob_id(FILES[1].encode(), like=main)}
+    assert ID not in {a.id for a in find_merged(git, "age", merged, known=known, published=())}
+    (ours,) = (a for a in find_merged(git, "age", merged, known=(), published={ID}) if a.id == ID)
     assert set(ours.read()) == {Path(FILES[1]).name}  # of what the board put there, metadata alone

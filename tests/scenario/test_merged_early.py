@@ -6,7 +6,7 @@ import pytest
 from registering_town import asking_town, own_file, register
 from town import OTHER_TEAM, Town, commit_tree, found_town, git
 
-from heldout.board.store.arrivals import find_merged
+from heldout.board.store.arrivals import blob_id, find_merged
 from heldout.board.store.git import Git
 
 pytestmark = pytest.mark.slow
@@ -173,10 +173,11 @@ def test_git_s_ids_are_known_in_a_repository_of_sha256(tmp_path: Path) -> None:
     git(board, "add", ".")
     git(board, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "-m", "x")
     main = git(board, "rev-parse", "HEAD")
-    new = [*find_merged(Git(board), "age", main=main, logged=[], published=())]
+    merged = Git(board).files(main, "submissions")
+    new = [*find_merged(Git(board), "age", merged, known=(), published=())]
     assert [(arrival.id, arrival.problems) for arrival in new] == [("20261102-one", ())]
-    logged = [b"-metadata.json.age"]
-    assert not [*find_merged(Git(board), "age", main=main, logged=logged, published=())]
+    known = {blob_id(b"-metadata.json.age", like=main)}
+    assert not [*find_merged(Git(board), "age", merged, known=known, published=())]
 
 
 def test_two_that_were_merged_at_once(town: Town) -> None:

@@ -11,8 +11,9 @@ stores a memory has to make sure that nobody else can write one: `Vault.recall`.
 
 import hashlib
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -29,7 +30,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=msgspec.Struct)
 _CHUNK = 1 << 20
-_KIND = re.compile(rb'\{"event":\{"seq":\d+,"at":"[^"]+","kind":"([^"]+)"')
+_BETWEEN = 256  # lines between two marks
+_HEAD = re.compile(
+    rb'\{"event":\{"seq":\d+,"at":"[^"]+","kind":"([^"]+)",'
+    rb'"by":"(?:[^"\\]|\\.)*","submission":(null|"(?:[^"\\]|\\.)*")'
+)
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +66,7 @@ class Log:
         remembered: how many of the events were not verified again.
         known: SHA-256 of their bytes, by which they were known; b"" for none.
         fault: why the events make no history; `None` where they do.
+        marks: numbers of some events, ascending, with the byte where the line of each begins.
     """
 
     open: Callable[[], BinaryIO]
@@ -71,6 +77,7 @@ class Log:
     remembered: int = 0
     known: bytes = b""
     fault: StoreError | None = None
+    marks: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)])
     _history: History | None = None
     _last: Entry | None = None
 
@@ -101,6 +108,8 @@ class Log:
         """Verify the line that comes next, newline included, and go on with it."""
         entry = self.chain.take(line.removesuffix(b"\n"), place=place)
         self.length += len(line)
+        if self.chain.count - self.marks[-1][0] >= _BETWEEN:
+            self.marks.append((self.chain.count, self.length))
         self.digest.update(line)
         self._history, self._last = None, entry
         if self.fault is None:
@@ -112,8 +121,10 @@ class Log:
 
     def lines(self, start: int = 0) -> Iterator[bytes]:
         """The lines from an event on, newline included."""
+        number, offset = self.marks[bisect_right(self.marks, (start, self.length)) - 1]
         with self.open() as stream:
-            yield from islice(stream, start, self.chain.count)
+            stream.seek(offset)
+            yield from islice(stream, start - number, self.chain.count - number)
 
     def entries(self, start: int = 0) -> Iterator[Entry]:
         """The events from one on."""
@@ -126,18 +137,30 @@ class Log:
         """
         wanted = frozenset(kind.encode() for kind in kinds)
         for line in self.lines():
-            found = _KIND.match(line)
+            found = _HEAD.match(line)
             if found is not None and found[1] in wanted:
                 yield read_verified(line)
 
     def select_about(self, submissions: Collection[str]) -> Iterator[Entry]:
         """The events about some submissions, in order."""
-        marks = [b'"submission":' + msgspec.json.encode(name) for name in submissions]
-        for line in self.lines() if marks else ():
-            if any(mark in line for mark in marks):
-                entry = read_verified(line)
-                if entry.event.submission in submissions:
-                    yield entry
+        wanted = frozenset(map(msgspec.json.encode, submissions))
+        for line in self.lines() if wanted else ():
+            found = _HEAD.match(line)
+            if found is not None and found[2] in wanted:
+                yield read_verified(line)
+
+    def lines_about_others(self, submissions: Collection[str]) -> Iterator[bytes]:
+        """The lines of all events but those about some submissions."""
+        unwanted = frozenset(map(msgspec.json.encode, submissions))
+        for line in self.lines():
+            found = _HEAD.match(line)
+            if found is None or found[2] not in unwanted:
+                yield line
+
+    def holding(self, field: str) -> Iterator[Entry]:
+        """The events that name a field anywhere, in order."""
+        mark = msgspec.json.encode(field) + b":"
+        return (read_verified(line) for line in self.lines() if mark in line)
 
     def at(self, numbers: Collection[int]) -> Iterator[Entry]:
         """The events with these numbers, in order."""
@@ -157,10 +180,13 @@ class Log:
         """Whether it has the events of another one at its beginning."""
         if len(other) > len(self) or not len(other):
             return not len(other)
-        if len(other) == len(self):
-            return other.chain.hash == self.chain.hash
-        (entry,) = self.at([len(other) - 1])
-        return entry.hash == other.chain.hash
+        return self.has_hash(other.chain.hash, number=len(other) - 1)
+
+    def has_hash(self, digest: str, *, number: int) -> bool:
+        """Whether it has an event of this number, with this hash."""
+        if number == len(self) - 1:
+            return self.chain.hash == digest
+        return any(entry.hash == digest for entry in self.at([number]))
 
 
 def read_log(open_: Callable[[], BinaryIO], *, path: str, known: Remembered | None = None) -> Log:
@@ -185,6 +211,14 @@ def read_log(open_: Callable[[], BinaryIO], *, path: str, known: Remembered | No
     return log
 
 
+def read_head(line: bytes) -> tuple[str, str | None]:
+    """Kind and submission of a line that was verified before."""
+    found = _HEAD.match(line)
+    if found is None:
+        raise ValueError(line)
+    return found[1].decode(), msgspec.json.decode(found[2])
+
+
 def _go_on(stream: BinaryIO, open_: Callable[[], BinaryIO], known: Remembered | None) -> Log | None:
     """The log to the end of what is known of it; `None` where it begins otherwise."""
     if known is None:
@@ -204,6 +238,7 @@ def _go_on(stream: BinaryIO, open_: Callable[[], BinaryIO], known: Remembered | 
         digest,
         remembered=chain.count,
         known=known.sha256,
+        marks=[(0, 0), (chain.count, known.length)],
     )
 
 

@@ -125,10 +125,11 @@ def rebuild(session: Session, *, rules: NotedRules | None = None) -> Rebuilt:
     changed += _write_readme(session)
     changed += _write_submissions(session, session.history())
     standings, pages = _write_pages(repository, session.spec(), public, session.now)
-    # The log comes last: that it is whole and committed says that all the rest is (is_behind).
-    changed += write_public_log(repository, vault, public)
+    # Before the log is written: of the one that lies there only what is asked for is read.
     revealed = () if committed is None else list_revealed(committed, public)
     message = _message(session, committed, public, revealed)
+    # The log comes last: that it is whole and committed says that all the rest is (is_behind).
+    changed += write_public_log(repository, vault, public)
     commit = _commit(session, message, without=pages.unknown)
     return Rebuilt(
         standings=standings,

@@ -21,9 +21,10 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from heldout.board.log.events import parse_time
+from heldout.board.log.events import Entry, parse_time
 from heldout.board.log.history import History
 from heldout.board.log.manifest import Manifest, identity_fields, parse_manifest, team_key
+from heldout.board.log.reading import decode_memory, encode_memory
 from heldout.board.log.registration import (
     Registrant,
     RegistrationFile,
@@ -50,7 +51,13 @@ from heldout.board.rules.policy_rules import METADATA_RULES
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.score import check_id, open_manifest, open_own_key, signature_field
 from heldout.board.scores.session import Session
-from heldout.board.store.arrivals import Arrival, Taken, find_merged
+from heldout.board.store.arrivals import (
+    Arrival,
+    Taken,
+    blob_id,
+    find_merged,
+    list_metadata,
+)
 from heldout.envelope.bundle import SealedMessage, file_names, open_message, open_metadata
 from heldout.envelope.keys import Form
 from heldout.errors import InputError, Problem, StoreError, TrustError, quote
@@ -140,6 +147,8 @@ def _check_accepted(accepted: Collection[str], contested: Iterable[list[Arrival]
         )
 
 
+_MERGED = "merged"
+_MANY = 1_000
 _METADATA = "-metadata.json."
 _SMALL = 1 << 17
 _LOOKED_AT = 1 << 14
@@ -199,26 +208,53 @@ def list_merged(session: Session, *, main: str) -> tuple[Arrival, ...]:
         session: its lock is held.
         main: the commit of the main branch.
     """
+    git, form = session.repository.git, session.spec().envelope
+    known = decode_memory(session.vault.recall(_MERGED), _Merged) or _Merged()
+    tree = git.blob_of(main, "submissions") or ""
+    if tree == known.tree:
+        return ()
+    files = git.files(main, "submissions")
+    here = list_metadata(files, form)
+    blobs = known.blobs & here.keys()
+    if new := here.keys() - blobs:  # mostly the metadata of the submissions that they name
+        owners = {here[blob] for blob in new}
+        blobs |= _blobs_of(session, session.vault.log().select_about(owners), like=main)
+    if not here.keys() <= blobs:
+        blobs |= _blobs_of(session, session.vault.log().holding("files"), like=main)
+    every = session.history().submissions.values()
+    published = {s.id for s in every if s.status == "published"}
+    found = tuple(find_merged(git, form, files, known=blobs, published=published))
+    if not found and len(here) >= _MANY:
+        memory = _Merged(tree=tree, blobs=blobs & here.keys())
+        session.vault.remember(_MERGED, encode_memory(memory))
+    return found
+
+
+class _Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """What the vault remembers of the folder `submissions` on the board's main branch.
+
+    Attributes:
+        tree: the folder, as git names it, when nothing in it was new; "" for none.
+        blobs: metadata files in it that the log names, as git names them.
+    """
+
+    tree: str = ""
+    blobs: frozenset[str] = frozenset()
+
+
+def _blobs_of(session: Session, entries: Iterable[Entry], *, like: str) -> frozenset[str]:
+    """The sealed metadata that events name, as git names it; the bytes of each are read."""
     digests = {
         digest
-        for entry in session.vault.entries()
+        for entry in entries
         for name, digest in (entry.get("files") or {}).items()
         if _METADATA in name
     }
-    whole = []
+    found = set()
     for digest in digests:
         with suppress(StoreError):  # the audit tells of those that are missing or damaged
-            whole.append(session.vault.sealed(digest).read_bytes())
-    every = session.history().submissions.values()
-    return tuple(
-        find_merged(
-            session.repository.git,
-            session.spec().envelope,
-            main=main,
-            logged=whole,
-            published={s.id for s in every if s.status == "published"},
-        )
-    )
+            found.add(blob_id(session.vault.sealed(digest).read_bytes(), like=like))
+    return frozenset(found)
 
 
 def note_printed(session: Session, receipts: Iterable[Receipt]) -> None:
@@ -260,7 +296,7 @@ def taken_in(session: Session) -> frozenset[Taken]:
     """Id and fingerprint of all that was taken in, as the log has them."""
     return frozenset(
         (str(entry.event.submission), entry.get("fingerprint"))
-        for entry in session.vault.entries()
+        for entry in session.vault.log().holding("fingerprint")
         if entry.event.submission is not None and entry.get("fingerprint")
     )
 
@@ -268,7 +304,10 @@ def taken_in(session: Session) -> frozenset[Taken]:
 def _log(session: Session, arrival: Arrival) -> Receipt:
     if arrival.id is None:
         raise InputError(arrival.problems)
-    known = (str(arrival.id), arrival.fingerprint) in taken_in(session)
+    known = any(
+        entry.get("fingerprint") == arrival.fingerprint
+        for entry in session.vault.log().select_about([arrival.id])
+    )
     kind = "known" if known else _log_submission(session, arrival, arrival.id)
     return Receipt(source=arrival.source, id=arrival.id, kind=kind)
 
@@ -436,8 +475,8 @@ def _metadata_in_force(session: Session, before: Submission) -> Manifest | None:
 def _was_sent(session: Session, submission: str, name: str, digest: str) -> bool:
     """Whether an event has this very metadata file: the OpenSSL form need not count revisions."""
     return any(
-        entry.event.submission == submission and (entry.get("files") or {}).get(name) == digest
-        for entry in session.vault.entries()
+        (entry.get("files") or {}).get(name) == digest
+        for entry in session.vault.log().select_about([submission])
     )
 
 
@@ -541,10 +580,8 @@ def _log_registration(session: Session, arrival: Arrival) -> Receipt:
     team = team_handle(statement.key)
     # By what was signed: the same under another name, or sealed by somebody else, is not new.
     if any(
-        entry.event.kind == "registered"
-        and entry.get("team") == team
-        and entry.get("statement") == file.statement
-        for entry in session.vault.entries()
+        entry.get("team") == team and entry.get("statement") == file.statement
+        for entry in session.vault.log().select("registered")
     ):
         return Receipt(source=arrival.source, id=None, kind="known", team=team)
     if statement.board != history.board:

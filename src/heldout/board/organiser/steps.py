@@ -27,6 +27,7 @@ from heldout.board.organiser.receive import (
     taken_in,
 )
 from heldout.board.organiser.review import Review, review
+from heldout.board.scores.public_log import find_public_log
 from heldout.board.scores.rescoring import list_earlier, rescore
 from heldout.board.scores.session import NotedRules, Session, commit_held_out, note_held_out
 from heldout.board.scores.sets import SetData, load_sets
@@ -296,7 +297,7 @@ def list_reveals(session: Session) -> list[tuple[str, date]]:
 
 def list_public_overdue(session: Session) -> tuple[Overdue, ...]:
     """What the public log still withholds although its day has come: nobody has rebuilt since."""
-    return list_overdue_at(session.repository.log(), now=session.now)
+    return list_overdue_at(find_public_log(session.repository, session.vault), now=session.now)
 
 
 def _list_arrivals(

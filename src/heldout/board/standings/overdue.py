@@ -10,6 +10,7 @@ from datetime import date, datetime, timedelta
 
 from heldout.board.log.events import Entry
 from heldout.board.log.history import History, read_history
+from heldout.board.log.reading import Log
 from heldout.board.rules.days import list_terms, one_shot_deadline, tells_final
 from heldout.board.rules.spec import BoardSpec, due_day
 from heldout.board.rules.spec_file import parse_spec
@@ -34,7 +35,7 @@ class Overdue:
 
 
 def list_overdue(
-    log: Sequence[Entry], spec: BoardSpec, standings: Standings
+    log: Sequence[Entry] | Log, spec: BoardSpec, standings: Standings
 ) -> tuple[Overdue, ...]:
     """What waits for the organisers, by a public log alone; the earliest first.
 
@@ -44,19 +45,21 @@ def list_overdue(
         standings: of the board or of its latest season, made from that log.
     """
     now = standings.as_of
-    history = read_history(log)
-    seasons = list_seasons(log, spec, now=now)
+    history = log.history if isinstance(log, Log) else read_history(log)
+    worked = (log.last if isinstance(log, Log) else log[-1]).time.date()
+    seasons = list_seasons(history if isinstance(log, Log) else log, spec, now=now)
     boards = [(one.standings, spec.in_season(one.season)) for one in seasons]
     found = {*_list_scores(log, history, standings)}
     for board, rules in boards or [(standings, spec)]:
-        found |= {*_list_names(board), *_list_figures(board, rules, history, log[-1].time.date())}
+        found |= {*_list_names(board), *_list_figures(board, rules, history, worked)}
     return tuple(sorted(found, key=lambda one: (one.since, one.what)))
 
 
-def list_overdue_at(log: Sequence[Entry], *, now: datetime) -> tuple[Overdue, ...]:
+def list_overdue_at(log: Sequence[Entry] | Log, *, now: datetime) -> tuple[Overdue, ...]:
     """The same at a moment, by the rules of the log."""
-    spec = parse_spec(read_history(log).rules[-1][1].encode(), path="the rules in the log")
-    standings, _ = current_standings(log, spec, now=now)
+    history = log.history if isinstance(log, Log) else read_history(log)
+    spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
+    standings, _ = current_standings(history if isinstance(log, Log) else log, spec, now=now)
     return list_overdue(log, spec, standings)
 
 
@@ -108,11 +111,16 @@ def _list_figures(
         yield Overdue(what=f"the confidence figures{of}", since=min(days))
 
 
-def _list_scores(log: Iterable[Entry], history: History, standings: Standings) -> Iterator[Overdue]:
+def _list_scores(
+    log: Iterable[Entry] | Log, history: History, standings: Standings
+) -> Iterator[Overdue]:
     """Scores that events still seal: of a one-shot board, and of views that open at the end."""
     now = standings.as_of
     deadline, terms = one_shot_deadline(history), list_terms(history, now)
-    for entry in log:
+    rules = terms[-1].spec
+    if deadline is None and rules.closes is None and not rules.seasons:
+        return  # nothing waits for a last day
+    for entry in log.entries() if isinstance(log, Log) else log:
         submission = history.submissions.get(str(entry.event.submission))
         sealed = entry.event.sealed.keys() - entry.opened.keys()
         if submission is None or submission.status != "published":

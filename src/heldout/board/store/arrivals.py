@@ -225,27 +225,42 @@ def sizes_of(git: Git, blobs: Iterable[str]) -> Mapping[str, int]:
     return found
 
 
+def blob_id(data: bytes, *, like: str) -> str:
+    """The id that git gives to a file's bytes, in a repository that has the id `like`."""
+    algorithm = hashlib.sha1 if len(like) == _SHA1_DIGITS else hashlib.sha256
+    return algorithm(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def list_metadata(files: Iterable[Change], form: Form) -> Mapping[str, SubmissionId]:
+    """The sealed metadata among some files: blob -> whose it is."""
+    ending = file_names(form, SubmissionId("")).metadata
+    return {
+        file.blob: owner
+        for file in files
+        if file.path.endswith(ending) and (owner := _owner_of_path(file.path, form)) is not None
+    }
+
+
 def find_merged(
-    git: Git, form: Form, *, main: str, logged: Iterable[bytes], published: Container[str]
+    git: Git,
+    form: Form,
+    merged: Iterable[Change],
+    *,
+    known: Container[str],
+    published: Container[str],
 ) -> Iterator[Arrival]:
     """Submissions that were merged into the main branch before the log knew of them.
 
     Args:
         git: the board's repository.
         form: the board's envelope.
-        main: the commit of its main branch.
-        logged: every sealed metadata file that the log names.
+        merged: what lies in `submissions` on its main branch.
+        known: the blobs of sealed metadata that the log names.
         published: ids whose files the board itself put there: of those only the metadata may be
             new.
     """
-    # The id that git gives to a file's bytes, in a repository that has the id `main`.
-    algorithm = hashlib.sha1 if len(main) == _SHA1_DIGITS else hashlib.sha256
-    known = {
-        algorithm(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-        for data in logged
-    }
     owned: defaultdict[SubmissionId, list[Change]] = defaultdict(list)
-    for file in git.files(main, "submissions"):
+    for file in merged:
         owner = _owner_of_path(file.path, form)
         if owner is not None:
             owned[owner].append(file)

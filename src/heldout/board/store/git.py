@@ -654,7 +654,7 @@ class Git:
                 yield data[:-1]
 
     def blob_of(self, commit: str, path: str) -> str | None:
-        """The object of a file at a commit, `None` where there is none; it is not read."""
+        """The object of a file or folder at a commit, which is not read; `None` for none."""
         found = self._start(["rev-parse", "-q", "--verify", f"{commit}:{path}"])
         return found.stdout.decode().strip() if found.returncode == 0 else None
 

@@ -19,11 +19,13 @@ the one that was logged with them. Private keys never go into git: each organise
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
-from heldout.board.log.events import Entry, format_entry, parse_log
+from heldout.board.log.events import Entry, parse_log
 from heldout.board.log.history import History, read_history
+from heldout.board.log.reading import Log, read_log
 from heldout.board.rules.changes import held_out_file, held_out_name
 from heldout.board.store.git import AS_IT_IS, ATTRIBUTES, Author, Change, Git
 from heldout.errors import StoreError, printable, quote
@@ -88,27 +90,38 @@ def logged_files(entries: Sequence[Entry]) -> dict[str, str]:
     return {**labels, **kept}
 
 
-def unneeded_runs(entries: Sequence[Entry]) -> frozenset[str]:
+def unneeded_runs(log: Log) -> frozenset[str]:
     """SHA-256 of the sealed runs that only rejected and withdrawn submissions have.
 
     Nothing opens these runs again: later ones are compared with their signatures. Key and metadata
     are small, and needed where an owner's files come after a spoiled copy of them.
 
     Args:
-        entries: the vault's log, verified.
+        log: the vault's, verified.
     """
-    every = read_history(entries).submissions.values()
-    decided = {one.id for one in every if one.status in ("rejected", "withdrawn")}
+    decided = decided_of(log.history)
     runs: set[str] = set()
     needed: set[str] = set()
-    for entry in entries:
-        if entry.event.submission in decided:
-            for name, digest in (entry.get("files") or {}).items():
-                (runs if _TAR.fullmatch(name) else needed).add(digest)
-            runs.update((entry.get("runs") or {}).values())
-        elif decided:  # any mention counts: other submissions, labels, baselines, evidence
-            needed.update(found.decode() for found in _DIGEST.findall(format_entry(entry)))
-    return frozenset(runs - needed)
+    for entry in log.select_about(decided):
+        for name, digest in (entry.get("files") or {}).items():
+            (runs if _TAR.fullmatch(name) else needed).add(digest)
+        runs.update((entry.get("runs") or {}).values())
+    left = runs - needed
+    if left:  # any mention counts: other submissions, labels, baselines, evidence
+        for line in log.lines_about_others(decided):
+            left -= find_digests(line)
+    return frozenset(left)
+
+
+def decided_of(history: History) -> frozenset[str]:
+    """The submissions that were rejected or withdrawn."""
+    every = history.submissions.values()
+    return frozenset(one.id for one in every if one.status in ("rejected", "withdrawn"))
+
+
+def find_digests(line: bytes) -> set[str]:
+    """Every SHA-256 that a line of a log holds."""
+    return {found.decode() for found in _DIGEST.findall(line)}
 
 
 def judge_file(path: str, data: bytes, logged: Mapping[str, str]) -> Standing:
@@ -492,7 +505,9 @@ def find_sharing(root: Path) -> Sharing | None:
 
 def _unneeded(log: bytes) -> frozenset[str]:
     """The runs that are removed from every clone's folder; git's history may still hold them."""
-    return frozenset(f"sealed/{digest}" for digest in unneeded_runs(parse_log(log, path=EVENTS)))
+    return frozenset(
+        f"sealed/{digest}" for digest in unneeded_runs(read_log(lambda: BytesIO(log), path=EVENTS))
+    )
 
 
 def _since(log: bytes, known: bytes) -> Sequence[Entry]:

@@ -35,6 +35,8 @@ from functools import lru_cache
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
+import msgspec
+
 from heldout.board.log.events import (
     Draft,
     Entry,
@@ -49,7 +51,14 @@ from heldout.board.log.events import (
     signers_after,
 )
 from heldout.board.log.history import History
-from heldout.board.log.reading import Log, Remembered, decode_memory, encode_memory, read_log
+from heldout.board.log.reading import (
+    Log,
+    Remembered,
+    decode_memory,
+    encode_memory,
+    read_head,
+    read_log,
+)
 from heldout.board.rules.changes import (
     format_key,
     held_out_file,
@@ -68,6 +77,8 @@ from heldout.board.store.sharing import (
     REMEMBERED,
     SHARED_FOLDERS,
     Sharing,
+    decided_of,
+    find_digests,
     find_sharing,
     kept_path,
     unneeded_runs,
@@ -81,6 +92,7 @@ from heldout.trec.qrels import Qrels, read_qrels
 
 _FOUNDING = "founding"
 _LOG = "events"
+_UNNEEDED = "unneeded"
 _MARK = 32
 _MANY = 1_000
 """Events that are verified in a tenth of a second."""
@@ -107,6 +119,22 @@ class OwnSigner:
     def sign(self, digest: Digest) -> Signature:
         """The signature of an event's hash."""
         return Signature(key=self.key, value=sign(self.private, event_message(digest)))
+
+
+class _Unneeded(msgspec.Struct, frozen=True, kw_only=True):
+    """What the vault remembers of unneeded runs.
+
+    Attributes:
+        count: events that were looked at, at least one.
+        last: hash of the last of them.
+        runs: SHA-256 of the sealed runs that nothing needs.
+        decided: the submissions that were rejected or withdrawn.
+    """
+
+    count: int
+    last: str
+    runs: frozenset[str]
+    decided: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,8 +436,31 @@ class Vault:
         return digest
 
     def unneeded_runs(self) -> frozenset[str]:
-        """Digests of the runs that only rejected and withdrawn submissions have."""
-        return _find_unneeded(self.files.read_lines(EVENTS))
+        """Digests of the runs that only rejected and withdrawn submissions have.
+
+        Where the vault remembers them, only later events are looked at.
+        """
+        log = self.log()
+        known = decode_memory(self.recall(_UNNEEDED), _Unneeded)
+        if known is not None and log.has_hash(known.last, number=known.count - 1):
+            found = known.runs
+            for line in log.lines(known.count):
+                kind, about = read_head(line)
+                if kind in ("rejected", "withdrawn") or about in known.decided:
+                    break
+                found -= find_digests(line)
+            else:
+                return found
+        found = unneeded_runs(log)
+        if len(log) >= _MANY:
+            memory = _Unneeded(
+                count=len(log),
+                last=log.chain.hash,
+                runs=found,
+                decided=decided_of(log.history),
+            )
+            self.remember(_UNNEEDED, encode_memory(memory))
+        return found
 
     def remove_unneeded(self) -> None:
         """Remove these runs; those of a decision that a crash came after, too.
@@ -601,12 +652,6 @@ def _authenticate(key: bytes, name: str, data: bytes) -> bytes:
     found = hashlib.blake2b(name.encode() + b"\0", key=key, digest_size=_MARK)
     found.update(data)
     return found.digest()
-
-
-@lru_cache(maxsize=2)
-def _find_unneeded(data: bytes) -> frozenset[str]:
-    """Asked for before and after every command."""
-    return unneeded_runs(_read_log(data))
 
 
 def _check_born(root: Path) -> None:

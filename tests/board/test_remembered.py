@@ -1,0 +1,150 @@
+"""What a vault remembers of logs saves work, and never makes a wrong log pass."""
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from scored_board import QUERIES, ScoredBoard, make_board
+
+from heldout.board.log.events import format_entry, parse_log
+from heldout.board.log.history import read_history
+from heldout.board.log.reading import Remembered, decode_memory, encode_memory
+from heldout.board.organiser.rebuild import rebuild
+from heldout.board.scores import public_log
+from heldout.board.scores.public_log import find_public_log, plan_public_log
+from heldout.board.standings.standings import project
+from heldout.board.store import logs
+from heldout.board.store.vault import Vault
+from heldout.errors import StoreError
+
+_MEMORY = Path("vault/remembered/events")
+_EVENTS = Path("vault/events.jsonl")
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> ScoredBoard:
+    """Two entries, one under an embargo, and a memory of all their events."""
+    board = make_board(tmp_path_factory.mktemp("remembered"))
+    board.baseline("bm25", [0.3] * QUERIES)
+    until = (board.now + timedelta(days=30)).date()
+    board.enter("20261101-open", [0.5] * QUERIES, team="One")
+    board.enter("20261101-hidden", [0.6] * QUERIES, team="Two", until=until)
+    rebuild(board.tick())
+    board.vault.remember_log(least=1)
+    return board
+
+
+@pytest.fixture
+def board(template: ScoredBoard, tmp_path: Path) -> ScoredBoard:
+    """A copy, as another process would find it."""
+    logs._LOGS.clear()
+    public_log._WRITTEN.clear()
+    return template.copy(tmp_path / "copy")
+
+
+def test_what_was_verified_is_not_verified_again(board: ScoredBoard) -> None:
+    log = board.vault.log()
+    assert log.remembered == len(log) == len(board.vault.entries())
+    assert log.history == read_history(board.vault.entries())
+    board.reject(board.send("20261101-third", [0.1] * QUERIES).submission.id)
+    again = board.vault.log()
+    assert (again.remembered, len(again)) == (log.remembered, len(board.vault.entries()))
+    assert again.history == read_history(board.vault.entries())
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_a_forged_beginning_is_refused(board: ScoredBoard, number: int) -> None:
+    file = board.root / _EVENTS
+    lines = file.read_bytes().splitlines(keepends=True)
+    lines[number] = lines[number].replace(b'"by":"', b'"by":"x', 1)
+    file.write_bytes(b"".join(lines))
+    with pytest.raises(StoreError, match=rf"events.jsonl:{number + 1}: the event was changed"):
+        board.vault.log()
+
+
+def test_an_event_that_was_left_out_is_missed(board: ScoredBoard) -> None:
+    file = board.root / _EVENTS
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:2] + lines[3:]))
+    with pytest.raises(StoreError, match="the chain is broken"):
+        board.vault.log()
+
+
+def test_a_memory_of_a_forged_log_is_not_believed(board: ScoredBoard, tmp_path: Path) -> None:
+    """Who can write to the folder, and lacks the private keys, cannot write a memory."""
+    stranger = make_board(tmp_path / "stranger")
+    forged = board.root / _EVENTS
+    data = forged.read_bytes().replace(b'"by":"', b'"by":"x', 1)
+    forged.write_bytes(data)
+    honest = decode_memory(board.vault.recall("events"), Remembered)
+    assert honest is not None
+    lie = Remembered(
+        length=len(data),
+        sha256=hashlib.sha256(data).digest(),
+        chain=honest.chain,
+        fold=honest.fold,
+    )
+    stranger.vault.remember("events", encode_memory(lie))
+    (board.root / _MEMORY).write_bytes((stranger.root / _MEMORY).read_bytes())
+    assert board.vault.recall("events") is None
+    with pytest.raises(StoreError, match="the event was changed"):
+        board.vault.log()
+
+
+@pytest.mark.parametrize("cut", [0, 10, 40, -1])
+def test_a_damaged_memory_costs_time_alone(board: ScoredBoard, cut: int) -> None:
+    file = board.root / _MEMORY
+    file.write_bytes(file.read_bytes()[:cut])
+    log = board.vault.log()
+    assert (log.remembered, len(log)) == (0, len(board.vault.entries()))
+
+
+def test_a_change_within_one_step_of_the_clock_is_seen(board: ScoredBoard) -> None:
+    """The same bytes but one, the same length, and no time between."""
+    file = board.root / _EVENTS
+    data = file.read_bytes()
+    assert len(board.vault.log())
+    file.write_bytes(data.replace(b'"by":"a', b'"by":"b', 1))
+    with pytest.raises(StoreError, match="the event was changed"):
+        board.vault.log()
+
+
+def test_the_public_log_is_the_same_with_and_without_a_memory(
+    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Day after day, while an embargo ends, and where nothing is remembered."""
+    monkeypatch.setattr(public_log, "_MANY", 0)
+    for days in (0, 10, 31, 40):
+        board.now += timedelta(days=days)
+        board.reject(board.send(f"20261101-day-{days}", [0.2] * QUERIES).submission.id)
+        session = board.tick()
+        rebuilt = rebuild(session)
+        expected = project(session.vault.entries(), now=session.now)
+        data = (board.root / "board" / "log.jsonl").read_bytes()
+        assert data == b"".join(map(format_entry, expected))
+        assert rebuilt.revealed == (("20261101-hidden",) if days == 31 else ())
+        logs._LOGS.clear()
+        public_log._WRITTEN.clear()
+        log = find_public_log(session.repository, session.vault)
+        assert log.remembered == len(log) == len(expected)
+        assert log.history == read_history(parse_log(data, path="log.jsonl"))
+        plan = plan_public_log(session.repository, session.vault, now=session.now)
+        assert (plan.changed, plan.new, plan.history) == ({}, (), log.history)
+
+
+def test_a_clock_before_what_was_shown_projects_all_of_it(
+    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(public_log, "_MANY", 0)
+    board.now += timedelta(days=40)
+    rebuild(board.tick())
+    session = board.session
+    plan = plan_public_log(session.repository, session.vault, now=datetime(2026, 11, 2, tzinfo=UTC))
+    assert [entry.event.submission for entry in plan.changed.values()] == ["20261101-hidden"]
+
+
+def test_a_vault_that_is_only_read_remembers_nothing(board: ScoredBoard) -> None:
+    (board.root / _MEMORY).unlink()
+    Vault(board.root / "vault", read_only=True).remember("events", b"x")
+    assert not (board.root / _MEMORY).exists()
