@@ -24,7 +24,7 @@ class Answer:
         summary: what the sentence rests on: lines of `name      what there is to say`.
         tables: the evidence, with every row.
         document: for JSON; `answer` comes into it as its first key. A table of numbers is an array
-            here, whose lists `to_dict` makes.
+            here, and many results are a tuple of them; `to_dict` makes lists of both.
         chart: draws the picture; called only where a picture is asked for.
         title: what the picture shows, for those who do not see it.
         short: the tables for a terminal: rows that say the same are one line with their count;
@@ -162,11 +162,11 @@ def to_document(result: object, *properties: str) -> dict[str, Any]:
 
 
 def format_json(value: Any, *, newline: str = "\n") -> Iterator[str]:
-    """JSON as `json.dumps` indents it by two, in pieces: a table row by row.
+    """JSON as `json.dumps` indents it by two, in pieces: row by row, and result by result.
 
     Args:
-        value: what JSON can hold, values that `msgspec.to_builtins` knows, and tables of numbers
-            among the values of dictionaries.
+        value: what JSON can hold, values that `msgspec.to_builtins` knows, and among the values of
+            dictionaries tables of numbers and tuples of results.
         newline: between the lines.
 
     Raises:
@@ -177,15 +177,18 @@ def format_json(value: Any, *, newline: str = "\n") -> Iterator[str]:
     import msgspec  # noqa: PLC0415 - the same
 
     inner = f"{newline}  "
-    if _is_table(value):
+    if _is_table(value) or _is_results(value):
         yield "["
         for place, row in enumerate(value):
+            yield f"{',' if place else ''}{inner}"
+            if _is_results(value):
+                yield from format_json(to_document(row), newline=inner)
+                continue
             cells = _without_nan(row.tolist())
             text = json.dumps(cells, allow_nan=False, separators=(f",{inner}  ", ": "))
-            lines = f"[{inner}  {text[1:-1]}{inner}]" if cells else "[]"
-            yield f"{',' if place else ''}{inner}{lines}"
+            yield f"[{inner}  {text[1:-1]}{inner}]" if cells else "[]"
         yield f"{newline}]" if len(value) else "]"
-    elif _holds_table(value):
+    elif _holds_late(value):
         yield "{"
         for place, (key, one) in enumerate(value.items()):
             yield f"{',' if place else ''}{inner}{json.dumps(key)}: "
@@ -201,17 +204,24 @@ def _is_table(value: Any) -> bool:
     return getattr(value, "ndim", 0) == 2  # noqa: PLR2004 - rows and columns
 
 
-def _holds_table(value: Any) -> bool:
+def _is_results(value: Any) -> bool:
+    """Whether it is a tuple of results, which have no lists yet."""
+    return isinstance(value, tuple) and bool(value) and is_dataclass(value[0])
+
+
+def _holds_late(value: Any) -> bool:
     return isinstance(value, dict) and any(
-        _is_table(one) or _holds_table(one) for one in value.values()
+        _is_table(one) or _is_results(one) or _holds_late(one) for one in value.values()
     )
 
 
 def _with_lists(value: Any) -> Any:
-    """The same with lists in place of tables."""
+    """The same with lists in place of tables and results."""
     if _is_table(value):
         return _without_nan(value.tolist())
-    if _holds_table(value):
+    if _is_results(value):
+        return [to_document(one) for one in value]
+    if _holds_late(value):
         return {key: _with_lists(one) for key, one in value.items()}
     return value
 

@@ -175,6 +175,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 _STYLES = {"error": "bold red", "note": "yellow"}
+_PIECES = 256
 _INDENT = 7  # under the code, after "error  "
 
 
@@ -321,9 +322,13 @@ def print_json(value: Any) -> None:
     """
     from heldout.answers.answer import format_json  # noqa: PLC0415 - most calls print tables
 
+    pieces: list[str] = []
     for piece in format_json(value):
-        click.echo(piece, nl=False)
-    click.echo()
+        pieces.append(piece)
+        if len(pieces) >= _PIECES:
+            click.echo("".join(pieces), nl=False)
+            pieces.clear()
+    click.echo("".join(pieces))
 
 
 def fail(error: HeldoutError, *, status: int = 2) -> NoReturn:

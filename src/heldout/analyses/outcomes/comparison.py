@@ -461,7 +461,7 @@ class Comparison:
             ),
             tables=(*measured, *outcomes),
             short=short,
-            document=pair
+            document=to_document(pair)
             | document
             | {
                 "success": to_document(curves),

@@ -6,7 +6,7 @@ outcomes (Lin et al. 2021, §§4 and 5).
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,8 +73,13 @@ def describe_outcomes(result: Outcomes, several: int | None) -> dict[str, Any]:
         result: of one pair or many.
         several: queries with several relevant documents; `None` where the labels are unknown.
     """
-    fits = fits_labels(several, result.queries)
-    return to_document(result, "hypotheses") | {"several_relevant": several, "fits_labels": fits}
+    return to_document(replace(result, pairs=()), "hypotheses") | {
+        # Half a million pairs as lists would take gigabytes
+        "pairs": result.pairs,
+        "hypotheses": result.hypotheses,
+        "several_relevant": several,
+        "fits_labels": fits_labels(several, result.queries),
+    }
 
 
 def all_pairs(ranks: FirstRanks) -> tuple[Pair, ...]:
