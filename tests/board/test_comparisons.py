@@ -13,7 +13,8 @@ from heldout.board.policy.ensembles import RunLikeness
 from heldout.board.policy.similarity import DEPTH
 from heldout.board.scores import compared
 from heldout.board.scores.compared import compare_runs
-from heldout.board.scores.kept import read_signatures
+from heldout.board.scores.comparisons import list_keys
+from heldout.board.scores.kept import read_key, read_signatures
 from heldout.board.store.vault import Vault
 
 QUERIES = tuple(f"q{number:02}" for number in range(24))
@@ -192,3 +193,29 @@ def test_other_code_compares_again(
     monkeypatch.setattr("heldout.board.scores.comparisons._digest_code", lambda: b"other")
     compare(vault, history)
     assert vault.files.read(f"comparisons/{LAST}.json") != before
+
+
+def test_a_key_is_read_again_where_its_file_changed(vault: Vault, history: History) -> None:
+    for name in NAMES[:3]:
+        vault.files.write_whole(f"scores/{name}.json", b'{"key":"first"}')
+    asked: list[str] = []
+
+    def read(name: str) -> str:
+        asked.append(name)
+        return read_key(vault, name)
+
+    def keys() -> list[str]:
+        asked.clear()
+        return list(list_keys(vault, history.submissions, read).values())
+
+    assert keys() == ["first"] * 3 + [""] * 5
+    assert keys() == ["first"] * 3 + [""] * 5
+    assert asked == list(NAMES[3:])
+    vault.files.write_whole(f"scores/{NAMES[1]}.json", b'{"key":"other"}')
+    vault.files.delete(f"scores/{NAMES[2]}.json")
+    assert keys()[:3] == ["first", "other", ""]
+    assert asked == [NAMES[1], *NAMES[2:]]
+    whole = vault.files.read("comparisons/keys.json")
+    for damaged in (b"", whole[:-1], whole.replace(b"first", b"fir5t")):
+        vault.files.write_whole("comparisons/keys.json", damaged)
+        assert keys()[:3] == ["first", "other", ""]

@@ -477,7 +477,10 @@ def _regress(parts: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray
     from scipy.optimize import nnls  # noqa: PLC0415 - 0.2 s, and most calls need no regression
 
     present = (target > 0) | parts.any(axis=1)
-    weights: NDArray[np.float64] = nnls(parts[present], target[present])[0]
+    both = np.column_stack([parts[present], target[present]])
+    # The same problem in as many rows as columns: 10 ms less, and there are dozens of them.
+    triangle = np.linalg.qr(both).R
+    weights: NDArray[np.float64] = nnls(triangle[:, :-1], triangle[:, -1])[0]
     return weights
 
 

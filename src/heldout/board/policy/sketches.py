@@ -154,9 +154,12 @@ def find_near(own: NDArray[np.uint16], block: NDArray[np.uint16]) -> NDArray[np.
         block: shape (runs, queries, TOP).
     """
     near = np.zeros(block.shape, np.uint8)
+    same, found = np.empty(block.shape, bool), np.empty(block.shape, np.uint8)
     for place in range(TOP):
         worth = np.where(own[:, place] == 0, 0, TOP - place).astype(np.uint8)
-        np.maximum(near, (block == own[:, place, None]) * worth[:, None], out=near)
+        np.equal(block, own[:, place, None], out=same)
+        np.multiply(same, worth[:, None], out=found)
+        np.maximum(near, found, out=near)
     return near
 
 

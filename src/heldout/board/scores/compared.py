@@ -26,6 +26,7 @@ from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.comparisons import (
     SketchFile,
     digest_inputs,
+    list_keys,
     read_comparison,
     refresh,
     store_comparison,
@@ -61,10 +62,13 @@ def list_others(
         submission: whose day it is.
         repair: called for one whose scores are damaged or lost.
     """
-    keys = {}
-    for name, other in history.submissions.items():
+
+    def read(name: str) -> str:
+        other = history.submissions[name]
         lost = "scores" in other.kept and not vault.scores(name).is_file()
-        keys[name] = _read(partial(read_key, vault, name), name, "", lost=lost, repair=repair)
+        return _read(partial(read_key, vault, name), name, "", lost=lost, repair=repair)
+
+    keys = list_keys(vault, history.submissions, read)
     return list_entrants(history, day=submission.received.date(), keys=keys)
 
 

@@ -1,10 +1,11 @@
 """What the vault stores of comparing runs: sketches of all, and what each is like.
 
-    sketches/SET         one row for each submission: which signature file it is of, and its sketch
-    comparisons/ID.json  what earlier runs a submission's runs are like
+    sketches/SET           a row for each submission: of which signature file it is, and the sketch
+    comparisons/ID.json    what earlier runs a submission's runs are like
+    comparisons/keys.json  the digest of each submission's own key, from `scores/`
 
-Both are made from `signatures/`. Neither is shared, and either may be deleted at any time: what is
-missing, damaged or of another file is made again, row by row.
+All are made from `signatures/` and `scores/`. None is shared, and each may be deleted at any time:
+what is missing, damaged or of another file is made again, row by row.
 
 A file of sketches is a line with the SHA-256 of the next, that line with key and queries, then
 rows of one length. Each row has a checksum of its own, so a row that a crash cut off is no row. It
@@ -20,10 +21,10 @@ import inspect
 import os
 import secrets
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import NamedTuple
+from functools import cache, lru_cache, partial
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -34,13 +35,16 @@ from heldout.board.policy.ensembles import RunLikeness
 from heldout.board.policy.similarity import TOP
 from heldout.board.policy.sketches import Block, Sketches, sketch
 from heldout.board.scores.kept import read_signatures
-from heldout.board.store.sharing import kept_path
+from heldout.board.store.sharing import KEPT, kept_path
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
 from heldout.files.durable import ASIDE, Folder
 from heldout.ids import digest_bytes
 from heldout.trec.scans import Signature
 
+T = TypeVar("T", bound=msgspec.Struct)
+
+_KEYS = "comparisons/keys.json"
 _FORMAT = 1
 _CHUNK = 1 << 22
 _DIGEST = 32
@@ -229,6 +233,7 @@ def _lay_out(queries: int) -> np.dtype[np.void]:
     )
 
 
+@lru_cache(maxsize=1 << 15)
 def _name(submission: str) -> bytes:
     """An id as a row has it: of one length."""
     return hashlib.sha256(submission.encode()).digest()
@@ -276,7 +281,7 @@ def refresh(
     Returns:
         Submission -> SHA-256 of its signature file, of those that have one.
     """
-    stamps = stamp_signatures(vault)
+    stamps = _stamps(vault, "signatures")
     digests = {}
     for name in names:
         stamp = stamps.get(name)
@@ -317,9 +322,9 @@ def _is_sound(vault: Vault, name: str) -> bool:
         return False
 
 
-def stamp_signatures(vault: Vault) -> dict[str, Stamp]:
-    """Submission -> the state of its signature file."""
-    folder, ending = kept_path("signatures", "").split("/")
+def _stamps(vault: Vault, folder: str) -> dict[str, Stamp]:
+    """Submission -> the state of its file in a folder of `KEPT`."""
+    ending = KEPT[folder]
     stamps = vault.files.stats(folder).items()
     return {n.removesuffix(ending): _stamp(s) for n, s in stamps if n.endswith(ending)}
 
@@ -328,8 +333,40 @@ def _stamp(status: os.stat_result) -> Stamp:
     return Stamp(status.st_ino, status.st_size, status.st_ctime_ns)
 
 
+class _Keys(msgspec.Struct, frozen=True, kw_only=True):
+    """`comparisons/keys.json`: submission -> state of its file of scores, and the key in it."""
+
+    known: dict[str, tuple[Stamp, str]]
+
+
+def list_keys(vault: Vault, names: Iterable[str], read: Callable[[str], str]) -> dict[str, str]:
+    """Submission -> digest of its own key, "" where it is not known.
+
+    Args:
+        vault: of the board.
+        names: the submissions.
+        read: reads the key in the scores of one; it repairs what is damaged or lost.
+    """
+    stamps = _stamps(vault, "scores")
+    stored = _read_checked(vault, _KEYS, _Keys)
+    known = {} if stored is None else stored.known
+    keys, fresh = {}, {}
+    for name in names:
+        stamp, key = known.get(name, (None, ""))
+        if stamp is None or stamp != stamps.get(name):
+            key = read(name)
+            status = vault.files.stat(kept_path("scores", name)) if key else None
+            stamp = None if status is None else _stamp(status)
+        keys[name] = key
+        if stamp is not None:
+            fresh[name] = (stamp, key)
+    if fresh != known:
+        _write_checked(vault, _KEYS, _Keys(known=fresh))
+    return keys
+
+
 class _Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """`comparisons/ID.json`, behind a line with its SHA-256.
+    """`comparisons/ID.json`: what was found, and by what.
 
     Attributes:
         made_of: digest of all that it depends on.
@@ -364,25 +401,29 @@ def _digest_code() -> bytes:
 
 def read_comparison(vault: Vault, submission: str, made_of: str) -> dict[str, RunLikeness] | None:
     """What was found before, `None` where nothing is stored, or not of just these inputs."""
-    data = vault.files.find(_comparison_path(submission))
-    digest, _, body = (data or b"").partition(b"\n")
-    if digest != digest_bytes(body).encode():
-        return None
-    try:
-        stored = msgspec.json.decode(body, type=_Comparison)
-    except msgspec.MsgspecError:
-        return None
-    return stored.found if stored.made_of == made_of else None
+    stored = _read_checked(vault, f"comparisons/{submission}.json", _Comparison)
+    return None if stored is None or stored.made_of != made_of else stored.found
 
 
 def store_comparison(
     vault: Vault, submission: str, made_of: str, found: Mapping[str, RunLikeness]
 ) -> None:
     """Store what was found."""
-    body = msgspec.json.encode(_Comparison(made_of=made_of, found=dict(found)))
-    data = digest_bytes(body).encode() + b"\n" + body
-    vault.files.write_whole(_comparison_path(submission), data, mode=0o600)
+    stored = _Comparison(made_of=made_of, found=dict(found))
+    _write_checked(vault, f"comparisons/{submission}.json", stored)
 
 
-def _comparison_path(submission: str) -> str:
-    return f"comparisons/{submission}.json"
+def _read_checked(vault: Vault, path: str, kind: type[T]) -> T | None:
+    """A document behind a line with its SHA-256; `None` where it is missing or damaged."""
+    digest, _, body = (vault.files.find(path) or b"").partition(b"\n")
+    if digest != digest_bytes(body).encode():
+        return None
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _write_checked(vault: Vault, path: str, document: msgspec.Struct) -> None:
+    body = msgspec.json.encode(document)
+    vault.files.write_whole(path, digest_bytes(body).encode() + b"\n" + body, mode=0o600)
