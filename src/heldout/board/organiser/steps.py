@@ -28,7 +28,7 @@ from heldout.board.organiser.receive import (
 )
 from heldout.board.organiser.review import Review, review
 from heldout.board.scores.public_log import find_public_log
-from heldout.board.scores.rescoring import list_earlier, rescore
+from heldout.board.scores.rescoring import list_earlier, rescore_each
 from heldout.board.scores.session import NotedRules, Session, commit_held_out, note_held_out
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.board.standings.overdue import Overdue, list_overdue_at
@@ -154,7 +154,7 @@ def correct_all(
     entries = [decide.check_published(session, name) for name in ids]
     decide.check_text(session, why, *ids, anyway=anyway)
     sets = load_sets(session.repository, session.spec(), vault=session.vault)
-    scores = {name: rescore(session, sets, name) for name in ids}
+    scores = dict(rescore_each(session, sets, list(dict.fromkeys(ids))))
     for entry in entries:
         decide.check_scored(entry, scores[entry.id])
     # Only now is it sure that the labels can be read and give scores: an event is for good.

@@ -4,8 +4,8 @@ What the vault keeps of a submission is made here and nowhere else, so it can be
 is lost, damaged, or not what the log vouches for.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -25,10 +25,19 @@ from heldout.board.scores.score import Opened, open_submission, score_run, score
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.errors import HeldoutError, InputError, TrustError
+from heldout.files.cores import count_cores
 from heldout.files.durable import File
 from heldout.ids import query_set_of
 from heldout.scoring.cache import code_version
 from heldout.trec.scans import Scan
+
+_BATCH = 256
+"""Entries whose scores are in memory at once."""
+_OPENED = 2e7
+"""Bytes of sealed files that one core opens and scores in a second, roughly."""
+_ENTRY_SECONDS = 0.01
+_WORTH_PROCESSES = 3.0
+"""Seconds of work from which several processes end before one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +88,14 @@ def _keep_signatures(session: Session, submission: Submission, scans: Mapping[st
 
     Whoever only looks at a board stores none: the vault's lock is not held then.
     """
-    if session.vault.read_only:
-        return
-    logged = submission.kept.get("signatures")
-    if logged is None or session.vault.kept(submission.id).get("signatures") != logged:
+    if not session.vault.read_only and not _has_signatures(session, submission):
         store_signatures(session.vault, submission.id, scans)
+
+
+def _has_signatures(session: Session, submission: Submission) -> bool:
+    """Whether the vault has just the signatures that the log vouches for."""
+    logged = submission.kept.get("signatures")
+    return logged is not None and session.vault.kept(submission.id).get("signatures") == logged
 
 
 def rescore(session: Session, sets: Mapping[str, SetData], submission_id: str) -> ScoreFile:
@@ -107,6 +119,90 @@ def rescore(session: Session, sets: Mapping[str, SetData], submission_id: str) -
     scored = score_baseline(spec, _sets_of(session, spec, sets), runs)
     _keep_signatures(session, submission, scored.scans)
     return scored.scores
+
+
+def rescore_each(
+    session: Session,
+    sets: Mapping[str, SetData],
+    ids: Sequence[str],
+    *,
+    done: Callable[[], None] = lambda: None,
+) -> Iterator[tuple[str, ScoreFile]]:
+    """As `rescore`, of many entries: on all cores where that pays, in the order of `ids`.
+
+    Keys, held-out labels and opened runs stay in the memory of this machine. No cluster and no
+    folder of stored scores gets any of them.
+
+    Args:
+        session: of the organiser.
+        sets: the board's query sets.
+        ids: of submissions and baselines.
+        done: called after each.
+
+    Yields:
+        An id and its scores. Events may be logged between two of them.
+
+    Raises:
+        TrustError, InputError: as `rescore`, for the first entry of which it is so.
+    """
+    for start in range(0, len(ids), _BATCH):
+        batch = ids[start : start + _BATCH]
+        found = _rescore_at_once(session, sets, batch)
+        for name in batch:
+            scores = found.pop(name, None)
+            if scores is None:
+                scores = rescore(session, sets, name)
+            done()
+            yield name, scores
+
+
+def _rescore_at_once(
+    session: Session, sets: Mapping[str, SetData], ids: Sequence[str]
+) -> dict[str, ScoreFile]:
+    """The scores of the entries that other processes can score, where starting them pays.
+
+    What has to be written, or fails, is left to this process: it has the lock, and says why.
+    """
+    history = session.history()
+    submissions = [history.submissions[name] for name in ids]
+    known = [one for one in submissions if _has_signatures(session, one)]
+    seconds = sum(_ENTRY_SECONDS + _size(session, one) / _OPENED for one in known)
+    jobs = count_cores() if seconds > _WORTH_PROCESSES and session.vault.stored is None else 1
+    if jobs == 1:
+        return {}
+    from heldout.scoring.workers import open_processes, spread  # noqa: PLC0415 - few calls need it
+
+    reader = replace(session, vault=replace(session.vault, read_only=True))
+    names = [one.id for one in known]
+    with open_processes(_rescore_there, (reader, sets)) as (score, open_executor):
+        found = spread(
+            names,
+            score,
+            died=_leave,
+            open_executor=open_executor,
+            lanes=jobs,
+            done=lambda: None,
+        )
+    return {name: scores for name, scores in zip(names, found, strict=True) if scores is not None}
+
+
+def _rescore_there(work: tuple[Session, Mapping[str, SetData]], name: str) -> ScoreFile | None:
+    """In another process; `None` where it fails."""
+    try:
+        return rescore(*work, name)
+    except HeldoutError:
+        return None
+
+
+def _leave(_name: str) -> None:
+    """What a process was at when it was ended is scored again."""
+
+
+def _size(session: Session, submission: Submission) -> int:
+    """Bytes of its sealed files, or of a baseline's runs."""
+    digests = submission.runs.values() if submission.baseline else submission.files.values()
+    stats = (session.vault.files.stat(f"sealed/{digest}") for digest in digests)
+    return sum(one.st_size for one in stats if one is not None)
 
 
 def score_baseline(

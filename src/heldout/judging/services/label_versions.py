@@ -22,7 +22,7 @@ from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import check_unchanged, compare_held_out
 from heldout.board.scores.kept import ScoreFile, read_stored
 from heldout.board.scores.published import check_set, list_published
-from heldout.board.scores.rescoring import rescore
+from heldout.board.scores.rescoring import rescore_each
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session, accept_rules
 from heldout.board.scores.sets import load_sets
@@ -220,15 +220,18 @@ def score_versions(
     check_unchanged(compare_held_out(session.vault, session.history(), spec))
     versions = [one for each in list_versions(session).values() for one in each]
     sets = load_sets(session.repository, spec, vault=session.vault)
-    decisions = []
+    lacking: dict[str, Mapping[str, str]] = {}
     for entry in list_published(session):
         stored = read_stored(session.vault, entry)
         if stored is None or _lacks(stored, versions, session.spec_at(entry.received)):
-            scores = rescore(session, sets, entry.id)
-            repaired = stored is not None and not stored.labels.items() <= scores.labels.items()
-            reason = f"{why}, and on labels that were repaired" if repaired else why
-            decisions.append(correct(session, entry.id, scores, why=reason))
-        done()
+            lacking[entry.id] = {} if stored is None else stored.labels
+        else:
+            done()
+    decisions = []
+    for name, scores in rescore_each(session, sets, list(lacking), done=done):
+        repaired = not lacking[name].items() <= scores.labels.items()
+        reason = f"{why}, and on labels that were repaired" if repaired else why
+        decisions.append(correct(session, name, scores, why=reason))
     return tuple(decisions)
 
 
