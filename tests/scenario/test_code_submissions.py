@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from containers_here import Here, fake_engine, podman_here, why_no_podman
 from town import TEAM, Answer, Town, found_town
+from trusting import read_files
 
 DAY = "2026-11-02T10:00:00Z"
 LATER = "2026-11-03T10:00:00Z"
@@ -179,3 +180,56 @@ def test_a_board_takes_programs_only_where_it_says_so(town: Town, tmp_path: Path
     both = ("draft", "two", "--image", here.image, "--dev", town.root / "dev.run")
     assert "program-and-runs" in town.participant(*both, now=DAY).err
     assert "wrong-field" in town.participant("draft", "three", "--image", "demo", now=DAY).err
+
+
+HIDDEN_SET = """
+[[views]]
+name = "secret"
+set = "secret"
+measure = "RR@10"
+
+[sets.secret]
+queries = "labels/secret.tsv"
+"""
+
+
+def test_secret_queries_are_seen_by_the_program_alone(town: Town, tmp_path: Path) -> None:
+    script = IN_SCRIPT.replace("dev eval", "dev eval secret")
+    here = fake_engine(tmp_path / "engine", script)
+    rules = town.board / "board.toml"
+    rules.write_text(rules.read_text() + "required = true\n" + HIDDEN_SET)
+    for kind, line in (("qrels", "s{0} 0 ds{0} 1\n"), ("tsv", "s{0}\twhat is secret {0}\n")):
+        assert f"secret.{kind} is missing" in town.organiser("rebuild", now=DAY).err
+        text = "".join(line.format(number) for number in range(30))
+        (town.vault / "labels" / f"secret.{kind}").write_text(text)
+    assert town.organiser("rebuild", now=DAY).code == 0
+    town.push()
+    town.pull()
+    submission = send(town, here.image, open_runs=True)
+    assert run(town, here, submission).code == 0
+    assert town.publish(submission, now=LATER).code == 0
+    (row,) = [row for row in town.rows() if row["id"] == submission]
+    assert row["scores"]["secret"] == 1.0
+    assert town.audit()["ok"]
+    town.push()
+    public = b"".join(f.read_bytes() for f in town.board.rglob("*") if f.is_file())
+    assert b"what is secret" not in public
+    assert b"secret queries are secret" in public
+    archive = tmp_path / "kb.zip"
+    answer = town.organiser("archive", archive, "--yes", now=LATER)
+    assert answer.code == 0, answer
+    files = read_files(archive)
+    assert "labels/secret.tsv" in files
+    assert f"runs/{submission}/secret" in files
+    found = town.participant("audit", archive, "--json", now=LATER, clone=tmp_path)
+    assert (found.code, found.json["faults"]) == (0, [])
+
+
+def test_secret_queries_need_programs(town: Town) -> None:
+    rules = town.board / "board.toml"
+    rules.write_text(
+        rules.read_text() + HIDDEN_SET.replace("labels/secret.tsv", "labels/other.tsv")
+    )
+    answer = town.organiser("rebuild", now=DAY)
+    assert "labels/secret.tsv, in the vault" in answer.err
+    assert "required = true in [programs]" in answer.err

@@ -41,7 +41,7 @@ from heldout.board.rules.changes import (
     rules_told_by,
 )
 from heldout.board.rules.days import list_early, list_early_finals, list_moved
-from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec import BoardSpec, QuerySet
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import format_recipients
 from heldout.board.scores.commitments import compare_held_out, list_broken_keys
@@ -55,7 +55,7 @@ from heldout.board.scores.kept import (
 )
 from heldout.board.scores.releasing import released
 from heldout.board.scores.score import ViewScore
-from heldout.board.scores.sets import find_edited
+from heldout.board.scores.sets import find_edited, load_queries
 from heldout.board.site.exports import format_csv, format_json
 from heldout.board.standings.seasons import current_standings
 from heldout.board.store.arrivals import sealed_owner
@@ -349,7 +349,8 @@ def _check_releases(repository: Repository, vault: Vault) -> Replay:
 
     @cache
     def read_queries(path: str) -> frozenset[str]:
-        return frozenset(repository.queries(path).texts)
+        files = QuerySet(queries=path)
+        return frozenset(load_queries(repository, files, vault=vault).texts)
 
     entries = vault.entries()
     return replay_releases(

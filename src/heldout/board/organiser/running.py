@@ -34,6 +34,7 @@ from heldout.board.organiser.containers import (
 from heldout.board.rules.spec import Programs
 from heldout.board.scores.score import open_manifest
 from heldout.board.scores.session import Session
+from heldout.board.scores.sets import load_queries
 from heldout.board.store.vault import Vault
 from heldout.envelope.keys import RUN_LIMIT
 from heldout.errors import InputError
@@ -127,7 +128,10 @@ def plan_run(session: Session, submission_id: str) -> Plan | None:
         program=program,
         files=dict(submission.files),
         programs=spec.programs,
-        queries={n: session.repository.queries(one.queries).texts for n, one in spec.sets.items()},
+        queries={
+            name: load_queries(session.repository, one, vault=session.vault).texts
+            for name, one in spec.sets.items()
+        },
         candidates={
             name: files.read(one.candidates) for name, one in spec.sets.items() if one.candidates
         },

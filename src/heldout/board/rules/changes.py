@@ -431,7 +431,8 @@ def list_open(spec: BoardSpec, *sets: str) -> tuple[str, ...]:
         sets: names of query sets; none for all.
     """
     chosen = [spec.sets[name] for name in sets or spec.sets]
-    named = [path for one in chosen for path in (one.queries, one.qrels, one.candidates)]
+    named = [path for one in chosen for path in (one.qrels, one.candidates)]
+    named += [one.queries for one in chosen if not one.secret]
     for view in spec.views:
         if sets and view.set not in sets:
             continue
@@ -456,7 +457,8 @@ def names_of_board(spec: BoardSpec) -> frozenset[str]:
         names_of_view(view) - ({view.labels, view.set} if view.set in public else set())
         for view in spec.views
     )
-    return frozenset[str]().union(*names)
+    secret = {one.queries.removeprefix(_FOLDER) for one in spec.sets.values() if one.secret}
+    return frozenset(secret).union(*names)
 
 
 def list_stems(spec: BoardSpec, *sets: str) -> frozenset[str]:

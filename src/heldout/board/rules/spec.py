@@ -237,7 +237,8 @@ class QuerySet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """`[sets.NAME]`: one set of queries that every submission answers.
 
     Attributes:
-        queries: path in the board, `qid<TAB>text`.
+        queries: path in the board, `qid<TAB>text`; in the vault where it begins with `labels/`, and
+            then nobody but a program in a container sees them.
         qrels: path of public labels in the board; absent where they are held out.
         candidates: path in the board of the official documents for re-ranking, if there are any.
     """
@@ -250,6 +251,11 @@ class QuerySet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def held_out(self) -> bool:
         """Whether the labels lie in the vault and nowhere else."""
         return self.qrels is None
+
+    @property
+    def secret(self) -> bool:
+        """Whether the queries lie in the vault and nowhere else, too."""
+        return self.queries.startswith("labels/")
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -27,6 +27,7 @@ from heldout.board.rules.policy_rules import RULES
 from heldout.board.rules.release import check_rule
 from heldout.board.rules.spec import (
     BoardSpec,
+    QuerySet,
     Season,
     View,
     check_forge,
@@ -372,6 +373,20 @@ def _check_sets(spec: BoardSpec) -> Iterator[Wrong]:
             file = getattr(queries, key)
             if file is not None and _leads_out(file):
                 yield (f"sets.{name}.{key}", file, "a path inside the board", "")
+        if queries.secret:
+            yield from _check_secret(spec, name, queries)
+
+
+def _check_secret(spec: BoardSpec, name: str, queries: QuerySet) -> Iterator[Wrong]:
+    """Queries that lie in the vault: only a program can answer them."""
+    key, stem = f"sets.{name}.queries", queries.queries.removeprefix("labels/").partition(".")[0]
+    if not _IN_THE_VAULT.fullmatch(queries.queries) or stem != name:
+        yield (key, queries.queries, f"labels/{name}.tsv, in the vault", "or a path in the board")
+    if queries.qrels is not None or queries.candidates is not None:
+        yield (key, queries.queries, "no qrels and no candidates in the board beside it", "")
+    if spec.programs is None or not spec.programs.required:
+        hint = "nobody can make a run over queries that nobody sees"
+        yield (key, queries.queries, "required = true in [programs], with it", hint)
 
 
 def _top(file: str) -> str:

@@ -28,7 +28,7 @@ import msgspec
 from heldout.board.log.history import History
 from heldout.board.rules.changes import key_name, list_open, list_stems, open_labels
 from heldout.board.rules.parts import feedback_queries
-from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.rules.spec import BoardSpec, QuerySet, View
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError, Problem, StoreError, plural, quote
@@ -39,7 +39,7 @@ from heldout.scoring.fairness import Exposures, read_target
 from heldout.scoring.measures import parse_measure
 from heldout.trec.groups import DocumentGroups, read_document_groups, read_facets, read_query_list
 from heldout.trec.qrels import GradeBook, Qrels, combine, regrade
-from heldout.trec.queries import Queries
+from heldout.trec.queries import Queries, parse_queries
 from heldout.trec.ranking import Rankings
 from heldout.trec.scans import Expected, Signature
 
@@ -332,10 +332,11 @@ def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | Non
     qrels, digest = (None, None) if own is None else (own.qrels, own.digest)
     given = files.candidates
     others = _load_others(repository, spec, name, vault)
-    queries = repository.queries(files.queries)
+    queries = load_queries(repository, files, vault=vault)
     excluded = frozenset() if vault is None else _load_excluded(name, queries, vault)
     named = load_view_files(repository, (v for v in spec.views if v.set == name), vault=vault)
-    _check_known(name, queries, named.queries)
+    if vault is not None or not files.secret:
+        _check_known(name, queries, named.queries)
     book = None
     if others and qrels is not None:
         graded = {name: labels.qrels.judgments for name, labels in others.items()}
@@ -352,6 +353,26 @@ def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | Non
         held_out={} if vault is None else vault.held_out(list_stems(spec, name)),
         feedback=_draw_feedback(spec, name, queries, vault),
     )
+
+
+def load_queries(repository: Repository, files: QuerySet, *, vault: Vault | None) -> Queries:
+    """The queries of a set, out of the board or the vault.
+
+    Args:
+        repository: the board.
+        files: the set's.
+        vault: gives what is held out; without it a set of secret queries has none.
+
+    Raises:
+        StoreError: the file is missing.
+        InputError: it is wrong.
+    """
+    if not files.secret:
+        return repository.queries(files.queries)
+    if vault is None:
+        return Queries(texts={}, digest=digest_bytes(b""))
+    file = find_view_file(repository, vault, files.queries)
+    return parse_queries(file.read_bytes(), path=files.queries)
 
 
 def _draw_feedback(
@@ -377,7 +398,7 @@ def check_excluded(repository: Repository, spec: BoardSpec, *, vault: Vault) -> 
     """
     for name, files in spec.sets.items():
         if vault.excluded(name):
-            _load_excluded(name, repository.queries(files.queries), vault)
+            _load_excluded(name, load_queries(repository, files, vault=vault), vault)
 
 
 def _load_excluded(name: str, queries: Queries, vault: Vault) -> frozenset[str]:

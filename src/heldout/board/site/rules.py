@@ -163,7 +163,7 @@ def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
     return (
         *_list_registering(spec),
         Step(
-            draft_command(map(clean, spec.sets)),
+            _say_draft(spec),
             "makes a dated id, a folder that git ignores, and a metadata file to fill in.",
         ),
         Step(
@@ -175,6 +175,12 @@ def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
             "seals the runs so that only the organisers can open them, and sends them.",
         ),
     )
+
+
+def _say_draft(spec: BoardSpec) -> str:
+    if spec.programs is not None and spec.programs.required:
+        return "heldout draft NAME --image IMAGE@sha256:DIGEST"
+    return draft_command(map(clean, spec.sets))
 
 
 def _list_registering(spec: BoardSpec) -> tuple[Step, ...]:
@@ -218,7 +224,7 @@ def _list_agreement(spec: BoardSpec) -> tuple[Download, ...]:
 
 def _set_files(key: str, queries: QuerySet) -> list[Download]:
     words = clean(key)
-    found = [(queries.queries, f"{words} queries")]
+    found = [] if queries.secret else [(queries.queries, f"{words} queries")]
     if queries.qrels is not None:
         found.append((queries.qrels, f"{words} labels"))
     if queries.candidates is not None:
@@ -371,6 +377,24 @@ def _say_ranking(spec: BoardSpec) -> str:
     )
 
 
+def _say_programs(spec: BoardSpec) -> str:
+    programs = spec.programs
+    if programs is None:
+        return ""
+    taken = "must be" if programs.required else "may be"
+    limits = (
+        f"{programs.memory:,} MiB of memory ({programs.disk:,} of them for files), "
+        f"{count(programs.processors, 'processor')}, {programs.processes:,} processes and "
+        f"{count(programs.minutes, 'minute')}"
+    )
+    secret = [name(key) for key, queries in spec.sets.items() if queries.secret]
+    hidden = f" The {plain(join_names(secret))} queries are secret." if secret else ""
+    return (
+        f"A submission {taken} a program: an image that the organisers run without a network, with "
+        f"{limits}.{hidden}"
+    )
+
+
 def _say_trophies(spec: BoardSpec) -> str:
     if spec.kind == "one-shot":
         return (
@@ -386,6 +410,7 @@ def _say_trophies(spec: BoardSpec) -> str:
 _RULES: Mapping[str, Callable[[BoardSpec], str]] = {
     "Registration": _say_registration,
     "Runs": _say_runs,
+    "Programs": _say_programs,
     "Types": _say_types,
     "Sealing": _say_sealing,
     "How often": _say_quota,
