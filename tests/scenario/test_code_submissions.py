@@ -9,6 +9,7 @@ from containers_here import Here, fake_engine, podman_here, why_no_podman
 from town import TEAM, Answer, Town, found_town
 from trusting import read_files
 
+pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
 LATER = "2026-11-03T10:00:00Z"
 RULES = "\n[programs]\nmemory = 64\ndisk = 8\nprocessors = 1\nprocesses = 32\nminutes = 1\n"

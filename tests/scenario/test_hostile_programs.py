@@ -12,8 +12,10 @@ from heldout.board.log.program import Program
 from heldout.board.organiser import running
 from heldout.board.organiser.containers import (
     LABEL,
+    Engine,
     Job,
     Limits,
+    check_limits,
     find_engine,
     find_image,
     remove_leftovers,
@@ -24,7 +26,10 @@ from heldout.board.rules.spec import Programs
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError
 
-pytestmark = pytest.mark.skipif(bool(why_no_podman()), reason=f"no containers: {why_no_podman()}")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(why_no_podman()), reason=f"no containers: {why_no_podman()}"),
+]
 QUERIES = {"q1": "what is a decorator", "q2": "a\ttab and\nanother line"}
 RUN = "echo q1 Q0 d1 1 1.0 x > /output/dev.run"
 Play = Callable[..., Ran]
@@ -35,17 +40,21 @@ def here() -> Here:
     return podman_here()
 
 
-@pytest.fixture
-def play(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
-    """Run the words of a shell, or a command, as a program within small limits."""
+@pytest.fixture(scope="module")
+def engine(here: Here) -> Engine:
+    """The engine, which can limit what a container uses: that is asked once."""
+    hidden = {"HTTP_PROXY": "http://secret.example.org", "HELDOUT_FORGE_TOKEN": "secret"}
+    found = find_engine(here.words, here.flags, {**os.environ, **hidden})
+    check_limits(found)
+    return found
 
-    def run(
-        script: str,
-        *,
-        seconds: float = 20,
-        port: int | None = None,
-        environ: dict[str, str] | None = None,
-    ) -> Ran:
+
+@pytest.fixture
+def play(here: Here, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+    """Run the words of a shell as a program within small limits."""
+    monkeypatch.setattr(running, "check_limits", lambda _: None)
+
+    def run(script: str, *, seconds: float = 20, port: int | None = None) -> Ran:
         monkeypatch.setattr(running, "_MINUTE", seconds)
         monkeypatch.setattr(running, "RUN_LIMIT", 1 << 20)
         vault = Vault(tmp_path / "vault")
@@ -60,7 +69,6 @@ def play(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
             depth=10,
             vault=vault,
         )
-        engine = find_engine(here.words, here.flags, {**os.environ, **(environ or {})})
         try:
             return run_plan(plan, engine)
         finally:
@@ -79,28 +87,25 @@ def refused(play: Play, script: str, **given: float | None) -> tuple[str, str]:
 
 
 def test_what_a_program_reads_and_writes_and_what_is_measured(play: Play) -> None:
-    ran = play("cat /queries/dev.tsv > /output/dev.run; dd if=/dev/zero of=/tmp/x bs=64k count=9")
+    spin = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
+    fill = "for n in 1 2 3; do dd if=/dev/zero of=/tmp/$n bs=1M count=1; done"
+    ran = play(f"cat /queries/dev.tsv > /output/dev.run; {fill}; {spin}")
     assert ran.runs == {"dev": b"q1\twhat is a decorator\nq2\ta tab and another line\n"}
-    assert 0 < ran.costs.seconds < 20
-    assert ran.costs.query_latency_ms == pytest.approx(500 * ran.costs.seconds, rel=0.01)
-    assert ran.costs.energy_kwh is None
+    costs = ran.costs
+    assert 0 < costs.seconds < 20
+    assert costs.query_latency_ms == pytest.approx(500 * costs.seconds, rel=0.01)
+    assert costs.processor_seconds is not None
+    assert costs.memory_mib is not None
+    assert 0.02 < costs.processor_seconds <= costs.seconds * 1.2
+    assert 3 < costs.memory_mib < 48
+    assert costs.energy_kwh is None
     assert ran.engine.startswith("podman ")
-
-
-def test_processor_time_and_memory_are_those_of_the_container(play: Play) -> None:
-    spin = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
-    ran = play(f"for n in 1 2 3; do dd if=/dev/zero of=/tmp/$n bs=1M count=1; done; {spin}; {RUN}")
-    assert ran.costs.processor_seconds is not None
-    assert ran.costs.memory_mib is not None
-    assert 0.02 < ran.costs.processor_seconds <= ran.costs.seconds * 1.2
-    assert 3 < ran.costs.memory_mib < 48
 
 
 def test_what_a_program_sees(play: Play) -> None:
     looks = "id; env; grep Cap /proc/self/status; grep NoNew /proc/self/status; ls /queries /output"
-    hidden = {"HTTP_PROXY": "http://secret.example.org", "HELDOUT_FORGE_TOKEN": "secret"}
     script = f"({looks}; touch /x; cat /labels/*; ls /root) > /output/dev.run 2>&1; true"
-    seen = play(script, environ=hidden).runs["dev"].decode()
+    seen = play(script).runs["dev"].decode()
     assert "uid=65532" in seen
     assert "secret" not in seen
     assert {line.split()[1] for line in seen.splitlines() if line.startswith("Cap")} == {"0" * 16}
@@ -137,7 +142,6 @@ def test_links_devices_names_and_thousands_of_files(play: Play) -> None:
         ("dd if=/dev/zero of=/output/dev.run bs=64k", "program-failed"),
         ("trap '' XFSZ; dd if=/dev/zero of=/output/dev.run bs=64k; true", "program-output"),
         ("dd if=/dev/zero of=/tmp/x bs=64k", "program-failed"),
-        ("true", "program-output"),
     ],
 )
 def test_a_full_disk(play: Play, script: str, code: str) -> None:
@@ -147,7 +151,7 @@ def test_a_full_disk(play: Play, script: str, code: str) -> None:
 def test_too_much_memory(play: Play) -> None:
     assert refused(play, f"{RUN}; dd if=/dev/zero of=/dev/null bs=200M count=1") == (
         "program-memory",
-        "a program that was killed because it used too much memory",
+        "a program that was killed, as the kernel does when memory runs out",
     )
 
 
@@ -165,7 +169,7 @@ def test_forks_without_end(play: Play) -> None:
 
 
 @pytest.mark.parametrize(
-    "script", ["sleep 1000", "trap '' TERM INT HUP; while true; do :; done", "yes >&2"]
+    "script", ["sleep 1000", "trap '' TERM INT HUP; yes >&2 & while true; do :; done"]
 )
 def test_a_program_that_never_ends(play: Play, script: str) -> None:
     began = time.monotonic()
@@ -175,16 +179,11 @@ def test_a_program_that_never_ends(play: Play, script: str) -> None:
 
 
 def test_a_program_that_fails_says_why_without_what_a_terminal_obeys(play: Play) -> None:
-    code, found = refused(play, "printf '\\033[2Jno model\\n' >&2; exit 7")
+    code, found = refused(play, "printf '\\033[2Jno model\\n' >&2; exit 7", port=8080)
     assert code == "program-failed"
     assert "exit code 7" in found
     assert "no model" in found
     assert "\x1b" not in found
-
-
-def test_a_command_that_is_not_there(here: Here, play: Play) -> None:
-    assert here.image
-    assert refused(play, "exec /no/such/program")[0] == "program-failed"
 
 
 def test_a_server_answers_in_a_network_of_its_own(play: Play) -> None:
@@ -203,15 +202,13 @@ def test_a_server_answers_in_a_network_of_its_own(play: Play) -> None:
     [
         ("exec httpd -f -p 8080 -h /tmp", "program-answer"),
         ("sleep 1000", "program-time"),
-        ("exit 3", "program-failed"),
     ],
 )
 def test_a_server_that_does_not_answer(play: Play, script: str, code: str) -> None:
     assert refused(play, script, port=8080, seconds=2)[0] == code
 
 
-def test_what_a_killed_call_left_is_removed_by_the_next_one(here: Here) -> None:
-    engine = find_engine(here.words, here.flags, dict(os.environ))
+def test_what_a_killed_call_left_is_removed_by_the_next_one(here: Here, engine: Engine) -> None:
     image = find_image(engine, Program(image=here.image))
     limits = Limits(memory=32, disk=4, processors=1, processes=8, seconds=60.0, file_bytes=1 << 20)
 

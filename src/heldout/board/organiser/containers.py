@@ -315,8 +315,8 @@ def remove(engine: Engine, container: str) -> None:
     Raises:
         InputError: code `container-engine`: it is still there.
     """
-    engine.call("kill", container)
-    done = engine.call("rm", "--force", "--volumes", container)
+    at_once = ("--time=0",) if engine.is_podman else ()  # docker waits for nobody
+    done = engine.call("rm", "--force", "--volumes", *at_once, container)
     if done.returncode and not engine.call("container", "inspect", container).returncode:
         raise _broken(engine, f"container {container[:12]} cannot be removed: {_say(done.stderr)}")
 
@@ -408,11 +408,12 @@ class Running:
             raise _failed(f"a program that could not be started: {last}")
         if status[1:] == ["0", "false"] and not self.usage.killed:
             return
-        if "true" in status or self.usage.killed:
+        # Engines do not always notice that the kernel killed for memory. Nobody else kills here.
+        if "true" in status or self.usage.killed or status[1:2] == ["137"]:
             raise InputError.of(
                 code="program-memory",
                 path="program",
-                found="a program that was killed because it used too much memory",
+                found="a program that was killed, as the kernel does when memory runs out",
                 expected=f"one that needs at most {self.limits.memory:,} MiB, /tmp included",
                 hint="programs.memory in board.toml",
             )
