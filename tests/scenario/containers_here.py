@@ -162,7 +162,7 @@ def podman_here() -> Here:
     digest = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
     return Here(
         words=" ".join(words),
-        flags=f"{runtime} {_FLAGS}",
+        flags=flags,
         image=f"localhost/demo@{digest}",
         folder=folder,
     )
