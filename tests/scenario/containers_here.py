@@ -146,15 +146,8 @@ def podman_here() -> Here:
     subprocess.run(["tar", "-C", str(files), "-cf", str(tar), "."], check=True)
     subprocess.run([*words, "import", "-q", str(tar), "demo"], check=True, capture_output=True)
     # A sandbox may have the programs and lack the rights to run anything with them.
-    tried = [
-        *words,
-        "run",
-        "--rm",
-        "--network=none",
-        *f"{runtime} {_FLAGS}".split(),
-        "demo",
-        "true",
-    ]
+    flags = f"{runtime} {_FLAGS}"
+    tried = [*words, "run", "--rm", "--network=none", *flags.split(), "demo", "true"]
     done = subprocess.run(tried, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"podman runs no container here: {done.stderr.strip()[-200:]}")
