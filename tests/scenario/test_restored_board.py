@@ -151,6 +151,25 @@ def test_the_log_goes_on_where_the_public_one_stands(town: Town) -> None:
     assert town.audit()["ok"] is True
 
 
+@pytest.mark.slow
+def test_a_shared_vault_takes_later_events_over_from_its_remote(town: Town) -> None:
+    git(town.root, "init", "-q", "--bare", "-b", "main", "vault.git")
+    git(town.vault, "init", "-q", "-b", "main")
+    git(town.vault, "remote", "add", "origin", str(town.root / "vault.git"))
+    assert town.organiser("rebuild", now=day(3)).code == 0
+    assert back_up(town, "--recipient", spare(town)).code == 0
+    late = town.send("two", now=day(5), seed=2, clone=town.new_clone("c2"), team=OTHER_TEAM)
+    town.take_in(now=day(5))
+    assert town.publish(late, now=day(6)).code == 0
+    shutil.rmtree(town.vault)
+    assert restore(town, "--to", town.root / "restored").code == 0
+    (town.root / "restored" / "vault").rename(town.vault)
+    answer = town.organiser("rebuild", now=day(7))
+    assert answer.code == 0, answer.err
+    assert "taken over from origin: 3 events" in answer.err
+    assert town.audit() == {"ok": True, "events": 7, "faults": [], "notes": []}
+
+
 def test_a_log_of_another_history_is_refused(town: Town, tmp_path: Path) -> None:
     assert back_up(town, "--recipient", spare(town)).code == 0
     other = found_town(tmp_path / "other")
