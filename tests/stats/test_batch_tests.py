@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from heldout.stats.batches import mean_above_p, signed_rank_tests, t_tests
+from heldout.stats import batches
+from heldout.stats.batches import mean_above_p, sign_p, signed_rank_tests, t_p, t_tests
 from heldout.stats.exact import gather_samples
 from heldout.stats.results import Alternative, TestResult
 from heldout.stats.tests import run_test
@@ -104,3 +105,36 @@ def test_values_that_cancel_out_have_no_direction() -> None:
     thirds = np.array([[1 / 2, -1 / 3, -1 / 6, 1 / 10, -1 / 10]])
     (t,) = t_tests(gather_samples(thirds, np.ones(thirds.shape, np.bool_)), level=0.95)
     assert (t.difference, t.p) == (0.0, 1.0)
+
+
+@given(st.lists(st.integers(0, 40), min_size=2, max_size=30), st.data())
+def test_the_sign_test_of_counts_is_that_of_each_by_itself(
+    wins: list[int], data: st.DataObject
+) -> None:
+    losses = data.draw(st.lists(st.integers(0, 40), min_size=len(wins), max_size=len(wins)))
+    together = sign_p(np.array(wins), np.array(losses))
+    for won, lost, p in zip(wins, losses, together.tolist(), strict=True):
+        alone = stats.binomtest(won, won + lost).pvalue if won + lost else math.nan
+        assert p == pytest.approx(alone, rel=1e-12, nan_ok=True)
+
+
+def test_many_different_counts_need_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    wins, losses = np.random.default_rng(0).integers(0, 60, (2, 5, 40))
+    with_table = sign_p(wins, losses)
+    monkeypatch.setattr(batches, "_COUNTS", 0)
+    np.testing.assert_array_equal(sign_p(wins, losses), with_table)
+
+
+@pytest.mark.parametrize("level", [1e-12, 0.001, 0.05, 0.3, 1.0])
+def test_where_p_is_only_compared_with_a_level_it_stands_on_the_same_side(level: float) -> None:
+    sizes = np.array([[4], [500]])
+    t = np.linspace(0, 40, 4001) * np.ones((2, 1))
+    if level < 1:  # near the level too, on both sides
+        at = -stats.t.ppf(level / 2, sizes - 1)
+        t = np.concatenate((t, at * (1 + np.array([[-1e-10, -1e-14, 0, 1e-14, 1e-10]]))), axis=1)
+    squares = np.where(np.arange(t.shape[1]) % 50, 1.0, 0.0) * np.ones(t.shape)
+    mean = t * np.sqrt(1 / (sizes - 1) / sizes)
+    exact = t_p(mean, squares, size=sizes)
+    found = t_p(mean, squares, size=sizes, near=level)
+    np.testing.assert_array_equal(np.round(found, 12) <= level, np.round(exact, 12) <= level)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(exact))

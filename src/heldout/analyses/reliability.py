@@ -283,7 +283,7 @@ def _count_tile(
     options: ReliabilityOptions,
 ) -> _Counted:
     """Count some pairs of systems A and B."""
-    tests = compare_pairs(halves, a, b, options.tests)
+    tests = compare_pairs(halves, a, b, options.tests, near=options.alpha)
     better: dict[Better, NDArray[np.float64]] = {
         "mean": np.sign(tests.means),
         "median": np.sign(medians[:, b] - medians[:, a]),

@@ -109,24 +109,30 @@ _DIGITS = 2
 
 
 def sort_elements(
-    keys: NDArray[np.generic], labels: NDArray[np.bool_], *, queries: int, skip: NDArray[np.intp]
+    keys: NDArray[np.generic],
+    labels: NDArray[np.bool_],
+    *,
+    queries: NDArray[np.intp] | None = None,
+    skip: NDArray[np.intp],
 ) -> Sorted:
     """Put the elements of each pair in order.
 
     Args:
         keys: shape (pairs, elements), equal where elements are tied.
         labels: same shape.
-        queries: elements `e`, `e + queries` and so on belong to query `e`.
+        queries: that elements belong to, same shape; `None`: their places.
         skip: how many of the smallest keys do not take part, shape (pairs,).
     """
-    # 16 bits are sorted by their digits, but only where the order of equal keys is to be kept
-    places = np.argsort(keys, axis=1, kind="stable" if keys.itemsize <= _DIGITS else None)
+    # 16 bits are sorted by their digits, and two runs in order are merged, but only where the
+    # order of equal keys is to be kept
+    stable = keys.itemsize <= _DIGITS or queries is not None
+    places = np.argsort(keys, axis=1, kind="stable" if stable else None)
     flat = places + np.arange(len(keys))[:, None] * keys.shape[1]
     ordered = keys.take(flat)
     starts = np.ones(keys.shape, np.bool_)
     np.not_equal(ordered[:, 1:], ordered[:, :-1], out=starts[:, 1:])
     return Sorted(
-        order=places % queries,
+        order=places if queries is None else queries.take(flat),
         labels=labels.take(flat),
         starts=starts,
         skip=skip,
@@ -229,6 +235,8 @@ class Halves:
         member: uint8, shape (queries, splits): 1 where a query is in the first half, else 0.
         scale: of the values, where they are few and exact.
         histograms: with a scale, how often each system has each value in each half.
+        order: without one, the queries by rising score for each system; else empty.
+        ordered: likewise the scores in that order, rounded to 1e-12.
         compiled: whether numba may be used.
     """
 
@@ -236,6 +244,8 @@ class Halves:
     member: NDArray[np.uint8]
     scale: ValueScale | None
     histograms: Histograms | None
+    order: NDArray[np.intp]
+    ordered: Floats
     compiled: bool
 
     @property
@@ -292,12 +302,22 @@ def split_scores(values: ArrayLike, first: ArrayLike, *, compiled: bool = True) 
         raise ValueError("a half has fewer than two queries")
     scale = scale_of(scores)
     histograms = None if scale is None else count_values(scale.codes(scores), member)
+    rounded = np.round(scores if scale is None else scores[:0], DECIMALS) + 0.0
+    order = np.argsort(rounded, axis=1)
     return Halves(
-        values=scores, member=member, scale=scale, histograms=histograms, compiled=compiled
+        values=scores,
+        member=member,
+        scale=scale,
+        histograms=histograms,
+        order=order,
+        ordered=np.take_along_axis(rounded, order, axis=1),
+        compiled=compiled,
     )
 
 
-def compare_pairs(halves: Halves, a: Indices, b: Indices, options: PairOptions) -> PairTests:
+def compare_pairs(
+    halves: Halves, a: Indices, b: Indices, options: PairOptions, *, near: float | None = None
+) -> PairTests:
     """Test some pairs in both halves of every split.
 
     Memory grows with pairs × (queries + splits): some hundred pairs at a time are best.
@@ -307,12 +327,11 @@ def compare_pairs(halves: Halves, a: Indices, b: Indices, options: PairOptions) 
         a: places of the systems A.
         b: places of the systems B.
         options: of the tests.
+        near: a level that p-values are compared with, where no more is asked; see `batches.t_p`.
     """
     differences, keys = _subtract(halves, a, b)
     signed = sum_midranks(
-        sort_elements(
-            keys, differences > 0, queries=len(halves.member), skip=(differences == 0).sum(axis=1)
-        ),
+        sort_elements(keys, differences > 0, skip=(differences == 0).sum(axis=1)),
         halves.member,
         compiled=halves.compiled,
     )
@@ -336,7 +355,7 @@ def compare_pairs(halves: Halves, a: Indices, b: Indices, options: PairOptions) 
                 zeros=options.zeros,
                 continuity=options.continuity,
             ),
-            "t": t_p(mean, squares, size=sizes),
+            "t": t_p(mean, squares, size=sizes, near=near),
         },
     )
 
@@ -426,11 +445,12 @@ def _rank_scores(
     """Twice the rank sums of B's scores among those of both, and their ties."""
     if halves.histograms is not None:
         return halves.histograms.rank_sums(a, b)
-    both = np.round(np.concatenate((halves.values[a], halves.values[b]), axis=1), DECIMALS) + 0.0
+    queries = np.concatenate((halves.order[a], halves.order[b]), axis=1)
+    both = np.concatenate((halves.ordered[a], halves.ordered[b]), axis=1)
     labels = np.zeros(both.shape, np.bool_)
     labels[:, len(halves.member) :] = True
     sums = sum_midranks(
-        sort_elements(both, labels, queries=len(halves.member), skip=np.zeros(len(both), np.intp)),
+        sort_elements(both, labels, queries=queries, skip=np.zeros(len(both), np.intp)),
         halves.member,
         compiled=halves.compiled,
     )

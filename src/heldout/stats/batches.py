@@ -18,14 +18,28 @@ from heldout.stats.rank_tests import EXACT_AT_MOST, Corrections, Zeros, estimate
 from heldout.stats.results import SMALLEST, TestResult, check_options
 from heldout.stats.tests import TESTS
 
+_COUNTS = 1 << 21
+_NEAR = 1e-9
+
 _Numbers = NDArray[Any]
 Ps = NDArray[np.float64]
 
 
 def sign_p(wins: _Numbers, losses: _Numbers) -> Ps:
     """The exact binomial test of wins against losses; undefined where there are none."""
-    fewer = np.minimum(wins, losses).astype(np.float64)
-    return _p(2 * bdtr(fewer, wins + losses, 0.5), wins + losses > 0)
+    fewer, total = np.minimum(wins, losses), wins + losses
+    width = int(np.max(total, initial=0)) + 1
+    places = fewer * width + total
+    if width * width > _COUNTS:
+        return _p(2 * bdtr(fewer.astype(np.float64), total, 0.5), total > 0)
+    # Many pairs have the same counts
+    table = np.zeros(width * width)
+    table[places] = 1
+    there = np.flatnonzero(table)
+    fewer, total = there // width, there % width
+    table[there] = _p(2 * bdtr(fewer.astype(np.float64), total, 0.5), total > 0)
+    found: Ps = table[places]
+    return found
 
 
 def signed_rank_p(
@@ -91,13 +105,17 @@ def rank_sum_p(
     return _normal_p(deviation, each * each / 12 * spread, continuity=corrected, some=some)
 
 
-def t_p(mean: _Numbers, squares: _Numbers, *, size: _Numbers | int) -> Ps:
+def t_p(
+    mean: _Numbers, squares: _Numbers, *, size: _Numbers | int, near: float | None = None
+) -> Ps:
     """The paired t test.
 
     Args:
         mean: of the differences.
         squares: sum of their squared distances from it.
         size: of each sample, >= 2.
+        near: a level that p is compared with, where no more is asked: a p that is not within
+            1e-9 of it may be any other number on its side of the level. `None`: every p counts.
 
     Returns:
         Undefined where `squares` is 0: every difference is the same.
@@ -105,7 +123,17 @@ def t_p(mean: _Numbers, squares: _Numbers, *, size: _Numbers | int) -> Ps:
     each = np.asarray(size, np.float64)
     some = squares > 0
     error = np.sqrt(np.where(some, squares, 1.0) / (each - 1) / each)
-    return _p(2 * stdtr(each - 1, -np.abs(mean) / error), some)
+    t = np.abs(mean) / error
+    if near is None:
+        return _p(2 * stdtr(each - 1, -t), some)
+    least, most = (
+        np.inf if level <= 0 else -stdtrit(each - 1, level / 2)
+        for level in (near + _NEAR, near - _NEAR)
+    )
+    p = np.where(t > most, 0.0, 1.0)
+    unsure = (t >= least) & (t <= most)
+    p[unsure] = 2 * stdtr(np.broadcast_to(each - 1, t.shape)[unsure], -t[unsure])
+    return _p(p, some)
 
 
 def _squares(count: _Numbers | float) -> _Numbers:

@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 from heldout.stats.exact import MidrankSums, Sorted
 
 Whole = NDArray[np.int64]
+Counts = NDArray[np.int32] | NDArray[np.int64]
+
+_SHORT = 46_000
+"""Sums of so many ranks, doubled, are below 2^31: the processor takes twice as many at a time."""
 
 
 class _Pair(NamedTuple):
@@ -30,14 +34,14 @@ class _Pair(NamedTuple):
         labelled: labelled elements of the first half so far.
     """
 
-    rank: Whole
+    rank: Counts
     ours: NDArray[np.int32]
     theirs: NDArray[np.int32]
-    first: Whole
-    second: Whole
+    first: Counts
+    second: Counts
     ties: Whole
     other_ties: Whole
-    labelled: Whole
+    labelled: Counts
 
 
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,7 +95,7 @@ def _add_group(pair: _Pair, size: int, marked: int, before: int) -> None:
     """A group of equal keys that was counted."""
     for s in range(len(pair.rank)):
         mine = np.int64(pair.ours[s])
-        tied = mine + pair.theirs[s]
+        tied = mine + np.int64(pair.theirs[s])
         rest = size - tied
         pair.first[s] += mine * (2 * pair.rank[s] + tied + 1)
         pair.second[s] += (marked - mine) * (2 * (before - pair.rank[s]) + rest + 1)
@@ -101,25 +105,30 @@ def _add_group(pair: _Pair, size: int, marked: int, before: int) -> None:
         pair.rank[s] += tied
 
 
-@_compile
 def walk(elements: Sorted, member: NDArray[np.uint8], sums: MidrankSums) -> None:
-    """As `midranks.walk_plain`."""
+    """As `all_pairs.walk_plain`."""
+    dtype = np.int32 if elements.order.shape[1] <= _SHORT else np.int64
+    _walk(elements, member, sums, np.empty((4, member.shape[1]), dtype))
+
+
+@_compile
+def _walk(elements: Sorted, member: NDArray[np.uint8], sums: MidrankSums, counts: Counts) -> None:
     count, splits = elements.order.shape[1], member.shape[1]
-    rank = np.empty(splits, np.int64)
     ours, theirs = np.empty(splits, np.int32), np.empty(splits, np.int32)
     for p in range(len(elements.order)):
         order, labels, starts = elements.order[p], elements.labels[p], elements.starts[p]
         pair = _Pair(
-            rank,
+            counts[0],
             ours,
             theirs,
-            sums.doubled[0, p],
-            sums.doubled[1, p],
+            counts[1],
+            counts[2],
             sums.ties[0, p],
             sums.ties[1, p],
-            sums.labelled[0, p],
+            counts[3],
         )
-        rank[:] = 0
+        counts[:] = 0
+        rank = pair.rank
         skip = elements.skip[p]
         marked = 0
         start = skip
@@ -141,6 +150,9 @@ def walk(elements: Sorted, member: NDArray[np.uint8], sums: MidrankSums) -> None
             start = end
         for s in range(splits):
             inside = pair.labelled[s]
+            sums.doubled[0, p, s] = pair.first[s]
+            sums.doubled[1, p, s] = pair.second[s]
+            sums.labelled[0, p, s] = inside
             sums.labelled[1, p, s] = marked - inside
             sums.others[0, p, s] = rank[s] - inside
             sums.others[1, p, s] = count - skip - rank[s] - (marked - inside)
