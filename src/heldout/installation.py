@@ -176,6 +176,11 @@ PARTS: tuple[Part, ...] = (
         ("uvicorn", "their server", _JUDGING),
         ("python-multipart", "their forms", _JUDGING),
         ("itsdangerous", "signed links", _JUDGING),
+        (
+            "authlib",
+            "sign-in by GitHub or ORCID",
+            "heldout serve with HELDOUT_GITHUB or HELDOUT_ORCID",
+        ),
         ("prometheus-client", "metrics of a server", "heldout serve --metrics"),
         ("SQLAlchemy", "a campaign's database", _JUDGING),
         ("alembic", "its versions", _JUDGING),

@@ -217,7 +217,8 @@ def test_an_id_that_is_here_is_taken(stage: Stage) -> None:
     changed = {name: data + b"x" for name, data in ONE.items()}
     early = stage.begin(other, changed)
     stage.upload(team, ONE)
-    assert code_of(lambda: stage.begin(team, changed)) == "upload-taken"
+    assert code_of(lambda: stage.begin(stage.team("Pier"), changed)) == "upload-taken"
+    assert stage.begin(team, changed).kind == "update"  # its own again, which uses no quota
     stage.fill(early, changed)
     assert code_of(lambda: stage.complete(early)) == "upload-taken"
     stage.work()

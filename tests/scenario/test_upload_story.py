@@ -1,6 +1,7 @@
-"""One whole upload: packed, sent to a real server's page, taken in, reviewed, published."""
+"""A team without git: invited, joined, sealed, sent to a real server, taken in, published."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,7 +14,10 @@ from pathlib import Path
 import httpx2
 import pytest
 from registering_town import asking_town, register
-from town import Town, environment, found_town
+from town import Answer, Town, call, environment, found_town
+
+from heldout.board.participant.server import keep_token
+from heldout.board.store.repository import Repository
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
@@ -21,30 +25,31 @@ NEXT = "2026-11-03T10:00:00Z"
 
 
 @contextmanager
-def upload_page(folder: Path) -> Iterator[httpx2.Client]:
-    """`heldout serve --uploads`, without a campaign."""
-    folder.mkdir()
+def team_pages(town: Town) -> Iterator[httpx2.Client]:
+    """`heldout serve` for the organiser's folder of the board, without a campaign."""
+    uploads = town.root / "uploads"
+    uploads.mkdir(exist_ok=True)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    told = ("--uploads", str(folder), "--port", str(port))
+    told = ("--board", str(town.board), "--uploads", str(uploads), "--port", str(port))
     command = [sys.executable, "-m", "heldout", "serve", *told]
-    env = {**environment(folder.parent), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-    log = folder.parent / "serve.log"
+    env = {**environment(town.root), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    log = town.root / "serve.log"
     with (
         log.open("w") as said,
-        subprocess.Popen(command, stderr=said, cwd=folder.parent, env=env) as server,
-        httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client,
+        subprocess.Popen(command, stderr=said, cwd=town.root, env=env) as server,
+        httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60) as client,
     ):
         try:
             _wait(client, server, log)
             yield client
         finally:
             server.send_signal(signal.SIGINT)
-            server.wait(20)
+            server.wait(30)
 
 
 def _wait(client: httpx2.Client, server: "subprocess.Popen[bytes]", log: Path) -> None:
-    for _ in range(600):
+    for _ in range(1200):
         try:
             if client.get("/alive").text == "alive":
                 return
@@ -54,92 +59,96 @@ def _wait(client: httpx2.Client, server: "subprocess.Popen[bytes]", log: Path) -
     pytest.fail(log.read_text())
 
 
-def pack(town: Town, name: str, *, now: str) -> tuple[str, list[Path]]:
-    """Draft and pack; the id, and the three sealed files."""
-    submission = town.draft(name, now=now)
-    answer = town.participant("pack", submission, now=now)
-    assert answer.code == 0, answer
-    files = sorted(town.clone.rglob(f"{submission}*.age"))
-    assert len(files) == 3
-    return submission, files
+def join(town: Town, client: httpx2.Client, name: str) -> str:
+    """Invite a team by the command, join by the page; the token."""
+    told = ("--uploads", town.root / "uploads", "--root", str(client.base_url))
+    link = call(town.root, "invite", *told, "--json").json["link"]
+    page = client.get(link)
+    assert page.status_code == 200, page.text
+    secret = page.text.partition('name="form_token" value="')[2].partition('"')[0]
+    joined = client.post(link, data={"form_token": secret, "team": name, "mail": ""})
+    return joined.text.partition('id="team-token">')[2].partition("<")[0]
 
 
-def send(client: httpx2.Client, paths: list[Path]) -> httpx2.Response:
-    """As the page's form does."""
-    page = client.get("/upload")
-    assert 'type="file" multiple' in page.text
-    return client.post(
-        "/upload", files=[("files", (path.name, path.read_bytes())) for path in paths]
-    )
-
-
-def take_in(town: Town, folder: Path, *, now: str) -> list[dict[str, str]]:
-    answer = town.organiser("inbox", "--from", folder, "--json", now=now)
+def take_in(town: Town, *, now: str) -> list[dict[str, str]]:
+    answer = town.organiser("inbox", "--from", town.root / "uploads", "--json", now=now)
     assert answer.code == 0, answer
     received: list[dict[str, str]] = answer.json["received"]
     return received
 
 
-def test_what_is_packed_and_uploaded_is_taken_in_reviewed_and_published(tmp_path: Path) -> None:
+def by_token(
+    town: Town, client: httpx2.Client, token: str, *arguments: str, now: str, clone: Path
+) -> Answer:
+    """A participant's command in a clone that knows the token, as a terminal would ask for it."""
+    keep_token(Repository(clone), str(client.base_url), token)
+    answer = call(town.root, *arguments, "--board", clone, "--now", now)
+    assert token not in answer.out + answer.err
+    return answer
+
+
+def without_git(town: Town, client: httpx2.Client) -> Path:
+    """The board's public files as a folder, as the pages give them."""
+    packed = town.root / "board.zip"
+    packed.write_bytes(client.get("/board.zip").content)
+    shutil.unpack_archive(packed, town.root / "plain")
+    return town.root / "plain"
+
+
+def test_a_team_without_git_is_invited_sends_and_is_published(tmp_path: Path) -> None:
     town = found_town(tmp_path)
-    submission, files = pack(town, "one", now=DAY)
-    folder = town.root / "uploads"
-    with upload_page(folder) as client:
-        answer = send(client, files)
-        assert answer.status_code == 201, answer.text
-        assert submission in answer.text
-        assert send(client, files).status_code == 200
-        taken = {path.name: path.read_bytes() for path in folder.glob("delivery-*/*.age")}
-        assert taken == {path.name: path.read_bytes() for path in files}
-        (receipt,) = take_in(town, folder, now=DAY)
-    assert (receipt["kind"], receipt["id"]) == ("received", submission)
-    review = town.organiser("review", submission, "--json", now=DAY)
-    assert review.code == 0, review
-    assert submission in review.out
-    assert town.publish(submission, now=NEXT).code == 0
-    (row,) = town.rows()
-    assert row["id"] == submission
-    assert town.audit()["ok"]
-    assert list(folder.glob("delivery-*")) == []
-    assert take_in(town, folder, now=NEXT) == []
+    with team_pages(town) as client:
+        token = join(town, client, "Lighthouse Retrieval Group")
+        plain = without_git(town, client)
+        submission = town.draft("one", now=DAY, clone=plain)
+        told = ("submit", submission, "--to", str(client.base_url))
+        sent = by_token(town, client, token, *told, now=DAY, clone=plain)
+        assert sent.code == 0, sent
+        again = by_token(town, client, token, *told, now=DAY, clone=plain)
+        assert "done before" in again.out
+        status = by_token(town, client, token, "status", submission, now=DAY, clone=plain)
+        assert "waiting for the organiser" in status.out
+        client.headers["authorization"] = f"Bearer {token}"
+        (receipt,) = take_in(town, now=DAY)
+        assert (receipt["kind"], receipt["id"]) == ("received", submission)
+        town.push()
+        assert client.get(f"/api/v1/submissions/{submission}").json()["state"] in (
+            "received",
+            "taken in by the organiser; not in the public log yet",
+        )
+        assert town.publish(submission, now=NEXT).code == 0
+        (row,) = town.rows()
+        assert row["id"] == submission
+        assert town.audit()["ok"]
+        assert take_in(town, now=NEXT) == []
+    town.push()
+    with team_pages(town) as client:  # a start reads the board that was pushed
+        client.headers["authorization"] = f"Bearer {token}"
+        found = client.get(f"/api/v1/submissions/{submission}").json()
+        assert found["state"] == "published"
+        assert client.get("/api/v1/standings").json()["rows"][0]["id"] == submission
+        assert row["team"] in client.get("/embed").text
 
 
-def test_a_board_that_asks_for_registration_works_by_upload_alone(tmp_path: Path) -> None:
-    """Registration and submission are both sent to the page; neither has a branch."""
+def test_a_board_that_asks_for_registration_works_without_git(tmp_path: Path) -> None:
+    """Registration and submission are both sent to the server; neither has a branch."""
     town = asking_town(tmp_path)
-    letters, folder = town.root / "letters", town.root / "uploads"
+    letters = town.root / "letters"
     letters.mkdir()
     handle = register(town, to=letters)
-    (letter,) = letters.iterdir()
-    assert letter.name == f"{handle}.json"
-    with upload_page(folder) as client:
-        assert "heldout register --to FOLDER" in client.get("/upload").text
-        answer = send(client, [letter])
-        assert answer.status_code == 201, answer.text
-        assert handle in answer.text
-        assert send(client, [letter]).status_code == 200
-        submission, files = pack(town, "one", now=DAY)
-        assert send(client, [*files, letter]).status_code == 422
-        assert send(client, files).status_code == 201
-    received = take_in(town, folder, now=DAY)
-    assert [one["kind"] for one in received] == ["registered", "received"], received
+    with team_pages(town) as client:
+        token = join(town, client, "Lighthouse Retrieval Group")
+        client.headers["authorization"] = f"Bearer {token}"
+        letter = [("files", (f"{handle}.json", (letters / f"{handle}.json").read_bytes()))]
+        assert client.post("/upload", files=letter).status_code == 201
+        submission = town.draft("one", now=DAY)
+        told = ("submit", submission, "--to", str(client.base_url))
+        sent = by_token(town, client, token, *told, now=DAY, clone=town.clone)
+        assert sent.code == 0, sent
+        forged = [("files", ("team-0123456789abcdef.json", letter[0][1][1]))]
+        assert client.post("/upload", files=forged).status_code == 201
+    kinds = [one["kind"] for one in take_in(town, now=DAY)]
+    assert sorted(kinds) == ["received", "refused", "registered"], kinds
     assert town.publish(submission, now=NEXT).code == 0
     assert [row["id"] for row in town.rows()] == [submission]
     assert town.audit()["ok"]
-    assert take_in(town, folder, now=NEXT) == []
-
-
-def test_a_forged_registration_is_stored_and_refused_by_the_inbox(tmp_path: Path) -> None:
-    """The server opens nothing; who claims a handle without its key gets no further."""
-    town = asking_town(tmp_path)
-    letters, folder = town.root / "letters", town.root / "uploads"
-    letters.mkdir()
-    register(town, to=letters)
-    (letter,) = letters.iterdir()
-    forged = letters / "team-0123456789abcdef.json"
-    letter.rename(forged)
-    with upload_page(folder) as client:
-        assert send(client, [forged]).status_code == 201
-    (receipt,) = take_in(town, folder, now=DAY)
-    assert receipt["kind"] == "refused"
-    assert town.rows() == []

@@ -6,7 +6,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +15,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judging_stage import Stages, words_of
+from team_stage import ENDINGS, ONE, MakePlace, Place, files_of, make_place
 
-from heldout.board.site.intake import ADDRESS, Intake, UploadForm, intake_routes, make_upload_app
-from heldout.board.store.arrivals import find_in_folder, is_team
-from heldout.board.store.uploads import Limits, UploadFolder
-from heldout.envelope.bundle import file_names
+from heldout.board.store.arrivals import find_in_folder
+from heldout.board.store.uploads import Limits
 from heldout.errors import InputError
-from heldout.ids import SubmissionId
+from heldout.intake.app import intake_parts
+from heldout.intake.form import Pace, UploadForm
+from heldout.intake.pages import UPLOAD as ADDRESS
 from heldout.judging.pages.app import make_app
-from heldout.web.pages import Study
 
-NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-ENDINGS = file_names("age", SubmissionId("")).all
-ONE = "20261121-lighthouse"
+__all__ = ["make_place"]
+
 BOUNDARY = "frontier"
 FORM = f"multipart/form-data; boundary={BOUNDARY}"
-
-
-def files_of(name: str = ONE, size: int = 10) -> dict[str, bytes]:
-    return {f"{name}{ending}": (ending.encode() + b"x" * size) for ending in ENDINGS}
+OTHERS = ("intake.sqlite", ".parts", ".uploading.lock")
+"""What lies in the folder of uploads and nobody sent."""
 
 
 def parts(files: dict[str, bytes]) -> list[tuple[str, tuple[str, bytes]]]:
@@ -54,17 +50,30 @@ def body_of(files: dict[str, bytes], *, end: bool = True) -> bytes:
 
 
 class Door:
-    """A folder, and the server before it."""
+    """A folder, the server before it, and a team's token."""
 
-    def __init__(self, folder: Path, url: str) -> None:
-        self.folder = folder
-        self.url = url
-        self.client = httpx2.Client(base_url=url, timeout=20)
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.folder = place.uploads
+        self.url = place.url
+        self.token = place.join()[1]
+        self.client = place.as_team(self.token)
 
     @property
     def address(self) -> tuple[str, int]:
         found = httpx2.URL(self.url)
         return found.host, found.port or 0
+
+    def head(self, length: int | str) -> bytes:
+        """The head of a request with a form of so many bytes."""
+        lines = (
+            f"POST {ADDRESS} HTTP/1.1",
+            "Host: x",
+            f"Authorization: Bearer {self.token}",
+            f"Content-Type: {FORM}",
+            f"Content-Length: {length}",
+        )
+        return "\r\n".join((*lines, "", "")).encode()
 
     def send(self, files: dict[str, bytes], **headers: str) -> httpx2.Response:
         return self.client.post(ADDRESS, files=parts(files), headers=headers)
@@ -79,7 +88,7 @@ class Door:
         return {
             path.name: path.read_bytes() if path.is_file() else b"?"
             for path in (*inside, *beside)
-            if path.name != ".uploading.lock"
+            if not path.name.startswith(OTHERS)
         }
 
     def wait_until_quiet(self) -> None:
@@ -91,40 +100,25 @@ class Door:
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[..., Door]]:
-    with Stages(tmp_path) as stages:
-        doors: list[Door] = []
+def make(make_place: MakePlace) -> Iterator[Callable[..., Door]]:
+    doors: list[Door] = []
 
-        def door(
-            *,
-            silence: float = 20.0,
-            longest: float = 60.0,
-            grace: float = 30.0,
-            rate: float = 1 << 14,
-            **limits: int,
-        ) -> Door:
-            folder = tmp_path / f"uploads{len(doors)}"
-            folder.mkdir()
-            fields = {"free_bytes": 0, "file_bytes": 1 << 20, **limits}
-            uploads = UploadFolder(
-                path=folder, endings=ENDINGS, is_team=is_team, limits=Limits(**fields)
-            )
-            intake = Intake(
-                folder=uploads,
-                clock=lambda: NOW,
-                study=Study(name="A board", contact="board@example.org"),
-                silence=silence,
-                longest=longest,
-                grace=grace,
-                rate=rate,
-            )
-            doors.append(Door(folder, stages.serve(make_upload_app(intake))))
-            return doors[-1]
+    def door(
+        *,
+        silence: float = 20.0,
+        longest: float = 60.0,
+        grace: float = 30.0,
+        rate: float = 1 << 14,
+        **limits: int,
+    ) -> Door:
+        fields = {"free_bytes": 0, "file_bytes": 1 << 20, **limits}
+        pace = Pace(silence=silence, longest=longest, grace=grace, rate=rate)
+        doors.append(Door(make_place(pace=pace, limits=Limits(**fields))))
+        return doors[-1]
 
-        yield door
-        for one in doors:
-            one.client.close()
-            one.wait_until_quiet()
+    yield door
+    for one in doors:
+        one.wait_until_quiet()
 
 
 @pytest.fixture
@@ -144,9 +138,6 @@ JSON = {"accept": "application/json"}
 
 
 def test_a_form_sends_three_files_and_gets_a_receipt(door: Door) -> None:
-    page = door.client.get(ADDRESS)
-    assert page.status_code == 200
-    assert 'enctype="multipart/form-data"' in page.text
     answer = door.send(files_of())
     assert answer.status_code == 201
     assert "Your submission is here" in words_of(answer)
@@ -160,7 +151,7 @@ def test_a_form_sends_three_files_and_gets_a_receipt(door: Door) -> None:
 def test_a_script_gets_the_receipt_as_json(door: Door) -> None:
     answer = door.send(files_of(), **JSON)
     found = answer.json()
-    assert (answer.status_code, found["submission"], found["known"]) == (201, ONE, False)
+    assert (answer.status_code, found["id"], found["known"]) == (201, ONE, False)
     assert found["received"] == "2026-11-21T12:00:00Z"
     assert [one["name"] for one in found["files"]] == sorted(files_of())
     again = door.send(files_of(), **JSON)
@@ -171,28 +162,37 @@ def test_a_script_gets_the_receipt_as_json(door: Door) -> None:
 def test_a_registration_is_sent_alone_and_gets_a_receipt_of_its_own(door: Door) -> None:
     team = "team-0123456789abcdef"
     sent = {f"{team}.json": b"{}"}
-    assert "Where teams register first" in door.client.get(ADDRESS).text
     answer = door.send(sent)
     assert answer.status_code == 201
     assert "Your registration is here" in words_of(answer)
     assert team in words_of(answer)
     again = door.send(sent, **JSON)
-    assert (again.status_code, again.json()["registration"], again.json()["known"]) == (
-        200, team, True
-    )  # fmt: skip
+    found = again.json()
+    assert (again.status_code, found["id"], found["kind"]) == (200, team, "registration")
+    assert found["known"]
     assert code_of(door.send({**files_of(), **sent}, **JSON)) == "upload-set"
     assert door.lying() == sent
 
 
 def test_junk_under_an_id_keeps_no_team_out(door: Door) -> None:
-    """Metadata of nonsense for an entry, by upload: the team's own update is taken beside it."""
+    """Metadata of nonsense for an entry, by another team: the team's own is taken beside it."""
     name = f"{ONE}{ENDINGS[1]}"
-    assert door.send({name: b"junk"}).status_code == 201
+    other = door.place.as_team(door.place.join("Another team")[1])
+    assert other.post(ADDRESS, files=parts({name: b"junk"})).status_code == 201
     assert door.send({name: b"the team's own"}, **JSON).status_code == 201
     assert door.send(files_of()).status_code == 201
     sent = [{name: b"junk"}, {name: b"the team's own"}, files_of()]
     found = [arrival.read() for arrival in find_in_folder(door.folder, "age")]
     assert in_order(found) == in_order(sent)
+
+
+def test_what_a_team_sends_again_takes_the_place_of_what_waits(door: Door) -> None:
+    """Two new submissions of one id would stop the inbox; nothing of the quota is used for it."""
+    assert door.send(files_of()).status_code == 201
+    newer = files_of(size=20)
+    assert door.send(newer).status_code == 201
+    assert door.lying() == newer
+    assert door.client.get("/api/v1/quota").json()["used"] == 1
 
 
 @pytest.mark.parametrize(
@@ -262,6 +262,9 @@ def test_no_bytes_break_the_form(noise: bytes, form: bytes) -> None:
         def write(self, data: bytes) -> None:
             assert isinstance(data, bytes)
 
+        def close(self) -> None:
+            pass
+
     def read(body: bytes) -> str:
         try:
             reader = UploadForm(FORM, Sink())
@@ -293,10 +296,7 @@ def test_an_oversize_file_is_refused_and_the_reason_arrives(door: Door) -> None:
 @pytest.mark.parametrize("length", [str(1 << 40), "9" * 18, "9" * 4000])
 def test_a_body_that_says_it_is_huge_is_refused_unread(door: Door, length: str) -> None:
     with socket.create_connection(door.address, timeout=10) as line:
-        line.sendall(
-            f"POST {ADDRESS} HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\n"
-            f"Content-Length: {length}\r\n\r\n".encode()
-        )
+        line.sendall(door.head(length))
         said = line.recv(1 << 16)
     assert said.split(b" ")[1] in (b"413", b"400")
     assert door.lying() == {}
@@ -325,11 +325,7 @@ def test_a_cut_connection_leaves_nothing(door: Door) -> None:
     body = body_of(files_of(size=5000))
     for cut in (10, 200, len(body) // 2, len(body) - 3):
         with socket.create_connection(door.address, timeout=10) as line:
-            line.sendall(
-                f"POST {ADDRESS} HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\n"
-                f"Content-Length: {len(body)}\r\n\r\n".encode()
-                + body[:cut]
-            )
+            line.sendall(door.head(len(body)) + body[:cut])
     door.wait_until_quiet()
     assert door.lying() == {}
     assert door.send(files_of()).status_code == 201
@@ -339,11 +335,7 @@ def test_silence_ends_an_upload(make: Callable[..., Door]) -> None:
     impatient = make(silence=0.2)
     body = body_of(files_of())
     with socket.create_connection(impatient.address, timeout=10) as line:
-        line.sendall(
-            f"POST {ADDRESS} HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n".encode()
-            + body[:100]
-        )
+        line.sendall(impatient.head(len(body)) + body[:100])
         said = line.recv(1 << 16)
     assert said.startswith(b"HTTP/1.1 400")
     impatient.wait_until_quiet()
@@ -354,10 +346,7 @@ def test_a_trickle_does_not_hold_a_place_for_ever(make: Callable[..., Door]) -> 
     hasty = make(silence=60, longest=0.4)
     body = body_of(files_of())
     with socket.create_connection(hasty.address, timeout=50) as line:
-        line.sendall(
-            f"POST {ADDRESS} HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n".encode()
-        )
+        line.sendall(hasty.head(len(body)))
         begun = time.monotonic()
         for place in range(60):
             try:
@@ -375,10 +364,7 @@ def test_a_slow_sender_does_not_keep_a_place(make: Callable[..., Door]) -> None:
     door = make(silence=60, longest=60, grace=0.3, rate=1e6)
     body = body_of(files_of(size=1000))
     with socket.create_connection(door.address, timeout=50) as line:
-        line.sendall(
-            f"POST {ADDRESS} HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n".encode()
-        )
+        line.sendall(door.head(len(body)))
         begun = time.monotonic()
         for place in range(400):
             try:
@@ -397,8 +383,7 @@ def test_too_many_at_once_are_asked_to_wait(make: Callable[..., Door]) -> None:
     narrow = make(at_once=1)
     body = body_of(files_of())
     with socket.create_connection(narrow.address, timeout=10) as line:
-        head = f"POST {ADDRESS} HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\n"
-        line.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:100])
+        line.sendall(narrow.head(len(body)) + body[:100])
         end = time.monotonic() + 10
         while not list(narrow.folder.glob(".uploading-*")):
             assert time.monotonic() < end
@@ -422,10 +407,11 @@ def test_many_uploads_at_once_are_all_whole(make: Callable[..., Door]) -> None:
     names = [f"20261121-team{number}" for number in range(12)]
     statuses: list[int] = []
 
+    teams = {name: wide.place.as_team(wide.place.join(name)[1]) for name in names}
+
     def send(name: str) -> None:
-        with httpx2.Client(base_url=wide.url, timeout=30) as client:
-            files = parts(files_of(name, size=200_000))
-            statuses.append(client.post(ADDRESS, files=files).status_code)
+        files = parts(files_of(name, size=200_000))
+        statuses.append(teams[name].post(ADDRESS, files=files).status_code)
 
     threads = [threading.Thread(target=send, args=(name,)) for name in names]
     for thread in threads:
@@ -438,27 +424,28 @@ def test_many_uploads_at_once_are_all_whole(make: Callable[..., Door]) -> None:
 
 
 def test_two_who_claim_one_id_at_once_do_not_mix(make: Callable[..., Door]) -> None:
+    """One of six teams has the id; the others are told, and what lies there is that one's."""
     wide = make(at_once=20)
     sent = {size: files_of(size=size) for size in range(1000, 1006)}
+    teams = {size: wide.place.as_team(wide.place.join(f"team {size}")[1]) for size in sent}
     found: dict[int, int] = {}
 
     def send(size: int) -> None:
-        with httpx2.Client(base_url=wide.url, timeout=30) as client:
-            found[size] = client.post(ADDRESS, files=parts(sent[size])).status_code
+        found[size] = teams[size].post(ADDRESS, files=parts(sent[size])).status_code
 
     threads = [threading.Thread(target=send, args=(size,)) for size in sent]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert list(found.values()) == [201] * 6
-    there = [arrival.read() for arrival in find_in_folder(wide.folder, "age")]
-    assert in_order(there) == in_order(sent.values())
+    assert sorted(found.values()) == [201, *[409] * 5]
+    (taken,) = (size for size, status in found.items() if status == 201)
+    assert wide.lying() == sent[taken]
 
 
 def test_every_answer_is_locked_down_and_nothing_can_be_read_back(door: Door) -> None:
     door.send(files_of())
-    for answer in (door.client.get(ADDRESS), door.send(files_of()), door.send({})):
+    for answer in (door.client.get("/sign-in"), door.send(files_of()), door.send({})):
         assert "default-src 'none'" in answer.headers["content-security-policy"]
         assert answer.headers["referrer-policy"] == "no-referrer"
         assert answer.headers["cache-control"] == "no-store"
@@ -480,7 +467,7 @@ def test_a_folder_that_is_gone_is_told_without_its_path(door: Door) -> None:
 
 def test_no_key_and_no_vault_is_within_reach_of_the_upload() -> None:
     graph = grimp.build_graph("heldout")
-    reached = graph.find_upstream_modules("heldout.board.site.intake")
+    reached = graph.find_upstream_modules("heldout.intake.app")
     assert "heldout.board.store.uploads" in reached
     forbidden = (
         *("heldout.envelope", "heldout.board.store.vault", "heldout.board.scores"),
@@ -491,18 +478,17 @@ def test_no_key_and_no_vault_is_within_reach_of_the_upload() -> None:
     assert [name for name in reached if name.startswith(forbidden)] == []
 
 
-def test_a_campaign_and_uploads_are_served_together(tmp_path: Path) -> None:
-    folder = tmp_path / "beside"
-    folder.mkdir()
-    uploads = UploadFolder(path=folder, endings=ENDINGS, limits=Limits(free_bytes=0))
+def test_a_campaign_and_uploads_are_served_together(door: Door, tmp_path: Path) -> None:
     with Stages(tmp_path) as stages:
         stage = stages.make()
-        intake = Intake(folder=uploads, clock=lambda: NOW)
-        url = stages.serve(make_app(stage.database, routers=[intake_routes(intake)]))
-        with httpx2.Client(base_url=url) as client:
+        routers, mounts = intake_parts(door.place.intake)
+        url = stages.serve(make_app(stage.database, routers=routers, mounts=mounts))
+        headers = {"authorization": f"Bearer {door.token}"}
+        with httpx2.Client(base_url=url, headers=headers) as client:
             assert client.post(ADDRESS, files=parts(files_of())).status_code == 201
+            assert client.get("/api/v1/quota").json()["used"] == 1
             assert client.get(stage.link, params={"worker": "ada"}).status_code == 200
-    assert len(list(find_in_folder(folder, "age"))) == 1
+    assert len(list(find_in_folder(door.folder, "age"))) == 1
 
 
 def test_json_and_page_say_the_same(door: Door) -> None:

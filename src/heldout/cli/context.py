@@ -2,6 +2,7 @@
 
 import functools
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +14,12 @@ import click
 
 from heldout.cli.options import with_options
 from heldout.cli.printing import TERMINAL, answers, messages, print_facts, print_json
-from heldout.errors import StoreError, plural, printable
+from heldout.errors import SetupError, StoreError, plural, printable
 from heldout.options import Json, Now, Opt
 
 if TYPE_CHECKING:
     from heldout.board.organiser.answer import ForgeAccess
+    from heldout.board.participant.server import Server
     from heldout.board.scores.commitments import RuleChange
     from heldout.board.scores.session import Session
     from heldout.board.store.repository import Repository
@@ -48,10 +50,10 @@ Identifiers = Annotated[tuple[str, ...], Opt(argument=True, metavar="ID...")]
 """Submissions."""
 
 SendTo = Annotated[
-    Path | None,
-    Opt("Folder to put the files into [a branch].", names=("--to",), path="folder", metavar="DIR"),
+    str | None,
+    Opt("Folder, or address of the board's server [a branch].", names=("--to",), metavar="DIR|URL"),
 ]
-"""`--to`."""
+"""`--to`; see `find_target`."""
 
 
 class _BegunAgain(Exception):  # noqa: N818 - no error yet; no command handles it as one
@@ -210,6 +212,61 @@ def _show_rules(change: "RuleChange", *, accepted: bool) -> None:
             "accepted the new ones; --accept-rules logs them without a question, heldout rebuild "
             "--restore-rules puts the log's back",
         )
+
+
+def find_target(repository: "Repository", to: str | None) -> "Path | Server | None":
+    """Where `--to` sends files: a folder, a server with the team's token, or a branch.
+
+    The token is that of the environment, else of `.heldout`; a person is asked for it once.
+
+    Raises:
+        SetupError: there is no token, or the address is none that a token may go to.
+        BadParameter: it is a file.
+    """
+    if to is None:
+        return None
+    from heldout.board.participant import server  # noqa: PLC0415 - heavy, --help is not
+
+    address = server.read_address(to)
+    if address is None:
+        if Path(to).exists() and not Path(to).is_dir():
+            raise click.BadParameter(f"{to!r} is a file", param_hint="--to")
+        return Path(to)
+    return find_server(repository, address) or server.Server(
+        address=address,
+        token=_ask_token(repository, address),
+        connect=server.new_client,
+        sleep=time.sleep,
+    )
+
+
+def find_server(repository: "Repository", address: str) -> "Server | None":
+    """A server with the team's token; `None` where this clone has none for it.
+
+    Raises:
+        SetupError: others can read the token's file, or it holds none.
+    """
+    from heldout.board.participant import server  # noqa: PLC0415 - heavy, --help is not
+
+    token = server.find_token(repository, address, os.environ)
+    if token is None:
+        return None
+    return server.Server(address=address, token=token, connect=server.new_client, sleep=time.sleep)
+
+
+def _ask_token(repository: "Repository", address: str) -> str:
+    from heldout.board.participant import server  # noqa: PLC0415 - heavy, --help is not
+
+    try:
+        token: str = click.prompt(f"Token of your team at {address}", hide_input=True, err=True)
+    except click.Abort:
+        raise SetupError(
+            f"{address} needs your team's token: set {server.TOKEN}, or call this in a terminal, "
+            "which asks for it once"
+        ) from None
+    stored = server.keep_token(repository, address, token)
+    print_facts(messages(), [("stored", f"the token in {stored}, for you alone")])
+    return token.strip()
 
 
 def next_facts(repository: "Repository", commands: Sequence[str] = ()) -> list[tuple[str, str]]:

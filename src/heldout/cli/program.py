@@ -46,7 +46,7 @@ COMMANDS: Mapping[str, Command] = {
     "rank": Command("ranking:rank", "files", "Make a run."),
     "prefer": Command("program:prefer", "labels", "Preference judging, for better labels."),
     "survive": Command("program:survive", "labels", "Who was left out by shallow labels?"),
-    "serve": Command("serving:serve", "labels", "The judging pages of a campaign."),
+    "serve": Command("serving:serve", "labels", "The pages of a campaign or a board."),
     "register": Command("board.registering:register", "participant", "Register a team, once."),
     "draft": Command("board.drafting:draft", "participant", "A dated id, its folder, metadata."),
     "check": Command("board.drafting:check", "participant", "The organisers' own checks."),
@@ -57,6 +57,7 @@ COMMANDS: Mapping[str, Command] = {
     "withdraw": Command("board.sending:withdraw", "participant", "Take a submission back."),
     "board": Command("program:board", "organiser", "Create a board; look at its sets."),
     "inbox": Command("board.inbox:inbox", "organiser", "Take in what has arrived; what waits."),
+    "invite": Command("serving:invite", "organiser", "A link by which a team joins."),
     "run": Command("board.running:run", "organiser", "Run a program that was sent for runs."),
     "review": Command("board.organiser:review", "organiser", "Open, score, show findings."),
     "publish": Command(

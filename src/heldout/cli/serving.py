@@ -1,6 +1,7 @@
-"""`heldout serve`: the judging pages of a campaign over HTTP."""
+"""`heldout serve`: a campaign's and a board's pages over HTTP; `heldout invite`: who may join."""
 
 import errno
+import hashlib
 import multiprocessing
 import os
 import secrets
@@ -10,28 +11,30 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from heldout.cli.options import add_option
-from heldout.cli.printing import messages, print_facts
+from heldout.board.store.repository import find_board
+from heldout.cli.options import add_option, with_options
+from heldout.cli.printing import answers, messages, print_facts, print_json
 from heldout.envelope.bundle import file_names
-from heldout.envelope.keys import Form
-from heldout.errors import SetupError, StoreError, plural, quote
+from heldout.errors import InputError, SetupError, StoreError, plural, printable, quote
 from heldout.ids import SubmissionId
 from heldout.judging.services.prices import CampaignPath
+from heldout.options import Json, Opt
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import ASGIApp
 
-    from heldout.board.site.intake import Intake
     from heldout.database.database import Database
+    from heldout.intake.service import Intake
+    from heldout.intake.teams import Team
     from heldout.judging.campaign.files import CampaignFolder
     from heldout.judging.campaign.settings import Settings
     from heldout.web.health import Check
@@ -114,7 +117,7 @@ def run_pages(app: "FastAPI | str", host: str, port: int, **options: Any) -> Non
     uvicorn.run(app, host=host, port=port, timeout_graceful_shutdown=grace, **options)
 
 
-# What `heldout serve` needs to take uploads: its options, and how worker processes get them.
+# What `heldout serve` needs to take submissions of teams, and how worker processes get it.
 #
 # Only the forms of names are taken from the envelope here, on the command line: the pages get
 # texts and reach no key.
@@ -122,55 +125,66 @@ def run_pages(app: "FastAPI | str", host: str, port: int, **options: Any) -> Non
 UPLOADS = "HELDOUT_UPLOADS"
 """Name of the variable with the folder that takes uploads; not set where none are taken."""
 
-UPLOADS_FORM = "HELDOUT_UPLOADS_FORM"
-"""Name of the variable with the envelope whose files are taken."""
+BOARD = "HELDOUT_BOARD"
+"""Name of the variable with the folder of the board that they are for."""
 
+ROOT = "HELDOUT_ROOT"
+"""Name of the variable with the address of the pages, as people outside know it."""
 
-def upload_options(command: click.decorators.FC) -> click.decorators.FC:
-    """`--uploads DIR` and `--envelope`, for the arguments `uploads` and `envelope`."""
-    folder = click.option(
-        "--uploads",
-        type=click.Path(path_type=Path, exists=True, file_okay=False, writable=True),
-        envvar=UPLOADS,
+Uploads = Annotated[
+    Path | None,
+    Opt(
+        "Folder for what teams send, which `heldout inbox --from` reads.",
+        env=UPLOADS,
+        path="folder",
+        exists=True,
         metavar="DIR",
-        help="Also take sealed files and registrations at /upload, into this folder, for "
-        "`heldout inbox --from DIR`.",
-    )
-    envelope = click.option(
-        "--envelope",
-        type=click.Choice(get_args(Form)),
-        default="age",
-        show_default=True,
-        help="Envelope of the board that they are for.",
-    )
-    return folder(envelope(command))
+    ),
+]
+"""`--uploads`."""
+
+Root = Annotated[
+    str | None,
+    Opt("Address of the pages, as https://board.example.", env=ROOT, metavar="URL"),
+]
+"""`--root`."""
 
 
-def intake_of(environ: Mapping[str, str]) -> "Intake | None":
-    """The upload that the environment asks for; `None` where it asks for none.
+def _intake_of(environ: Mapping[str, str]) -> "Intake | None":
+    """The intake that the environment asks for; `None` where it asks for none.
 
     Raises:
-        SetupError: there is no such folder or envelope.
+        SetupError: mail or a provider is configured wrongly.
+        StoreError: the board or the database cannot be read.
     """
     folder = environ.get(UPLOADS, "")
     if not folder:
         return None
-    form = environ.get(UPLOADS_FORM, "age")
-    if form not in get_args(Form) or not Path(folder).is_dir():
-        raise SetupError(f"no uploads: {quote(folder)} is no folder, or {quote(form)} no envelope")
-    from heldout.board.site.intake import Intake  # noqa: PLC0415 - heavy
     from heldout.board.store.arrivals import is_team  # noqa: PLC0415 - only where it is served
-    from heldout.board.store.uploads import UploadFolder  # noqa: PLC0415 - only where it is served
+    from heldout.intake.app import intake_database, make_intake  # noqa: PLC0415 - heavy
+    from heldout.intake.mail import read_mailer  # noqa: PLC0415 - heavy
+    from heldout.intake.sign_in import read_providers  # noqa: PLC0415 - heavy
 
-    endings = file_names("age" if form == "age" else "openssl", SubmissionId("")).all
-    return Intake(
-        folder=UploadFolder(path=Path(folder), endings=endings, is_team=is_team),
+    board, uploads = Path(environ[BOARD]), Path(folder)
+    processes = int(environ[_WORKERS])
+    envelope = find_board(board).spec().envelope
+    return make_intake(
+        intake_database(uploads, environ[_INTAKE_DATABASE], processes=processes),
+        board=board,
+        uploads=uploads,
+        endings=file_names(envelope, SubmissionId("")).all,
+        is_team=is_team,
+        root=environ[ROOT],
+        key=hashlib.sha256(b"heldout intake\n" + environ[_TOKEN].encode()).digest(),
         clock=lambda: datetime.now(UTC),
+        mailer=read_mailer(environ),
+        providers=read_providers(environ),
     )
 
 
 _DATABASE = "DATABASE_URL"
 _TOKEN = "HELDOUT_ADMIN_TOKEN"  # noqa: S105 - the variable's name
+_INTAKE_DATABASE = "HELDOUT_INTAKE_DATABASE"
 _WORKERS = "HELDOUT_SERVE_WORKERS"
 _FRONT = "HELDOUT_FRONT"
 _LOG_REQUESTS = "HELDOUT_LOG_REQUESTS"
@@ -215,7 +229,15 @@ _PORTS = click.IntRange(1, _LAST_PORT)
     callback=lambda _context, _option, text: text and read_address(text),
     help="Address for the metrics of Prometheus, apart from the pages [none; HOST is 127.0.0.1].",
 )
-@upload_options
+@click.option(
+    "--board",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    envvar=BOARD,
+    metavar="DIR",
+    help="Folder of the board whose teams send to --uploads; a clone follows its remote.",
+)
+@add_option("uploads", Uploads, None)
+@add_option("root", Root, None)
 def serve(
     *,
     campaign: Path,
@@ -227,41 +249,63 @@ def serve(
     proxy: str | None,
     log_requests: bool,
     metrics: tuple[str, int] | None,
+    board: Path | None,
     uploads: Path | None,
-    envelope: str,
+    root: str | None,
 ) -> None:
-    """Serve the judging pages of a campaign, and the upload of sealed files, until interrupted.
+    """Serve the judging pages of a campaign, or a board's pages for teams, until interrupted.
 
     What the campaign's directory has and the database has not, as new tasks, is loaded first; what
     people have seen already must not change. Without a campaign.toml the database alone is served.
 
-    With --uploads sealed files are taken at /upload, also where there is no campaign.
+    With --board and --uploads, teams that `heldout invite` invited send their sealed files and see
+    how far they have come, also where there is no campaign. GitHub, ORCID and mail are configured
+    in the environment: docs/how-to/accept-uploads.md.
 
-    The pages are plain HTTP and cookies are not used. For people elsewhere, a server with a
-    certificate has to stand in front; --proxy says from where it calls, so that wrong tokens at
-    /admin are counted by who sent them. No address of a request is ever logged: it is a token.
+    The pages are plain HTTP; judges get no cookies. For people elsewhere, a server with a
+    certificate has to stand in front; --proxy says from where it calls, so that wrong tokens are
+    counted by who sent them. No address of a request is ever logged: it is a token.
 
     /health answers as long as the process does, /ready if database and folder can be used.
 
     \b
     Example:
       heldout serve campaign --port 8080
-      heldout serve --uploads ../uploads
+      heldout serve --board kb --uploads ../uploads --root https://board.example
     """
+    if (board is None) != (uploads is None):
+        raise click.UsageError("--board and --uploads go together")
     with needs_web():
         token, token_line = find_token(_TOKEN)
         check_port(host, port)
-        root = f"http://{host}:{port}"
-        what = _Served(root=root, token_line=token_line, paused=paused, uploads=uploads)
+        here = f"http://{host}:{port}"
+        what = _Served(
+            root=here,
+            token_line=token_line,
+            paused=paused,
+            uploads=uploads,
+            public=(root or here).rstrip("/"),
+        )
+        settings = {
+            _TOKEN: token,
+            _WORKERS: str(workers),
+            UPLOADS: str(uploads.absolute()) if uploads else "",
+            BOARD: str(board.absolute()) if board else "",
+            ROOT: what.public,
+            _INTAKE_DATABASE: url or "",
+            _FRONT: proxy or "",
+            _LOG_REQUESTS: "1" if log_requests else "",
+        }
+        jobs = ""
+        # What is wrong is said before anything is served.
+        intake = _intake_of({**os.environ, **settings})
+        if intake is not None:
+            jobs = intake.store.database.engine.url.render_as_string(hide_password=False)
+            intake.store.database.close()
         address = _prepare(campaign, url, what, workers)
-    os.environ[_DATABASE] = address  # for the worker processes, which open it themselves
-    os.environ[_TOKEN] = token
-    os.environ[_WORKERS] = str(workers)
-    os.environ[UPLOADS] = str(uploads.absolute()) if uploads else ""
-    os.environ[UPLOADS_FORM] = envelope
-    os.environ[_FRONT] = proxy or ""
-    os.environ[_LOG_REQUESTS] = "1" if log_requests else ""
-    with counting_requests(metrics, address):
+    # For the worker processes, which open everything themselves.
+    os.environ.update({**settings, _DATABASE: address})
+    with counting_requests(metrics, jobs):
         run_pages(
             "heldout.cli.serving:served_app",
             host,
@@ -336,8 +380,8 @@ def served_app() -> "ASGIApp":
 
 def _make_pages() -> "tuple[FastAPI, dict[str, Check]]":
     """The pages, and the checks of what they need."""
-    from heldout.board.site.intake import intake_routes, make_upload_app  # noqa: PLC0415 - heavy
     from heldout.database.database import check_schemas  # noqa: PLC0415 - heavy
+    from heldout.intake.app import intake_parts, make_intake_app, start_worker  # noqa: PLC0415 - heavy
     from heldout.judging.database.database import CAMPAIGN, open_database  # noqa: PLC0415 - heavy
     from heldout.judging.pages.admin import Admin, admin_routes  # noqa: PLC0415 - heavy
     from heldout.judging.pages.app import make_app, utc_now  # noqa: PLC0415 - heavy
@@ -345,14 +389,30 @@ def _make_pages() -> "tuple[FastAPI, dict[str, Check]]":
 
     Thread(target=_end_with_parent, daemon=True).start()
     Connection.front = os.environ.get(_FRONT, "")
-    intake = intake_of(os.environ)
+    intake = _intake_of(os.environ)
+    if intake is not None:
+        start_worker(intake)
     if intake is not None and not os.environ[_DATABASE]:
-        return make_upload_app(intake), {}
+        return make_intake_app(intake), _intake_checks(intake)
     database = open_database(os.environ[_DATABASE], processes=int(os.environ[_WORKERS]))
     admin = Admin(database=database, token=os.environ[_TOKEN], clock=utc_now)
-    routers = [admin_routes(admin)] + ([] if intake is None else [intake_routes(intake)])
-    checks: dict[str, Check] = {"database": partial(check_schemas, database, CAMPAIGN)}
-    return make_app(database, routers=routers), checks
+    routers, mounts = ([], {}) if intake is None else intake_parts(intake)
+    checks: dict[str, Check] = {} if intake is None else _intake_checks(intake)
+    checks["database"] = partial(check_schemas, database, CAMPAIGN)
+    return make_app(database, routers=[admin_routes(admin), *routers], mounts=mounts), checks
+
+
+def _intake_checks(intake: "Intake") -> "dict[str, Check]":
+    """The checks of what a board's pages need."""
+    from heldout.database.database import check_schemas  # noqa: PLC0415 - heavy
+    from heldout.intake.tables import INTAKE  # noqa: PLC0415 - heavy
+    from heldout.web.health import OK  # noqa: PLC0415 - heavy
+
+    def check_board() -> str:
+        intake.board.view()
+        return OK
+
+    return {"teams": partial(check_schemas, intake.store.database, INTAKE), "board": check_board}
 
 
 def _end_with_parent() -> None:
@@ -375,12 +435,14 @@ class _Served:
         token_line: what is printed of the organiser's token.
         paused: hand out nothing before it is launched.
         uploads: where sealed files go.
+        public: address of the pages, as people outside know it.
     """
 
     root: str
     token_line: Sequence[tuple[str, str]]
     paused: bool
     uploads: Path | None
+    public: str
 
 
 def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> str:
@@ -397,8 +459,8 @@ def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> st
     address = url or sqlite_url(folder.database.absolute())
     has_files = folder.has("campaign.toml")
     uploads = what.uploads
-    sent = [] if uploads is None else [("uploads", f"{what.root}/upload, into {uploads}")]
-    if url is None and not has_files and uploads is not None:
+    sent = [] if uploads is None else [("teams", f"{what.public}/sign-in, into {uploads}")]
+    if not has_files and uploads is not None and not _has_campaign(url):
         print_facts(messages(), [*sent, ("stop", "Ctrl+C")])
         return ""
     if url is None and not has_files:
@@ -425,6 +487,26 @@ def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> st
     facts.append(("organiser", f"{what.root}/admin"))
     print_facts(messages(), [*facts, *what.token_line, *sent, ("stop", "Ctrl+C")])
     return address
+
+
+def _has_campaign(url: str | None) -> bool:
+    """Whether a campaign lies in the database that is named."""
+    if url is None:
+        return False
+    from heldout.database.errors import DatabaseError  # noqa: PLC0415 - needs the extra
+    from heldout.judging.database.campaigns import read_campaign  # noqa: PLC0415 - heavy
+    from heldout.judging.database.database import open_database  # noqa: PLC0415 - heavy
+
+    database = open_database(url)
+    try:
+        read_campaign(database)
+    except DatabaseError as error:
+        if error.code != "database-empty":
+            raise
+        return False
+    finally:
+        database.close()
+    return True
 
 
 def _promise(settings: "Settings") -> str:
@@ -459,3 +541,166 @@ def _load(database: "Database", folder: "CampaignFolder") -> list[tuple[str, str
         names = ", ".join(loaded.waiting)
         facts.append(("note", f"tasks loaded before have their own {names}"))
     return facts
+
+
+# Who may join: the organiser calls this where the server's database is.
+
+
+@click.command
+@with_options
+def invite(
+    *,
+    team: Annotated[
+        str | None,
+        Opt(
+            "Team that lost its token; without, a team that joins.", argument=True, metavar="[TEAM]"
+        ),
+    ] = None,
+    uploads: Uploads = None,
+    url: Annotated[
+        str | None,
+        Opt(
+            "Database of the server [intake.sqlite in the folder of uploads].",
+            names=("--database",),
+            env=_DATABASE,
+            metavar="URL",
+        ),
+    ] = None,
+    root: Root = None,
+    days: Annotated[int, Opt("Days until the link ends.", least=1, most=365)] = 14,
+    note: Annotated[str, Opt("Whom the link is for; you alone see it.", metavar="TEXT")] = "",
+    mail: Annotated[str | None, Opt("Address to send the link to.", metavar="ADDRESS")] = None,
+    listed: Annotated[bool, Opt("List teams and open invitations.", names=("--list",))] = False,
+    bar: Annotated[bool, Opt("Shut TEAM out: its tokens open nothing any more.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Invite a team to send submissions to `heldout serve`: prints a link that works once.
+
+    A team that lost its token gets a link to its own account: name the team. Call this where the
+    server's database is.
+
+    \b
+    Example:
+      heldout invite --uploads ../uploads --root https://board.example
+      heldout invite --uploads ../uploads --list
+    """
+    if uploads is None:
+        raise click.UsageError("which folder of uploads? --uploads DIR, or set HELDOUT_UPLOADS")
+    if bar and team is None:
+        raise click.UsageError("--bar needs the name of a team")
+    with needs_web():
+        from heldout.intake.app import intake_database  # noqa: PLC0415 - heavy
+
+        database = intake_database(uploads, url or "")
+    try:
+        now = datetime.now(UTC).replace(microsecond=0)
+        found = None if team is None else _find_team(database, team)
+        if listed:
+            facts, document = _list_teams(database, now)
+        elif bar and found is not None:
+            facts, document = _bar(database, found, now)
+        else:
+            facts, document = _invite(
+                database, found, root=root, days=days, note=note, mail=mail, now=now
+            )
+    finally:
+        database.close()
+    if as_json:
+        print_json(document)
+    else:
+        print_facts(answers(), facts)
+
+
+_Answer = tuple[list[tuple[str, str]], dict[str, Any]]
+
+
+def _invite(
+    database: "Database",
+    team: "Team | None",
+    *,
+    root: str | None,
+    days: int,
+    note: str,
+    mail: str | None,
+    now: datetime,
+) -> _Answer:
+    """Make an invitation, and send it where an address is given."""
+    from heldout.intake import mail as mails  # noqa: PLC0415 - heavy
+    from heldout.intake.teams import create_invitation  # noqa: PLC0415 - heavy
+
+    if not root:
+        raise click.UsageError("which address do the pages have? --root URL, or set HELDOUT_ROOT")
+    mailer = mails.read_mailer(os.environ) if mail else None
+    if mail and mailer is None:
+        raise SetupError(f"no mail server: set {mails.SERVER} and {mails.SENDER}")
+    to = mails.check_mail_address(mail or "")
+    invitation, secret = create_invitation(
+        database,
+        note=note or to,
+        now=now,
+        valid=timedelta(days=days),
+        team=None if team is None else team.id,
+    )
+    link = f"{root.rstrip('/')}/join/{secret}"
+    if mailer is not None:
+        board = root.partition("://")[2].rstrip("/")
+        letter = mails.invitation_letter(to, board=board, link=link, until=invitation.expires)
+        mailer.send(mails.make_message(letter, sender=mailer.sender, now=now))
+    facts = [("invitation", link)]
+    facts += [("for", f"another token of {team.name}")] if team is not None else []
+    facts += [("ends", f"{invitation.expires:%d %b %Y %H:%M} UTC, or when it is used")]
+    facts += [("sent", f"to {to}")] * bool(to)
+    return facts, {"link": link, "expires": invitation.expires, "sent": to or None}
+
+
+def _list_teams(database: "Database", now: datetime) -> _Answer:
+    from heldout.intake.teams import list_invitations, list_teams  # noqa: PLC0415 - heavy
+
+    teams = list_teams(database)
+    invitations = [
+        one for one in list_invitations(database) if one.used is None and one.expires > now
+    ]
+    facts = [
+        (
+            "team",
+            f"{printable(one.name)}, since {one.created:%d %b %Y}"
+            + (f", shut out on {one.closed:%d %b %Y}" if one.closed else ""),
+        )
+        for one in teams
+    ]
+    facts += [
+        (
+            "invitation",
+            f"{printable(one.note) or 'open'}, ends {one.expires:%d %b %Y %H:%M} UTC",
+        )
+        for one in invitations
+    ]
+    count = f"{plural(len(teams), 'team')}, {plural(len(invitations), 'open invitation')}"
+    document = {
+        "teams": [{"name": one.name, "since": one.created, "barred": one.closed} for one in teams],
+        "invitations": [
+            {"note": one.note, "created": one.created, "expires": one.expires}
+            for one in invitations
+        ],
+    }
+    return [*facts, ("found", count)], document
+
+
+def _bar(database: "Database", team: "Team", now: datetime) -> _Answer:
+    from heldout.intake.teams import close_team  # noqa: PLC0415 - heavy
+
+    close_team(database, team.id, now=now)
+    text = f"{printable(team.name)}: its tokens and sign-ins open nothing; what it sent stays"
+    return [("shut out", text)], {"team": team.name, "barred": now}
+
+
+def _find_team(database: "Database", name: str) -> "Team":
+    from heldout.board.log.manifest import team_key  # noqa: PLC0415 - heavy
+    from heldout.intake.teams import list_teams  # noqa: PLC0415 - heavy
+
+    for team in list_teams(database):
+        if team_key(team.name) == team_key(name):
+            return team
+    raise InputError.of(
+        "team-unknown", "TEAM", quote(name), "a team that `heldout invite --list` prints"
+    )

@@ -194,12 +194,13 @@ def begin_upload(
         same = _find_same(connection, team, owner, files)
         if same is not None:
             return same
-        if kind == "submission":
+        brings: UploadKind = "update" if _is_own(connection, team, owner) else kind
+        if brings == "submission":
             _check_id(connection, owner)
             if quota is not None:
                 check_quota(connection, team, quota, now=now)
         _check_limits(connection, store, team, address, files, now=now)
-        row = {"id": name, "team": team, "kind": kind, "owner": owner, "state": "open"}
+        row = {"id": name, "team": team, "kind": brings, "owner": owner, "state": "open"}
         row |= {"address": address, "created_at": now, "changed_at": now, "code": "", "why": ""}
         connection.execute(insert(uploads).values(row))
         rows = [
@@ -234,6 +235,17 @@ def _find_same(
         if {(file.name, file.size, file.digest) for file in found.files} == declared:
             return found
     return None
+
+
+def _is_own(connection: Connection, team: int, owner: str) -> bool:
+    """Whether the team has sent a submission of this id before: all of it again is an update."""
+    before = select(uploads.c.id).where(
+        uploads.c.team == team,
+        uploads.c.owner == owner,
+        uploads.c.kind == "submission",
+        uploads.c.state.in_(("complete", "accepted")),
+    )
+    return connection.execute(before).first() is not None
 
 
 def _check_id(connection: Connection, owner: str) -> None:
@@ -538,6 +550,41 @@ def _sync(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def adopt_files(store: UploadStore, upload: Upload, files: Path, *, now: datetime) -> None:
+    """Move the files of an open upload to where their bytes lie, all of them at once.
+
+    For files that came another way, as by a form: their sizes and digests were declared of them.
+
+    Args:
+        store: where they go.
+        upload: open.
+        files: folder that has them, on the same disk; what it has besides stays.
+        now: the time, UTC.
+
+    Raises:
+        InputError: code `upload-ended`.
+        StoreError: the folder cannot be written.
+        DatabaseError: see `ErrorCode`.
+    """
+    try:
+        store.part(upload.id, "").mkdir(mode=0o700, exist_ok=True)
+        for file in upload.files:
+            (files / file.name).replace(store.part(upload.id, file.name))
+        for folder in (store.parts / upload.id, store.parts):
+            _sync(folder)
+    except OSError as error:
+        raise StoreError(f"{store.parts} cannot be written: {error.strerror}") from error
+    all_of_them = update(upload_files).where(upload_files.c.upload == upload.id)
+    still = update(uploads).where(uploads.c.id == upload.id, uploads.c.state == "open")
+
+    def note(connection: Connection) -> None:
+        if connection.execute(still.values(changed_at=now)).rowcount != 1:
+            raise _ended("ended")
+        connection.execute(all_of_them.values(received=upload_files.c.size))
+
+    store.database.write(note)
 
 
 # Ending

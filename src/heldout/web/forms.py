@@ -7,6 +7,7 @@ address and in every form, is signed with the owner's own key, and ends on a day
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from ipaddress import ip_address, ip_network
 from typing import Annotated
 from urllib.parse import parse_qs
 
@@ -15,6 +16,7 @@ from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from heldout.errors import StoreError
 from heldout.web.guard import Guard, OldTokenError, add_handlers, read_value, sign_value
@@ -145,10 +147,39 @@ def address_of(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
+def network_of(request: Request) -> str:
+    """Whose slots are counted together: an address, of IPv6 a network, "" for this machine.
+
+    A server in front that was not named with --proxy calls from here for everybody.
+    """
+    host = address_of(request)
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return host
+    if found.is_loopback:
+        return ""
+    return str(ip_network((found, 64 if found.version == 6 else 32), strict=False))  # noqa: PLR2004 - IPv6
+
+
+_ELSEWHERE = ("cross-site", "same-site")
+
+
+def refuse_elsewhere(request: Request) -> None:
+    """A form that another site sent.
+
+    Raises:
+        HTTPException: 403, as the browser says where the form came from.
+    """
+    if request.headers.get("sec-fetch-site", "") in _ELSEWHERE:
+        raise HTTPException(403)
+
+
 def make_application(
     study: Study,
     routers: Iterable[APIRouter],
     *,
+    mounts: Mapping[str, ASGIApp] | None = None,
     mturk: bool = False,
     is_missing: Callable[[StoreError], bool] = lambda _: False,
 ) -> FastAPI:
@@ -157,11 +188,14 @@ def make_application(
     Args:
         study: of the pages.
         routers: their addresses.
+        mounts: applications that answer below an address, and show their own errors.
         mturk: whether the pages of judges are shown in Mechanical Turk's frame.
         is_missing: whether an error says that what was asked for is not there.
     """
     app = FastAPI(openapi_url=None, redirect_slashes=False)
     app.mount("/static", StaticFiles(packages=[("heldout.web", "static")]), name="static")
+    for address, mounted in (mounts or {}).items():
+        app.mount(address, mounted)
     for router in routers:
         app.include_router(router)
     app.add_api_route("/alive", lambda: PlainTextResponse("alive"), methods=["GET"])

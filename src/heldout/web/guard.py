@@ -83,11 +83,12 @@ _MTURK_FRAMES = "https://*.mturk.com"
 _MTURK_FORMS = "https://www.mturk.com https://workersandbox.mturk.com"
 
 
-def content_policy(*, mturk: bool = False) -> str:
+def content_policy(*, mturk: bool = False, frames: str = "'none'") -> str:
     """The Content-Security-Policy: own files only, in no frame but Mechanical Turk's.
 
     Args:
         mturk: whether the page is shown in its frame and handed in to it.
+        frames: else the sites whose pages may show it in a frame.
     """
     return "; ".join(
         (
@@ -98,7 +99,7 @@ def content_policy(*, mturk: bool = False) -> str:
             "connect-src 'self'",
             "base-uri 'none'",
             f"form-action 'self' {_MTURK_FORMS}" if mturk else "form-action 'self'",
-            f"frame-ancestors {_MTURK_FRAMES}" if mturk else "frame-ancestors 'none'",
+            f"frame-ancestors {_MTURK_FRAMES if mturk else frames}",
         )
     )
 

@@ -13,6 +13,10 @@ def attacks() -> Iterator[Attack]:
     folder = Group(family=FAMILY, module="board/test_uploads.py")
     pages = Group(family=FAMILY, module="web/test_upload_pages.py")
     lines = Group(family=FAMILY, module="web/test_connections.py")
+    teams = Group(family=FAMILY, module="web/test_team_pages.py")
+    api = Group(family=FAMILY, module="web/test_intake_api.py")
+    people = Group(family=FAMILY, module="web/test_sign_in.py")
+    mails = Group(family=FAMILY, module="web/test_mail.py")
     inbox = Group(family=FAMILY, module="scenario/test_hostile_branches.py")
     for group, name, test, tries, becomes in (
         (
@@ -63,6 +67,69 @@ def attacks() -> Iterator[Attack]:
             "test_a_slow_sender_does_not_keep_a_place",
             "occupy a slot",
             "ended below the minimum rate",
+        ),
+        (
+            teams,
+            "an invitation that was used or has ended",
+            "test_an_invitation_works_once_and_ends",
+            "join without the organiser",
+            "refused: `invitation-used`, `invitation-expired`",
+        ),
+        (
+            teams,
+            "a form of another session, or of another site",
+            "test_a_session_s_cookie_is_locked_down_and_a_form_is_the_session_s_own",
+            "act for a team that is signed in",
+            "refused; nothing is done",
+        ),
+        (
+            teams,
+            "the server's database",
+            "test_no_secret_lies_in_the_database",
+            "use a token, an invitation or a session",
+            "it has digests of them alone",
+        ),
+        (
+            teams,
+            "the answer to somebody else's sign-in",
+            "test_a_sign_in_of_somebody_else_s_browser_is_refused",
+            "sign a person in for the attacker's team, or send them elsewhere",
+            "refused; no address of the request is followed",
+        ),
+        (
+            people,
+            "an ID token of another issuer, client, time, nonce or person",
+            "test_an_id_token_that_does_not_hold_is_refused",
+            "sign in as somebody else",
+            "refused: `sign-in`",
+        ),
+        (
+            people,
+            "an ID token that another key signed",
+            "test_a_token_signed_by_another_key_is_refused",
+            "sign in as somebody else",
+            "refused: `sign-in`",
+        ),
+        (
+            api,
+            "another team's upload",
+            "test_nothing_of_another_team_is_seen",
+            "read, finish, change or end it",
+            "refused: `upload-unknown`",
+        ),
+        (
+            api,
+            "bytes that changed on their way",
+            "test_what_changed_on_its_way_is_refused_and_uses_no_quota",
+            "have another file handed over",
+            "refused: `upload-digest`; no quota is used",
+        ),
+        (
+            mails,
+            "line ends in a name",
+            "test_a_name_starts_no_header",
+            "add receivers to a mail",
+            "the name stays text",
         ),
         (
             lines,

@@ -361,6 +361,7 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True):
         withdrawn: whether that metadata takes the submission back.
         sent: receipt of what was sent last; empty before.
         sent_at: when something was first sent, UTC.
+        server: address of the server that it was sent to last; "" for a folder or a branch.
     """
 
     inputs: dict[str, str]
@@ -369,6 +370,7 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True):
     withdrawn: bool = False
     sent: str = ""
     sent_at: datetime | None = None
+    server: str = ""
 
 
 def receipt_of(digests: Mapping[str, str]) -> str:

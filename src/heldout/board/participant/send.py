@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from io import BytesIO
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from heldout.board.participant.draft import (
     write_sealed,
 )
 from heldout.board.participant.receipts import keep_receipt
+from heldout.board.participant.server import Server
 from heldout.board.participant.team import (
     NEUTRAL,
     OwnTeam,
@@ -184,7 +186,7 @@ def send(
     repository: Repository,
     submission: SubmissionId,
     packed: Packed,
-    folder: Path | None,
+    to: Path | Server | None,
     *,
     now: datetime,
 ) -> Sent:
@@ -194,43 +196,52 @@ def send(
         repository: the clone.
         submission: its id.
         packed: the files to send.
-        folder: where to put them; `None` for a branch, which is pushed to `origin` if there is one.
+        to: a folder or a server; `None` for a branch, which is pushed to `origin` if there is one.
         now: the moment, UTC.
 
     Raises:
+        InputError: the server refuses them.
         StoreError: the remote's log is not this clone's with events added, or the push failed.
     """
     log = repository.newest_log()  # before anything is sent: it may be none of the organisers'
     repository.pin(log)
-    if folder is None:
+    server = ""
+    if isinstance(to, Server):
+        known = to.upload({name: repository.packed_file(name).open for name in packed.files})
+        where, server = f"{plural(len(packed.files), 'file')} to {to.address}", to.address
+    elif to is None:
         before = _branches(repository)
         embargoed = read_metadata(repository, submission).embargo_until is not None
         branch = submit(repository, submission, packed, embargoed=embargoed, now=now)
         where = _push(repository, branch)
         known = before == _branches(repository)
     else:
-        known = not deliver(repository, packed, folder)
-        where = f"{plural(len(packed.files), 'file')} to {folder}"
+        known = not deliver(repository, packed, to)
+        where = f"{plural(len(packed.files), 'file')} to {to}"
     note = read_sealed(repository, submission)
-    if note is not None and not packed.sent_before:
+    if note is not None and not (packed.sent_before and note.server == server):
         since = note.sent_at or now
-        sent = msgspec.structs.replace(note, sent=packed.receipt, sent_at=since)
+        sent = msgspec.structs.replace(note, sent=packed.receipt, sent_at=since, server=server)
         write_sealed(repository, submission, sent)
     keep_receipt(repository, submission, log)
     return Sent(sent=where, sent_before=known)
 
 
 def send_registration(
-    repository: Repository, own: OwnTeam, folder: Path | None, *, now: datetime
+    repository: Repository, own: OwnTeam, to: Path | Server | None, *, now: datetime
 ) -> str:
-    """Send a registration like a submission; gives the folder or the branch in words.
+    """Send a registration like a submission; gives the folder, the server or the branch in words.
 
     Raises:
+        InputError: the server refuses it.
         StoreError: the push failed.
     """
-    if folder is not None:
-        deliver_registration(own, folder)
-        return f"{own.handle}.json to {folder}"
+    if isinstance(to, Server):
+        to.upload({f"{own.handle}.json": lambda: BytesIO(own.file)})
+        return f"{own.handle}.json to {to.address}"
+    if to is not None:
+        deliver_registration(own, to)
+        return f"{own.handle}.json to {to}"
     base = main_commit(repository.git)
     return _push(repository, push_registration(repository, own, base, now=now))
 

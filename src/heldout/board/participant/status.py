@@ -1,7 +1,7 @@
 """How far a submission has come, as a participant asks in a clone of the board."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
 from heldout.board.log.events import Entry
@@ -16,6 +16,7 @@ from heldout.board.participant.draft import (
     receipt_of,
 )
 from heldout.board.participant.receipts import keep_receipt
+from heldout.board.participant.server import Server, ServerState
 from heldout.board.policy.amending import check_update
 from heldout.board.rules.days import one_shot_deadline
 from heldout.board.rules.spec_file import parse_spec
@@ -79,6 +80,7 @@ class SubmissionStatus:
         proposal: the metadata that the team asks for and that are not in force.
         final: for a finalist.
         next: what the team has to do; "" for nothing.
+        server: what the server says that it was sent to; `None` where it was not asked.
     """
 
     id: SubmissionId
@@ -99,6 +101,7 @@ class SubmissionStatus:
     proposal: LastProposal | None = None
     final: FinalResult | None = None
     next: str = ""
+    server: ServerState | None = None
 
 
 def describe_submission(
@@ -156,9 +159,32 @@ def describe_submission(
     )
 
 
+def ask_server(
+    repository: Repository, one: SubmissionStatus, reach: Callable[[str], Server | None]
+) -> SubmissionStatus:
+    """The same, with what the server says that the submission was sent to.
+
+    Args:
+        repository: the clone.
+        one: how far it has come by the log.
+        reach: the server of an address; `None` where this clone has no token for it.
+
+    Raises:
+        InputError: the server refuses to answer, as for a token that was replaced.
+        PushError: it cannot be reached.
+    """
+    note = read_sealed(repository, one.id)
+    server = reach(note.server) if note is not None and note.server else None
+    return one if server is None else replace(one, server=server.describe(one.id))
+
+
 def status_facts(one: SubmissionStatus, *, now: datetime) -> list[tuple[str, str]]:
     """The same for a reader."""
     facts = [("id", str(one.id)), ("status", _STATUS[one.status])]
+    if one.server is not None:
+        sent = one.server.sent and f", sent on {one.server.sent:%d %b %Y %H:%M} UTC"
+        why = one.server.why and f": {one.server.why}"
+        facts.append(("server", f"{one.server.state}{why}{sent or ''}"))
     facts += [("why", one.why)] * bool(one.why) + [("update", one.update)] * bool(one.update)
     if one.proposal is not None:
         facts.append(("new name", _say_proposal(one.proposal)))

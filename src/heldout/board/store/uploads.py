@@ -201,6 +201,15 @@ class UploadFolder:
                 shares.append(share)
         return shares
 
+    def has_delivery(self, digests: Mapping[str, str]) -> bool:
+        """Whether files lie there and no inbox has taken them yet: name -> SHA-256."""
+        return (self.path / _delivery_name(digests)).is_dir()
+
+    def drop_delivery(self, digests: Mapping[str, str]) -> None:
+        """Remove a delivery that its sender has replaced; name -> SHA-256."""
+        with Folder(self.path).lock(_LOCK, wait=True):
+            shutil.rmtree(self.path / _delivery_name(digests), ignore_errors=True)
+
     def check_name(self, name: str) -> str:
         """The id of the submission that a file belongs to, or the handle of the team, by its name.
 
@@ -403,8 +412,7 @@ class Delivery:
         self._end_file()
         sizes = {name: file.size for name, file in self._files.items()}
         _, kind = self._folder.check_set(sizes)
-        lines = "".join(f"{self._files[name].digest}  {name}\n" for name in sorted(self._files))
-        name = f"{DELIVERY}{digest_bytes(lines.encode())[:_NAME_DIGITS]}"
+        name = _delivery_name({name: file.digest for name, file in self._files.items()})
         with Folder(self._folder.path).lock(_LOCK, wait=True):
             known = os.path.lexists(self._folder.path / name)
             if not known:
@@ -418,6 +426,16 @@ class Delivery:
             received=now,
             known=known,
         )
+
+    def files(self) -> tuple[Received, ...]:
+        """What came, on the disk below `path`; no more is written."""
+        self._end_file()
+        return tuple(self._files[name] for name in sorted(self._files))
+
+    @property
+    def path(self) -> Path:
+        """The folder with what came, until the upload ends."""
+        return self._aside
 
     def close(self) -> None:
         """Let go of the file that is open."""
@@ -438,6 +456,11 @@ class Delivery:
         self.close()
         digest = Digest(self._hash.hexdigest())
         self._files[self._name] = Received(name=self._name, size=self._size, digest=digest)
+
+
+def _delivery_name(digests: Mapping[str, str]) -> str:
+    lines = "".join(f"{digests[name]}  {name}\n" for name in sorted(digests))
+    return f"{DELIVERY}{digest_bytes(lines.encode())[:_NAME_DIGITS]}"
 
 
 def _names(folder: Path) -> list[str]:

@@ -12,6 +12,7 @@ from heldout.cli.context import (
     SendTo,
     Why,
     at_board,
+    find_target,
     next_facts,
     require_yes,
 )
@@ -32,7 +33,7 @@ def register(
     institution: Annotated[str, Opt("University, company or other.", metavar="NAME")] = "",
     contact: Annotated[str, Opt("Address for messages from the organisers.", metavar="TEXT")] = "",
     agree: Annotated[bool, Opt("Agree to the board's agreement, which you have read.")] = False,
-    folder: SendTo = None,
+    to: SendTo = None,
     place: BoardPlace,
 ) -> None:
     """Register a team, once, and again when the agreement has changed.
@@ -65,7 +66,9 @@ def register(
             repository.pin(log)
             own = register_team(repository, spec, history, names=names, now=place.now)
             if not before.taken_in or before.own != own:
-                sent = send_registration(repository, own, folder, now=place.now)
+                sent = send_registration(
+                    repository, own, find_target(repository, to), now=place.now
+                )
     except InputError as error:
         fail(error, status=1)
     facts = [("registered", own.handle + ("" if sent else "   (done before)"))]

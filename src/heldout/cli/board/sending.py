@@ -8,16 +8,17 @@ import click
 import msgspec
 
 from heldout.cli.board.drafting import print_check, seen_facts
-from heldout.cli.context import BoardPlace, Identifier, SendTo
+from heldout.cli.context import BoardPlace, Identifier, SendTo, find_server, find_target
 from heldout.cli.options import with_options
 from heldout.cli.printing import answers, fail, messages, print_facts, print_json
-from heldout.errors import InputError, plural
+from heldout.errors import InputError, StoreError, plural
 from heldout.ids import SubmissionId, parse_submission_id
 from heldout.options import Opt
 
 if TYPE_CHECKING:
     from heldout.board.participant.checks import Check
     from heldout.board.participant.send import Packed, Sent
+    from heldout.board.participant.status import SubmissionStatus
     from heldout.board.store.repository import Repository
 
 _DONE = "   (done before)"
@@ -41,21 +42,25 @@ def pack(*, submission: Identifier, place: BoardPlace) -> None:
 
 @click.command()
 @with_options
-def submit(*, submission: Identifier, folder: SendTo = None, place: BoardPlace) -> None:
-    """Check, seal and send a draft: a branch of its own, or a folder with --to.
+def submit(*, submission: Identifier, to: SendTo = None, place: BoardPlace) -> None:
+    """Check, seal and send a draft: a branch of its own, or with --to a folder or a server.
 
-    The branch is pushed to the remote `origin` where there is one.
+    The branch is pushed to the remote `origin` where there is one. A server asks for your team's
+    token once and .heldout stores it; in scripts set HELDOUT_TEAM_TOKEN. An upload that was cut
+    goes on where it stopped when you call this again.
 
     \b
     Example:
       heldout submit 20261120-lighthouse-monot5
+      heldout submit 20261120-lighthouse-monot5 --to https://board.example
     """
     from heldout.board.participant.send import send
 
     repository = place.board()
+    target = find_target(repository, to)
     with repository.locked():
         found, packed = _check_and_pack(repository, submission, place)
-        sent = send(repository, found.id, packed, folder, now=place.now)
+        sent = send(repository, found.id, packed, target, now=place.now)
     facts = [
         *_packed_facts(repository, found.id, packed),
         *seen_facts(found),
@@ -69,29 +74,29 @@ def submit(*, submission: Identifier, folder: SendTo = None, place: BoardPlace) 
 
 @click.command()
 @with_options
-def amend(*, submission: Identifier, folder: SendTo = None, place: BoardPlace) -> None:
+def amend(*, submission: Identifier, to: SendTo = None, place: BoardPlace) -> None:
     """Seal the draft's metadata again under the same key, one revision up, and send it.
 
     \b
     Example:
       heldout amend 20261120-lighthouse-monot5
     """
-    _update(submission, folder, place, withdrawn=False)
+    _update(submission, to, place, withdrawn=False)
 
 
 @click.command()
 @with_options
-def withdraw(*, submission: Identifier, folder: SendTo = None, place: BoardPlace) -> None:
+def withdraw(*, submission: Identifier, to: SendTo = None, place: BoardPlace) -> None:
     """Take a submission back before it is published; the quota is given back.
 
     \b
     Example:
       heldout withdraw 20261120-lighthouse-monot5
     """
-    _update(submission, folder, place, withdrawn=True)
+    _update(submission, to, place, withdrawn=True)
 
 
-def _update(submission: str, folder: SendTo, place: BoardPlace, *, withdrawn: bool) -> None:
+def _update(submission: str, to: SendTo, place: BoardPlace, *, withdrawn: bool) -> None:
     from heldout.board.participant.draft import read_metadata, require_draft
     from heldout.board.participant.send import send, update
     from heldout.board.policy.amending import check_update
@@ -104,12 +109,12 @@ def _update(submission: str, folder: SendTo, place: BoardPlace, *, withdrawn: bo
         check_update(repository.newest_log(), name, manifest, withdrawn=withdrawn)
     except InputError as error:
         fail(error, status=1)
-    sent = None
+    sent, target = None, find_target(repository, to)
     with repository.locked():
         packed = update(repository, name, manifest, withdrawn=withdrawn)
-        # Into a folder it goes all the same: what was sent may have gone elsewhere.
-        if folder is not None or withdrawn or not packed.sent_before:
-            sent = send(repository, name, packed, folder, now=place.now)
+        # With --to it goes all the same: what was sent may have gone elsewhere.
+        if to is not None or withdrawn or not packed.sent_before:
+            sent = send(repository, name, packed, target, now=place.now)
     document = {"sent": "", **_document(name, packed, sent), "withdrawn": withdrawn}
     what = "a withdrawal" if withdrawn else "new metadata"
     text = f"{what} under the key of {name}, revision {packed.revision}{_DONE * packed.done_before}"
@@ -177,8 +182,9 @@ def status(
 ) -> None:
     """Say how far a submission has come, by the board's public log.
 
-    Asks the remotes `origin` and, in a clone of a fork, `upstream` for the newest log. Where the
-    organisers have a question, or what was sent last is not in force, it says so and what to do.
+    Asks the remotes `origin` and, in a clone of a fork, `upstream` for the newest log, and the
+    server that a submission was sent to. Where the organisers have a question, or what was sent
+    last is not in force, it says so and what to do.
 
     \b
     Example:
@@ -198,6 +204,7 @@ def status(
         rows = [describe_submission(repository, log, name, now=now) for name in names]
     except InputError as error:
         fail(error, status=1)
+    rows = [_with_server(repository, row) for row in rows]
     closed = read_history(log).closed
     overdue = list_overdue_at(log, now=now) if log and submission is None else ()
     if place.as_json:
@@ -213,3 +220,14 @@ def status(
     for row in rows:
         print_facts(answers(), status_facts(row, now=now))
     print_facts(answers(), overdue_facts(overdue))
+
+
+def _with_server(repository: Repository, row: SubmissionStatus) -> SubmissionStatus:
+    """With what the server says; where it says nothing, the log alone says how far it has come."""
+    from heldout.board.participant.status import ask_server
+
+    try:
+        return ask_server(repository, row, lambda address: find_server(repository, address))
+    except (InputError, StoreError) as error:
+        print_facts(messages(), [("note", str(error))])
+        return row

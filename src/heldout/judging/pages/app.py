@@ -1,9 +1,10 @@
 """The application: one campaign's pages over HTTP."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 
 from fastapi import APIRouter, FastAPI
+from starlette.types import ASGIApp
 
 from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
@@ -23,6 +24,7 @@ def make_app(
     *,
     clock: Callable[[], datetime] = utc_now,
     routers: Iterable[APIRouter] = (),
+    mounts: Mapping[str, ASGIApp] | None = None,
 ) -> FastAPI:
     """The pages of the campaign that a database holds.
 
@@ -30,6 +32,7 @@ def make_app(
         database: open; who opened it closes it.
         clock: the time, UTC.
         routers: further pages, as those of the organiser.
+        mounts: applications that answer below an address.
 
     Raises:
         DatabaseError: code `database-empty`: no campaign was loaded yet; or the database is gone.
@@ -39,6 +42,7 @@ def make_app(
     return make_application(
         study_of(campaign.settings),
         (judging_routes(judging), *routers),
+        mounts=mounts,
         mturk=campaign.settings.platform == "mturk",
         is_missing=lambda error: (
             isinstance(error, DatabaseError) and error.code == "unknown-assignment"

@@ -1,0 +1,343 @@
+"""The public board, as the intake shows it: states and quotas by the public log, and the standings.
+
+Nothing here reads the vault. Where the folder is a clone, its remote is asked once a minute; else
+the files are read again when they have changed.
+"""
+
+import threading
+import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from heldout.board.log.events import Entry, parse_log
+from heldout.board.log.history import History, read_history
+from heldout.board.log.submission import Submission
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.store.repository import KEYS, LEADERBOARD, LOG, README, SPEC, Repository
+from heldout.errors import StoreError
+from heldout.ids import digest_bytes
+
+_STANDINGS = f"{LEADERBOARD}/leaderboard.json"
+_MOST_BYTES = 1 << 30
+_ASK_AGAIN = timedelta(minutes=1)
+_PAGES = 256
+_ZIP_DAY = (1980, 1, 1, 0, 0, 0)
+
+STATES: Mapping[str, str] = {
+    "received": "received",
+    "reviewed": "in review",
+    "asked": "the organiser has a question",
+    "rejected": "refused",
+    "withdrawn": "withdrawn",
+    "published": "published",
+    "imported": "published",
+}
+"""Status in the log -> the state that a team is shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A submission of a team, as the server took it in.
+
+    Attributes:
+        id: the submission.
+        at: when the whole upload came, UTC; `None` while it is under way.
+        digests: name of each file -> SHA-256.
+        waits: whether it still lies in the folder that the organiser's inbox empties.
+    """
+
+    id: str
+    at: datetime | None
+    digests: Mapping[str, str]
+    waits: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """How far a submission has come.
+
+    Attributes:
+        state: in words.
+        why: the organiser's public reason; "" without.
+        received: the official time, `None` before.
+        counts: whether it uses the team's quota.
+        entry: whether the leaderboard has it.
+    """
+
+    state: str
+    why: str = ""
+    received: datetime | None = None
+    counts: bool = True
+    entry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What is the same for everybody.
+
+    Attributes:
+        data: the bytes.
+        etag: names them.
+    """
+
+    data: bytes
+    etag: str
+
+    @staticmethod
+    def of(data: bytes) -> "Shared":
+        """The bytes with their name."""
+        return Shared(data, f'"{digest_bytes(data)[:32]}"')
+
+
+class EmbedRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry as a small table shows it.
+
+    Attributes:
+        rank: its rank, "–" without.
+        system: what the team calls it.
+        team: who sent it; "" while an embargo hides it.
+        score: as published, on the view that ranks.
+    """
+
+    rank: str
+    system: str
+    team: str
+    score: str
+
+
+class _Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What a small table needs of a row of leaderboard.json."""
+
+    id: str
+    rank: int | None = None
+    team: str | None = None
+    description: str | None = None
+    scores: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """The board at one moment.
+
+    Attributes:
+        history: the public log, folded.
+        spec: the rules in force.
+        head: the standings' document without its rows.
+        rows: its rows, each as published, to the digit.
+        read: gives a public file of the board as of that moment, `None` where there is none.
+        pages: pages that were made of them.
+        archives: the archive of the public files, once somebody has asked for it.
+    """
+
+    history: History
+    spec: BoardSpec
+    head: Mapping[str, Any]
+    rows: tuple[msgspec.Raw, ...]
+    read: Callable[[str], bytes | None]
+    pages: dict[tuple[int, int], Shared] = field(default_factory=dict)
+    archives: list[Shared] = field(default_factory=list)
+
+    @property
+    def closed(self) -> datetime | None:
+        """When the board was closed for good."""
+        return self.history.closed
+
+    def standings(self, *, offset: int, limit: int) -> Shared:
+        """Some rows; the same bytes for everybody, until the board changes."""
+        key = offset, limit
+        found = self.pages.get(key)
+        if found is None:
+            found = self._make_page(offset, limit)
+            if len(self.pages) < _PAGES:
+                self.pages[key] = found
+        return found
+
+    @property
+    def as_of(self) -> str:
+        """The day of the standings; "" where nothing is published."""
+        told = self.head.get("as_of")
+        return msgspec.json.decode(told, type=str)[:10] if isinstance(told, msgspec.Raw) else ""
+
+    def best(self, most: int) -> tuple[EmbedRow, ...]:
+        """The first rows."""
+        return tuple(self._show(row) for row in self.rows[:most])
+
+    def _show(self, data: msgspec.Raw) -> EmbedRow:
+        row = msgspec.json.decode(data, type=_Row)
+        score = bytes(next(iter(row.scores.values()), b"null")).decode()  # the first one ranks
+        return EmbedRow(
+            rank="–" if row.rank is None else str(row.rank),
+            system=row.description or ("Anonymous" if row.team is None else row.id),
+            team=row.team or "",
+            score="–" if score == "null" else score,
+        )
+
+    def archive(self) -> Shared:
+        """What a team needs to check and seal a submission, as a zip; the same bytes each time.
+
+        Raises:
+            StoreError: a public file is missing.
+        """
+        if not self.archives:
+            self.archives.append(Shared.of(self._make_archive()))
+        return self.archives[0]
+
+    def _make_archive(self) -> bytes:
+        agreement = self.spec.registration and self.spec.registration.agreement
+        named = [SPEC, README, LOG, KEYS, *(self.history.files or ()), *[agreement or LOG]]
+        packed = BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in sorted(set(named)):
+                data = self.read(name)
+                if data is None and name != README:
+                    raise StoreError(f"{name} is missing in the board")
+                archive.writestr(zipfile.ZipInfo(name, _ZIP_DAY), data or b"", zipfile.ZIP_DEFLATED)
+        return packed.getvalue()
+
+    def state_of(self, sent: Sent) -> State:
+        """How far a submission has come, by the public log alone."""
+        known = self.history.submissions.get(sent.id)
+        if known is not None and _is_same(known, sent):
+            return State(
+                state=STATES[known.status],
+                why=known.why if known.status in ("rejected", "asked", "withdrawn") else "",
+                received=known.received,
+                counts=known.pending or known.status == "published",
+                entry=known.status == "published",
+            )
+        if sent.at is None:
+            return State(state="uploading", counts=False)
+        if sent.waits:
+            return State(state="waiting for the organiser")
+        if known is not None:
+            why = "the public log has other files under this id"
+            return State(state="not accepted", why=why, counts=False)
+        return State(state="taken in by the organiser; not in the public log yet")
+
+    def _make_page(self, offset: int, limit: int) -> Shared:
+        rows = self.rows[offset : offset + limit]
+        after = offset + len(rows)
+        document = {
+            **self.head,
+            "total": len(self.rows),
+            "offset": offset,
+            "next": after if rows and after < len(self.rows) else None,
+            "rows": rows,
+        }
+        return Shared.of(msgspec.json.encode(document))
+
+
+@dataclass(slots=True)
+class PublicBoard:
+    """The board's folder, read again when it has changed.
+
+    Attributes:
+        root: the folder, or a clone of the board.
+        clock: the time, UTC.
+    """
+
+    root: Path
+    clock: Callable[[], datetime]
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _view: View | None = None
+    _mark: object = None
+    _asked: datetime | None = None
+    _clone: bool | None = None
+
+    def view(self) -> View:
+        """The board now.
+
+        Raises:
+            StoreError: it cannot be read, and never was.
+        """
+        view = self._view
+        if view is not None and not self._is_due():
+            return view
+        if view is not None and not self._lock.acquire(blocking=False):
+            return view  # another thread reads it again
+        if view is None:
+            self._lock.acquire()
+        try:
+            self._read_again()
+        except StoreError:
+            if self._view is None:
+                raise
+        finally:
+            self._lock.release()
+        assert self._view is not None  # noqa: S101 - read, or raised
+        return self._view
+
+    def _is_due(self) -> bool:
+        """Whether something may have changed."""
+        if self._is_clone():
+            return self._asked is None or self.clock() - self._asked >= _ASK_AGAIN
+        return self._mark != self._stamps()
+
+    def _is_clone(self) -> bool:
+        if self._clone is None:
+            git = Repository(self.root).git
+            self._clone = git.is_repository() and "origin" in git.remotes()
+        return self._clone
+
+    def _stamps(self) -> tuple[object, ...]:
+        """Size and time of the files that count: they change when a file is replaced."""
+        files = Repository(self.root).files
+        found = (files.stat(name) for name in (LOG, _STANDINGS))
+        return tuple(one and (one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
+
+    def _read_again(self) -> None:
+        repository = Repository(self.root)
+        self._asked = self.clock()
+        if not self._is_clone():
+            mark: object = self._stamps()
+            if mark != self._mark:
+                self._view = _make_view(repository.log(), repository.files.find)
+                self._mark = mark
+            return
+        git, branch = repository.git, repository.git.main_branch()
+        ref = f"refs/remotes/origin/{branch}"
+        with suppress(StoreError):  # it does not answer: what was last heard of it still holds
+            git.fetch("origin", f"+refs/heads/{branch}:{ref}")
+        commit = git.refs(ref).get(ref)
+        if commit is not None and commit != self._mark:
+            read = partial(git.read_path, commit, limit=_MOST_BYTES)
+            self._view = _make_view(parse_log(read(LOG) or b"", path=LOG), read)
+            self._mark = commit
+
+
+def _make_view(log: tuple[Entry, ...], read: Callable[[str], bytes | None]) -> View:
+    """The board of a log and its leaderboard.json.
+
+    Raises:
+        StoreError: there is no log yet, or the document is damaged.
+    """
+    if not log:
+        raise StoreError("the board has no log yet")
+    history = read_history(log)
+    spec = parse_spec(history.rules[-1][1].encode())
+    document: dict[str, msgspec.Raw] = {"board": msgspec.Raw(msgspec.json.encode(spec.name))}
+    rows: list[msgspec.Raw] = []
+    standings = read(_STANDINGS)
+    try:
+        if standings is not None:
+            document = msgspec.json.decode(standings, type=dict[str, msgspec.Raw])
+            rows = msgspec.json.decode(document.pop("rows", b"[]"), type=list[msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise StoreError(f"{_STANDINGS} is damaged: heldout rebuild writes it again") from None
+    return View(history=history, spec=spec, head=document, rows=tuple(rows), read=read)
+
+
+def _is_same(known: Submission, sent: Sent) -> bool:
+    """Whether the log's submission is what was sent: a file of it came through the server."""
+    return not sent.digests or any(
+        known.files.get(name) == digest for name, digest in sent.digests.items()
+    )

@@ -1,0 +1,567 @@
+"""Pages of a team: its invitation, its token, its submissions, the form that takes sealed files.
+
+A cookie holds the session; each form brings back a token of it, and forms of other sites are
+refused. No page has a script, and all of them work without one.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import httpx2
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from heldout.board.store.uploads import UploadReceipt
+from heldout.errors import InputError, Problem, plural
+from heldout.intake.api import shared_answer
+from heldout.intake.board import EmbedRow, Shared
+from heldout.intake.service import Intake, Overview, Shown, receipt_document, status_of
+from heldout.intake.sign_in import Provider, SignIn, new_client, new_flow, read_flow, sign_flow
+from heldout.intake.teams import Team
+from heldout.web.forms import Form, go_to, network_of, read_count, refuse_elsewhere
+from heldout.web.guard import SESSION, content_policy
+from heldout.web.pages import Study, render_template
+
+TOKEN_VARIABLE = "HELDOUT_TEAM_TOKEN"  # noqa: S105 - the variable's name, no secret
+"""Name of the variable from which `heldout submit` reads the token."""
+
+UPLOAD = "/upload"
+"""Where sealed files are sent by a form."""
+
+_COOKIE = "heldout-team"
+_FLOW_COOKIE = "heldout-sign-in"
+_FLOW_SECONDS = 600
+_ROWS = 50
+_EMBEDDED = 10
+_WRONG = "This is no token of a team. It may have been replaced by a newer one."
+_UNTIED = (
+    "No team knows this account. Sign in with the team's token first, and add the account on the "
+    "team's page."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinPage:
+    """An invitation that is open."""
+
+    study: Study
+    title: str
+    until: str
+    action: str
+    form_token: str
+    known: str = ""
+    team: str = ""
+    mail: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenPage:
+    """A token, shown once."""
+
+    study: Study
+    token: str
+    root: str
+    variable: str = TOKEN_VARIABLE
+    title: str = "Your team's token"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInPage:
+    """Who has a token, or an account that a team knows?"""
+
+    study: Study
+    providers: tuple[Provider, ...]
+    problem: str = ""
+    title: str = "Sign in for your team"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A submission, as the team's page shows it."""
+
+    id: str
+    state: str
+    why: str
+    when: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountPage:
+    """A team's submissions, and when the next may come."""
+
+    study: Study
+    title: str
+    next: str
+    quota: str
+    open: bool
+    submissions: tuple[Line, ...]
+    more: str
+    root: str
+    providers: tuple[Provider, ...]
+    tied: frozenset[str]
+    form_token: str
+    done: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadPage:
+    """The form that takes sealed files.
+
+    Attributes:
+        study: of the window's title; whom to write to.
+        action: where the form is sent.
+        names: how the three files are called.
+        most: of one file, in words.
+        form_token: of the session.
+        registers: registrations are taken too.
+        problem: why an upload was not taken; `None` at first.
+        title: the heading.
+    """
+
+    study: Study
+    action: str
+    names: tuple[str, ...]
+    most: str
+    form_token: str
+    registers: bool = True
+    problem: Problem | None = None
+    title: str = "Send a sealed submission"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptPage:
+    """What came."""
+
+    study: Study
+    receipt: UploadReceipt
+    again: str = "/account"
+
+    @property
+    def title(self) -> str:
+        """The heading."""
+        if self.receipt.known:
+            return "These files are here already"
+        return f"Your {self.receipt.kind} is here"
+
+    @property
+    def received(self) -> str:
+        """When, in words."""
+        return f"{self.receipt.received:%d %B %Y, %H:%M:%S} UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedPage:
+    """The first rows of the leaderboard, for a frame in another page.
+
+    Attributes:
+        title: name of the board.
+        home: address of its page; "" where board.toml states none.
+        caption: which rows, and of when.
+        measure: what the scores are.
+        rows: the best entries.
+    """
+
+    title: str
+    home: str
+    caption: str
+    measure: str
+    rows: tuple[EmbedRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entered:
+    """Somebody of a team at a page."""
+
+    team: Team
+    cookie: str
+
+    @property
+    def form_token(self) -> str:
+        """What each form of the session has to send back."""
+        return _form_token(self.cookie)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pages:
+    """The pages of one intake."""
+
+    intake: Intake
+
+    @property
+    def study(self) -> Study:
+        """What every page says."""
+        return self.intake.study
+
+    def join_page(self, code: str) -> Response:
+        """The invitation."""
+        return self._join(code)
+
+    def join(self, request: Request, code: str, fields: Form) -> Response:
+        """Make the team, and show its token once."""
+        refuse_elsewhere(request)
+        if not _is_form_token(code, fields.get("form_token", "")):
+            raise HTTPException(403)
+        name, mail = fields.get("team", ""), fields.get("mail", "")
+        try:
+            team, token = self.intake.join(code, name=name, mail=mail)
+        except InputError as error:
+            if error.code.startswith("invitation"):
+                return self._no_invitation(error)
+            return self._join(code, team=name, mail=mail, problem=_say(error))
+        return self._show_token(request, team, token)
+
+    def sign_in_page(self) -> Response:
+        """Ask for the token."""
+        return self._sign_in()
+
+    def sign_in(self, request: Request, fields: Form) -> Response:
+        """Open a session."""
+        refuse_elsewhere(request)
+        address, now = network_of(request), self.intake.clock()
+        wait = self.intake.attempts.wait(address, now=now)
+        if wait is not None:
+            minutes = plural(int(wait.total_seconds()) // 60 + 1, "minute")
+            answer = self._sign_in(f"Too many tries. Try again in {minutes}.", status=429)
+            answer.headers["Retry-After"] = str(int(wait.total_seconds()) + 1)
+            return answer
+        team = self.intake.team_of_token(fields.get("token", "").strip())
+        if team is None:
+            self.intake.attempts.note(address, now=now)
+            return self._sign_in(_WRONG, status=403)
+        return self._open(request, team, go_to("/account"))
+
+    def sign_out(self, request: Request, fields: Form) -> Response:
+        """End the session."""
+        entered = self._enter(request, fields)
+        self.intake.close_session(entered.cookie)
+        left = go_to("/sign-in")
+        left.delete_cookie(_COOKIE, path="/", httponly=True, samesite="lax")
+        return left
+
+    def account(self, request: Request) -> Response:
+        """The team's submissions."""
+        entered = self._enter(request)
+        start = read_count(request.query_params.get("start", "")) or 0
+        return self._account(entered, start=start)
+
+    def new_token(self, request: Request, fields: Form) -> Response:
+        """Replace the token; every session ends with the old one."""
+        entered = self._enter(request, fields)
+        return self._show_token(request, entered.team, self.intake.new_token(entered.team))
+
+    def begin_flow(self, request: Request, provider: str, fields: Form) -> Response:
+        """Go to a provider, to sign in or to add an account to the team."""
+        ties = request.url.path.startswith("/account/")
+        if ties:
+            self._enter(request, fields)
+        else:
+            refuse_elsewhere(request)
+        chosen = self._provider(provider)
+        flow = new_flow(chosen, ties=ties)
+        with new_client() as client:
+            place = self._reach(chosen, client).address(flow)
+        answer = go_to(place)
+        answer.set_cookie(
+            _FLOW_COOKIE,
+            sign_flow(flow, key=self.intake.key),
+            max_age=_FLOW_SECONDS,
+            path="/sign-in",
+            secure=_is_secure(request),
+            httponly=True,
+            samesite="lax",
+        )
+        return answer
+
+    def end_flow(self, request: Request, provider: str) -> Response:
+        """Somebody comes back from a provider."""
+        flow = read_flow(request.cookies.get(_FLOW_COOKIE, ""), key=self.intake.key)
+        chosen = self._provider(provider)
+        if flow is None or flow.provider != chosen.key:
+            return self._sign_in("This sign-in took too long. Begin again.", status=403)
+        try:
+            with new_client() as client:
+                person = self._reach(chosen, client).subject(flow, dict(request.query_params))
+        except InputError as error:
+            answer = self._sign_in(_say(error), status=403)
+        else:
+            answer = self._arrive(request, chosen, person, ties=flow.ties)
+        answer.delete_cookie(_FLOW_COOKIE, path="/sign-in", httponly=True, samesite="lax")
+        return answer
+
+    def upload_page(self, request: Request) -> Response:
+        """The form that takes sealed files."""
+        return self._upload_form(self._enter(request))
+
+    async def upload(self, request: Request) -> Response:
+        """Take the files of a form; JSON for those who accept nothing else."""
+        entered = await run_in_threadpool(self._enter_to_upload, request)
+        as_json = "application/json" in request.headers.get("accept", "")
+        try:
+            receipt = await self.intake.take_form(entered.team, request)
+        except InputError as error:
+            return self._refuse(entered, error.problems[0], as_json=as_json)
+        status = 200 if receipt.known else 201
+        if as_json:
+            return JSONResponse(receipt_document(receipt), status_code=status)
+        return _page("receipt", ReceiptPage(study=self.study, receipt=receipt), status=status)
+
+    def _arrive(self, request: Request, provider: Provider, person: str, *, ties: bool) -> Response:
+        """Tie a person to the team that is signed in, or open the person's team."""
+        if ties:
+            entered = self._enter(request)
+            try:
+                self.intake.tie(entered.team, provider.key, person)
+            except InputError as error:
+                return self._account(entered, done=_say(error))
+            done = f"You can sign in with {provider.title} from now on."
+            return self._account(entered, done=done)
+        team = self.intake.team_of_person(provider.key, person)
+        if team is None:
+            return self._sign_in(_UNTIED, status=403)
+        return self._open(request, team, go_to("/account"))
+
+    def _enter(self, request: Request, fields: Mapping[str, str] | None = None) -> Entered:
+        """Who is there; a form has to be one of the session's own.
+
+        Raises:
+            HTTPException: 303 to the sign-in; 403 the form is another's.
+        """
+        cookie = request.cookies.get(_COOKIE, "")
+        team = self.intake.team_of_session(cookie) if cookie else None
+        if team is None:
+            raise HTTPException(303, headers={"Location": "/sign-in"})
+        if fields is not None:
+            refuse_elsewhere(request)
+            if not _is_form_token(cookie, fields.get("form_token", "")):
+                raise HTTPException(403)
+        return Entered(team=team, cookie=cookie)
+
+    def _enter_to_upload(self, request: Request) -> Entered:
+        """The same for a form with files, whose token stands in its address: it is read first.
+
+        A script sends the team's own token instead, as to the API.
+
+        Raises:
+            HTTPException: as `_enter`; 401 the script's token is none.
+        """
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            team = self.intake.team_of_token(token.strip())
+            if team is None:
+                raise HTTPException(401, headers={"WWW-Authenticate": "Bearer"})
+            return Entered(team=team, cookie="")
+        entered = self._enter(request)
+        refuse_elsewhere(request)
+        if not _is_form_token(entered.cookie, request.query_params.get("form_token", "")):
+            raise HTTPException(403)
+        return entered
+
+    def _open(self, request: Request, team: Team, answer: Response) -> Response:
+        answer.set_cookie(
+            _COOKIE,
+            self.intake.open_session(team),
+            max_age=int(SESSION.total_seconds()),
+            path="/",
+            secure=_is_secure(request),
+            httponly=True,
+            samesite="lax",  # a person who comes back from a provider has to be known
+        )
+        return answer
+
+    def _show_token(self, request: Request, team: Team, token: str) -> Response:
+        page = TokenPage(study=self.study, token=token, root=self.intake.root)
+        return self._open(request, team, _page("token", page))
+
+    def _join(self, code: str, *, team: str = "", mail: str = "", problem: str = "") -> Response:
+        try:
+            invitation = self.intake.find_invitation(code)
+        except InputError as error:
+            return self._no_invitation(error)
+        page = JoinPage(
+            study=self.study,
+            title=f"Take part in {self.study.name}",
+            until=_day(invitation.expires),
+            action=f"/join/{code}",
+            form_token=_form_token(code),
+            known=self.intake.team_name(invitation.team),
+            team=team,
+            mail=mail,
+            problem=problem,
+        )
+        return _page("join", page, status=422 if problem else 200)
+
+    def _no_invitation(self, error: InputError) -> Response:
+        return self._sign_in(_say(error), status=status_of(error.code)[0])
+
+    def _sign_in(self, problem: str = "", *, status: int = 200) -> Response:
+        page = SignInPage(study=self.study, providers=self.intake.providers, problem=problem)
+        return _page("sign-in", page, status=status)
+
+    def _account(self, entered: Entered, *, start: int = 0, done: str = "") -> Response:
+        found = self.intake.overview(entered.team)
+        rows, after = found.submissions[start : start + _ROWS], start + _ROWS
+        page = AccountPage(
+            study=self.study,
+            title=entered.team.name,
+            next=_say_next(found, self.intake.clock()),
+            quota=_say_quota(found),
+            open=found.closed is None,
+            submissions=tuple(map(_line, rows)),
+            more=f"/account?start={after}" if after < len(found.submissions) else "",
+            root=self.intake.root,
+            providers=self.intake.providers,
+            tied=self.intake.tied(entered.team),
+            form_token=entered.form_token,
+            done=done,
+        )
+        return _page("account", page)
+
+    def _upload_form(
+        self, entered: Entered, problem: Problem | None = None, *, status: int = 200
+    ) -> Response:
+        page = UploadPage(
+            study=self.study,
+            action=f"{UPLOAD}?form_token={entered.form_token}",
+            names=tuple(f"yyyymmdd-NAME{ending}" for ending in self.intake.store.folder.endings),
+            most=_in_words(self.intake.store.folder.limits.file_bytes),
+            form_token=entered.form_token,
+            problem=problem,
+        )
+        return _page("upload", page, status=status)
+
+    def _refuse(self, entered: Entered, problem: Problem, *, as_json: bool) -> Response:
+        status, headers = status_of(problem.code)
+        if as_json:
+            shown = {name: getattr(problem, name) for name in ("code", "found", "expected", "hint")}
+            answer: Response = JSONResponse({"problems": [shown]}, status_code=status)
+        else:
+            answer = self._upload_form(entered, problem, status=status)
+        answer.headers.update(headers)
+        return answer
+
+    def _provider(self, key: str) -> Provider:
+        found = next((one for one in self.intake.providers if one.key == key), None)
+        if found is None:
+            raise HTTPException(404)
+        return found
+
+    def _reach(self, provider: Provider, client: httpx2.Client) -> SignIn:
+        back = f"{self.intake.root}/sign-in/{provider.key}/back"
+        return SignIn(provider=provider, client=client, back=back)
+
+
+def public_routes(intake: Intake) -> APIRouter:
+    """What everybody may see: the standings for a frame in another page."""
+    router = APIRouter()
+
+    @router.get("/embed")
+    def embed(request: Request, rows: str = "") -> Response:
+        most = min(max(read_count(rows) or _EMBEDDED, 1), _ROWS)
+        view = intake.board.view()
+        shown = view.best(most)
+        as_of = f"as of {view.as_of}" if view.as_of else ""
+        count = f"{len(shown)} of {plural(len(view.rows), 'entry', 'entries')}"
+        page = EmbedPage(
+            title=intake.study.name,
+            home=view.spec.home,
+            caption=", ".join(filter(None, (count, as_of))),
+            measure=view.spec.primary,
+            rows=shown,
+        )
+        data = render_template("intake/embed.html", page).encode()
+        policy = content_policy(frames="*")
+        headers = {"Content-Security-Policy": policy}
+        found = Shared.of(data)
+        return shared_answer(request, found.data, found.etag, "text/html; charset=utf-8", **headers)
+
+    @router.get("/board.zip")
+    def board_zip(request: Request) -> Response:
+        found = intake.board.view().archive()
+        name = {"Content-Disposition": 'attachment; filename="board.zip"'}
+        return shared_answer(request, found.data, found.etag, "application/zip", **name)
+
+    return router
+
+
+def team_routes(intake: Intake) -> APIRouter:
+    """The addresses of a team's pages."""
+    pages = Pages(intake=intake)
+    router = APIRouter(default_response_class=HTMLResponse)
+    router.get("/join/{code}")(pages.join_page)
+    router.post("/join/{code}")(pages.join)
+    router.get("/sign-in")(pages.sign_in_page)
+    router.post("/sign-in")(pages.sign_in)
+    router.post("/sign-out")(pages.sign_out)
+    router.get("/account")(pages.account)
+    router.post("/account/token")(pages.new_token)
+    router.post("/account/{provider}")(pages.begin_flow)
+    router.post("/sign-in/{provider}")(pages.begin_flow)
+    router.get("/sign-in/{provider}/back")(pages.end_flow)
+    router.get(UPLOAD)(pages.upload_page)
+    router.post(UPLOAD)(pages.upload)
+    return router
+
+
+def _page(name: str, page: object, *, status: int = 200) -> HTMLResponse:
+    return HTMLResponse(render_template(f"intake/{name}.html", page), status_code=status)
+
+
+def _form_token(secret: str) -> str:
+    """A token of whoever has the cookie, or the invitation; it says nothing of either."""
+    return hmac.new(secret.encode(), b"heldout form", hashlib.sha256).hexdigest()
+
+
+def _is_form_token(secret: str, text: str) -> bool:
+    return text.isascii() and hmac.compare_digest(_form_token(secret), text)
+
+
+def _is_secure(request: Request) -> bool:
+    return request.url.scheme == "https"
+
+
+def _line(shown: Shown) -> Line:
+    dates = [
+        f"{what} on {_day(at)}"
+        for what, at in (("sent", shown.sent), ("official time", shown.received))
+        if at is not None
+    ]
+    return Line(id=shown.id, state=shown.state, why=shown.why, when="; ".join(dates))
+
+
+def _say_next(found: Overview, now: datetime) -> str:
+    if found.closed is not None:
+        return f"The board was closed on {found.closed:%d %B %Y}: it takes nothing any more."
+    again = found.quota.next_allowed
+    if again <= now:
+        return "Your next submission may come now."
+    return f"Your next submission may come from {_day(again)} on."
+
+
+def _say_quota(found: Overview) -> str:
+    quota = found.quota
+    used = f"{len(quota.used)} of {plural(quota.limit, 'submission')} used"
+    return "" if found.closed else f"{used} since {quota.since:%d %B %Y}."
+
+
+def _say(error: InputError) -> str:
+    problem = error.problems[0]
+    text = f"Found {problem.found}; expected {problem.expected}."
+    return f"{text} {problem.hint[:1].upper()}{problem.hint[1:]}." if problem.hint else text
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment.day} {moment:%B %Y, %H:%M} UTC"
+
+
+def _in_words(size: int) -> str:
+    """`1 GiB`, `20 KiB`."""
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << power:
+            return f"{size / (1 << power):,.3g} {unit}"
+    return f"{size:,} bytes"
