@@ -281,6 +281,11 @@ def test_a_cluster_with_other_versions_is_refused(
         compute_on(cluster, abs, -1)
 
 
+def test_what_a_worker_lacks_is_said(cluster: Any) -> None:
+    with pytest.raises(SetupError, match=r"a worker lacks what is installed here: .*no_such_extra"):
+        compute_on(cluster, import_module, "no_such_extra")
+
+
 def test_without_the_extra_the_command_that_brings_it_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -20,7 +22,7 @@ from heldout.ids import Digest
 from heldout.scoring.cache import Key, ScoreCache, code_version
 from heldout.scoring.evaluate import prepare
 from heldout.scoring.measures import parse_measure
-from heldout.scoring.score import Failed, Work, score_there
+from heldout.scoring.score import Failed, Reading, Work, score_there
 from heldout.scoring.shards import Shard, check_shared, parse_shard
 
 RUNS = tuple(f"r{number}.run" for number in range(7))
@@ -224,6 +226,22 @@ def test_another_machine_scores_the_same_file_with_the_same_code_or_says_so(work
     wrong = score_there(work, "r0.run", str(path), (path.stat().st_size, path.stat().st_mtime_ns))
     assert isinstance(wrong, Failed)
     assert {problem.path for problem in wrong.problems} == {"r0.run"}
+
+
+class LosesAll(Executor):
+    """A cluster whose workers are all ended by one of the files."""
+
+    def submit(self, *_: object, **__: object) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(BrokenExecutor("lost again and again"))
+        return future
+
+
+def test_a_run_that_ends_every_worker_fails_and_what_is_no_file_is_said_here() -> None:
+    reading, qrels = Reading(executor=LosesAll()), load_qrels("dev.qrels")
+    found = reading.score(["r0.run", "gone.run"], qrels, [parse_measure("RR@10")])
+    codes = [one.problems[0].code for one in found if isinstance(one, Failed)]
+    assert codes == ["worker-died", "unreadable-file"]
 
 
 @pytest.fixture

@@ -214,6 +214,11 @@ class _Cluster(Executor):
                 found = await answer
             except self._lost:
                 continue
+            except ImportError as error:
+                raise SetupError(
+                    f"a worker lacks what is installed here: {error}; install the same extras of "
+                    "heldout on all machines"
+                ) from error
             except asyncio.CancelledError:
                 if self._failure:
                     raise SetupError(self._failure) from None
