@@ -19,6 +19,7 @@ from heldout.backup.sealed import Writer, new_backup, verify
 from heldout.board.log.events import parse_time
 from heldout.envelope.age import encrypting, new_identity
 from heldout.errors import InputError, StoreError
+from heldout.files.durable import Folder
 from heldout.ids import digest_bytes
 
 if sys.version_info >= (3, 14):
@@ -254,6 +255,27 @@ def test_a_failure_on_the_way_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         fail()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_said_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no /dev/full here")
+    monkeypatch.setattr(Folder, "create", lambda *_args, **_options: full.open("wb", buffering=0))
+    with pytest.raises(OSError, match="No space left"):
+        backed_up(tmp_path, {"a": os.urandom(1 << 20)})
+    assert [one.name for one in tmp_path.iterdir()] == ["uploads"]
+
+
+def test_what_a_killed_restore_left_in_the_clear_is_removed_by_the_next(tmp_path: Path) -> None:
+    made = backed_up(tmp_path, {"a": b"one"})
+    left = tmp_path / ".writing-restore-new" / "root" / "vault"
+    left.mkdir(parents=True)
+    (left / "secret").write_text("a private key")
+    restore(made, tmp_path / "new", identities=[KEYS.private])
+    assert {one.name for one in tmp_path.iterdir()} == {"b", "new", "uploads"}
 
 
 def test_links_databases_and_half_written_files_are_left_out_by_name(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ command makes it again.
 """
 
 import os
-import secrets
 import shutil
 import stat
 import time
@@ -103,8 +102,9 @@ def restore(
     _check_place(folder, manifest)
     if manifest.database is None and database is not None:
         raise InputError.of("restore-place", "--database", "no database in it", "no --database")
-    aside = folder.absolute().parent / f"{ASIDE}restore-{secrets.token_hex(8)}"
+    aside = folder.absolute().parent / f"{ASIDE}restore-{folder.name}"
     aside.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(aside, ignore_errors=True)  # what a killed call left: a vault in the clear
     try:
         root = aside / "root"
         (aside / _STREAMS).mkdir(mode=0o700, parents=True)
