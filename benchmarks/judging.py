@@ -142,12 +142,12 @@ def make_campaign(folder: Path, *, judges: int, per_pair: int) -> CampaignFolder
 class Server:
     """`heldout serve`, which can be killed."""
 
-    def __init__(self, campaign: Path, url: str, workers: int) -> None:
+    def __init__(self, campaign: Path, url: str, workers: int, *options: str) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self._call = [*HELDOUT, "serve", str(campaign), "--port", str(self.port)]
-        self._call += ["--workers", str(workers)]
+        self._call += ["--workers", str(workers), *options]
         self._environ = {**os.environ, "DATABASE_URL": url}
         self._process: subprocess.Popen[bytes] | None = None
         self._url = url
@@ -156,6 +156,11 @@ class Server:
     def address(self) -> str:
         """Where it listens."""
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """Of the process that was started last."""
+        return 0 if self._process is None else self._process.pid
 
     def start(self) -> None:
         """Start it; it may not listen yet."""
@@ -214,7 +219,7 @@ class Server:
         async with httpx2.AsyncClient() as client:
             for _ in range(600):
                 with suppress(httpx2.TransportError):
-                    if (await client.get(f"{self.address}/alive")).status_code == OK:
+                    if (await client.get(f"{self.address}/health")).status_code == OK:
                         return
                 await asyncio.sleep(0.05)
         raise TimeoutError("the server did not start")

@@ -51,7 +51,7 @@ def team_pages(town: Town) -> Iterator[httpx2.Client]:
 def _wait(client: httpx2.Client, server: "subprocess.Popen[bytes]", log: Path) -> None:
     for _ in range(1200):
         try:
-            if client.get("/alive").text == "alive":
+            if client.get("/health").text == "alive":
                 return
         except httpx2.TransportError:
             assert server.poll() is None, log.read_text()

@@ -449,7 +449,7 @@ def test_the_pages_are_served_and_a_kill_loses_nothing(files: Path) -> None:
 def _wait(client: httpx2.Client, process: "subprocess.Popen[str]") -> None:
     for _ in range(600):
         try:
-            if client.get("/alive").text == "alive":
+            if client.get("/health").text == "alive":
                 return
         except httpx2.TransportError:
             assert process.poll() is None, "it has ended"

@@ -27,7 +27,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
         def start(**limits: object) -> tuple[str, int]:
             app = FastAPI()
-            app.add_api_route("/alive", lambda: PlainTextResponse("alive"), methods=["GET"])
+            app.add_api_route("/health", lambda: PlainTextResponse("alive"), methods=["GET"])
             kind = type("Limited", (Connection,), limits)
             found = httpx2.URL(stages.serve(app, http=kind))
             return found.host, found.port or 0
@@ -37,7 +37,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
 def is_alive(address: tuple[str, int]) -> bool:
     try:
-        answer = httpx2.get(f"http://{address[0]}:{address[1]}/alive", timeout=5)
+        answer = httpx2.get(f"http://{address[0]}:{address[1]}/health", timeout=5)
     except httpx2.HTTPError:
         return False
     return answer.text == "alive"
@@ -55,7 +55,7 @@ def is_closed(line: socket.socket, seconds: float) -> bool:
 
 def test_a_connection_that_asks_nothing_is_closed(serve: Serve) -> None:
     address = serve(head_seconds=0.3)
-    for said in (b"", b"GET /alive HTTP/1.1\r\nHost: x\r\n"):
+    for said in (b"", b"GET /health HTTP/1.1\r\nHost: x\r\n"):
         with socket.create_connection(address) as line:
             line.sendall(said)
             assert is_closed(line, 10)
@@ -64,7 +64,7 @@ def test_a_connection_that_asks_nothing_is_closed(serve: Serve) -> None:
 def test_a_head_that_comes_in_drips_is_closed(serve: Serve) -> None:
     address = serve(head_seconds=0.4)
     with socket.create_connection(address) as line, contextlib.suppress(OSError):
-        for byte in b"GET /alive HTTP/1.1\r\nX: " + b"x" * 40:
+        for byte in b"GET /health HTTP/1.1\r\nX: " + b"x" * 40:
             line.sendall(bytes([byte]))
             time.sleep(0.02)
         assert is_closed(line, 0.1)
@@ -76,7 +76,7 @@ def test_a_second_request_has_its_own_time(serve: Serve) -> None:
         line.connect()
         held = line.sock
         for _ in range(3):
-            line.request("GET", "/alive")
+            line.request("GET", "/health")
             assert line.getresponse().read() == b"alive"
             assert line.sock is held
             time.sleep(1.1)

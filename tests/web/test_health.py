@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from fastapi import APIRouter, FastAPI, Request
 from httpx2 import ASGITransport, AsyncClient, Response
+from judging_stage import QUERY, fields_of
 from starlette.responses import PlainTextResponse
 from test_serve_command import campaign as campaign_folder
 from test_serve_command import link_of, served
@@ -25,8 +26,8 @@ from heldout.web.health import (
     Seen,
     Watched,
     check_folder,
-    health_routes,
     log_request,
+    ready_route,
 )
 from heldout.web.pages import Study
 from ports import free_port
@@ -111,9 +112,9 @@ def test_ready_says_what_cannot_be_used_and_looks_once_a_second() -> None:
         looked[0] += 1
         raise DatabaseError("database-lost", f"postgresql://ada:{TOKEN}@here cannot be reached")
 
-    app = FastAPI()
+    app = application()
     readiness = Readiness({"database": fail, "uploads": lambda: OK}, clock=lambda: now[0])
-    app.include_router(health_routes(readiness))
+    app.include_router(ready_route(readiness))
     for _ in range(3):
         answer = asked(app, "GET", "/ready")
         checks = {"database": "database-lost", "uploads": "ok"}
@@ -150,22 +151,24 @@ def sums(lines: Sequence[str], name: str, *labels: str) -> float:
     return sum(float(line.rpartition(" ")[2]) for line in found)
 
 
-def test_the_program_logs_and_counts_over_all_processes(campaign: Path) -> None:
+def test_several_processes_serve_one_campaign_log_and_count(campaign: Path) -> None:
     port = free_port()
     told = ("--workers", "2", "--log-requests", "--metrics", str(port))
     with served(str(campaign), *told) as (client, said):
-        path = f"/j/{link_of(said)}"
+        landing = f"/j/{link_of(said)}"
+        fields = fields_of(client.get(landing, params={"worker": "ada"}))
+        place = client.post(f"{landing}/consent", data=fields).headers["location"]
         for _ in range(12):
             with httpx2.Client(base_url=client.base_url, trust_env=False) as other:
-                assert other.get(path, params={"worker": "ada"}).status_code == 200
+                assert QUERY in other.get(place).text
         assert client.get("/ready").json() == {"ready": True, "checks": {"database": "ok"}}
         assert client.get("/metrics").status_code == 404
         scrape = httpx2.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).text
-    lines = scrape.splitlines()
-    assert sums(lines, "heldout_requests_total", 'route="/j/{code}"', 'status="200"') == 12
-    assert sums(lines, "heldout_request_seconds_count", 'route="/j/{code}"') == 12
+    route, lines = "/a/{token}/item/{position}", scrape.splitlines()
+    assert sums(lines, "heldout_requests_total", f'route="{route}"', 'status="200"') == 12
+    assert sums(lines, "heldout_request_seconds_count", f'route="{route}"') == 12
     logged = [json.loads(line) for line in said if line.startswith("{")]
-    assert sum(one["route"] == "/j/{code}" for one in logged) == 12
-    token = path.removeprefix("/j/")
+    assert sum(one["route"] == route for one in logged) == 12
     (link,) = [line for line in said if line.startswith("judges")]
-    assert not [line for line in (*said, *lines) if token in line and line != link]
+    for token in (landing.removeprefix("/j/"), place.split("/")[2]):
+        assert not [line for line in (*said, *lines) if token in line and line != link]

@@ -26,7 +26,7 @@ def test_every_answer_carries_the_headers_and_no_cookie(stage: Make) -> None:
 def test_head_is_answered_as_get_without_a_body(stage: Make) -> None:
     one = stage()
     root = one.begin()
-    for place in (one.link, f"{root}/item/1", "/alive", "/static/judging.css", "/nowhere"):
+    for place in (one.link, f"{root}/item/1", "/health", "/static/judging.css", "/nowhere"):
         head, page = one.client.call("HEAD", place), one.client.get(place)
         assert head.status_code == page.status_code
         assert head.content == b""

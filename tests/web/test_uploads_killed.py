@@ -89,7 +89,7 @@ def start(folder: Path, board: Path) -> tuple[subprocess.Popen[bytes], str]:
     url, end = f"http://127.0.0.1:{port}", time.monotonic() + 120
     while True:
         try:
-            httpx2.get(f"{url}/alive")
+            httpx2.get(f"{url}/health")
         except httpx2.HTTPError:
             assert time.monotonic() < end
             time.sleep(0.05)

@@ -369,12 +369,12 @@ def _count_jobs(url: str) -> Mapping[tuple[str, str], int]:
 
 def served_app() -> "ASGIApp":
     """The application over the database that `DATABASE_URL` names, with what an operator asks."""
-    from heldout.web.health import Readiness, check_folder, health_routes, watch_requests  # noqa: PLC0415 - heavy
+    from heldout.web.health import Readiness, check_folder, ready_route, watch_requests  # noqa: PLC0415 - heavy
 
     app, checks = _make_pages()
     if uploads := os.environ.get(UPLOADS):
         checks["uploads"] = partial(check_folder, Path(uploads))
-    app.include_router(health_routes(Readiness(checks)))
+    app.include_router(ready_route(Readiness(checks)))
     return watch_requests(app, os.environ, log=bool(os.environ.get(_LOG_REQUESTS)))
 
 

@@ -183,7 +183,7 @@ def make_application(
     mturk: bool = False,
     is_missing: Callable[[StoreError], bool] = lambda _: False,
 ) -> FastAPI:
-    """The application of some pages: style and scripts, `/alive`, and pages of what goes wrong.
+    """The application of some pages: style and scripts, `/health`, and pages of what goes wrong.
 
     Args:
         study: of the pages.
@@ -198,7 +198,7 @@ def make_application(
         app.mount(address, mounted)
     for router in routers:
         app.include_router(router)
-    app.add_api_route("/alive", lambda: PlainTextResponse("alive"), methods=["GET"])
+    app.add_api_route("/health", lambda: PlainTextResponse("alive"), methods=["GET"])
     add_handlers(app, study, mturk=mturk, is_missing=is_missing)
     app.add_middleware(Guard, study=study, mturk=mturk)
     return app

@@ -25,7 +25,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from fastapi import APIRouter
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import JSONResponse
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -94,12 +94,12 @@ def _try(check: Check) -> str:
         return str(getattr(error, "code", "store-error"))
 
 
-def health_routes(readiness: Readiness) -> APIRouter:
-    """`/health`: the process answers. `/ready`: it can work; 503 with a code for what it cannot."""
-    router = APIRouter()
+def ready_route(readiness: Readiness) -> APIRouter:
+    """`/ready`: the server can work; else 503, with a code for each part that it cannot use.
 
-    async def health() -> PlainTextResponse:
-        return PlainTextResponse("alive")
+    That the process answers at all, every application says at `/health`.
+    """
+    router = APIRouter()
 
     def ready() -> JSONResponse:
         found = readiness.look()
@@ -107,7 +107,6 @@ def health_routes(readiness: Readiness) -> APIRouter:
         answer = {"ready": well, "checks": dict(found)}
         return JSONResponse(answer, status_code=200 if well else _UNAVAILABLE)
 
-    router.add_api_route("/health", health, methods=["GET"], include_in_schema=False)
     router.add_api_route("/ready", ready, methods=["GET"], include_in_schema=False)
     return router
 
