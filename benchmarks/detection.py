@@ -1,6 +1,6 @@
 """What the search for near variants and ensembles finds among real runs, and how long it takes.
 
-python benchmarks/detection.py DATA [--page detection.md] [--earlier 1000] [--queries 6980]
+python benchmarks/detection.py DATA [--page detection.md] [--speed 1000x200 ...] [--crowd 1000]
 
 DATA is the folder of the real runs. The tables go to standard output, or into a page between two
 marks.
@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from detection_decoys import describe_decoys
 from detection_inputs import FUSIONS, Campaign, load, read_run, sign
+from detection_lookup import describe_lookups
 from detection_speed import describe_speed
 
 from heldout.board.policy.ensembles import Ensemble, fit
@@ -32,6 +33,7 @@ _SEED = 20220711
 _REPEATS = 15
 _PARTS = (2, 3, 5)
 _SHOWN = 12
+_SIZES = ("100x200", "1000x200", "10000x200", "1000x6980")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,16 +51,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("data", type=Path, help="folder of the real data")
     parser.add_argument("--page", type=Path, help="write the tables into this page")
-    parser.add_argument("--earlier", type=int, default=1000, help="earlier runs of the timing")
-    parser.add_argument("--queries", type=int, default=6980, help="queries of the timing")
+    parser.add_argument("--speed", nargs="*", default=_SIZES, help="RUNSxQUERIES of each timing")
+    parser.add_argument("--crowd", type=int, default=1000, help="runs of the crowd")
     given = parser.parse_args()
     campaigns = load(given.data)
+    sizes = [size.split("x") for size in given.speed]
     sections = [
         *describe_pairs(campaigns),
         describe_decoys(given.data, campaigns),
         describe_settings(given.data),
         *describe_ensembles(campaigns),
-        describe_speed(given.earlier, given.queries),
+        describe_lookups(campaigns, given.crowd),
+        describe_speed([(int(runs), int(queries)) for runs, queries in sizes]),
     ]
     text = "\n\n".join(sections)
     if given.page is None:

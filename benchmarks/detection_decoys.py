@@ -14,7 +14,7 @@ from heldout.ids import DocId, QueryId
 from heldout.rankers.run import Run
 from heldout.trec.scans import Signature
 
-__all__ = ["describe_decoys"]
+__all__ = ["decoys_of", "describe_decoys"]
 
 _KEPT = (5, 3, 2, 1)
 _MADE_UP = np.uint64(1 << 20)
@@ -64,12 +64,20 @@ def describe_decoys(data: Path, campaigns: Sequence[Campaign]) -> str:
     return "\n".join(lines)
 
 
-def _find_copy(run: Signature, kept: int) -> Neighbour | None:
-    """What is found where all documents below the first ones are made up."""
+def decoys_of(run: Signature) -> list[Signature]:
+    """Copies of a run in which all documents below the first ones are made up."""
+    return [_make_decoy(run, kept) for kept in _KEPT]
+
+
+def _make_decoy(run: Signature, kept: int) -> Signature:
     documents = run.documents.copy()
     documents[:, kept:] ^= np.where(documents[:, kept:] == 0, np.uint64(0), _MADE_UP)
-    copy = Signature(queries=run.queries, documents=documents)
-    return next(iter(list_alike(copy, [("run", run)])), None)
+    return Signature(queries=run.queries, documents=documents)
+
+
+def _find_copy(run: Signature, kept: int) -> Neighbour | None:
+    """What is found where all documents below the first ones are made up."""
+    return next(iter(list_alike(_make_decoy(run, kept), [("run", run)])), None)
 
 
 def _greatest_of_two_teams(campaign: Campaign) -> float:

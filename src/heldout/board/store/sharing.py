@@ -38,11 +38,11 @@ EVENTS = "events.jsonl"
 GITIGNORE = ".gitignore"
 """Where a vault keeps `IGNORED`."""
 
-DERIVED_FOLDERS = ("sketches", "comparisons")
-"""The folders of a vault that are made of the others, at each machine for itself."""
-
 REMEMBERED = "remembered"
 """The folder of a vault with what this machine has verified before."""
+
+DERIVED_FOLDERS = ("comparisons", REMEMBERED, "sketches")
+"""The folders of a vault that are made of the others, at each machine for itself."""
 
 IGNORED = (
     b"identities/\nfounding\nlock\nrefused\nrunning/\nsketches/\ncomparisons/\nremembered/\n"
