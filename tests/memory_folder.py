@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import BinaryIO
 
 from heldout.errors import StoreError
-from heldout.files.durable import Folder
+from heldout.files.durable import Folder, Mark
 
 _FILE = stat.S_IFREG
 _FOLDER = stat.S_IFDIR
@@ -53,7 +53,10 @@ class MemoryFolder(Folder):
             return _status(_FOLDER | self.modes.get(path, 0o777), 0)
         return None
 
-    def mark(self, name: str) -> object | None:  # noqa: ARG002 - nothing here has a time
+    def marks(self, name: str) -> dict[str, Mark]:  # noqa: ARG002 - nothing here has a time
+        return {}
+
+    def mark(self, name: str) -> Mark | None:  # noqa: ARG002 - nothing here has a time
         return None
 
     def names(self, name: str = "") -> tuple[str, ...]:

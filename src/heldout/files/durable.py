@@ -42,6 +42,9 @@ from heldout.errors import StoreError, quote
 ASIDE = ".writing-"
 """What the names of files begin with that are being written."""
 
+Mark = tuple[int, int, int, int, int]
+"""What is another one after a file has changed: where it lies, its length and its times."""
+
 _CHUNK = 1 << 20
 _CLOCK_STEP = 50_000_000  # nanoseconds; more than any file system's
 
@@ -105,16 +108,29 @@ class Folder:
         found = self.stat(name)
         return found is not None and stat.S_ISDIR(found.st_mode)
 
-    def mark(self, name: str) -> object | None:
+    def marks(self, name: str) -> dict[str, Mark]:
+        """The mark of every plain file in a folder that has one; see `mark`."""
+        now = time.time_ns()
+        found: dict[str, Mark] = {}
+        try:
+            with self._in(name) as handle, os.scandir(handle) as entries:
+                for entry in entries:
+                    if entry.is_file(follow_symlinks=False):
+                        told = _mark(entry.stat(follow_symlinks=False), now)
+                        if told is not None:
+                            found[entry.name] = told
+        except FileNotFoundError:
+            return {}
+        return found
+
+    def mark(self, name: str) -> Mark | None:
         """What is another one after a file has changed; `None` where that cannot be told.
 
         The system's clock for files has steps: of a file that changed just now, a second change in
         the same step would leave no trace.
         """
         found = self.stat(name)
-        if found is None or time.time_ns() - found.st_ctime_ns < _CLOCK_STEP:
-            return None
-        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+        return None if found is None else _mark(found, time.time_ns())
 
     def names(self, name: str = "") -> tuple[str, ...]:
         """The names in a folder, sorted, of whatever kind; none where it is missing."""
@@ -492,6 +508,12 @@ def _write_aside(handle: int, name: str, parts: Iterable[bytes], mode: int) -> N
             os.unlink(aside, dir_fd=handle)
         raise
     os.fsync(handle)
+
+
+def _mark(found: os.stat_result, now: int) -> Mark | None:
+    if now - found.st_ctime_ns < _CLOCK_STEP:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _is_link(part: str, handle: int) -> bool:

@@ -13,9 +13,10 @@ from heldout.board.organiser.review import Review
 from heldout.board.policy.checks import Finding
 from heldout.board.rules.parts import say_part
 from heldout.board.rules.spec import BoardSpec
+from heldout.board.scores.public_log import plan_public_log
 from heldout.board.scores.session import Session
 from heldout.board.standings.seasons import current_standings
-from heldout.board.standings.standings import Row, project
+from heldout.board.standings.standings import Row
 from heldout.board.store.arrivals import Arrival
 from heldout.board.store.forges.comments import Comment, CommentKind, ScoreLine, format_comment
 from heldout.board.store.forges.local import Surroundings, new_client, open_forge
@@ -202,7 +203,7 @@ def answer(
     if not answered:
         return "nowhere"
     moment, event, digest = answered[-1]
-    source, why = _source_and_reason(session, digest)
+    source, why = _source_and_reason(session, submission.id, digest)
     handle = forge.locate(source, submission.id)
     if handle is None:
         return "nowhere"
@@ -248,7 +249,7 @@ def answer_registration(session: Session, forge: Forge, team: str, *, source: st
     if handle is None:
         return "nowhere"
     kinds = ("registered", "revoked-registration")
-    about = [e for e in session.vault.entries() if e.event.kind in kinds and e.get("team") == team]
+    about = [e for e in session.vault.log().select(*kinds) if e.get("team") == team]
     last, stands = about[-1], about[-1].event.kind == "registered"
     spec = session.spec()
     comment = Comment(
@@ -281,20 +282,20 @@ def _public_row(session: Session, submission: str) -> tuple[Row | None, BoardSpe
 
     From what the public log has, for the vault knows more.
     """
-    public = project(session.vault.entries(), now=session.now)
-    standings, spec = current_standings(public, session.spec(), now=session.now)
+    public = plan_public_log(session.repository, session.vault, now=session.now)
+    standings, spec = current_standings(public.history, session.spec(), now=session.now)
     return next((row for row in standings.every if row.id == submission), None), spec
 
 
-def _source_and_reason(session: Session, digest: str) -> tuple[str, str]:
+def _source_and_reason(session: Session, submission: str, digest: str) -> tuple[str, str]:
     """Where that came from which an event of a submission is about, and the event's reason."""
-    entries = session.vault.entries()
+    entries = [*session.vault.log().select_about([submission])]
     last = next(entry for entry in entries if entry.hash == digest)
     about = ("received", "proposed") if last.event.kind in _ABOUT_A_NAME else ("received",)
     sources = [
         entry.get("source")
-        for entry in entries[: last.event.seq + 1]
-        if entry.event.submission == last.event.submission and entry.event.kind in about
+        for entry in entries
+        if entry.event.seq <= last.event.seq and entry.event.kind in about
     ]
     return next((str(one) for one in reversed(sources) if one), ""), last.get("why") or ""
 

@@ -28,6 +28,7 @@ from heldout.board.scores.measuring import measure_due
 from heldout.board.scores.public_log import (
     PublicLog,
     find_committed_log,
+    keep_public_log,
     list_revealed,
     plan_public_log,
     write_public_log,
@@ -46,6 +47,7 @@ from heldout.board.standings.overdue import Overdue, list_overdue
 from heldout.board.standings.seasons import current_standings, list_seasons
 from heldout.board.standings.standings import Standings, project
 from heldout.board.store.git import AS_IT_IS, ATTRIBUTES, Author
+from heldout.board.store.known_files import KnownFiles
 from heldout.board.store.repository import (
     KEYS,
     LEADERBOARD,
@@ -123,14 +125,16 @@ def rebuild(session: Session, *, rules: NotedRules | None = None) -> Rebuilt:
     changed = int(repository.write_file(KEYS, format_recipients(session.spec().recipients)))
     changed += _write_missing(repository, session.spec())
     changed += _write_readme(session)
-    changed += _write_submissions(session, session.history())
-    standings, pages = _write_pages(repository, session.spec(), public, session.now)
+    known = KnownFiles(repository.files, vault)
+    changed += _write_submissions(session, session.history(), known)
+    standings, pages = _write_pages(repository, session.spec(), public, session.now, known)
     # Before the log is written: of the one that lies there only what is asked for is read.
     revealed = () if committed is None else list_revealed(committed, public)
     message = _message(session, committed, public, revealed)
     # The log comes last: that it is whole and committed says that all the rest is (is_behind).
     changed += write_public_log(repository, vault, public)
     commit = _commit(session, message, without=pages.unknown)
+    known.remember()
     return Rebuilt(
         standings=standings,
         changed=changed + pages.changed,
@@ -148,6 +152,7 @@ def catch_up(session: Session, *, news: bool) -> Rebuilt:
     if news or is_behind(session):
         return bring_up_to_date(session)
     public = plan_public_log(session.repository, session.vault, now=session.now)
+    keep_public_log(session.vault, public)
     standings, _ = current_standings(public.history, session.spec(), now=session.now)
     return Rebuilt(
         standings=standings,
@@ -209,7 +214,7 @@ def _write_readme(session: Session) -> int:
     return int(session.repository.write_file(README, format_readme(session.spec())))
 
 
-def _write_submissions(session: Session, history: History) -> int:
+def _write_submissions(session: Session, history: History, known: KnownFiles) -> int:
     """The sealed files of published submissions, as they were received."""
     return sum(
         session.repository.write_file(
@@ -218,18 +223,27 @@ def _write_submissions(session: Session, history: History) -> int:
         for submission in history.submissions.values()
         if submission.status == "published"
         for name, digest in submission.files.items()
+        if not known.is_same(f"submissions/{name}", bytes.fromhex(digest))
     )
 
 
 def _write_pages(
-    repository: Repository, spec: BoardSpec, public: Log | PublicLog, now: datetime
+    repository: Repository,
+    spec: BoardSpec,
+    public: Log | PublicLog,
+    now: datetime,
+    known: KnownFiles | None = None,
 ) -> tuple[Standings, WrittenPages]:
     history = public.history
     seasons = list_seasons(history, spec, now=now)
     standings, here = current_standings(history, spec, now=now)
     facts = _facts(repository, here, public, standings)
-    pages = render_board(standings, spec, facts, seasons=seasons)
-    return standings, repository.write_leaderboard(pages)
+    if known is None:
+        pages = render_board(standings, spec, facts, seasons=seasons)
+        return standings, repository.write_leaderboard(pages)
+    pages = render_board(standings, spec, facts, seasons=seasons, same=known.is_same)
+    same = {path for path in known.same if path.startswith(f"{LEADERBOARD}/")}
+    return standings, repository.write_leaderboard(pages, same=same)
 
 
 def _facts(

@@ -105,7 +105,9 @@ def review(session: Session, sets: Mapping[str, SetData], submission_id: str) ->
         quota=quota,
         lost=lost,
         done_before=known,
-        amendments=list_amendments(session.vault.entries(), submission_id),
+        amendments=list_amendments(
+            session.vault.log().select_about([submission_id]), submission_id
+        ),
         proposed=list_proposed(submission),
     )
 

@@ -51,6 +51,7 @@ from heldout.board.policy.similarity import TOP, list_alike
 from heldout.board.rules.spec import BoardSpec, Trust, due_day
 from heldout.board.scores.analyses_source import read_board_scores
 from heldout.board.scores.compared import signatures_of
+from heldout.board.scores.public_log import plan_public_log
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import load_view_files
 from heldout.board.standings.seasons import list_seasons
@@ -674,15 +675,16 @@ def measure_due(session: Session) -> int:
 
 
 def _find_due(session: Session) -> Iterator[Due]:
-    entries, spec = session.vault.entries(), session.spec()
+    spec = session.spec()
     trust = spec.trust
     if trust is None or not trust.show:
         return
+    public = plan_public_log(session.repository, session.vault, now=session.now).history
     history = session.history()
     boards = [
         (one.standings, spec.in_season(one.season))
-        for one in list_seasons(entries, spec, now=session.now)
-    ] or [(make_standings(entries, spec, now=session.now), spec)]
+        for one in list_seasons(public, spec, now=session.now)
+    ] or [(make_standings(public, spec, now=session.now), spec)]
     for standings, here in boards:
         due = _make_due(standings, here, trust, history, session.now.date())
         if len(due.ranked) >= _FEWEST and not _is_told(due, history, session.now.date()):

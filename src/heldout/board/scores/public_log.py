@@ -223,6 +223,7 @@ def write_public_log(repository: Repository, vault: Vault, public: PublicLog) ->
     found = repository.files.stat(LOG)
     whole = found is not None and found.st_size == public.before.length
     if whole and not public.changed and not public.new:
+        keep_public_log(vault, public)
         return False
     digest, length, fold = hashlib.sha256(), 0, public.fold
 
@@ -249,6 +250,20 @@ def write_public_log(repository: Repository, vault: Vault, public: PublicLog) ->
     if chain.count > _MANY and (public.changed or chain.count - seen > _MANY):
         vault.remember(_MEMORY, encode_memory(memory))
     return True
+
+
+def keep_public_log(vault: Vault, public: PublicLog) -> None:
+    """Remember a log that needs no change, where many of its events were verified for that."""
+    before = public.before
+    if len(before) - before.remembered > _MANY and not public.changed and not public.new:
+        memory = _Memory(
+            log=before.remember(),
+            at=public.now,
+            rules=len(public.whole.history.rules),
+            waiting=public.waiting,
+        )
+        vault.remember(_MEMORY, encode_memory(memory))
+        before.remembered = len(before)
 
 
 def list_revealed(committed: Log, public: PublicLog) -> tuple[str, ...]:

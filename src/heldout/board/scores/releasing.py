@@ -453,7 +453,7 @@ def noisy_scores(
 
 
 def _first_score(session: Session, view: View) -> ViewScore | None:
-    first = first_baseline(session.vault.entries(), view.name)
+    first = first_baseline(session.vault.log().entries(), view.name)
     return (
         None
         if first is None
@@ -489,6 +489,11 @@ def _queries(score: ViewScore) -> set[str]:
     return {query for query, value in score.per_query.items() if value is not None}
 
 
+def _may_answer(entry: Entry) -> bool:
+    """Whether `find_best` looks at an event of its kinds: most reviews make no score again."""
+    return entry.event.kind != "reviewed" or "evidence" in entry.event.sealed
+
+
 def _find_best(session: Session, submission: Submission, view: View, new: ViewScore) -> Best:
     """The best run that anybody has sent.
 
@@ -497,7 +502,7 @@ def _find_best(session: Session, submission: Submission, view: View, new: ViewSc
         StoreError: runs are scored with other labels than those of today, or on other queries.
     """
     best = find_best(
-        session.vault.entries(),
+        [e for e in session.vault.log().select(*_ANSWERS, *_AGAIN) if _may_answer(e)],
         session.history(),
         view,
         lambda one: read_evidence(session.vault, one),

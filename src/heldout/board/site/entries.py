@@ -1,12 +1,17 @@
 """The page of one entry: what it is, how it stands, and the evidence of how it came there."""
 
+import hashlib
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from functools import cache, partial
+from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from heldout.answers.text import clean
 from heldout.board.log.events import format_time
@@ -14,7 +19,7 @@ from heldout.board.rules.spec import BoardSpec
 from heldout.board.site.columns import COLUMNS, Column, full_text
 from heldout.board.site.confidence import OutcomeRow, figures_file, list_neighbours
 from heldout.board.site.figures import Figure
-from heldout.board.site.neighbourhood import make_neighbourhood
+from heldout.board.site.neighbourhood import list_beside, make_neighbourhood
 from heldout.board.site.pages import Frame, make_frame
 from heldout.board.site.rows import (
     ANONYMOUS,
@@ -28,7 +33,7 @@ from heldout.board.site.rows import (
     say_range,
 )
 from heldout.board.site.rules import BoardFacts
-from heldout.board.site.table import file_of_row
+from heldout.board.site.table import file_of_row, is_long, say_block
 from heldout.board.site.words import count, safe_link
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words
@@ -143,6 +148,25 @@ class EntryPage:
     bibtex: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntrySource:
+    """What the page of an entry is made from.
+
+    In a long table a new entry moves thousands of others by a rank. So there the page of each says
+    among which hundred it is, and not its rank: it changes with what the entry itself or a
+    neighbour changes, and stays the same with all else.
+
+    Attributes:
+        id: of the entry.
+        digest: of everything that the page depends on.
+        make: makes the page.
+    """
+
+    id: str
+    digest: bytes
+    make: Callable[[], EntryPage]
+
+
 def make_entry_pages(
     standings: Standings, *, spec: BoardSpec, facts: BoardFacts
 ) -> Iterator[tuple[str, EntryPage]]:
@@ -153,6 +177,14 @@ def make_entry_pages(
         spec: its rules.
         facts: its sizes and addresses.
     """
+    for source in list_entry_sources(standings, spec=spec, facts=facts):
+        yield source.id, source.make()
+
+
+def list_entry_sources(
+    standings: Standings, *, spec: BoardSpec, facts: BoardFacts
+) -> Iterator[EntrySource]:
+    """What the page of every public row is made from; arguments as in `make_entry_pages`."""
     rows, columns = public_rows(standings), make_columns(spec)
     positions = _find_positions(rows, columns[0])
     made = [make_row(row, columns) for row in rows]
@@ -160,38 +192,112 @@ def make_entry_pages(
     shown = add_marks(scored, standings)
     places = {line.id: place for place, line in enumerate(shown)}
     lines = {line.id: line for line in made}
+    long = is_long(len(rows))
+    ranks = not long or any(line.span is not None for line in shown)
+    # Not as JSON: some text is cleaned only where it is written into the page.
+    written = {
+        row.id: repr(row if ranks else replace(row, rank=None)).encode("utf-8", "surrogatepass")
+        for row in rows
+    }
+    common = _digest_common(standings, rows, spec, facts)
     for at, row in enumerate(rows):
-        position = _say_position(row, positions)
-        short = lines[row.id]
-        line = replace(short, system=name_system(row), identity=row.identity)
-        permalink = _permalink(line, facts)
-        title = short.system if line.embargo is None else f"{ANONYMOUS} entry"
-        named = f"{title} – {clean(spec.title)}"
-        yield (
-            row.id,
-            EntryPage(
-                frame=make_frame(named, position, standings, spec, facts, root="../"),
-                row=line,
-                listed=file_of_row(at, len(rows)),
-                picture=make_neighbourhood(places[row.id], shown) if row.id in places else None,
+        position = _say_position(row, positions, long=long)
+        listed = file_of_row(at, len(rows))
+        place = places.get(row.id)
+        beside = () if place is None else tuple(one.id for one in list_beside(place, shown))
+        digest = hashlib.sha256(common)
+        for part in (position.encode(), listed.encode(), *map(written.__getitem__, beside)):
+            digest.update(len(part).to_bytes(8, "big") + part)
+        digest.update(written[row.id])
+        yield EntrySource(
+            id=row.id,
+            digest=digest.digest(),
+            make=partial(
+                _make_page,
+                row,
+                lines,
+                None if place is None else _draw_later(place, shown, ranks=ranks),
                 position=position,
-                scores=(*_score_lines(row, line), *_final_lines(row, standings, spec)),
-                facts=tuple(
-                    Fact(column, words)
-                    for column in COLUMNS
-                    if column.key not in _IN_HEADINGS and (words := full_text(column, row))
-                ),
-                findings=tuple(map(clean, row.findings)),
-                errata=tuple(_list_errata(row, added=False)),
-                added=tuple(_list_errata(row, added=True)),
-                neighbours=tuple(list_neighbours(standings, row.id, lines)),
-                figures=figures_file(standings),
-                history=tuple(_list_moments(row, columns[0], spec)),
-                files=tuple(Sealed(clean(n), clean(d)) for n, d in sorted(row.files.items())),
-                permalink=permalink,
-                bibtex=format_bibtex(line, board=clean(spec.title), link=permalink),
+                listed=listed,
+                standings=standings,
+                spec=spec,
+                facts=facts,
             ),
         )
+
+
+def _draw_later(
+    place: int, shown: Sequence[TableRow], *, ranks: bool
+) -> Callable[[], Figure | None]:
+    """The picture of an entry beside its neighbours, which is drawn where it is needed."""
+    return lambda: make_neighbourhood(place, shown, ranks=ranks)
+
+
+def _digest_common(
+    standings: Standings, rows: Sequence[Row], spec: BoardSpec, facts: BoardFacts
+) -> bytes:
+    """Of what all pages of entries depend on: rules, addresses, published figures, and the code."""
+    covered = frozenset[str]() if standings.measured is None else standings.measured.covered
+    named = tuple((row.id, row.identity) for row in rows if row.id in covered)
+    digest = hashlib.sha256(_digest_code())
+    told = (spec, facts.home, facts.repository, standings.measured, standings.final)
+    finalists = tuple(row.id for row in standings.finalists)
+    for part in (*told, named, finalists, standings.season):
+        data = msgspec.msgpack.encode(part, order="deterministic")
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.digest()
+
+
+@cache
+def _digest_code() -> bytes:
+    """Of the code and templates that make pages."""
+    here = Path(__file__).parent
+    digest = hashlib.sha256()
+    for room in (here, here.parents[1] / "charts", here.parents[1] / "answers"):
+        for path in sorted(room.rglob("*")):
+            if path.suffix in (".py", ".html"):
+                digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def _make_page(
+    row: Row,
+    lines: Mapping[str, TableRow],
+    picture: Callable[[], Figure | None] | None,
+    *,
+    position: str,
+    listed: str,
+    standings: Standings,
+    spec: BoardSpec,
+    facts: BoardFacts,
+) -> EntryPage:
+    columns, short = make_columns(spec), lines[row.id]
+    line = replace(short, system=name_system(row), identity=row.identity)
+    permalink = _permalink(line, facts)
+    title = short.system if line.embargo is None else f"{ANONYMOUS} entry"
+    named = f"{title} – {clean(spec.title)}"
+    return EntryPage(
+        frame=make_frame(named, position, standings, spec, facts, root="../"),
+        row=line,
+        listed=listed,
+        picture=None if picture is None else picture(),
+        position=position,
+        scores=(*_score_lines(row, line), *_final_lines(row, standings, spec)),
+        facts=tuple(
+            Fact(column, words)
+            for column in COLUMNS
+            if column.key not in _IN_HEADINGS and (words := full_text(column, row))
+        ),
+        findings=tuple(map(clean, row.findings)),
+        errata=tuple(_list_errata(row, added=False)),
+        added=tuple(_list_errata(row, added=True)),
+        neighbours=tuple(list_neighbours(standings, row.id, lines)),
+        figures=figures_file(standings),
+        history=tuple(_list_moments(row, columns[0], spec)),
+        files=tuple(Sealed(clean(n), clean(d)) for n, d in sorted(row.files.items())),
+        permalink=permalink,
+        bibtex=format_bibtex(line, board=clean(spec.title), link=permalink),
+    )
 
 
 def format_bibtex(row: TableRow, *, board: str, link: str) -> str:
@@ -272,15 +378,17 @@ def _find_positions(rows: Sequence[Row], column: ViewColumn) -> Mapping[str, tup
     return found
 
 
-def _say_position(row: Row, positions: Mapping[str, tuple[int, int]]) -> str:
+def _say_position(row: Row, positions: Mapping[str, tuple[int, int]], *, long: bool = False) -> str:
     if row.unranked:
         return f"Without a rank: {row.unranked}"
     if row.rank is None:
         return "A baseline of the organisers, without a rank"
     ranks = say_range(row.rank_low, row.rank_high)
     possible = f" (range {ranks})" if ranks else ""
-    now = f"Rank {row.rank} of {len(positions)}{possible}"
     then, of = positions[row.id]
+    if long:
+        return f"Among ranks {say_block(row.rank)}; rank {then} of {of} when it was submitted"
+    now = f"Rank {row.rank} of {len(positions)}{possible}"
     return now if then == row.rank else f"{now}; rank {then} of {of} when it was submitted"
 
 

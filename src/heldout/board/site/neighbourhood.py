@@ -17,7 +17,12 @@ _WIDTH = 720
 _NAME = 40
 
 
-def make_neighbourhood(at: int, scored: Sequence[TableRow]) -> Figure | None:
+def list_beside(at: int, scored: Sequence[TableRow]) -> Sequence[TableRow]:
+    """An entry and the rows next to it; see `make_neighbourhood`."""
+    return scored[max(0, at - _BESIDE) : at + _BESIDE + 1]
+
+
+def make_neighbourhood(at: int, scored: Sequence[TableRow], *, ranks: bool = True) -> Figure | None:
     """An entry and the rows next to it.
 
     With ranges of ranks these are drawn, for an overlap says more than a difference of scores; else
@@ -26,6 +31,7 @@ def make_neighbourhood(at: int, scored: Sequence[TableRow]) -> Figure | None:
     Args:
         at: its position.
         scored: the rows of the table that have a score, the best first.
+        ranks: whether each has its rank beside its name.
 
     Returns:
         `None` where the entry stands alone.
@@ -33,7 +39,7 @@ def make_neighbourhood(at: int, scored: Sequence[TableRow]) -> Figure | None:
     if len(scored) == 1:
         return None
     entry = scored[at]
-    shown = scored[max(0, at - _BESIDE) : at + _BESIDE + 1]
+    shown = list_beside(at, scored)
     ranged = any(row.span is not None for row in shown)
     title = entry.primary.column.title
     says = f"{title} on the right; the line is the range of ranks, the mark the rank."
@@ -45,7 +51,9 @@ def make_neighbourhood(at: int, scored: Sequence[TableRow]) -> Figure | None:
         title="Beside its neighbours",
         says=phrase(says),
         marks=(("match", "this entry"), ("circle", "others")),
-        chart=_draw_ranks(shown, entry.id) if ranged else _draw_scores(shown, entry.id),
+        chart=_draw_ranks(shown, entry.id)
+        if ranged
+        else _draw_scores(shown, entry.id, ranks=ranks),
         width=_WIDTH,
     )
 
@@ -64,7 +72,7 @@ def _draw_ranks(shown: Sequence[TableRow], own: str) -> Plot:
     return plot
 
 
-def _draw_scores(shown: Sequence[TableRow], own: str) -> Plot:
+def _draw_scores(shown: Sequence[TableRow], own: str, *, ranks: bool) -> Plot:
     scores = [float(row.primary.text) for row in shown]
     spreads = [float(row.primary.spread or 0) for row in shown]
     ends = [
@@ -73,7 +81,7 @@ def _draw_scores(shown: Sequence[TableRow], own: str) -> Plot:
         for end in (score - more, score + more)
     ]
     title = shown[0].primary.column.title
-    plot = Plot(x=score_axis(ends), rows=_name_lines(shown), foot=title)
+    plot = Plot(x=score_axis(ends), rows=_name_lines(shown, ranks=ranks), foot=title)
     for line, (row, score, spread) in enumerate(zip(shown, scores, spreads, strict=True)):
         if spread:
             plot.interval(line, score - spread, score + spread, LINK if row.id == own else MUTED)
@@ -88,9 +96,12 @@ def _mark(plot: Plot, x: float, line: int, row: TableRow, own: str) -> None:
     plot.dots([(x, line, name_entry(row).text)], "match" if row.id == own else style)
 
 
-def _name_lines(shown: Sequence[TableRow]) -> list[Line]:
+def _name_lines(shown: Sequence[TableRow], *, ranks: bool = True) -> list[Line]:
     return [
-        Line(name=f"{row.rank or 'baseline'} · {name}", note=row.primary.text)
+        Line(
+            name=f"{row.rank or 'baseline'} · {name}" if ranks or row.rank is None else name,
+            note=row.primary.text,
+        )
         for row in shown
         for name in (cut(name_entry(row).text, _NAME),)
     ]

@@ -3,7 +3,7 @@
 The page of all seasons is made here: a table for each season, and all entries together.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from heldout.board.site.confidence import (
     format_figures,
     make_ranking_trust,
 )
-from heldout.board.site.entries import EntryPage, make_entry_pages
+from heldout.board.site.entries import EntryPage, list_entry_sources
 from heldout.board.site.exports import FEED, format_csv, format_feed, format_json
 from heldout.board.site.pages import (
     BoardPage,
@@ -149,6 +149,9 @@ TEMPLATES: Mapping[type, str] = {
     SeasonsPage: "seasons.html",
 }
 
+Same = Callable[[str, bytes], bool]
+"""Whether a file at a path of the board is still what something with this digest made of it."""
+
 STATIC = ("heldout.css", "heldout.js")
 """Files that every page links to."""
 
@@ -159,6 +162,7 @@ def render_board(
     facts: BoardFacts,
     *,
     seasons: Sequence[SeasonStandings] = (),
+    same: Same = lambda _path, _made_of: False,
 ) -> dict[str, bytes]:
     """Every file of `leaderboard/`.
 
@@ -168,9 +172,12 @@ def render_board(
         spec: the board's rules.
         facts: its sizes and addresses.
         seasons: those that have begun, the latest first.
+        same: gets the path of an entry's page and a digest of all that it depends on; whether that
+            page lies there, and is made from just that. It is left out then.
 
     Returns:
-        path from the board's root -> bytes; files of `leaderboard/` that are not in it are old.
+        path from the board's root -> bytes; files of `leaderboard/` that are not in it, and were
+        not left out, are old.
 
     Raises:
         ImportError: Jinja2 is not installed.
@@ -181,7 +188,7 @@ def render_board(
         **_render_rows(standings, here, facts),
         **_render_standings("leaderboard", standings, here),
         **_figures_file(standings),
-        **_render_entries(standings, here, facts),
+        **_render_entries(standings, here, facts, same),
     }
     for view in listing_views(here):
         own = rank_listed(standings, view)
@@ -192,7 +199,7 @@ def render_board(
     boards = [(one.standings, spec.in_season(one.season)) for one in seasons]
     files[FEED] = format_feed(boards or [(standings, here)], spec, facts)
     for one, (_, rules) in zip(seasons, boards, strict=True):
-        files |= _render_entries(one.standings, rules, facts)
+        files |= _render_entries(one.standings, rules, facts, same)
         files |= _figures_file(one.standings)
         files |= _render_standings(_season_path(one.season), one.standings, rules)
     for name in STATIC:
@@ -213,10 +220,19 @@ def _figures_file(standings: Standings) -> dict[str, bytes]:
     return {} if data is None else {figures_file(standings): data}
 
 
-def _render_entries(standings: Standings, spec: BoardSpec, facts: BoardFacts) -> dict[str, bytes]:
-    """A page for each row."""
-    pages = make_entry_pages(standings, spec=spec, facts=facts)
-    return {f"entries/{file_stem(name)}.html": _render(page) for name, page in pages}
+def _render_entries(
+    standings: Standings, spec: BoardSpec, facts: BoardFacts, same: Same
+) -> dict[str, bytes]:
+    """A page for each row, but for those that are as they were."""
+    pages = {
+        f"entries/{file_stem(one.id)}.html": one
+        for one in list_entry_sources(standings, spec=spec, facts=facts)
+    }
+    return {
+        path: _render(one.make())
+        for path, one in pages.items()
+        if not same(f"leaderboard/{path}", one.digest)
+    }
 
 
 def _render_rows(standings: Standings, spec: BoardSpec, facts: BoardFacts) -> dict[str, bytes]:

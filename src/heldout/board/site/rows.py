@@ -188,7 +188,13 @@ def filled_columns(columns: tuple[ViewColumn, ...], rows: Sequence[Row]) -> tupl
 
 def public_rows(standings: Standings) -> tuple[Row, ...]:
     """All rows with all text cleaned; those without a rank come last."""
-    return tuple(public_row(row) for row in standings.every)
+    if not _CLEANED or _CLEANED[0][0] is not standings:
+        _CLEANED[:] = [(standings, tuple(map(public_row, standings.every)))]
+    return _CLEANED[0][1]
+
+
+_CLEANED: list[tuple[Standings, tuple[Row, ...]]] = []
+"""The last ones: every page of a board asks for the same."""
 
 
 def make_row(row: Row, columns: tuple[ViewColumn, ...]) -> TableRow:

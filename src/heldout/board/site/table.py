@@ -151,7 +151,18 @@ def file_of_row(position: int, total: int) -> str:
         position: its own, from 0, in the order of `public_rows`.
         total: how many rows there are.
     """
-    return _file_of_page(1 if total <= _ONE_PAGE else position // _ROWS + 1)
+    return _file_of_page(position // _ROWS + 1 if is_long(total) else 1)
+
+
+def is_long(total: int) -> bool:
+    """Whether a table of so many rows goes on over several pages."""
+    return total > _ONE_PAGE
+
+
+def say_block(rank: int) -> str:
+    """The ranks, of a hundred each, that a rank is among."""
+    first = (rank - 1) // _ROWS * _ROWS + 1
+    return f"{first:,}–{first + _ROWS - 1:,}"
 
 
 def _file_of_page(number: int) -> str:

@@ -16,7 +16,7 @@ Whoever can write to the remote, or gave us the clone, can put any tree here: no
 followed (`store.files.Folder`), and only pages that a rebuild wrote are removed by the next one.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -324,18 +324,22 @@ class Repository:
         """Ids of the submissions that were sealed in this clone."""
         return self.files.names(".heldout/keys")
 
-    def write_leaderboard(self, pages: Mapping[str, bytes]) -> WrittenPages:
+    def write_leaderboard(
+        self, pages: Mapping[str, bytes], *, same: Collection[str] = ()
+    ) -> WrittenPages:
         """Write the page and its files; pages that an earlier call wrote and are no more go.
 
         Args:
             pages: path in the board, below `leaderboard/`, to content.
+            same: paths of pages that lie there as they have to be.
         """
-        names = tuple(sorted(pages))
+        names = tuple(sorted({*pages, *same}))
         listed = msgspec.json.format(msgspec.json.encode(_Manifest(files=names)), indent=1)
         before = self._written_pages()
         there = [(path, plain) for path, plain in self.files.walk(LEADERBOARD)]
         changed = sum(self.write_file(path, data) for path, data in pages.items())
-        others = [(path, plain) for path, plain in there if path not in {*pages, _MANIFEST}]
+        ours = {*names, _MANIFEST}
+        others = [(path, plain) for path, plain in there if path not in ours]
         stale = [path for path, plain in others if plain and before(path)]
         for path in stale:
             self.files.delete(path)

@@ -1,0 +1,103 @@
+"""A rebuild makes and writes only what is different, and repairs what somebody changed."""
+
+import time
+from pathlib import Path
+
+import pytest
+from scored_board import QUERIES, ScoredBoard, make_board
+
+from heldout.board.organiser.rebuild import rebuild
+from heldout.board.site import table
+from heldout.board.store import known_files
+
+_SYSTEMS = 8
+
+
+@pytest.fixture
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScoredBoard:
+    """A board whose table goes on over several pages, all of it remembered."""
+    monkeypatch.setattr(known_files, "_MANY", 1)
+    monkeypatch.setattr(table, "_ONE_PAGE", 4)
+    monkeypatch.setattr(table, "_ROWS", 4)
+    board = make_board(tmp_path)
+    board.baseline("bm25", [0.3] * QUERIES)
+    for number in range(_SYSTEMS):
+        board.enter(f"20261101-{number}", [0.4 + number / 50] * QUERIES, team=f"Team {number}")
+    rebuild(board.tick())
+    time.sleep(0.1)  # longer than a step of the clock for files
+    board.tick()
+    rebuild(board.tick())
+    return board
+
+
+def _stamps(board: ScoredBoard) -> dict[str, tuple[int, int]]:
+    root = board.root / "board"
+    files = [*(root / "leaderboard").rglob("*"), *(root / "submissions").rglob("*")]
+    return {
+        path.relative_to(root).as_posix(): (path.stat().st_ino, path.stat().st_mtime_ns)
+        for path in files
+        if path.is_file()
+    }
+
+
+def test_a_publication_writes_the_pages_of_the_entry_and_its_neighbours(
+    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, rendered = _stamps(board), []
+    render = known_files.KnownFiles.is_same
+
+    def spy(known: known_files.KnownFiles, path: str, made_of: bytes) -> bool:
+        same = render(known, path, made_of)
+        rendered.extend([] if same else [path])
+        return same
+
+    monkeypatch.setattr(known_files.KnownFiles, "is_same", spy)
+    board.enter("20261101-best", [0.9] * QUERIES, team="Best")
+    rebuild(board.tick())
+    after = _stamps(board)
+    changed = {path for path in after if before.get(path) != after[path]}
+    pages = {path for path in changed if path.startswith("leaderboard/entries/")}
+    # The best entry, the three below it, and one that went over to the next page of the table.
+    assert (
+        pages
+        == {
+            f"leaderboard/entries/20261101-{name}.html"
+            for name in ("best", "7", "6", "5", "4", "0")
+        }
+        | {"leaderboard/entries/bm25.html"} & pages
+    )
+    assert {path for path in rendered if "/entries/" in path} == pages
+    assert {p for p in changed if p.startswith("submissions/")} == {
+        f"submissions/20261101-best.{part}.age" for part in ("key", "metadata", "tar")
+    }
+
+
+def test_nothing_new_writes_no_page_of_an_entry(board: ScoredBoard) -> None:
+    before = _stamps(board)
+    rebuild(board.tick())
+    after = _stamps(board)
+    changed = {path for path in after if before.get(path) != after[path]}
+    assert not {path for path in changed if "/entries/" in path or "submissions/" in path}
+
+
+@pytest.mark.parametrize(
+    "path", ["leaderboard/entries/20261101-3.html", "submissions/20261101-3.tar.age"]
+)
+@pytest.mark.parametrize("data", [None, b"something else"])
+def test_what_somebody_changed_is_made_again(
+    board: ScoredBoard, path: str, data: bytes | None
+) -> None:
+    file = board.root / "board" / path
+    honest = file.read_bytes()
+    if data is None:
+        file.unlink()
+    else:
+        file.write_bytes(data)
+    rebuild(board.tick())
+    assert file.read_bytes() == honest
+
+
+def test_a_page_says_no_rank_that_the_next_entry_changes(board: ScoredBoard) -> None:
+    text = (board.root / "board/leaderboard/entries/20261101-1.html").read_text()
+    assert "Among ranks 5–8" in text
+    assert "As of" not in text
