@@ -8,7 +8,7 @@ that key is gone with it.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -54,7 +54,7 @@ class Sources:
 
     Attributes:
         repository: the board, `None` for none.
-        vault: its vault's folder, `None` for none.
+        vault: the folder of that board's vault, `None` for none.
         database: address of a database, `None` for none.
         folders: further ones, as uploads that wait, or a campaign; each keeps its name.
     """
@@ -104,39 +104,46 @@ def back_up(
         DatabaseError: the database cannot be read.
     """
     _check_sources(sources, path)
-    vault = None
-    if sources.vault is not None:
-        board = sources.repository.root if sources.repository is not None else sources.vault / ".."
-        vault = Vault.open(sources.vault, board=board, read_only=True)
+    vault = _open_vault(sources)
     everybody = choose_recipients(sources.repository, vault, recipients)
     collected = _Collected()
-    with ExitStack() as locks:
-        if vault is not None:
-            locks.enter_context(Folder(vault.root).lock(_LOCKS[VAULT], wait=True))
-        if sources.repository is not None:
-            locks.enter_context(sources.repository.files.lock(_LOCKS[BOARD], wait=True))
-        with new_backup(path, everybody) as writer:
-            named = [] if sources.repository is None else [(BOARD, sources.repository.root)]
-            named += [] if vault is None else [(VAULT, vault.root)]
-            named += [(folder.resolve().name, folder) for folder in sources.folders]
-            folders = {name: collected.add_folder(writer, name, root) for name, root in named}
-            manifest = Manifest(
-                created_at=format_time(now),
-                program=program,
-                folders=folders,
-                database=_add_database(writer, sources.database),
-                log=_log_state(sources.repository, vault),
-            )
-            writer.finish(manifest)
+    with _locked(sources.repository, vault), new_backup(path, everybody) as writer:
+        manifest = Manifest(
+            created_at=format_time(now),
+            program=program,
+            folders=collected.add_folders(writer, sources),
+            database=_add_database(writer, sources.database),
+            log=_log_state(sources.repository, vault),
+        )
+        writer.finish(manifest)
     database = manifest.database
     return BackedUp(
         bytes=path.stat().st_size,
-        files=sum(len(folder.files) for folder in folders.values()),
+        files=sum(len(folder.files) for folder in manifest.folders.values()),
         rows=None if database is None else sum(database.rows.values()),
         log=manifest.log,
         recipients=tuple(everybody),
         left_out=tuple(collected.left_out),
     )
+
+
+def _open_vault(sources: Sources) -> Vault | None:
+    if sources.vault is None:
+        return None
+    if sources.repository is None:
+        raise ValueError("a vault is backed up with its board")
+    return Vault.open(sources.vault, board=sources.repository.root, read_only=True)
+
+
+@contextmanager
+def _locked(repository: Repository | None, vault: Vault | None) -> Iterator[None]:
+    """Wait for commands that work there, and keep others out."""
+    with ExitStack() as locks:
+        if vault is not None:
+            locks.enter_context(Folder(vault.root).lock(_LOCKS[VAULT], wait=True))
+        if repository is not None:
+            locks.enter_context(repository.files.lock(_LOCKS[BOARD], wait=True))
+        yield
 
 
 def _check_sources(sources: Sources, path: Path) -> None:
@@ -224,6 +231,13 @@ class _Collected:
     """What was left out of the folders so far."""
 
     left_out: list[str] = field(default_factory=list)
+
+    def add_folders(self, writer: Writer, sources: Sources) -> dict[str, FolderState]:
+        """Store every folder, by its name in the backup."""
+        named = [] if sources.repository is None else [(BOARD, sources.repository.root)]
+        named += [] if sources.vault is None else [(VAULT, sources.vault)]
+        named += [(folder.resolve().name, folder) for folder in sources.folders]
+        return {name: self.add_folder(writer, name, root) for name, root in named}
 
     def add_folder(self, writer: Writer, name: str, root: Path) -> FolderState:
         """Store what a folder holds."""

@@ -170,7 +170,7 @@ def verify(path: Path, identities: Sequence[str]) -> Manifest:
     def take(digest: str, member: Member) -> None:
         nonlocal manifest
         if digest:
-            _drain(member)
+            member.finish()
             found[digest] = member.size
         else:
             manifest = _decode(member, path)
@@ -200,7 +200,7 @@ def extract(
     def take(digest: str, member: Member) -> None:
         if digest:
             consume(digest, member)  # type: ignore[arg-type]  # a raw stream is read like one
-            _drain(member)
+            member.finish()
 
     _read(path, identities, take)
 
@@ -264,10 +264,6 @@ def _decode(member: Member, path: Path) -> Manifest:
         return msgspec.json.decode(data, type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise damaged(path.name, "a list of its files that cannot be read") from None
-
-
-def _drain(member: Member) -> None:
-    member.finish()
 
 
 def _is_digest(text: str) -> bool:

@@ -116,13 +116,7 @@ def restore(
         raise click.UsageError("give either --to DIR or --check")
     if check and database is not None:
         raise click.UsageError("--check restores into a SQLite file: leave --database out")
-    keys = [one.read_text("utf-8-sig") for one in identity]
-    if place.vault is not None:
-        from heldout.board.store.vault import Vault
-
-        keys += Vault(place.vault.absolute(), read_only=True).identities()
-    if not keys:
-        raise StoreError("which key opens it? name its file: --identity FILE")
+    keys = _read_keys(place, identity)
     newer = None if place.board_folder is None else place.board()
     if to is not None:
         done = restore_backup(file, to, identities=keys, database=database, newer=newer)
@@ -134,6 +128,18 @@ def restore(
     place.answer(msgspec.to_builtins(drill), _drill_facts(drill))
     if drill.audit is not None and drill.audit.faults:
         raise click.exceptions.Exit(1)
+
+
+def _read_keys(place: VaultPlace, files: tuple[Path, ...]) -> list[str]:
+    """The private keys of --identity, and those of a vault that is still there."""
+    from heldout.board.store.vault import Vault
+
+    keys = [one.read_text("utf-8-sig") for one in files]
+    if place.vault is not None:
+        keys += Vault(place.vault.absolute(), read_only=True).identities()
+    if not keys:
+        raise StoreError("which key opens it? name its file: --identity FILE")
+    return keys
 
 
 def _summary(done: Restored) -> object:
