@@ -197,7 +197,8 @@ def test_a_wrong_request_says_where_it_is_wrong(place: Place, team: httpx2.Clien
         team.post(f"{API}/uploads", json={"files": [], "more": 1}),
     ):
         assert code_of(answer) == (422, "request")
-    assert code_of(place.client.get(f"{API}/nothing"))[0] == 404
+    for nowhere in ("nothing", "submissions/%0a", "%0a"):  # the last two schemathesis found
+        assert code_of(team.get(f"{API}/{nowhere}"))[0] == 404
     assert code_of(place.client.put(f"{API}/standings"))[0] == 405
     digest = hashlib.sha256(b"x").hexdigest()
     odd = {"files": [{"name": "../x", "bytes": 1, "sha256": digest}]}

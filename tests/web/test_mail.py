@@ -1,6 +1,8 @@
 """Mail: what it says, what it never says, and a server that takes it."""
 
+import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from email import message_from_bytes
 from email.policy import default
@@ -8,7 +10,9 @@ from email.policy import default
 import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
+from team_stage import ONE, MakePlace, files_of, make_place, send
 
+from heldout.board.log.submission import Submission
 from heldout.errors import InputError, SetupError, StoreError
 from heldout.intake.mail import (
     Letter,
@@ -20,6 +24,8 @@ from heldout.intake.mail import (
     state_letter,
 )
 from ports import free_port
+
+__all__ = ["make_place"]
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SENDER = "board@example.org"
@@ -130,3 +136,45 @@ def test_the_mail_server_comes_from_the_environment() -> None:
         with pytest.raises(SetupError, match="HELDOUT_SMTP") as refused:
             read_mailer(wrong)
         assert "hush" not in str(refused.value)
+
+
+def test_a_team_is_told_what_became_of_its_submission_and_no_score(
+    box: tuple[Box, Mailer], make_place: MakePlace
+) -> None:
+    found, mailer = box
+    place = make_place(mailer=mailer)
+    team, token = place.join(mail="ada@example.org")
+    place.join("Another team", mail="eve@example.org")
+    assert send(place.as_team(token), files_of()).is_success
+    worker = place.intake.worker
+
+    def work() -> list[str]:
+        while worker.run_one():
+            pass
+        worker.idle()
+        while worker.run_one():
+            pass
+        told = [message_from_bytes(data, policy=default) for _, data in found.came]
+        assert {one["To"] for one in told} == {"ada@example.org"}
+        assert not any(token in one.get_content() for one in told)
+        assert not any("0.987" in one.as_string() for one in told)
+        return [one["Subject"] for one in told]
+
+    board = place.intake.board.view().spec.name
+    assert work() == [f"{board}: {ONE} is here, and waits for the organiser"]
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files_of().items())}
+    for status, words in (("received", "received"), ("published", "published")):
+        entry = Submission(
+            id=ONE,
+            received=NOW,
+            files=digests,
+            status=status,  # type: ignore[arg-type]  # one of them
+            scores={"eval": "0.987"},
+            events=((NOW, status, "0" * 64),),
+        )
+        view = place.intake.board.view()
+        history = replace(view.history, submissions={ONE: entry})
+        place.intake.board._view = replace(view, history=history)
+        assert work()[-1] == f"{board}: {ONE} is {words}"
+    assert len(work()) == 3  # each is told once
+    assert team.mail == "ada@example.org"

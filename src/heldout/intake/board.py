@@ -259,21 +259,20 @@ class PublicBoard:
         Raises:
             StoreError: it cannot be read, and never was.
         """
-        view = self._view
-        if view is not None and not self._is_due():
-            return view
-        if view is not None and not self._lock.acquire(blocking=False):
-            return view  # another thread reads it again
-        if view is None:
-            self._lock.acquire()
+        known = self._view
+        if known is not None and not self._is_due():
+            return known
+        if not self._lock.acquire(blocking=known is None) and known is not None:
+            return known  # another thread reads it again
         try:
-            self._read_again()
+            self._view = self._read_again() or self._view
         except StoreError:
             if self._view is None:
                 raise
         finally:
             self._lock.release()
-        assert self._view is not None  # noqa: S101 - read, or raised
+        if self._view is None:
+            raise StoreError(f"{self.root} has no board that can be read")
         return self._view
 
     def _is_due(self) -> bool:
@@ -294,24 +293,28 @@ class PublicBoard:
         found = (files.stat(name) for name in (LOG, _STANDINGS))
         return tuple(one and (one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
 
-    def _read_again(self) -> None:
+    def _read_again(self) -> View | None:
+        """The board as it is now; `None` where it is as it was."""
         repository = Repository(self.root)
         self._asked = self.clock()
         if not self._is_clone():
             mark: object = self._stamps()
-            if mark != self._mark:
-                self._view = _make_view(repository.log(), repository.files.find)
-                self._mark = mark
-            return
+            if mark == self._mark:
+                return None
+            view = _make_view(repository.log(), repository.files.find)
+            self._mark = mark
+            return view
         git, branch = repository.git, repository.git.main_branch()
         ref = f"refs/remotes/origin/{branch}"
         with suppress(StoreError):  # it does not answer: what was last heard of it still holds
             git.fetch("origin", f"+refs/heads/{branch}:{ref}")
         commit = git.refs(ref).get(ref)
-        if commit is not None and commit != self._mark:
-            read = partial(git.read_path, commit, limit=_MOST_BYTES)
-            self._view = _make_view(parse_log(read(LOG) or b"", path=LOG), read)
-            self._mark = commit
+        if commit is None or commit == self._mark:
+            return None
+        read = partial(git.read_path, commit, limit=_MOST_BYTES)
+        view = _make_view(parse_log(read(LOG) or b"", path=LOG), read)
+        self._mark = commit
+        return view
 
 
 def _make_view(log: tuple[Entry, ...], read: Callable[[str], bytes | None]) -> View:

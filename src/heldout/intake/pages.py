@@ -16,6 +16,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from heldout.board.site.rows import make_columns
 from heldout.board.store.uploads import UploadReceipt
 from heldout.errors import InputError, Problem, plural
 from heldout.intake.api import shared_answer
@@ -471,7 +472,7 @@ def public_routes(intake: Intake) -> APIRouter:
             title=intake.study.name,
             home=view.spec.home,
             caption=", ".join(filter(None, (count, as_of))),
-            measure=view.spec.primary,
+            measure=make_columns(view.spec)[0].measure,
             rows=shown,
         )
         data = render_template("intake/embed.html", page).encode()

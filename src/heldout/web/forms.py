@@ -4,6 +4,7 @@ There are no cookies: inside a platform's frame they would not come back. A toke
 address and in every form, is signed with the owner's own key, and ends on a day.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ import msgspec
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
@@ -195,7 +197,10 @@ def make_application(
     app = FastAPI(openapi_url=None, redirect_slashes=False)
     app.mount("/static", StaticFiles(packages=[("heldout.web", "static")]), name="static")
     for address, mounted in (mounts or {}).items():
-        app.mount(address, mounted)
+        mount = Mount(address, app=mounted)
+        # Its own pattern stops at a line end, and what has one would get a page for an answer.
+        mount.path_regex = re.compile(mount.path_regex.pattern, re.DOTALL)
+        app.router.routes.append(mount)
     for router in routers:
         app.include_router(router)
     app.add_api_route("/health", lambda: PlainTextResponse("alive"), methods=["GET"])

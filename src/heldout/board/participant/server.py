@@ -72,12 +72,6 @@ class ServerState(msgspec.Struct, frozen=True, kw_only=True):
     sent: datetime | None = None
 
 
-class _Received(msgspec.Struct, frozen=True, kw_only=True):
-    """How many bytes of a file the server has."""
-
-    received: int
-
-
 class _Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """What the server answers where it does not do what was asked."""
 
@@ -197,7 +191,7 @@ class Server:
                 return True
             path = f"/uploads/{quote_path(upload.id, safe='')}"
             for name, opened in files.items():
-                calls.patiently(partial(calls.send, path, name, opened))
+                calls.send(path, name, opened)
             calls.patiently(partial(calls.call, "POST", f"{path}/finish", dict[str, Any]))
         return False
 
@@ -229,22 +223,27 @@ class _Calls:
         return self.call("POST", "/uploads", Upload, json={"files": files})
 
     def send(self, path: str, name: str, opened: Open) -> None:
-        """Send what the server lacks of a file, piece by piece; after a cut it is asked again."""
+        """Send what the server lacks of a file, piece by piece."""
+        with opened() as file:
+            while self.patiently(partial(self._send_piece, path, name, file)):
+                pass
+
+    def _send_piece(self, path: str, name: str, file: BinaryIO) -> bool:
+        """Ask what the server has, and send the next piece; says whether there was one."""
         known = self.call("GET", path, Upload)
         part = next(one for one in known.files if one.name == name)
-        received = part.received
-        with opened() as file:
-            file.seek(received)
-            while known.state == "open" and received < part.bytes:
-                answer = self.call(
-                    "PATCH",
-                    f"{path}/files/{quote_path(name, safe='')}",
-                    _Received,
-                    params={"offset": str(received)},
-                    content=file.read(_PIECE),
-                    headers={"Content-Type": "application/octet-stream"},
-                )
-                received = answer.received
+        if known.state != "open" or part.received >= part.bytes:
+            return False
+        file.seek(part.received)
+        self.call(
+            "PATCH",
+            f"{path}/files/{quote_path(name, safe='')}",
+            dict[str, Any],
+            params={"offset": str(part.received)},
+            content=file.read(_PIECE),
+            headers={"Content-Type": "application/octet-stream"},
+        )
+        return True
 
     def patiently(self, work: Callable[[], Shape]) -> Shape:
         """Do it again after a cut, a little later each time.
