@@ -254,8 +254,8 @@ def test_a_cluster_without_workers_is_said(
         compute_on(empty_cluster, abs, -1)
 
 
-def test_a_scheduler_that_is_lost_is_said(
-    empty_cluster: Any, monkeypatch: pytest.MonkeyPatch
+def test_a_scheduler_that_is_lost_is_said_and_nothing_else(
+    empty_cluster: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("heldout.files.clusters._PATIENCE", 0.5)
     with open_executor(dask=empty_cluster.scheduler_address) as executor:
@@ -265,6 +265,9 @@ def test_a_scheduler_that_is_lost_is_said(
         for call in waiting:
             with pytest.raises(SetupError, match="is lost, and all that it had; start it"):
                 call.result(PATIENCE)
+    del executor, waiting, call
+    gc.collect()  # what nobody read is reported then
+    assert capfd.readouterr().err == ""
 
 
 def test_a_cluster_with_other_versions_is_refused(

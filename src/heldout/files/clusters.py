@@ -72,18 +72,18 @@ def open_cluster(address: str) -> Iterator[Executor]:
 @contextmanager
 def _quiet(distributed: Any) -> Iterator[None]:
     """Leave to us what is said of a cluster: Dask logs and warns while it repairs."""
-    logger, large = (
-        logging.getLogger("distributed"),
-        "distributed.admin.large-graph-warning-threshold",
-    )
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    with import_module("dask").config.set({large: "1 PiB"}), warnings.catch_warnings():
+    known = [name for name in logging.root.manager.loggerDict if name.startswith("distributed.")]
+    levels = {logger: logger.level for logger in map(logging.getLogger, ["distributed", *known])}
+    for logger in levels:
+        logger.setLevel(logging.CRITICAL)
+    large = {"distributed.admin.large-graph-warning-threshold": "1 PiB"}
+    with import_module("dask").config.set(large), warnings.catch_warnings():
         warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
         try:
             yield
         finally:
-            logger.setLevel(level)
+            for logger, level in levels.items():
+                logger.setLevel(level)
 
 
 def _own_versions() -> dict[str, str]:
@@ -168,6 +168,8 @@ class _Cluster(Executor):
         self._lost = (distributed.KilledWorker, distributed.comm.CommClosedError, CancelledError)
         self._client, self._address = client, address
         self._loop: asyncio.AbstractEventLoop = client.loop.asyncio_loop
+        # What Dask leaves unread where we stop waiting is no news: the reason is in `_failure`.
+        self._loop.set_exception_handler(lambda *_: None)
         self._versions = _own_versions()
         self._shared: dict[int, _Shared] = {}
         self._calls: set[Future[Any]] = set()
