@@ -10,6 +10,7 @@ from intake_stage import NOW, files_of, make_stage
 from sqlalchemy import inspect, select, text
 
 from databases import ENGINES, new_url
+from heldout.cli import serving
 from heldout.database.database import Schema, migrate, open_database
 from heldout.database.errors import DatabaseError
 from heldout.intake.notices import add_notice, list_notices
@@ -123,3 +124,20 @@ def test_tables_of_another_program_are_left_alone(engine: str, tmp_path: Path) -
         migrate(database, INTAKE)
     assert caught.value.code == "database-other"
     database.close()
+
+
+def test_serve_opens_one_address_once(url: str) -> None:
+    """Opened twice, each process would take its share of the server's connections twice."""
+    environ = {"DATABASE_URL": url, "HELDOUT_INTAKE_DATABASE": url, "HELDOUT_SERVE_WORKERS": "2"}
+    environ |= {"HELDOUT_UPLOADS": "uploads"}
+    opened, shared = serving._open_databases(environ)
+    assert opened is not None
+    assert shared
+    for schema in (CAMPAIGN, INTAKE):
+        assert opened.read(schema.find_revision) == schema.head
+    opened.close()
+    assert serving._open_databases({**environ, "DATABASE_URL": ""}) == (None, False)
+    other, shared = serving._open_databases({**environ, "HELDOUT_INTAKE_DATABASE": ""})
+    assert other is not None
+    assert not shared
+    other.close()

@@ -150,8 +150,12 @@ Root = Annotated[
 """`--root`."""
 
 
-def _intake_of(environ: Mapping[str, str]) -> "Intake | None":
+def _intake_of(environ: Mapping[str, str], database: "Database | None" = None) -> "Intake | None":
     """The intake that the environment asks for; `None` where it asks for none.
+
+    Args:
+        environ: of the process.
+        database: open, where the intake shares it with a campaign.
 
     Raises:
         SetupError: mail or a provider is configured wrongly.
@@ -168,8 +172,10 @@ def _intake_of(environ: Mapping[str, str]) -> "Intake | None":
     board, uploads = Path(environ[BOARD]), Path(folder)
     processes = int(environ[_WORKERS])
     envelope = find_board(board).spec().envelope
+    if database is None:
+        database = intake_database(uploads, environ[_INTAKE_DATABASE], processes=processes)
     return make_intake(
-        intake_database(uploads, environ[_INTAKE_DATABASE], processes=processes),
+        database,
         board=board,
         uploads=uploads,
         endings=file_names(envelope, SubmissionId("")).all,
@@ -382,24 +388,43 @@ def _make_pages() -> "tuple[FastAPI, dict[str, Check]]":
     """The pages, and the checks of what they need."""
     from heldout.database.database import check_schemas  # noqa: PLC0415 - heavy
     from heldout.intake.app import intake_parts, make_intake_app, start_worker  # noqa: PLC0415 - heavy
-    from heldout.judging.database.database import CAMPAIGN, open_database  # noqa: PLC0415 - heavy
+    from heldout.judging.database.database import CAMPAIGN  # noqa: PLC0415 - heavy
     from heldout.judging.pages.admin import Admin, admin_routes  # noqa: PLC0415 - heavy
     from heldout.judging.pages.app import make_app, utc_now  # noqa: PLC0415 - heavy
     from heldout.web.guard import Connection  # noqa: PLC0415 - heavy
 
     Thread(target=_end_with_parent, daemon=True).start()
     Connection.front = os.environ.get(_FRONT, "")
-    intake = _intake_of(os.environ)
+    database, shared = _open_databases(os.environ)
+    intake = _intake_of(os.environ, database if shared else None)
     if intake is not None:
         start_worker(intake)
-    if intake is not None and not os.environ[_DATABASE]:
-        return make_intake_app(intake), _intake_checks(intake)
-    database = open_database(os.environ[_DATABASE], processes=int(os.environ[_WORKERS]))
+    checks: dict[str, Check] = {} if intake is None else _intake_checks(intake)
+    if database is None:
+        if intake is None:
+            raise SetupError("there is nothing to serve: no campaign, and no --board")
+        return make_intake_app(intake), checks
     admin = Admin(database=database, token=os.environ[_TOKEN], clock=utc_now)
     routers, mounts = ([], {}) if intake is None else intake_parts(intake)
-    checks: dict[str, Check] = {} if intake is None else _intake_checks(intake)
     checks["database"] = partial(check_schemas, database, CAMPAIGN)
     return make_app(database, routers=[admin_routes(admin), *routers], mounts=mounts), checks
+
+
+def _open_databases(environ: Mapping[str, str]) -> "tuple[Database | None, bool]":
+    """The campaign's database, `None` without one; and whether the intake is in it too.
+
+    One address is opened once: each process has its share of the server's connections once.
+    """
+    from heldout.database.database import open_database  # noqa: PLC0415 - heavy
+    from heldout.intake.tables import INTAKE  # noqa: PLC0415 - heavy
+    from heldout.judging.database.database import CAMPAIGN  # noqa: PLC0415 - heavy
+
+    url = environ[_DATABASE]
+    if not url:
+        return None, False
+    shared = bool(environ.get(UPLOADS)) and url == environ[_INTAKE_DATABASE]
+    schemas = (CAMPAIGN, INTAKE) if shared else (CAMPAIGN,)
+    return open_database(url, *schemas, processes=int(environ[_WORKERS])), shared
 
 
 def _intake_checks(intake: "Intake") -> "dict[str, Check]":
