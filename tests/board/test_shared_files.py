@@ -94,7 +94,13 @@ def test_no_other_bytes_pass_for_what_is_kept(folder: str, data: bytes) -> None:
     assert (standing == "logged") == (data == b"as logged")
 
 
-@pytest.mark.parametrize("path", ["identities/a.txt", "founding", "scores/../x", "labels/.x"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("identities/a.txt", "founding", "scores/../x", "labels/.x"),
+        *("sketches/eval", "comparisons/20261102-x.json"),
+    ],
+)
 def test_what_is_no_file_of_a_vault_is_refused(path: str) -> None:
     change = Change(path=path, mode="100644", blob="0" * 40, status="A")
     with pytest.raises(StoreError, match="the remote has"):

@@ -53,10 +53,11 @@ _LEAST_STEP = 0.05
 """Least share of what was unexplained that one more run must explain."""
 
 PROPOSED = 16
-"""Earlier runs that are looked at in full at each step of a fit. Of 188 real runs and 270 fusions
-of them the run that a step over all would choose is among the first N."""
+"""Earlier runs that are proposed at each step of a fit. With 4 of them two of 465 fits of real runs
+and their fusions differ from a fit over all earlier runs, with 16 none."""
 
 _ROUNDING = 1e-12
+"""What a mean over queries may differ by where it is summed in another order."""
 
 _RANKS = np.arange(1, DEPTH + 1, dtype=np.float64)
 
