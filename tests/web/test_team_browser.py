@@ -2,15 +2,17 @@
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from openid_provider import CLIENT, ISSUER, SECRET
-from playwright.sync_api import Browser, Page, expect
+from openid_provider import CLIENT, ISSUER, SECRET, OpenIdProvider
+from playwright.sync_api import Browser, Page, Route, expect
 from team_stage import ENDINGS, TEAM, MakePlace, Place, make_place
 
 import chromium
 from chromium import AXE
+from heldout.intake import pages
 from heldout.intake.sign_in import Provider
 
 __all__ = ["make_place"]
@@ -87,6 +89,25 @@ def test_every_page_of_a_team_has_no_violation_of_axe(
     check(page)
     assert [one for one in said if "422" not in one] == []
     assert sorted(place.delivered()) == sorted(path.name for path in sealed)
+    context.close()
+
+
+def test_a_form_leads_to_the_provider_and_nowhere_else(browser: Browser, place: Place) -> None:
+    """Chromium follows no form's answer to a site that the page's policy does not name."""
+    context, there = browser.new_context(), OpenIdProvider()
+    gone: list[str] = []
+
+    def arrive(route: Route) -> None:
+        gone.append(route.request.url)
+        route.fulfill(body="<title>Consent</title>", content_type="text/html")
+
+    context.route(f"{ISSUER}/**", arrive)
+    page = context.new_page()
+    with patch.object(pages, "new_client", there.client):
+        page.goto(f"{place.url}/sign-in")
+        page.get_by_role("button", name="Sign in with ORCID").click()
+        expect(page).to_have_title("Consent")
+    assert [one.partition("?")[0] for one in gone] == [f"{ISSUER}/authorize"]
     context.close()
 
 

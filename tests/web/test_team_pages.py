@@ -198,6 +198,10 @@ def test_a_person_signs_in_for_the_team_that_tied_them(
     assert "No team knows this account" in words_of(unknown)
     assert stranger.get("/account").status_code == 303
     browser, _ = join(place)
+    policies = [
+        browser.get(one).headers["content-security-policy"] for one in ("/account", "/upload")
+    ]
+    assert [f"form-action 'self' {ISSUER};" in one for one in policies] == [True, False]
     form = fields_of(browser.get("/account"))
     assert "You can sign in with ORCID" in words_of(flow(browser, there, "/account/orcid", form))
     assert there.asked[-1]["redirect_uri"] == "https://board.example/sign-in/orcid/back"

@@ -402,7 +402,13 @@ class Pages:
 
     def _sign_in(self, problem: str = "", *, status: int = 200) -> Response:
         page = SignInPage(study=self.study, providers=self.intake.providers, problem=problem)
-        return _page("sign-in", page, status=status)
+        return self._leading_away(_page("sign-in", page, status=status))
+
+    def _leading_away(self, answer: Response) -> Response:
+        """A page whose forms end at a provider: browsers follow no form to a site unnamed."""
+        forms = [one.origin for one in self.intake.providers]
+        answer.headers["Content-Security-Policy"] = content_policy(forms=forms)
+        return answer
 
     def _account(self, entered: Entered, *, start: int = 0, done: str = "") -> Response:
         found = self.intake.overview(entered.team)
@@ -421,7 +427,7 @@ class Pages:
             form_token=entered.form_token,
             done=done,
         )
-        return _page("account", page)
+        return self._leading_away(_page("account", page))
 
     def _upload_form(
         self, entered: Entered, problem: Problem | None = None, *, status: int = 200

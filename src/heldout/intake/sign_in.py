@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import httpx2
 import msgspec
@@ -45,6 +45,12 @@ class Provider:
     token: str = ""
     user: str = ""
     subject: str = "id"
+
+    @property
+    def origin(self) -> str:
+        """The site to which people are sent."""
+        parts = urlsplit(self.authorize or self.issuer)
+        return f"{parts.scheme}://{parts.netloc}"
 
 
 def read_providers(environ: Mapping[str, str]) -> tuple[Provider, ...]:

@@ -9,7 +9,7 @@ import hmac
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Any, TypeVar
@@ -83,12 +83,15 @@ _MTURK_FRAMES = "https://*.mturk.com"
 _MTURK_FORMS = "https://www.mturk.com https://workersandbox.mturk.com"
 
 
-def content_policy(*, mturk: bool = False, frames: str = "'none'") -> str:
+def content_policy(
+    *, mturk: bool = False, frames: str = "'none'", forms: Sequence[str] = ()
+) -> str:
     """The Content-Security-Policy: own files only, in no frame but Mechanical Turk's.
 
     Args:
         mturk: whether the page is shown in its frame and handed in to it.
         frames: else the sites whose pages may show it in a frame.
+        forms: sites to which an answer to a form may lead.
     """
     return "; ".join(
         (
@@ -98,7 +101,7 @@ def content_policy(*, mturk: bool = False, frames: str = "'none'") -> str:
             "img-src 'self' data:",
             "connect-src 'self'",
             "base-uri 'none'",
-            f"form-action 'self' {_MTURK_FORMS}" if mturk else "form-action 'self'",
+            " ".join(("form-action 'self'", *([_MTURK_FORMS] if mturk else forms))),
             f"frame-ancestors {_MTURK_FRAMES if mturk else frames}",
         )
     )
