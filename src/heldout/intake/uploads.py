@@ -335,16 +335,25 @@ def list_uploads(store: UploadStore, team: int, *, most: int = 200) -> tuple[Upl
         DatabaseError: see `ErrorCode`.
     """
     newest = (
-        select(uploads.c.id)
+        select(uploads)
         .where(uploads.c.team == team)
         .order_by(uploads.c.created_at.desc(), uploads.c.id)
         .limit(most)
     )
-    return store.database.read(
-        lambda connection: tuple(
-            _read_upload(connection, name) for name in connection.execute(newest).scalars().all()
-        )
+    own = (
+        select(upload_files)
+        .join(uploads, uploads.c.id == upload_files.c.upload)
+        .where(uploads.c.team == team)
+        .order_by(upload_files.c.name)
     )
+
+    def read(connection: Connection) -> tuple[Upload, ...]:
+        files: dict[str, list[Row[Any]]] = {}
+        for file in connection.execute(own):
+            files.setdefault(file.upload, []).append(file)
+        return tuple(_upload(row, files[row.id]) for row in connection.execute(newest))
+
+    return store.database.read(read)
 
 
 def read_quota(store: UploadStore, team: int, quota: Quota, *, now: datetime) -> QuotaState:
