@@ -1,6 +1,7 @@
 """Programs in place of runs, from the draft to the page; every call is a command."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,9 @@ import pytest
 from containers_here import Here, fake_engine, podman_here, why_no_podman
 from town import TEAM, Answer, Town, found_town
 from trusting import read_files
+
+from heldout.board.scores.session import organiser_session
+from heldout.board.store.repository import Repository
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
@@ -156,6 +160,20 @@ def test_new_metadata_keep_the_runs_and_the_program(town: Town, tmp_path: Path) 
         assert receipt["kind"] == "refused"
     assert town.publish(submission, now=LATER).code == 0
     assert [e["kind"] for e in town.events()].count("ran") == 1
+
+
+def test_an_organiser_who_runs_another_program_is_found_out(town: Town, tmp_path: Path) -> None:
+    here = fake_engine(tmp_path / "engine", IN_SCRIPT)
+    submission = send(town, here.image)
+    assert run(town, here, submission).code == 0
+    assert town.audit()["ok"]
+    said: dict[str, object] = {"runs": {}, "costs": {"seconds": 1, "query_latency_ms": 1}}
+    said |= {"program": {"image": here.image.replace("1", "2")}, "engine": "podman"}
+    now = datetime.fromisoformat(LATER)
+    with organiser_session(Repository(town.board), town.vault, clock=lambda: now) as session:
+        session.log("ran", submission, sealed=said)
+    faults = town.audit()["faults"]
+    assert f"the program that was run for {submission} is not the one that was sealed" in faults
 
 
 def test_a_board_takes_programs_only_where_it_says_so(town: Town, tmp_path: Path) -> None:

@@ -554,4 +554,5 @@ def test_a_draft_says_what_belongs_into_its_metadata_and_knows_the_team_of_the_l
     assert metadata["model_description"] == ""
     for field, meaning in MEANINGS.items():
         assert field in metadata
-        assert (meaning in said.out) == (field not in ("team", "institution"))
+        # Runs are no program, and the team is known.
+        assert (meaning in said.out) == (field not in ("team", "institution", "program"))

@@ -23,6 +23,7 @@ from heldout.board.log.events import (
     signers_after,
 )
 from heldout.board.log.history import History, check_continues, read_history
+from heldout.board.log.program import read_program
 from heldout.board.log.submission import Submission
 from heldout.board.participant.checks import LogCopies, read_copies
 from heldout.board.participant.receipts import (
@@ -54,15 +55,15 @@ from heldout.board.scores.kept import (
     read_scores,
 )
 from heldout.board.scores.releasing import released
-from heldout.board.scores.score import ViewScore
+from heldout.board.scores.score import ViewScore, open_manifest
 from heldout.board.scores.sets import find_edited, load_queries
 from heldout.board.site.exports import format_csv, format_json
 from heldout.board.standings.seasons import current_standings
 from heldout.board.store.arrivals import sealed_owner
-from heldout.board.store.repository import KEYS, LEADERBOARD, Repository
+from heldout.board.store.repository import KEYS, LEADERBOARD, SPEC, Repository
 from heldout.board.store.sharing import kept_path
 from heldout.board.store.vault import Vault
-from heldout.errors import HeldoutError, plural, quote
+from heldout.errors import HeldoutError, StoreError, TrustError, plural, quote
 from heldout.ids import digest_bytes
 
 FINAL_CHECKED = "the final, computed again: scores, who is clearly below the best, winner, luck"
@@ -309,6 +310,22 @@ def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
     yield from _check_final(vault, history)
     yield from _check_kept(vault, history)
     yield from _check_held_out(vault, history)
+    yield from _check_programs(vault, entries, history)
+
+
+def _check_programs(vault: Vault, entries: Sequence[Entry], history: History) -> Iterator[str]:
+    """Each program that was run is the one that its team sealed."""
+    for entry in entries:
+        if entry.event.kind != "ran":
+            continue
+        submission = history.submissions[str(entry.event.submission)]
+        rules = history.rules_at(submission.received).encode()
+        try:
+            sealed = open_manifest(vault, parse_spec(rules, path=SPEC), submission)[1].program
+        except (TrustError, StoreError):  # for another organiser's key, or told above
+            continue
+        if read_program(entry.get("program")) != sealed:
+            yield f"the program that was run for {submission.id} is not the one that was sealed"
 
 
 def _list_removed(vault: Vault) -> frozenset[str]:

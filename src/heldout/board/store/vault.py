@@ -15,6 +15,7 @@ vault/                   mode 0700, never inside the board
   sketches/SET           a sketch of each signature, to look up runs that are alike
   comparisons/ID.json    what earlier runs a submission's are like; both are made again at any time
   refused                marks of refused arrivals that were printed in full, one a line
+  running/               what a program reads and writes while `heldout run` runs it
   remembered/            what was verified before, so that it need not be again; may be removed
   events.jsonl           everything that happened; append-only, hash-chained
 
