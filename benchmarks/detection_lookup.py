@@ -24,6 +24,7 @@ __all__ = ["compare_all", "describe_lookups", "differ"]
 _SEED = 20220711
 _KEY = 0x9E3779B97F4A7C15
 _REPEATS = 15
+_OF_CROWD = 5
 _PARTS = (2, 3, 5)
 _NOISE = 0.5
 _ROUNDING = 1e-12
@@ -120,22 +121,22 @@ def _list_cases(campaign: Campaign, crowd: int) -> Iterator[Case]:
         return
     scored = {run: read_run(campaign.folder / f"{run}.gz") for run in campaign.runs}
     random = np.random.default_rng(_SEED)
-    for kind, run in _fuse_some(scored, random):
+    for kind, run in _fuse_some(scored, random, _REPEATS):
         yield f"fusions: {kind}", run, campaign.runs
     many = _gather(scored, crowd, random)
     signed = {name: sign(run) for name, run in many.items()}
-    for _, run in _fuse_some(many, random):
+    for _, run in _fuse_some(many, random, _OF_CROWD):
         yield "fusions of a crowd", run, signed
     for name in random.choice(list(scored), _REPEATS, replace=False).tolist():
         yield "variants of a crowd", sign(_shake(scored[name], random)), signed
 
 
 def _fuse_some(
-    scored: Mapping[str, Run], random: np.random.Generator
+    scored: Mapping[str, Run], random: np.random.Generator, repeats: int
 ) -> Iterator[tuple[str, Signature]]:
-    """As the table of fusions has them."""
+    """Fusions of each kind and number of parts."""
     for (kind, fuse), parts in itertools.product(FUSIONS.items(), _PARTS):
-        for _ in range(_REPEATS):
+        for _ in range(repeats):
             chosen = [str(run) for run in random.choice(list(scored), parts, replace=False)]
             yield kind, sign(fuse([scored[run] for run in chosen]))
 

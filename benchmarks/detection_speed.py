@@ -10,6 +10,7 @@ from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,8 @@ __all__ = ["describe_speed"]
 _SEED = 20220711
 _SYSTEMS = 40
 _POOL = 300
+P = ParamSpec("P")
+T = TypeVar("T")
 _DAY = datetime(2026, 11, 1, tzinfo=UTC)
 
 
@@ -36,9 +39,9 @@ def describe_speed(sizes: Sequence[tuple[int, int]]) -> str:
     spent: dict[tuple[str, int, int], float] = {}
     for earlier, queries in sizes:
         with tempfile.TemporaryDirectory() as folder:
-            _fill(Path(folder), earlier, queries)
+            _apart(_fill, Path(folder), earlier, queries)
             for what, work in _WORK.items():
-                seconds, peak = _measure(work, Path(folder), earlier)
+                seconds, peak = _apart(_call, work, Path(folder), earlier)
                 spent[what, queries, earlier] = seconds
                 rows.append(
                     f"| {queries:,} | {earlier:,} | {what} | {seconds:.2f} s | {peak} MiB |"
@@ -99,13 +102,14 @@ def _names(earlier: int) -> list[str]:
     return [f"20261101-run{number}" for number in range(earlier + 1)]
 
 
-def _measure(work: Callable[[Path, int], None], root: Path, earlier: int) -> tuple[float, int]:
-    """Processor time in seconds, and memory in MiB."""
+def _apart(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    """Call something in a process of its own, whose peak of memory is its own too."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(_call, work, root, earlier).result()
+        return pool.submit(work, *given, **named).result()
 
 
 def _call(work: Callable[[Path, int], None], root: Path, earlier: int) -> tuple[float, int]:
+    """Processor time in seconds, and memory in MiB."""
     import scipy.optimize  # noqa: F401, PLC0415 - a library's start is no part of the comparison
 
     before, start = _peak(), process_time()
