@@ -132,7 +132,11 @@ def test_wrong_tokens_are_slowed_down_and_not_said_back(place: Place) -> None:
         wrong = place.client.post("/sign-in", data={"token": "a-guess"})
         assert wrong.status_code == 403
         assert "a-guess" not in wrong.text
-    assert place.client.post("/sign-in", data={"token": place.join()[1]}).status_code == 429
+    slowed = place.client.post("/sign-in", data={"token": "a-guess"})
+    assert slowed.status_code == 429
+    assert int(slowed.headers["retry-after"]) > 0
+    assert place.as_team("a-guess").get("/api/v1/quota").json()["code"] == "too-many-tries"
+    assert place.client.post("/sign-in", data={"token": place.join()[1]}).status_code == 303
     place.clock.pass_by(minutes=16)
     assert place.client.post("/sign-in", data={"token": "a-guess"}).status_code == 403
 

@@ -243,6 +243,9 @@ def _team_reader(intake: Intake) -> _TeamReader:
         request: Request,
         credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
     ) -> Team:
+        team = None if credentials is None else intake.team_of_token(credentials.credentials)
+        if team is not None:
+            return team
         address, now = network_of(request), intake.clock()
         wait = intake.attempts.wait(address, now=now)
         if wait is not None:
@@ -252,12 +255,9 @@ def _team_reader(intake: Intake) -> _TeamReader:
                 "five wrong tokens from your address",
                 f"a try in {int(wait.total_seconds()) // 60 + 1} minutes",
             )
-        team = None if credentials is None else intake.team_of_token(credentials.credentials)
-        if team is None:
-            if credentials is not None:
-                intake.attempts.note(address, now=now)
-            raise refuse_token()
-        return team
+        if credentials is not None:
+            intake.attempts.note(address, now=now)
+        raise refuse_token()
 
     return read_team
 

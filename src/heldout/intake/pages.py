@@ -222,8 +222,11 @@ class Pages:
         return self._sign_in()
 
     def sign_in(self, request: Request, fields: Form) -> Response:
-        """Open a session."""
+        """Open a session; wrong tokens slow down who sends them, and nobody who has a right one."""
         refuse_elsewhere(request)
+        team = self.intake.team_of_token(fields.get("token", "").strip())
+        if team is not None:
+            return self._open(request, team, go_to("/account"))
         address, now = network_of(request), self.intake.clock()
         wait = self.intake.attempts.wait(address, now=now)
         if wait is not None:
@@ -231,11 +234,8 @@ class Pages:
             answer = self._sign_in(f"Too many tries. Try again in {minutes}.", status=429)
             answer.headers["Retry-After"] = str(int(wait.total_seconds()) + 1)
             return answer
-        team = self.intake.team_of_token(fields.get("token", "").strip())
-        if team is None:
-            self.intake.attempts.note(address, now=now)
-            return self._sign_in(_WRONG, status=403)
-        return self._open(request, team, go_to("/account"))
+        self.intake.attempts.note(address, now=now)
+        return self._sign_in(_WRONG, status=403)
 
     def sign_out(self, request: Request, fields: Form) -> Response:
         """End the session."""

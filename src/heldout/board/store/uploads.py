@@ -203,7 +203,7 @@ class UploadFolder:
 
     def has_delivery(self, digests: Mapping[str, str]) -> bool:
         """Whether files lie there and no inbox has taken them yet: name -> SHA-256."""
-        return (self.path / _delivery_name(digests)).is_dir()
+        return bool(_names(self.path / _delivery_name(digests)))
 
     def drop_delivery(self, digests: Mapping[str, str]) -> None:
         """Remove a delivery that its sender has replaced; name -> SHA-256."""

@@ -1,0 +1,67 @@
+"""`heldout invite`: a link, who joined, and who is shut out; no server is needed."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from heldout.cli.program import main
+from heldout.intake.app import intake_database
+from heldout.intake.teams import accept_invitation, check_token, create_token
+
+CLEAN = dict.fromkeys(("DATABASE_URL", "HELDOUT_ROOT", "HELDOUT_UPLOADS", "HELDOUT_SMTP"))
+ROOT = ("--root", "https://board.example")
+
+
+def invite(*arguments: str | Path) -> tuple[int, str]:
+    result = CliRunner(env=CLEAN).invoke(main, ["invite", *map(str, arguments)])
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.output
+
+
+def document(*arguments: str | Path) -> Any:
+    code, output = invite(*arguments, "--json")
+    assert code == 0, output
+    return json.loads(output)
+
+
+def test_a_link_is_made_listed_used_and_a_team_is_shut_out(tmp_path: Path) -> None:
+    here, now = ("--uploads", tmp_path), datetime.now(UTC)
+    link = document(*here, *ROOT, "--note", "the group in the north")["link"]
+    assert link.startswith("https://board.example/join/heldout_")
+    listed = document(*here, "--list")
+    assert [one["note"] for one in listed["invitations"]] == ["the group in the north"]
+    assert link.rpartition("/")[2] not in json.dumps(listed)
+    database = intake_database(tmp_path, "")
+    secret = link.rpartition("/")[2]
+    team = accept_invitation(database, secret, name="Harbor", mail="", now=now)
+    token = create_token(database, team.id, kind="api", name="", now=now)[1]
+    assert [one["name"] for one in document(*here, "--list")["teams"]] == ["Harbor"]
+    again = document("harbor", *here, *ROOT)["link"].rpartition("/")[2]
+    assert accept_invitation(database, again, name="", mail="", now=now).id == team.id
+    assert check_token(database, token, now=now) is not None
+    assert document("Harbor", *here, "--bar")["team"] == "Harbor"
+    assert check_token(database, token, now=now) is None
+    assert "shut out" in invite(*here, "--list")[1]
+    database.close()
+    assert (tmp_path / "intake.sqlite").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "which folder of uploads"),
+        (("--uploads", "{here}"), "which address"),
+        (("--uploads", "{here}", "--bar"), "name of a team"),
+        (("--uploads", "{here}", "--bar", "nobody"), "team-unknown"),
+        (("--uploads", "{here}", *ROOT, "--mail", "a@example.org"), "no mail server"),
+        (("--uploads", "{here}/gone", "--list"), "does not exist"),
+    ],
+)
+def test_what_is_missing_is_said(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+    code, output = invite(*(one.format(here=tmp_path) for one in arguments))
+    assert code == 2
+    assert says in " ".join(output.split())
