@@ -15,7 +15,7 @@ import pytest
 
 from heldout.board.log.program import Program, check_program
 from heldout.board.organiser import asking
-from heldout.board.organiser.asking import ask_all
+from heldout.board.organiser.asking import ask_all, wait_for
 from heldout.board.organiser.containers import (
     Image,
     Job,
@@ -28,6 +28,7 @@ from heldout.board.organiser.containers import (
     list_flags,
 )
 from heldout.board.organiser.running import find_meter, read_energy
+from heldout.board.rules.spec import Programs, check_programs
 from heldout.errors import InputError
 
 IMAGE = "demo@sha256:" + "1" * 64
@@ -364,3 +365,29 @@ def test_a_program_in_the_metadata(program: object) -> None:
 )
 def test_what_is_no_program(program: object, place: str) -> None:
     assert {problem.path for problem in check_program(program, path="p")} == {place}
+
+
+def test_a_server_that_loads_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_PAUSE", 0.0)
+    loads, ready = Server(b"HTTP/1.1 503 Later\r\n\r\n"), Server(ok("[]"))
+    turns: Iterator[Callable[[], socket.socket | None]]
+    turns = iter([lambda: None, loads.connect, loads.connect, ready.connect])
+    looked: list[int] = []
+    alive = SimpleNamespace(ended=False, look=lambda: looked.append(1))
+    wait_for(alive, lambda: next(turns)())  # type: ignore[arg-type]  # what it uses of a container
+    assert len(looked) == 4
+    for server in (loads, ready):
+        for thread in server.threads:
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("programs", "found"),
+    [
+        (Programs(minutes=0), "programs.minutes"),
+        (Programs(memory=512, disk=1024), "programs.disk"),
+        (Programs(), None),
+    ],
+)
+def test_the_limits_of_a_board(programs: Programs, found: str | None) -> None:
+    assert [key for key, *_ in check_programs(programs)] == ([found] if found else [])
