@@ -374,7 +374,11 @@ def test_a_server_that_loads_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> N
     turns = iter([lambda: None, loads.connect, loads.connect, ready.connect])
     looked: list[int] = []
     alive = SimpleNamespace(ended=False, look=lambda: looked.append(1))
-    wait_for(alive, lambda: next(turns)())  # type: ignore[arg-type]  # what it uses of a container
+
+    def connect() -> socket.socket | None:
+        return next(turns)()
+
+    wait_for(alive, connect)  # type: ignore[arg-type]  # what it uses of a container
     assert len(looked) == 4
     for server in (loads, ready):
         for thread in server.threads:
