@@ -1,7 +1,8 @@
-"""The walk over sorted elements that `midranks` makes, compiled; needs numba.
+"""Loops that numba compiles: the walk of `all_pairs`, and the search of `sign_flips`.
 
-All splits stand side by side in the innermost loops, where the processor takes many at a time.
-Every figure is a whole number, so nothing depends on the order of additions.
+All splits, or all flips, stand side by side in the innermost loops, where the processor takes many
+at a time. The walk adds whole numbers, and the search compares what is never added, so nothing
+depends on the order of operations.
 """
 
 from collections.abc import Callable
