@@ -72,4 +72,4 @@ def test_no_call_that_the_description_allows_or_forbids_breaks_the_server(place:
 
         call()
     assert len(called) == 10, called
-    assert place.client.get("/alive").text == "alive"
+    assert place.client.get("/health").text == "alive"
