@@ -53,7 +53,7 @@ from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.database.database import Database, open_database, sqlite_url
 from heldout.envelope.bundle import new_identity, seal
-from heldout.errors import HeldoutError
+from heldout.errors import HeldoutError, PushError
 from heldout.ids import SubmissionId, digest_bytes
 from heldout.intake.tables import INTAKE
 from heldout.intake.teams import accept_invitation, create_invitation, create_token
@@ -65,6 +65,7 @@ PATHS = ("/api/v1/standings?limit=100", "/embed?rows=10", "/api/v1/submissions",
 MEGA = 1e6
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
+PATIENCE = 600
 AGE = b"age-encryption.org/v1\n"
 Files = Mapping[str, bytes]
 
@@ -151,14 +152,21 @@ class Sent:
 
 
 def send(client: BoardServer, files: Files, sent: Sent) -> None:
-    """Send one submission until the server acknowledges it."""
+    """Send one submission until the server acknowledges it, as a person does who is told to."""
     began = time.perf_counter()
     opened = {name: (lambda data=data: BytesIO(data)) for name, data in files.items()}
-    try:
-        client.upload(opened)
-    except HeldoutError as error:
-        sent.failed.append(str(error))
-        return
+    while True:
+        try:
+            client.upload(opened)
+        except PushError as error:  # the client gives up after a minute, and says: call again
+            if time.perf_counter() - began < PATIENCE:
+                continue
+            sent.failed.append(str(error))
+            return
+        except HeldoutError as error:
+            sent.failed.append(str(error))
+            return
+        break
     sent.seconds.append(time.perf_counter() - began)
     sent.acknowledged[min(files)] = files
 
@@ -322,6 +330,7 @@ def measure_soak(options: argparse.Namespace) -> Mapping[str, Any]:
             thread.start()
         reading = read_pages(served.server.address, readers, seen, until=until, pause=options.pause)
         asyncio.run(reading)
+        done.wait(max(until - time.monotonic(), 0))  # without readers
         done.set()
         for thread in threads:
             thread.join()
