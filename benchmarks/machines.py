@@ -47,6 +47,7 @@ WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _ANALYSES = ("stability", "reliability", "outcomes", "power")
 _MEGABYTES = 64
 _DEPTH = 100
+_LITTLE = 0.01
 _START, _END = "<!-- results: written by benchmarks/machines.py -->", "<!-- end of results -->"
 
 
@@ -110,31 +111,26 @@ def forecast(job: Job, cluster: Cluster, workers: int) -> Forecast:
         begin = max(free[0], (place + 1) * cluster.per_task)
         heapreplace(free, begin + seconds)
     spread = job.shared / cluster.through + np.ceil(np.log2(workers)) * job.shared / NETWORK
-    parts = {
-        "tasks": max(free),
+    reading = job.read / NETWORK
+    tasks = max(*free, reading)
+    more = {
+        "the caller alone": job.alone,
         "data there": float(spread),
         "results back": job.back / cluster.through,
-        "the caller alone": job.alone,
+        _limit_of_tasks(job, cluster, tasks, reading): tasks - sum(job.tasks) / workers,
     }
-    reading = job.read / NETWORK
-    seconds = sum(parts.values()) - parts["tasks"] + max(parts["tasks"], reading)
-    limit = max(parts, key=lambda name: parts[name])
-    if limit == "tasks":
-        limit = _limit_of_tasks(job, cluster, workers, max(free), reading)
-    return Forecast(seconds, limit)
+    limit = max(more, key=lambda name: more[name])
+    seconds = tasks + job.alone + float(spread) + job.back / cluster.through
+    return Forecast(seconds, limit if more[limit] > _LITTLE * seconds else "nothing but work")
 
 
-def _limit_of_tasks(
-    job: Job, cluster: Cluster, workers: int, seconds: float, reading: float
-) -> str:
-    """Why tasks do not end sooner."""
-    if reading > seconds:
+def _limit_of_tasks(job: Job, cluster: Cluster, tasks: float, reading: float) -> str:
+    """Why tasks take longer than all of them divided by the workers."""
+    if reading >= tasks:
         return "the file server"
-    if len(job.tasks) * cluster.per_task > 0.5 * seconds:
+    if len(job.tasks) * cluster.per_task > tasks / 2:
         return "handing out tasks"
-    if workers >= len(job.tasks):
-        return f"{len(job.tasks)} tasks, the longest of {max(job.tasks):.2g} s"
-    return "work"
+    return f"{len(job.tasks)} tasks, the longest of {max(job.tasks):.2g} s"
 
 
 class Recorder(Executor):
@@ -267,9 +263,9 @@ def measure_cluster(address: str, scheduler: int, tasks: int) -> Cluster:
             future.result()
         used = processor_seconds(scheduler) - before[0], time.process_time() - before[1]
         data = np.random.default_rng(0).bytes(_MEGABYTES << 20)
-        begin = time.perf_counter()
+        before = processor_seconds(scheduler), time.process_time()
         executor.submit(bytes, data).result()
-        seconds = time.perf_counter() - begin
+        seconds = processor_seconds(scheduler) - before[0] + time.process_time() - before[1]
     return Cluster(per_task=max(used) / tasks, through=2 * len(data) / seconds)
 
 
@@ -382,7 +378,7 @@ def main() -> None:
 
 def measure_all(given: argparse.Namespace, folder: Path) -> Iterator[str]:
     """The lines of the page."""
-    scores = make_scores(given.systems, given.queries)
+    load, scores = os.getloadavg()[0], make_scores(given.systems, given.queries)
     paths, qrels = make_runs(folder / "runs", given.runs, 200, 1000)
     size = Path(paths[0]).stat().st_size / 1e6
     works: dict[str, Work] = {
@@ -404,7 +400,8 @@ def measure_all(given: argparse.Namespace, folder: Path) -> Iterator[str]:
     yield (
         f"{given.systems:,} systems × {given.queries:,} queries; {os.cpu_count()} cores. A task "
         f"costs {1000 * cluster.per_task:.2f} ms of scheduler or client, whichever is busier; "
-        f"{cluster.through / 1e6:,.0f} MB a second go through the scheduler."
+        f"{cluster.through / 1e6:,.0f} MB a second of processor go through the scheduler. Load: "
+        f"{load:.1f} before, {os.getloadavg()[0]:.1f} after."
     )
     yield ""
     yield from format_jobs(jobs, measured)

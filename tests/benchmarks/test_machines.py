@@ -19,7 +19,7 @@ def job(*tasks: float, alone: float = 0, shared: int = 0, back: int = 0, read: i
 def test_equal_tasks_are_divided_until_there_is_one_for_each() -> None:
     seconds = [forecast(job(*[2.0] * 32), FREE, workers).seconds for workers in (1, 2, 32, 64)]
     assert seconds == [64, 32, 2, 2]
-    assert forecast(job(*[2.0] * 32), FREE, 16).limit == "work"
+    assert forecast(job(*[2.0] * 32), FREE, 16).limit == "nothing but work"
     assert forecast(job(*[2.0] * 32), FREE, 64).limit == "32 tasks, the longest of 2 s"
 
 

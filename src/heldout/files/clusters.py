@@ -248,7 +248,7 @@ class _Cluster(Executor):
             await asyncio.sleep(_EVERY)
             try:
                 workers = await asyncio.wait_for(self._client.nthreads(), _PATIENCE)
-            except (OSError, RuntimeError, TimeoutError):
+            except Exception:  # noqa: BLE001 - however it fails, the scheduler does not answer
                 workers = None
             if workers is None or self._client.status != "running":
                 self._failure = self._describe_loss()
