@@ -28,11 +28,10 @@ from heldout.judging.pages import admin_views as admin_payments
 from heldout.judging.pages.admin_pages import AdminPage, Section, SignInPage, render_admin
 from heldout.judging.pages.admin_quality import LastResult, measure_quality, more_section
 from heldout.judging.platforms.links import read_code, study_link
-from heldout.web.forms import Form, address_of, go_to, read_count
+from heldout.web.forms import Form, address_of, go_to, read_count, refuse_elsewhere
 from heldout.web.guard import COOKIE, SESSION, Attempts, Session, SessionSigner
 
 _WRONG = "This is not the token."
-_ELSEWHERE = ("cross-site", "same-site")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +77,7 @@ class Admin:
 
     def sign_in(self, request: Request, fields: Form) -> Response:
         """Open a session."""
-        _refuse_elsewhere(request)
+        refuse_elsewhere(request)
         now, address = self.clock(), address_of(request)
         wait = self.attempts.wait(address, now=now)
         if wait is not None:
@@ -254,7 +253,7 @@ class Admin:
         if session is None:
             raise HTTPException(303, headers={"Location": "/admin/sign-in"})
         if fields is not None:
-            _refuse_elsewhere(request)
+            refuse_elsewhere(request)
             if not signer.is_form_token(session, fields.get("form_token", "")):
                 raise HTTPException(403)
         return Entered(session=session, campaign=campaign, form_token=signer.form_token(session))
@@ -312,13 +311,3 @@ def _link(root: str, campaign: Campaign) -> str:
 
 def _start(request: Request) -> int:
     return read_count(request.query_params.get("start", "")) or 0
-
-
-def _refuse_elsewhere(request: Request) -> None:
-    """A form that another site sent.
-
-    Raises:
-        HTTPException: 403, as the browser says where the form came from.
-    """
-    if request.headers.get("sec-fetch-site", "") in _ELSEWHERE:
-        raise HTTPException(403)
