@@ -1,7 +1,7 @@
 """What the vault stores of comparing runs: added to, made again where damaged, never believed."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,8 @@ from heldout.board.scores.compared import compare_runs
 from heldout.board.scores.comparisons import list_keys
 from heldout.board.scores.kept import read_key, read_signatures
 from heldout.board.store.vault import Vault
+from heldout.errors import StoreError
+from heldout.trec.scans import Signature
 
 QUERIES = tuple(f"q{number:02}" for number in range(24))
 NAMES = tuple(f"20261101-run{number}" for number in range(8))
@@ -183,6 +185,24 @@ def test_a_stored_comparison_that_is_damaged_or_another_s_is_not_believed(
         vault.files.write_whole(path, bad)
         assert compare(vault, history) == found
         assert vault.files.read(path) == data
+
+
+def test_what_was_found_without_a_damaged_signature_is_not_stored(
+    vault: Vault, history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk may spoil a file, whose time of change stays."""
+    whole = compare(vault, history)
+    vault.files.delete_tree("comparisons")
+
+    def spoiled(vault: Vault, name: str) -> Mapping[str, Signature]:
+        if name == NAMES[0]:
+            raise StoreError("damaged")
+        return read_signatures(vault, name)
+
+    with monkeypatch.context() as now:
+        now.setattr(compared, "read_signatures", spoiled)
+        assert alike(compare(vault, history)) == [NAMES[6]]
+    assert compare(vault, history) == whole
 
 
 def test_other_code_compares_again(

@@ -103,19 +103,25 @@ def compare_runs(
     own = hashlib.sha256(vault.signature(submission.id).read_bytes()).digest()
     made_of = digest_inputs(own, earlier)
     found = read_comparison(vault, submission.id, made_of)
-    if found is None:
-        found = {}
-        for query_set, run in runs.items():
-            rows = sketches[query_set].of(list(earlier))
-            found[query_set] = find_likeness(run, rows, partial(_read_run, read, query_set))
+    if found is not None:
+        return found
+    lost: set[str] = set()
+
+    def read_run(query_set: str, name: str) -> Signature | None:
+        signatures = read(name)
+        if not signatures:
+            lost.add(name)
+        return signatures.get(query_set)
+
+    found = {
+        query_set: find_likeness(
+            run, sketches[query_set].of(list(earlier)), partial(read_run, query_set)
+        )
+        for query_set, run in runs.items()
+    }
+    if not lost:  # what was not compared is, once its file is there again
         store_comparison(vault, submission.id, made_of, found)
     return found
-
-
-def _read_run(
-    read: Callable[[str], Mapping[str, Signature]], query_set: str, name: str
-) -> Signature | None:
-    return read(name).get(query_set)
 
 
 def _first_seeds(signatures: Mapping[str, Signature]) -> dict[str, Signature]:
