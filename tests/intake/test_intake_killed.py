@@ -19,8 +19,8 @@ from heldout.intake.tables import INTAKE
 from heldout.intake.uploads import list_uploads
 
 url = intake_stage.url
-NAMES = [f"s{number}" for number in range(14)]
-KILLS = 4
+NAMES = [f"s{number}" for number in range(10)]
+KILLS = 3
 
 
 class Killed:
@@ -83,7 +83,7 @@ def test_every_acknowledged_upload_is_there_and_handed_over_once(url: str, tmp_p
     killed, draw = Killed(url, tmp_path), random.Random(1)  # noqa: S311 - not a secret
     for number in range(KILLS):
         worker = killed.start(busy_intake.work, 2 * number, 0)
-        killed.receive_and_be_killed(draw.randrange(5, 40))
+        killed.receive_and_be_killed(draw.randrange(5, 35))
         check(stage, killed)
         time.sleep(draw.uniform(0, 0.05))
         kill(worker)

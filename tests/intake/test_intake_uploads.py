@@ -369,19 +369,33 @@ def test_a_full_folder_makes_a_complete_upload_wait_and_not_fail(tmp_path: Path)
     assert get_upload(stage.store, team.id, second.id).state == "accepted"
 
 
-def test_parts_that_are_gone_fail_in_the_end_and_use_no_quota(tmp_path: Path) -> None:
+def test_parts_that_are_gone_fail_and_use_no_quota(tmp_path: Path) -> None:
     stage = sqlite_stage(tmp_path)
     team = stage.team("Harbor")
     ready = stage.upload(team, ONE, quota=QUOTA)
     stage.store.part(ready.id, FIRST).unlink()
-    for _ in range(25):
-        stage.work()
-        stage.clock.move(timedelta(minutes=11))
+    stage.work()
     failed = get_upload(stage.store, team.id, ready.id)
-    assert (failed.state, failed.code) == ("failed", "job-failed")
-    assert "cannot be read" in failed.why
+    assert (failed.state, failed.code) == ("failed", "upload-lost")
     assert read_quota(stage.store, team.id, QUOTA, now=stage.clock()).used == ()
     assert list(stage.store.folder.path.glob("delivery-*")) == []
+
+
+@pytest.mark.parametrize("name", ["received", "parts"])
+def test_a_disk_that_is_away_for_a_day_loses_nothing(name: str, tmp_path: Path) -> None:
+    stage = sqlite_stage(tmp_path)
+    team = stage.team("Harbor")
+    ready = stage.upload(team, ONE)
+    folder = tmp_path / name
+    folder.rename(tmp_path / "away")
+    for _ in range(30):
+        stage.work()
+        stage.clock.move(timedelta(hours=1))
+    assert get_upload(stage.store, team.id, ready.id).state == "complete"
+    assert "is not a folder" in list_jobs(stage.database)[0].why
+    (tmp_path / "away").rename(folder)
+    stage.work()
+    assert get_upload(stage.store, team.id, ready.id).state == "accepted"
 
 
 def test_the_page_of_the_intake_says_its_limits() -> None:

@@ -28,7 +28,7 @@ from heldout.intake.uploads import (
 )
 
 _STEP = 1 << 20
-_KEEP_EVERY = 1 << 26
+_KEEP_EVERY = 1 << 23
 _WAITS = ("upload-busy", "upload-full")
 _PAUSE = timedelta(minutes=1)
 
@@ -116,12 +116,13 @@ def _deliver(
     """Copy the parts into a delivery, and check them on the way.
 
     Raises:
-        InputError: codes `upload-digest`, `upload-content`.
-        JobLaterError: the folder has no room just now.
-        StoreError: a part is gone.
+        InputError: codes `upload-digest`, `upload-content`, `upload-lost`.
+        JobLaterError: the folder has no room just now, or a disk does not work.
     """
     size = sum(file.size for file in upload.files)
     try:
+        if not store.parts.is_dir():  # a disk that is not mounted has lost nothing
+            raise StoreError(f"{store.parts} is not a folder")
         with store.folder.deliver(size=size) as delivery:
             for file in upload.files:
                 delivery.begin_file(file.name)
@@ -132,6 +133,8 @@ def _deliver(
         if error.code in _WAITS:
             raise JobLaterError(str(error), after=_PAUSE) from error
         raise
+    except StoreError as error:
+        raise JobLaterError(str(error), after=_PAUSE) from error
 
 
 def _copy(
@@ -158,6 +161,14 @@ def _copy(
                 copied += len(data)
                 if copied % _KEEP_EVERY < _STEP:
                     keep()
+    except FileNotFoundError:
+        raise InputError.of(
+            code="upload-lost",
+            path=file.name,
+            found="no bytes any more",
+            expected=f"{file.size:,} bytes that were here",
+            hint="a disk of the server was lost: send the upload again",
+        ) from None
     except OSError as error:
         raise StoreError(f"{file.name} cannot be read: {error.strerror}") from error
     if digest.hexdigest() != file.digest:
