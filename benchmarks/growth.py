@@ -86,14 +86,15 @@ def _measure(root: Path, wanted: Sequence[str], scratch: Path) -> dict[str, Cost
     commands = {
         "inbox": ["inbox", *board, *private, *now],
         "review": ["review", waits, *board, *private, *now],
-        "publish": ["publish", waits, "--yes", *board, *private, *now],
+        "publish": ["publish", waits, "--yes", "--why", "measured", *board, *private, *now],
         "rebuild": ["rebuild", *board, *private, *now],
         "status": ["status", "--board", str(root / "clone"), *now],
         "audit": ["audit", "--board", str(root / "clone"), *now],
         "audit-vault": ["audit", *board, *private, *now],
     }
-    # What every organiser has who worked yesterday: branches fetched, pages as they are.
-    _run(["inbox", *board, *private, *now], root, scratch)
+    # What every organiser has who worked yesterday: branches fetched, logs and pages remembered.
+    for name in ("inbox", "rebuild"):
+        _run(commands[name], root, scratch)
     return {name: _run(commands[name], root, scratch) for name in wanted}
 
 

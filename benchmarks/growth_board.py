@@ -202,7 +202,6 @@ _HERE: dict[str, Any] = {}
 
 
 def _begin(plan: Plan) -> None:
-    os.nice(5)
     os.fsync = _wait_for_nothing
     session = _session(plan, now=plan.now)
     sets = load_sets(session.repository, session.spec(), vault=session.vault)
@@ -296,8 +295,8 @@ def _manifest(plan: Plan, number: int) -> Manifest:
     team = number % max(plan.entries // 5, _TEAMS)
     day = (plan.received(number) + timedelta(days=60)).date()
     return Manifest(
-        team=f"Group {team} of {hashlib.sha256(b'%d' % team).hexdigest()[:12]}",
-        institution=f"University of {hashlib.sha256(b'at %d' % team).hexdigest()[:12]}",
+        team=_name(f"team {team}"),
+        institution=f"University of {_name(f'place {team}')}",
         description=f"Ranker {number} over its own first stage",
         paper=f"https://example.org/papers/{number}",
         code="",
@@ -305,6 +304,12 @@ def _manifest(plan: Plan, number: int) -> Manifest:
         type="full ranking",
         embargo_until=day if number % 10 == 0 else None,
     )
+
+
+def _name(what: str) -> str:
+    """A name like no other: names that differ in digits alone look alike to the policy."""
+    digest = hashlib.sha256(what.encode()).hexdigest()[:16]
+    return digest.translate(str.maketrans("0123456789abcdef", "bdfghklmnprstvwz")).capitalize()
 
 
 def _draw_run(plan: Plan, drawn: np.random.Generator, *, quality: float) -> bytes:

@@ -242,7 +242,7 @@ class Vault:
             StoreError: another process holds the lock, or the remote cannot be followed.
         """
         with self.files.lock("lock"):
-            self.files.sweep("", *_FOLDERS, *DERIVED_FOLDERS)
+            self.files.sweep("", *_FOLDERS, *DERIVED_FOLDERS, REMEMBERED)
             sharing = self._sharing()
             yield () if sharing is None else sharing.synchronise()
 
