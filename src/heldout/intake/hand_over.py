@@ -121,8 +121,6 @@ def _deliver(
     """
     size = sum(file.size for file in upload.files)
     try:
-        if not store.parts.is_dir():  # a disk that is not mounted has lost nothing
-            raise StoreError(f"{store.parts} is not a folder")
         with store.folder.deliver(size=size) as delivery:
             for file in upload.files:
                 delivery.begin_file(file.name)
@@ -162,6 +160,8 @@ def _copy(
                 if copied % _KEEP_EVERY < _STEP:
                     keep()
     except FileNotFoundError:
+        if not store.parts.is_dir():  # a disk that is not mounted has lost nothing
+            raise StoreError(f"{store.parts} is not a folder") from None
         raise InputError.of(
             code="upload-lost",
             path=file.name,
