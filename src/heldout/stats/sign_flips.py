@@ -537,7 +537,7 @@ def _squares(whole: Whole, executor: Executor | None) -> Doubles:
         work = _square_products
     else:
         work = _square_differences
-    count = 1 if executor is None else min(_TASKS, pairs.rows)
+    count = max(1, min(_TASKS, pairs.rows // _TASKS))  # few pairs are done before a task is sent
     tasks = [range(start, pairs.rows, count) for start in range(count)]
     squares = np.empty(pairs.count)
     nothing = whole.nothing
