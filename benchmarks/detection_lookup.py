@@ -1,6 +1,6 @@
 """Whether looking a run up finds what comparing it with every earlier run in full finds.
 
-python benchmarks/detection_lookup.py DATA [--crowd 1000]
+python benchmarks/detection_lookup.py DATA [--crowd 1000] [--proposed 16]
 """
 
 import argparse
@@ -13,6 +13,7 @@ import numpy as np
 from detection_decoys import decoys_of
 from detection_inputs import FUSIONS, Campaign, load, read_run, sign
 
+from heldout.board.policy import ensembles
 from heldout.board.policy.ensembles import RunLikeness, Sampled, find_likeness
 from heldout.board.policy.similarity import list_alike
 from heldout.board.policy.sketches import Sketches, sketch_all
@@ -166,7 +167,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("data", type=Path, help="folder of the real data")
     parser.add_argument("--crowd", type=int, default=1000, help="runs of the crowd")
+    parser.add_argument(
+        "--proposed", type=int, default=ensembles.PROPOSED, help="runs at each step"
+    )
     given = parser.parse_args()
+    ensembles.PROPOSED = given.proposed
     print(describe_lookups(load(given.data), given.crowd))
 
 
