@@ -35,6 +35,7 @@ def find_log(
     """
     path, mark = folder.path(name), folder.mark(name)
     if not folder.exists(name):
+        _LOGS.pop(path, None)  # another log may begin here
         return read_log(BytesIO, path=name)
     before, log = _LOGS.get(path, (None, None))
     if log is None or mark is None or mark != before:
