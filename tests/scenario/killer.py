@@ -35,6 +35,7 @@ from town import call, environment
 
 import heldout.board
 import heldout.cli.board
+from heldout.board.store.sharing import DERIVED_FOLDERS
 
 for package in (heldout.board, heldout.cli.board):  # loaded before forking
     for found in walk_packages(package.__path__, f"{package.__name__}."):
@@ -43,6 +44,8 @@ for package in (heldout.board, heldout.cli.board):  # loaded before forking
 KILLED = 137
 CALLS = 3
 """How many lines of heldout make a place, the innermost one among them."""
+_LEFT_OUT = {".git", "objects", "hooks", *DERIVED_FOLDERS}
+"""Folders whose files may differ: git's, and those that a vault can make again at any time."""
 WRITING = frozenset(("init", "add", "commit", "push", "fetch", "update-ref", "hash-object"))
 """Calls of git that change a repository; the others leave the state as it was."""
 
@@ -144,7 +147,7 @@ def state_of(root: Path) -> dict[str, Any]:
         "files": sorted(
             path.relative_to(root).as_posix()
             for path in root.rglob("*")
-            if not {".git", "objects", "hooks"} & set(path.relative_to(root).parts)
+            if not _LEFT_OUT & set(path.relative_to(root).parts)
         ),
         "status": git(root / "board", "status", "--porcelain"),
         "commits": git(root / "board", "log", "--format=%s"),

@@ -19,6 +19,7 @@ import pytest
 from attacks import ATTACKS
 from town import OTHER_TEAM, Answer, Town, copy_town, found_town, git, run_text
 
+from heldout.board.store.sharing import DERIVED_FOLDERS
 from heldout.envelope.bundle import file_names, seal
 from heldout.ids import SubmissionId
 
@@ -46,12 +47,14 @@ class Stage:
     waiting: str
 
     def state(self) -> Mapping[str, bytes]:
-        """All of the vault and of the board, but for the note of which refusals were told."""
+        """All of the vault and of the board, but for what the vault can make again at any time."""
         roots = (self.town.vault, self.town.board)
         files = {str(p): p.read_bytes() for root in roots for p in root.rglob("*") if p.is_file()}
         dropped = (f"{self.town.vault}/refused", f"{self.town.vault}/lock")
         private = f"{self.town.board}/.git/"
-        kept = {p: d for p, d in files.items() if p not in dropped and not p.startswith(private)}
+        derived = tuple(f"{self.town.vault}/{folder}/" for folder in DERIVED_FOLDERS)
+        left = (*derived, private)
+        kept = {p: d for p, d in files.items() if p not in dropped and not p.startswith(left)}
         told = [git(self.town.board, *words) for words in (["rev-parse", "HEAD"], ["status", "-s"])]
         settings = (self.town.board / ".git" / "config").read_bytes()
         return {**kept, "HEAD": "\n".join(told).encode(), "config": settings}
@@ -97,7 +100,9 @@ def unchanged(stage: Stage) -> Iterator[None]:
     """Nothing changes and nothing runs."""
     before = stage.state()
     yield
-    assert stage.state() == before
+    after = stage.state()
+    changed = [p for p in {**before, **after} if before.get(p) != after.get(p)]
+    assert not changed, changed
     assert stage.nothing_ran()
 
 

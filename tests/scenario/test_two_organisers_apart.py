@@ -171,7 +171,7 @@ def test_rules_that_both_edited_are_not_lost(pair: Pair) -> None:
     log = pair.bob.log()
     told = pair.bob.call("rebuild")
     assert told.code == 2
-    assert "other rules came first (event 2)" in told.err
+    assert "other rules came first (02 Nov 2026 10:00)" in told.err
     assert "quota = 1" in (pair.bob.board / "board.toml").read_text()
     git(pair.bob.board, "stash", "-q")
     assert pair.bob.call("rebuild").code == 0
