@@ -47,3 +47,9 @@ def attacks() -> Iterator[Attack]:
         tries="fall out of the list of nearest runs",
         becomes="reported as `small-change`: all similar runs are judged",
     )
+    yield Group(family=FAMILY, module="board/test_sketches.py").one(
+        "documents whose sketches are equal",
+        "test_documents_whose_sketches_meet_hide_no_variant_and_make_none",
+        tries="hide a copy, or accuse another run",
+        becomes="the runs are compared in full; sketches depend on a random number in the vault",
+    )

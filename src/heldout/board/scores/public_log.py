@@ -3,7 +3,7 @@
 Each line shows what `standings.project` opens of the vault's event at that moment. What is open
 stays open. So where the vault remembers the log as it was written last, only three kinds of lines
 are looked at again: new ones, those behind the remembered beginning, and those that wait for a day.
-Where nothing is remembered, or rules have changed since, all of them are.
+Where nothing is remembered, or rules have changed or names were joined since, all of them are.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from heldout.board.log.events import Chain, Entry, format_entry, redact
-from heldout.board.log.history import Fold, History
+from heldout.board.log.history import Fold, History, list_renamed
 from heldout.board.log.reading import Log, Remembered, decode_memory, encode_memory, read_log
 from heldout.board.log.submission import Submission, apply_event
 from heldout.board.standings.standings import Projector
@@ -41,12 +41,15 @@ class _Memory(msgspec.Struct, frozen=True, kw_only=True):
         log: its beginning, as it was written.
         at: the moment of that.
         rules: how many times the rules had been logged.
+        joined: how many names the entries with several names had: one that is joined under an
+            embargo seals again what tells of it.
         waiting: numbers of its events that show less than they will on a later day.
     """
 
     log: Remembered
     at: datetime
     rules: int
+    joined: int
     waiting: tuple[int, ...]
 
 
@@ -177,14 +180,21 @@ def _list_known(
     """How many lines are known to be as they have to be, and which of these wait for a day.
 
     None are where nothing is remembered of them, where the clock is behind that moment, and where
-    rules came since: they decide what opens when.
+    rules or joined names came since: they decide what opens when.
     """
     memory = _recall(repository, vault)
     if memory is None or memory.log.sha256 != before.known:
         return 0, ()
-    if now < memory.at or memory.rules != len(vault.history().rules):
+    history = vault.history()
+    if now < memory.at or memory.rules != len(history.rules):
+        return 0, ()
+    if memory.joined != _count_joined(history):
         return 0, ()
     return memory.log.chain.count, memory.waiting
+
+
+def _count_joined(history: History) -> int:
+    return sum(len(submission.counts_for) for submission in list_renamed(history))
 
 
 def list_hidden(shown: Log, repository: Repository, vault: Vault, *, now: datetime) -> list[str]:
@@ -243,6 +253,7 @@ def write_public_log(repository: Repository, vault: Vault, public: PublicLog) ->
         log=log.remember(),
         at=public.now,
         rules=len(public.whole.history.rules),
+        joined=_count_joined(public.whole.history),
         waiting=public.waiting,
     )
     _WRITTEN[repository.files.path(LOG)] = memory
@@ -260,6 +271,7 @@ def keep_public_log(vault: Vault, public: PublicLog) -> None:
             log=before.remember(),
             at=public.now,
             rules=len(public.whole.history.rules),
+            joined=_count_joined(public.whole.history),
             waiting=public.waiting,
         )
         vault.remember(_MEMORY, encode_memory(memory))
