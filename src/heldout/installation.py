@@ -156,6 +156,11 @@ PARTS: tuple[Part, ...] = (
             "heldout board timestamp, and heldout audit --timestamp-root",
         ),
     ),
+    *_packages(
+        "boards",
+        _extra("energy"),
+        ("tirex-tracker", "energy of programs", "heldout run says what energy a program used"),
+    ),
     Part(
         "git",
         "program",

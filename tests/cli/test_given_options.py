@@ -114,7 +114,7 @@ def test_help_wins_over_what_stands_twice() -> None:
     [
         ("eval", "evaluate"),
         ("evalaute", "evaluate"),
-        ("re", "redteam or register or reject or rebuild or review"),
+        ("re", "redteam or register or reject or rebuild or restore or review"),
         ("analyse stabilty", "stability"),
         ("prefer pols", "pool"),
         ("survive dephts", "depths"),

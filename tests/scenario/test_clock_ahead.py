@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from town import OTHER_TEAM, Town, copy_town, found_town, git
 
+from heldout.board.store.sharing import DERIVED_FOLDERS
+
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
 NEXT = "2026-11-03T10:00:00Z"
@@ -32,8 +34,10 @@ def town(begun: Town, tmp_path: Path) -> Town:
 
 
 def state(town: Town) -> dict[str, bytes]:
+    """Board and vault, but for git's files and those that a vault can make again at any time."""
     files = (p for root in (town.board, town.vault) for p in root.rglob("*") if p.is_file())
-    kept = {str(p): p.read_bytes() for p in files if ".git" not in p.parts and p.name != "lock"}
+    left = {".git", "lock", *DERIVED_FOLDERS}
+    kept = {str(p): p.read_bytes() for p in files if not left & set(p.parts)}
     return {**kept, "HEAD": git(town.board, "rev-parse", "HEAD").encode()}
 
 

@@ -19,7 +19,8 @@ KILLS = 3
 NAME = "-metadata.json.age"
 SERVER = """
 import sys
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 import uvicorn
 from heldout.board.store.uploads import Limits
@@ -33,7 +34,8 @@ intake = make_intake(
     limits=Limits(free_bytes=0, at_once=99),
     most=IntakeLimits(of_team=99, of_team_a_day=10**9, free_bytes=0),
 )
-start_worker(intake)
+kinds = [replace(kind, lease=timedelta(seconds=1)) for kind in intake.worker.kinds]
+start_worker(replace(intake, worker=replace(intake.worker, kinds=kinds)))
 uvicorn.run(make_intake_app(intake), host="127.0.0.1", port=int(sys.argv[2]), log_level="critical")
 """
 
