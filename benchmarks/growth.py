@@ -140,8 +140,8 @@ def _look(root: Path) -> _State:
             for file in files:
                 if file in _NOT_OURS:
                     continue
-                told = (Path(folder) / file).lstat()
-                found[f"{folder}/{file}"] = told.st_ino, told.st_mtime_ns, told.st_size
+                seen = (Path(folder) / file).lstat()
+                found[f"{folder}/{file}"] = seen.st_ino, seen.st_mtime_ns, seen.st_size
     return found
 
 

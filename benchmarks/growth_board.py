@@ -55,7 +55,7 @@ _DOCUMENTS = 1_000  # that can be found for a query
 _FEWEST_EVENTS = 3
 _TEAMS = 600  # at least, so that nobody sends more often than once in 30 days
 _SEED = 19
-Told = tuple[str, dict[str, Any], dict[str, Any]]  # kind, public and sealed fields of an event
+Logged = tuple[str, dict[str, Any], dict[str, Any]]  # kind, public and sealed fields of an event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +101,13 @@ class Made:
 
     Attributes:
         name: its id.
-        told: its events, in order.
+        events: of it, in order.
         files: what its branch has, base name -> bytes, where git does not have them yet; else
             base name -> blob.
     """
 
     name: SubmissionId
-    told: list[Told]
+    events: list[Logged]
     files: dict[str, bytes]
 
 
@@ -181,8 +181,8 @@ def _fill(plan: Plan) -> None:
         main = session.repository.git.head()
         made = workers.imap(_make, range(plan.entries + 1), chunksize=8)
         for number, entry in enumerate(made):
-            step = _STEP / (len(entry.told) + 1)
-            for at, (kind, public, sealed) in enumerate(entry.told):
+            step = _STEP / (len(entry.events) + 1)
+            for at, (kind, public, sealed) in enumerate(entry.events):
                 draft = Draft(
                     kind=kind, by=session.by, submission=entry.name, public=public, sealed=sealed
                 )
@@ -193,8 +193,8 @@ def _fill(plan: Plan) -> None:
                 log.write(format_entry(last))
             _write_branch(branches, entry, str(main))
     waits = plan.name(plan.entries)
-    told = {"now": f"{plan.now:%Y-%m-%dT%H:%M:%SZ}", "waits": waits, "entries": plan.entries}
-    (plan.out / "plan.json").write_text(json.dumps(told))
+    chosen = {"now": f"{plan.now:%Y-%m-%dT%H:%M:%SZ}", "waits": waits, "entries": plan.entries}
+    (plan.out / "plan.json").write_text(json.dumps(chosen))
 
 
 _HERE: dict[str, Any] = {}
@@ -226,8 +226,8 @@ def _make(number: int) -> Made:
     )
     files = {file: str(vault.store_sealed(data)) for file, data in sealed.files.items()}
     received = {"files": files, "fingerprint": _fingerprint(sealed.files)}
-    told: list[Told] = [("received", {**received, "source": f"branch submission/{name}"}, {})]
-    made = Made(name=name, told=told, files=dict(sealed.files))
+    events: list[Logged] = [("received", {**received, "source": f"branch submission/{name}"}, {})]
+    made = Made(name=name, events=events, files=dict(sealed.files))
     if number == plan.entries:  # it waits
         return made
     as_received = Submission(
@@ -236,7 +236,7 @@ def _make(number: int) -> Made:
     scores = open_and_score(session, sets, as_received)
     store_scores(vault, name, scores)
     kept = vault.kept(name)
-    told.append(("reviewed", {}, _reviewed(first, kept)))
+    events.append(("reviewed", {}, _reviewed(first, kept)))
     extra, manifest = plan.each - _FEWEST_EVENTS, first
     for revision in range(2, extra // 2 + 2):
         manifest = msgspec.structs.replace(first, revision=revision)
@@ -245,12 +245,12 @@ def _make(number: int) -> Made:
         new = {sealed.names.metadata: str(vault.store_sealed(data))}
         changed = {"files": new, "fingerprint": _fingerprint(made.files)}
         identity = {"identity": identity_fields(manifest), "revision": revision}
-        told.append(("updated", changed, identity))
-        told.append(("reviewed", {}, _reviewed(manifest, kept)))
+        events.append(("updated", changed, identity))
+        events.append(("reviewed", {}, _reviewed(manifest, kept)))
         files = files | new
-    told += [("score-shown", {}, {})] * (extra % 2)
+    events += [("score-shown", {}, {})] * (extra % 2)
     if number % 20 == 19:  # noqa: PLR2004 - one in twenty is refused
-        told.append(("rejected", {"why": "the third run in 30 days"}, {}))
+        events.append(("rejected", {"why": "the third run in 30 days"}, {}))
         vault.files.delete(f"sealed/{files[sealed.names.tar]}")
         return made
     released = release_entry(session, spec, as_received, scores.views)
@@ -268,7 +268,7 @@ def _make(number: int) -> Made:
         "why": "",
         "findings": [],
     }
-    told.append(("published", public, hidden))
+    events.append(("published", public, hidden))
     return made
 
 

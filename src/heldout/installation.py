@@ -186,6 +186,7 @@ PARTS: tuple[Part, ...] = (
             "sign-in by GitHub or ORCID",
             "heldout serve with HELDOUT_GITHUB or HELDOUT_ORCID",
         ),
+        ("joserfc", "their ID tokens", "heldout serve with HELDOUT_GITHUB or HELDOUT_ORCID"),
         ("prometheus-client", "metrics of a server", "heldout serve --metrics"),
         ("SQLAlchemy", "a campaign's database", _JUDGING),
         ("alembic", "its versions", _JUDGING),

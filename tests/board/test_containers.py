@@ -14,8 +14,7 @@ import msgspec
 import pytest
 
 from heldout.board.log.program import Program, check_program
-from heldout.board.organiser import asking
-from heldout.board.organiser.asking import ask_all, wait_for
+from heldout.board.organiser import program_servers
 from heldout.board.organiser.containers import (
     Image,
     Job,
@@ -27,6 +26,7 @@ from heldout.board.organiser.containers import (
     find_image,
     list_flags,
 )
+from heldout.board.organiser.program_servers import ask_all, wait_for
 from heldout.board.organiser.running import find_meter, read_energy
 from heldout.board.rules.spec import Programs, check_programs
 from heldout.errors import InputError
@@ -322,7 +322,7 @@ def test_an_answer_becomes_lines_of_a_run(ask: Callable[[bytes], bytes]) -> None
 def test_an_answer_that_is_none(
     ask: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch, answer: bytes, found: str
 ) -> None:
-    monkeypatch.setattr(asking, "MOST_SECONDS", 0.3)
+    monkeypatch.setattr(program_servers, "MOST_SECONDS", 0.3)
     code, words = code_of(lambda: ask(answer))
     assert code == "program-answer"
     assert found.replace("`{}`", "{}") in words
@@ -368,7 +368,7 @@ def test_what_is_no_program(program: object, place: str) -> None:
 
 
 def test_a_server_that_loads_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "_PAUSE", 0.0)
+    monkeypatch.setattr(program_servers, "_PAUSE", 0.0)
     loads, ready = Server(b"HTTP/1.1 503 Later\r\n\r\n"), Server(ok("[]"))
     turns: Iterator[Callable[[], socket.socket | None]]
     turns = iter([lambda: None, loads.connect, loads.connect, ready.connect])

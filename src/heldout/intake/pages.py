@@ -16,6 +16,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from heldout.board.participant.server import TOKEN
 from heldout.board.site.rows import make_columns
 from heldout.board.store.uploads import UploadReceipt
 from heldout.errors import InputError, Problem, plural
@@ -27,9 +28,6 @@ from heldout.intake.teams import Team
 from heldout.web.forms import Form, go_to, network_of, read_count, refuse_elsewhere
 from heldout.web.guard import SESSION, content_policy
 from heldout.web.pages import Study, render_template
-
-TOKEN_VARIABLE = "HELDOUT_TEAM_TOKEN"  # noqa: S105 - the variable's name, no secret
-"""Name of the variable from which `heldout submit` reads the token."""
 
 UPLOAD = "/upload"
 """Where sealed files are sent by a form."""
@@ -68,7 +66,7 @@ class TokenPage:
     study: Study
     token: str
     root: str
-    variable: str = TOKEN_VARIABLE
+    variable: str = TOKEN
     title: str = "Your team's token"
 
 

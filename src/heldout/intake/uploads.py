@@ -24,6 +24,7 @@ from heldout.board.policy.checks import QuotaState
 from heldout.board.store.uploads import UploadFolder, UploadKind
 from heldout.database.database import Database, keep_others_out
 from heldout.errors import InputError, StoreError, quote
+from heldout.files.durable import Folder
 from heldout.ids import Digest
 from heldout.intake.jobs import add_job
 from heldout.intake.quota import Quota, check_quota, quota_state
@@ -547,18 +548,10 @@ def _open_handle(path: Path) -> int:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
         if not there:
             for folder in (path.parent, path.parent.parent):
-                _sync(folder)
+                Folder(folder).sync()
     except OSError as error:
         raise StoreError(f"{path.parent} cannot be written: {error.strerror}") from error
     return handle
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def adopt_files(store: UploadStore, upload: Upload, files: Path, *, now: datetime) -> None:
@@ -582,7 +575,7 @@ def adopt_files(store: UploadStore, upload: Upload, files: Path, *, now: datetim
         for file in upload.files:
             (files / file.name).replace(store.part(upload.id, file.name))
         for folder in (store.parts / upload.id, store.parts):
-            _sync(folder)
+            Folder(folder).sync()
     except OSError as error:
         raise StoreError(f"{store.parts} cannot be written: {error.strerror}") from error
     all_of_them = update(upload_files).where(upload_files.c.upload == upload.id)

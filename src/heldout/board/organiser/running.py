@@ -18,7 +18,6 @@ import msgspec
 from heldout.board.log.events import Entry
 from heldout.board.log.program import Costs, Program
 from heldout.board.log.submission import Submission
-from heldout.board.organiser.asking import ask_all, connecting, wait_for
 from heldout.board.organiser.containers import (
     Engine,
     Image,
@@ -31,6 +30,7 @@ from heldout.board.organiser.containers import (
     remove_leftovers,
     started,
 )
+from heldout.board.organiser.program_servers import ask_all, connecting, wait_for
 from heldout.board.rules.spec import Programs
 from heldout.board.scores.score import open_manifest
 from heldout.board.scores.session import Session

@@ -416,9 +416,9 @@ class Delivery:
         with Folder(self._folder.path).lock(_LOCK, wait=True):
             known = os.path.lexists(self._folder.path / name)
             if not known:
-                _sync(self._aside)
+                Folder(self._aside).sync()
                 self._aside.rename(self._folder.path / name)
-                _sync(self._folder.path)
+                Folder(self._folder.path).sync()
         return UploadReceipt(
             owner=self._owner,
             kind="registration" if kind == "registration" else "submission",
@@ -480,14 +480,6 @@ def _bytes_in(folder: Path) -> int:
             found = (folder / name).lstat()
             total += found.st_size if stat.S_ISREG(found.st_mode) else 0
     return total
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _full() -> InputError:
