@@ -12,6 +12,7 @@ from team_stage import ONE, Place, files_of, make_place, place
 from heldout.board.participant import server as client_side
 from heldout.board.participant.server import Server, find_token, keep_token, read_address
 from heldout.board.store.repository import Repository
+from heldout.board.store.uploads import TEAM_TOKEN
 from heldout.errors import InputError, PushError, SetupError
 
 __all__ = ["make_place", "place"]
@@ -154,7 +155,7 @@ def test_a_token_goes_over_https_alone_and_follows_no_redirect() -> None:
 def test_a_token_is_stored_for_its_owner_alone(tmp_path: Path) -> None:
     clone, address, token = Repository(tmp_path), "https://board.example", "heldout_" + "a" * 40
     assert find_token(clone, address, {}) is None
-    assert find_token(clone, address, {client_side.TOKEN: f" {token}\n"}) == token
+    assert find_token(clone, address, {TEAM_TOKEN: f" {token}\n"}) == token
     stored = tmp_path / keep_token(clone, address, token)
     assert stored.stat().st_mode & 0o777 == 0o600
     assert find_token(clone, address, {}) == token
@@ -164,4 +165,4 @@ def test_a_token_is_stored_for_its_owner_alone(tmp_path: Path) -> None:
         find_token(clone, address, {})
     assert token not in str(refused.value)
     with pytest.raises(SetupError, match="no token of a team"):
-        find_token(clone, address, {client_side.TOKEN: "two words"})
+        find_token(clone, address, {TEAM_TOKEN: "two words"})

@@ -256,12 +256,13 @@ def find_server(repository: "Repository", address: str) -> "Server | None":
 
 def _ask_token(repository: "Repository", address: str) -> str:
     from heldout.board.participant import server  # noqa: PLC0415 - heavy, --help is not
+    from heldout.board.store.uploads import TEAM_TOKEN  # noqa: PLC0415 - the same
 
     try:
         token: str = click.prompt(f"Token of your team at {address}", hide_input=True, err=True)
     except click.Abort:
         raise SetupError(
-            f"{address} needs your team's token: set {server.TOKEN}, or call this in a terminal, "
+            f"{address} needs your team's token: set {TEAM_TOKEN}, or call this in a terminal, "
             "which asks for it once"
         ) from None
     stored = server.keep_token(repository, address, token)

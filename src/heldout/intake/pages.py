@@ -16,9 +16,8 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from heldout.board.participant.server import TOKEN
 from heldout.board.site.rows import make_columns
-from heldout.board.store.uploads import UploadReceipt
+from heldout.board.store.uploads import TEAM_TOKEN, UploadReceipt
 from heldout.errors import InputError, Problem, plural
 from heldout.intake.api import shared_answer
 from heldout.intake.board import EmbedRow, Shared
@@ -66,7 +65,7 @@ class TokenPage:
     study: Study
     token: str
     root: str
-    variable: str = TOKEN
+    variable: str = TEAM_TOKEN
     title: str = "Your team's token"
 
 

@@ -20,14 +20,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from heldout.board.store.repository import Repository
+from heldout.board.store.uploads import TEAM_TOKEN
 from heldout.errors import InputError, Problem, PushError, SetupError, StoreError, quote
 from heldout.ids import digest_bytes
 
 if TYPE_CHECKING:
     import httpx2
-
-TOKEN = "HELDOUT_TEAM_TOKEN"  # noqa: S105 - the variable's name, no secret
-"""Name of the environment variable that holds the team's token."""
 
 _TOKENS = ".heldout/tokens"  # a folder, no secret
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,200}", re.ASCII)
@@ -110,8 +108,8 @@ def find_token(repository: Repository, address: str, environ: Mapping[str, str])
     Raises:
         SetupError: it is no token, or others on this machine can read its file.
     """
-    if given := environ.get(TOKEN, "").strip():
-        return _check_token(given, TOKEN)
+    if given := environ.get(TEAM_TOKEN, "").strip():
+        return _check_token(given, TEAM_TOKEN)
     name = _token_file(address)
     found = repository.files.stat(name)
     if found is None:

@@ -73,6 +73,9 @@ class UploadReceipt:
         return digest_bytes(self.sums.encode())
 
 
+TEAM_TOKEN = "HELDOUT_TEAM_TOKEN"  # noqa: S105 - the variable's name, no secret
+"""Name of the environment variable that holds a team's token."""
+
 DELIVERY = "delivery-"
 """What the name of a delivery's folder begins with; sixteen digits of a digest follow."""
 
