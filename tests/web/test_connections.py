@@ -1,9 +1,13 @@
 """Connections that keep places: idle ones, slow ones, and very many from one address."""
 
+import asyncio
 import contextlib
+import ctypes
 import logging
 import pickle
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,6 +20,7 @@ from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse
 from judging_stage import Stages
 
+from heldout.cli.serving import served_app
 from heldout.web.guard import Connection, QuietLog, server_options
 
 Serve = Callable[..., tuple[str, int]]
@@ -68,6 +73,62 @@ def test_a_head_that_comes_in_drips_is_closed(serve: Serve) -> None:
             line.sendall(bytes([byte]))
             time.sleep(0.02)
         assert is_closed(line, 0.1)
+
+
+def test_an_answer_does_not_wait_for_its_head_to_be_acknowledged(serve: Serve) -> None:
+    """The listener is one as uvicorn makes it for worker processes: asyncio leaves it as it is."""
+    seen: list[int] = []
+
+    def made(self: Connection, transport: asyncio.Transport) -> None:
+        Connection.connection_made(self, transport)
+        line = transport.get_extra_info("socket")
+        seen.append(line.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    assert is_alive(serve(connection_made=made))
+    assert seen == [1]
+
+
+HEAPS = """
+import ctypes, threading
+from heldout.web.guard import share_one_heap
+
+share_one_heap()
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+together = threading.Barrier(12)
+
+
+def take():
+    together.wait()
+    taken[threading.get_ident()] = libc.malloc(100_000)
+    together.wait()
+
+
+taken = {}
+threads = [threading.Thread(target=take) for _ in range(12)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+libc.malloc_stats()
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_stats"), reason="another C library")
+def test_threads_take_their_memory_from_one_heap() -> None:
+    """Without it they have twelve, and each keeps the most that it ever had."""
+    done = subprocess.run([sys.executable, "-c", HEAPS], capture_output=True, text=True, check=True)
+    assert done.stderr.count("Arena") == 1
+
+
+def test_a_worker_process_shares_one_heap_before_all_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Called(Exception):  # noqa: N818 - ends the call
+        pass
+
+    def share() -> None:
+        raise Called
+
+    monkeypatch.setattr("heldout.web.guard.share_one_heap", share)
+    with pytest.raises(Called):
+        served_app()
 
 
 def test_a_second_request_has_its_own_time(serve: Serve) -> None:

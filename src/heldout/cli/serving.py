@@ -375,8 +375,10 @@ def _count_jobs(url: str) -> Mapping[tuple[str, str], int]:
 
 def served_app() -> "ASGIApp":
     """The application over the database that `DATABASE_URL` names, with what an operator asks."""
+    from heldout.web.guard import share_one_heap  # noqa: PLC0415 - heavy
     from heldout.web.health import Readiness, check_folder, ready_route, watch_requests  # noqa: PLC0415 - heavy
 
+    share_one_heap()
     app, checks = _make_pages()
     if uploads := os.environ.get(UPLOADS):
         checks["uploads"] = partial(check_folder, Path(uploads))
