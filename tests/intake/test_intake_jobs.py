@@ -207,6 +207,38 @@ def test_a_worker_in_a_thread_ends_when_it_is_stopped(database: Database) -> Non
     assert not thread.is_alive()
 
 
+def test_a_job_that_meets_a_bug_ends_no_worker(database: Database) -> None:
+    def give_up(*_: object) -> None:
+        raise ValueError("a bug")
+
+    seen = threading.Event()
+    hostile = JobKind(name="kind", work=nothing, give_up=give_up)
+    kinds = [hostile, JobKind(name="other", work=lambda _job, _keep: Done(after=seen.set))]
+    add(database, "a", most=0)
+    worker = Worker(database=database, kinds=kinds, clock=lambda: NOW)
+    stop = threading.Event()
+    thread = threading.Thread(target=worker.run, args=(stop,), kwargs={"pause": 0.01})
+    thread.start()
+    database.write(lambda one: add_job(one, "other", "b", now=NOW - MINUTE))
+    assert seen.wait(20)
+    stop.set()
+    thread.join(20)
+
+
+def test_who_answers_a_request_does_jobs_of_one_kind(database: Database) -> None:
+    done: list[str] = []
+    kinds = [
+        JobKind(name=name, work=lambda job, _keep: Done(after=lambda: done.append(job.kind)))
+        for name in ("notice", "hand-over")
+    ]
+    worker = Worker(database=database, kinds=kinds, clock=lambda: NOW)
+    for kind in ("notice", "hand-over"):
+        database.write(partial(add_job, kind=kind, key="a", now=NOW))
+    while worker.run_one("hand-over"):
+        pass
+    assert done == ["hand-over"]
+
+
 def test_notices_are_sent_once_and_fail_with_a_reason(stage: Stage) -> None:
     sent: list[str] = []
 

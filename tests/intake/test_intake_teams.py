@@ -1,11 +1,14 @@
 """Invitations, accounts, tokens and identities."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import intake_stage
 import pytest
-from intake_stage import NOW, Stage
+from intake_stage import NOW, Stage, make_stage
 from sqlalchemy import select
 
 from heldout.database.database import Database
@@ -27,6 +30,8 @@ from heldout.intake.teams import (
     list_invitations,
     list_teams,
     list_tokens,
+    open_session,
+    replace_tokens,
     revoke_invitation,
     revoke_token,
     set_mail,
@@ -36,6 +41,7 @@ from heldout.intake.teams import (
 database = intake_stage.database
 stage = intake_stage.stage
 HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
 
 
 def code_of(work: object, *given: object, **named: object) -> str:
@@ -104,6 +110,52 @@ def test_a_team_that_lost_its_token_gets_back_in_by_a_link(stage: Stage) -> None
     found = accept_invitation(stage.database, secret, name="ignored", mail="", now=NOW)
     assert found == team
     assert code_of(create_invitation, stage.database, note="", now=NOW, team=99) == "team-unknown"
+
+
+def test_a_new_token_ends_all_that_a_thief_of_the_old_one_made(stage: Stage) -> None:
+    team, opened = stage.team("Harbor"), stage.database
+    stolen = replace_tokens(opened, team.id, now=NOW)
+    thief = open_session(opened, stolen, now=NOW, valid=DAY)
+    assert thief is not None
+    assert thief[0] == team
+    link_identity(opened, team.id, "github", "666", name="eve", now=NOW, session=thief[1])
+    assert open_session(opened, ("github", "666"), now=NOW, valid=DAY) is not None
+    fresh = replace_tokens(opened, team.id, now=NOW)
+    assert open_session(opened, stolen, now=NOW, valid=DAY) is None
+    assert open_session(opened, ("github", "666"), now=NOW, valid=DAY) is None
+    over: dict[str, Any] = {"now": NOW, "session": thief[1]}
+    assert code_of(replace_tokens, opened, team.id, **over) == "team-token"
+    assert code_of(link_identity, opened, team.id, "github", "666", name="", **over) == "team-token"
+    assert [one.kind for one in list_tokens(opened, team.id, now=NOW)] == ["api"]
+    assert check_token(opened, fresh, now=NOW) is not None
+
+
+def test_a_session_of_another_team_asks_for_nothing(stage: Stage) -> None:
+    team, other, opened = stage.team("Harbor"), stage.team("Quay"), stage.database
+    session = open_session(opened, replace_tokens(opened, other.id, now=NOW), now=NOW, valid=DAY)
+    assert session is not None
+    given: dict[str, Any] = {"now": NOW, "session": session[1]}
+    assert code_of(replace_tokens, opened, team.id, **given) == "team-token"
+
+
+def test_who_signs_in_while_the_token_is_replaced_has_no_session_afterwards(
+    database: Database, tmp_path: Path
+) -> None:
+    stage = make_stage(database, tmp_path)
+    team = stage.team("Harbor")
+    stolen = replace_tokens(database, team.id, now=NOW)
+    gate = threading.Barrier(6)
+
+    def enter(number: int) -> None:
+        gate.wait()
+        if number == 0:
+            replace_tokens(database, team.id, now=NOW)
+        for _ in range(3):
+            open_session(database, stolen, now=NOW, valid=DAY)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(enter, range(6)))
+    assert [one.kind for one in list_tokens(database, team.id, now=NOW)] == ["api"]
 
 
 def test_of_a_token_only_a_hash_is_stored(stage: Stage) -> None:

@@ -1,7 +1,7 @@
 """Uploads: begun, sent in parts, complete, handed over; or refused, and then nothing is used."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
@@ -10,15 +10,18 @@ from pathlib import Path
 import intake_stage
 import pytest
 from intake_stage import ENDINGS, NOW, Stage, files_of, make_stage
+from sqlalchemy import update
 
 from databases import wiped
+from heldout.board.store.arrivals import _check_files
 from heldout.board.store.uploads import Limits
 from heldout.database.database import Database
+from heldout.envelope.bundle import file_names
 from heldout.errors import InputError
-from heldout.ids import Digest
+from heldout.ids import Digest, SubmissionId
 from heldout.intake.jobs import list_jobs
 from heldout.intake.quota import Quota
-from heldout.intake.tables import INTAKE
+from heldout.intake.tables import INTAKE, jobs, uploads
 from heldout.intake.teams import MOST_TOKENS
 from heldout.intake.uploads import (
     DeclaredFile,
@@ -353,6 +356,88 @@ def test_an_upload_that_nobody_goes_on_with_ends_and_its_parts_go(stage: Stage) 
     assert [path.name for path in stage.store.parts.iterdir()] == [fresh.id]
 
 
+def test_a_byte_a_day_keeps_no_room_for_ever(stage: Stage) -> None:
+    team = stage.team("Harbor")
+    begun = stage.begin(team, ONE)
+    for day in range(7):
+        assert sweep(stage.store, now=stage.clock()) == 0
+        stage.send(begun, FIRST, ONE[FIRST][day : day + 1], offset=day)
+        stage.clock.move(DAY)
+    assert sweep(stage.store, now=stage.clock()) == 1
+    assert get_upload(stage.store, team.id, begun.id).code == "upload-expired"
+
+
+def test_metadata_and_keys_are_as_small_as_the_inbox_takes_them(tmp_path: Path) -> None:
+    """Metadata alone use no quota: a gibibyte of them, again and again, would fill the folder."""
+    stage = sqlite_stage(tmp_path)
+    team, limits = stage.team("Harbor"), Limits()
+    sizes = limits.file_bytes, limits.metadata_bytes, limits.key_bytes
+    names = file_names("age", SubmissionId("20261123-one"))
+    ours = dict(zip(names.all, sizes, strict=True))
+
+    def begin(sizes: Mapping[str, int]) -> object:
+        files = [DeclaredFile(name=n, size=s, digest=Digest("a" * 64)) for n, s in sizes.items()]
+        return begin_upload(stage.store, team.id, files, address="", quota=None, now=NOW)
+
+    for name, size in ours.items():
+        assert code_of(lambda more={**ours, name: size + 1}: begin(more)) == "upload-too-large"  # type: ignore[misc]  # a default binds it
+        refused = _check_files(SubmissionId("20261123-one"), "age", {**ours, name: size + 1})
+        assert [one.path for one in refused] == [name]
+    begin(ours)
+
+
+def test_an_id_that_the_log_knows_is_taken_and_no_way_round_the_quota(stage: Stage) -> None:
+    """Counted as the log counts that submission, it would be returned, or long ago."""
+    team = stage.team("Harbor")
+    logged = {"20261123-one": NOW - 400 * DAY, "20261123-two": NOW}
+    quota = Quota(limit=1, window=7 * DAY, received=logged, returned=["20261123-two"])
+    for name in ("one", "two"):
+        assert code_of(lambda n=name: stage.begin(team, files_of(n), quota=quota)) == "upload-taken"  # type: ignore[misc]  # a default binds it
+    early = stage.begin(team, ONE)
+    stage.fill(early, ONE)
+    assert code_of(lambda: stage.complete(early, quota=quota)) == "upload-taken"
+    stage.upload(team, files_of("three"), quota=quota)
+    assert stage.begin(team, {FIRST: b"new"}, quota=quota).kind == "update"
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_what_a_team_sends_twice_the_last_is_delivered_whoever_hands_it_over(
+    stage: Stage, order: tuple[int, int]
+) -> None:
+    """The server's own worker, or another, may have the job before the request looks for it."""
+    team = stage.team("Harbor")
+    newer = {name: data + b"x" for name, data in ONE.items()}
+    other = stage.upload(team, files_of("two"))
+    stage.work()
+    sent = []
+    for files in (ONE, newer):
+        sent.append(stage.upload(team, files))
+        stage.clock.move(timedelta(seconds=1))
+    with stage.database.engine.begin() as connection:
+        for due, place in enumerate(order):
+            at = NOW + timedelta(seconds=due)
+            first = update(jobs).where(jobs.c.key == sent[place].id)
+            connection.execute(first.values(due_at=at))
+    stage.work()
+    assert {one.state for one in list_uploads(stage.store, team.id)} == {"accepted"}
+    assert stage.delivered() == ["20261123-one", other.owner]
+    lying = {path.name: path.read_bytes() for path in stage.store.folder.path.glob("*/*")}
+    assert {name: lying[name] for name in newer} == newer
+
+
+def test_what_lies_in_the_folder_is_accepted_without_its_parts(stage: Stage) -> None:
+    """As after a restored backup: the database is of a moment before the delivery."""
+    team = stage.team("Harbor")
+    stage.upload(team, ONE)
+    stage.work()
+    with stage.database.engine.begin() as connection:
+        connection.execute(update(uploads).values(state="complete", ended_at=None))
+        connection.execute(update(jobs).values(state="waiting", due_at=NOW))
+    stage.work()
+    assert [one.state for one in list_uploads(stage.store, team.id)] == ["accepted"]
+    assert stage.delivered() == ["20261123-one"]
+
+
 def test_a_full_folder_makes_a_complete_upload_wait_and_not_fail(tmp_path: Path) -> None:
     stage = sqlite_stage(tmp_path, of_folder=Limits(free_bytes=0, deliveries=1))
     team = stage.team("Harbor")
@@ -403,11 +488,14 @@ def test_the_page_of_the_intake_says_its_limits() -> None:
     limits, files = IntakeLimits(), Limits()
     gib, kib = 1 << 30, 1 << 10
     for row in (
-        f"| {files.file_bytes // gib} GiB; {files.registration_bytes // kib} KiB |",
+        (
+            f"| {files.file_bytes // gib} GiB; {files.metadata_bytes // kib:,} KiB; "
+            f"{files.key_bytes // kib} KiB; {files.registration_bytes // kib} KiB |"
+        ),
         f"| {limits.of_team}, {limits.of_address}, {limits.at_once} |",
         f"begins in 24 hours | {limits.of_team_a_day} |",
         f"| {limits.bytes // gib} GiB; {limits.free_bytes // gib} GiB |",
-        f"| ends after {limits.idle.days} days |",
+        f"| ends after {limits.idle.days} days; after {limits.longest.days} days |",
         f"of each kind | {MOST_TOKENS}; ",
     ):
         assert row in page

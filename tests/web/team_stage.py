@@ -57,7 +57,10 @@ def make_board(folder: Path) -> Path:
 
 def files_of(name: str = ONE, size: int = 10) -> dict[str, bytes]:
     """Three files as `heldout pack` names them; nothing here can be opened."""
-    return {f"{name}{ending}": ending.encode() + b"x" * size for ending in ENDINGS}
+    sizes = {ENDINGS[0]: size}  # metadata and keys are small
+    return {
+        f"{name}{end}": end.encode() + b"x" * sizes.get(end, min(size, 1000)) for end in ENDINGS
+    }
 
 
 def declared(files: dict[str, bytes]) -> dict[str, Any]:

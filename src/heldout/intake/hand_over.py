@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, select
 
 from heldout.board.store.uploads import Delivery
+from heldout.database.database import keep_others_out
 from heldout.errors import InputError, StoreError
 from heldout.intake.jobs import Done, Job, JobKind, JobLaterError, Worker
 from heldout.intake.notices import Notice, add_notice, notice_kind
@@ -24,6 +25,7 @@ from heldout.intake.uploads import (
     end_upload,
     read_upload,
     remove_parts,
+    replaced_uploads,
     sweep,
 )
 
@@ -80,10 +82,15 @@ def hand_over_kind(
         upload = read_upload(store, job.key)
         if upload.state != "complete":
             return Done()
-        _deliver(store, upload, keep, now=clock())
+        # After a restored backup it may lie there, and its parts may be gone.
+        if not store.folder.has_delivery(_digests(upload)):
+            _deliver(store, upload, keep, now=clock())
 
         def write(connection: Connection) -> None:
+            keep_others_out(connection)
             end_upload(connection, upload.id, "accepted", now=clock())
+            for replaced in replaced_uploads(connection, upload):
+                store.folder.drop_delivery(_digests(replaced))
             if notices:
                 add_notice(
                     connection, upload.team, "accepted", upload.id, _details(upload), now=clock()
@@ -92,8 +99,8 @@ def hand_over_kind(
         return Done(write=write, after=lambda: remove_parts(store, upload.id))
 
     def give_up(connection: Connection, job: Job, code: str, why: str) -> None:
-        row = connection.execute(select(uploads).where(uploads.c.id == job.key)).one()
-        if row.state != "complete":
+        row = connection.execute(select(uploads).where(uploads.c.id == job.key)).first()
+        if row is None or row.state != "complete":
             return
         end_upload(connection, job.key, "failed", now=clock(), code=code, why=why)
         if notices:
@@ -101,6 +108,10 @@ def hand_over_kind(
             add_notice(connection, row.team, "failed", job.key, details, now=clock())
 
     return JobKind(name=HAND_OVER, work=work, give_up=give_up)
+
+
+def _digests(upload: Upload) -> dict[str, str]:
+    return {file.name: file.digest for file in upload.files}
 
 
 def _details(upload: Upload) -> dict[str, object]:

@@ -207,12 +207,12 @@ class Pages:
             raise HTTPException(403)
         name, mail = fields.get("team", ""), fields.get("mail", "")
         try:
-            team, token = self.intake.join(code, name=name, mail=mail)
+            _, token = self.intake.join(code, name=name, mail=mail)
         except InputError as error:
             if error.code.startswith("invitation"):
                 return self._no_invitation(error)
             return self._join(code, team=name, mail=mail, problem=_say(error))
-        return self._show_token(request, team, token)
+        return self._show_token(request, token)
 
     def sign_in_page(self) -> Response:
         """Ask for the token."""
@@ -221,9 +221,9 @@ class Pages:
     def sign_in(self, request: Request, fields: Form) -> Response:
         """Open a session; wrong tokens slow down who sends them, and nobody who has a right one."""
         refuse_elsewhere(request)
-        team = self.intake.team_of_token(fields.get("token", "").strip())
-        if team is not None:
-            return self._open(request, team, go_to("/account"))
+        session = self.intake.open_session(fields.get("token", "").strip())
+        if session is not None:
+            return self._enter_as(request, session, go_to("/account"))
         address, now = network_of(request), self.intake.clock()
         wait = self.intake.attempts.wait(address, now=now)
         if wait is not None:
@@ -249,9 +249,13 @@ class Pages:
         return self._account(entered, start=start)
 
     def new_token(self, request: Request, fields: Form) -> Response:
-        """Replace the token; every session ends with the old one."""
+        """Replace the token; every session and every added account ends with the old one."""
         entered = self._enter(request, fields)
-        return self._show_token(request, entered.team, self.intake.new_token(entered.team))
+        try:
+            token = self.intake.new_token(entered.team, entered.cookie)
+        except InputError as error:  # another request has ended the session
+            return self._sign_in(_say(error), status=403)
+        return self._show_token(request, token)
 
     def begin_flow(self, request: Request, provider: str, fields: Form) -> Response:
         """Go to a provider, to sign in or to add an account to the team."""
@@ -314,15 +318,15 @@ class Pages:
         if ties:
             entered = self._enter(request)
             try:
-                self.intake.tie(entered.team, provider.key, person)
+                self.intake.tie(entered.team, provider.key, person, session=entered.cookie)
             except InputError as error:
                 return self._account(entered, done=_say(error))
             done = f"You can sign in with {provider.title} from now on."
             return self._account(entered, done=done)
-        team = self.intake.team_of_person(provider.key, person)
-        if team is None:
+        session = self.intake.open_session((provider.key, person))
+        if session is None:
             return self._sign_in(_UNTIED, status=403)
-        return self._open(request, team, go_to("/account"))
+        return self._enter_as(request, session, go_to("/account"))
 
     def _enter(self, request: Request, fields: Mapping[str, str] | None = None) -> Entered:
         """Who is there; a form has to be one of the session's own.
@@ -360,10 +364,10 @@ class Pages:
             raise HTTPException(403)
         return entered
 
-    def _open(self, request: Request, team: Team, answer: Response) -> Response:
+    def _enter_as(self, request: Request, session: str, answer: Response) -> Response:
         answer.set_cookie(
             _COOKIE,
-            self.intake.open_session(team),
+            session,
             max_age=int(SESSION.total_seconds()),
             path="/",
             secure=_is_secure(request),
@@ -372,9 +376,10 @@ class Pages:
         )
         return answer
 
-    def _show_token(self, request: Request, team: Team, token: str) -> Response:
-        page = TokenPage(study=self.study, token=token, root=self.intake.root)
-        return self._open(request, team, _page("token", page))
+    def _show_token(self, request: Request, token: str) -> Response:
+        shown = _page("token", TokenPage(study=self.study, token=token, root=self.intake.root))
+        session = self.intake.open_session(token)
+        return shown if session is None else self._enter_as(request, session, shown)
 
     def _join(self, code: str, *, team: str = "", mail: str = "", problem: str = "") -> Response:
         try:

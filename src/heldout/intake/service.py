@@ -27,16 +27,16 @@ from heldout.intake.teams import (
     Team,
     accept_invitation,
     check_token,
-    create_token,
-    find_by_identity,
     find_invitation,
     get_team,
     link_identity,
     list_identities,
-    list_tokens,
+    open_session,
+    replace_tokens,
     revoke_token,
 )
 from heldout.intake.uploads import (
+    HAND_OVER,
     DeclaredFile,
     Part,
     Upload,
@@ -166,25 +166,19 @@ class Intake:
         team = accept_invitation(self.store.database, secret, name=name, mail=mail, now=now)
         return team, self.new_token(team)
 
-    def new_token(self, team: Team) -> str:
-        """A new token, which ends all others and all sessions."""
-        now, database = self.clock(), self.store.database
-        before = list_tokens(database, team.id, now=now)
-        for one in before:
-            revoke_token(database, team.id, one.id, now=now)
-        return create_token(database, team.id, kind="api", name="", now=now)[1]
+    def new_token(self, team: Team, session: str | None = None) -> str:
+        """A new token, which ends all that was before; raises as `teams.replace_tokens`."""
+        return replace_tokens(self.store.database, team.id, now=self.clock(), session=session)
 
     def team_of_token(self, secret: str) -> Team | None:
         """Whose token it is; `None` where it opens nothing."""
         found = check_token(self.store.database, secret, now=self.clock(), kind="api")
         return None if found is None else found[0]
 
-    def open_session(self, team: Team) -> str:
-        """A session, as the text of a cookie."""
-        now = self.clock()
-        return create_token(
-            self.store.database, team.id, kind="session", name="", now=now, valid=SESSION
-        )[1]
+    def open_session(self, by: str | tuple[str, str]) -> str | None:
+        """A session by a token, or by provider and person, as the text of a cookie; or `None`."""
+        found = open_session(self.store.database, by, now=self.clock(), valid=SESSION)
+        return None if found is None else found[1]
 
     def team_of_session(self, cookie: str) -> Team | None:
         """Whose session it is; `None` where it is over."""
@@ -198,17 +192,21 @@ class Intake:
         if found is not None:
             revoke_token(database, found[0].id, found[1].id, now=now)
 
-    def tie(self, team: Team, provider: str, person: str) -> None:
+    def tie(self, team: Team, provider: str, person: str, *, session: str) -> None:
         """Let a person sign in as a team; raises as `teams.link_identity`."""
-        link_identity(self.store.database, team.id, provider, person, name=person, now=self.clock())
+        link_identity(
+            self.store.database,
+            team.id,
+            provider,
+            person,
+            name=person,
+            now=self.clock(),
+            session=session,
+        )
 
     def tied(self, team: Team) -> frozenset[str]:
         """The providers by which somebody of the team may sign in."""
         return frozenset(one.provider for one in list_identities(self.store.database, team.id))
-
-    def team_of_person(self, provider: str, person: str) -> Team | None:
-        """The team that a person signs in as; `None` for none."""
-        return find_by_identity(self.store.database, provider, person)
 
     # What came, and what may come next
 
@@ -325,21 +323,10 @@ class Intake:
         quota = self._quota(self._open_board(), team)
         done = complete_upload(self.store, team.id, upload, quota=quota, now=self.clock())
         for _ in range(_STEPS):
-            if done.state != "complete" or not self.worker.run_one():
+            if done.state != "complete" or not self.worker.run_one(HAND_OVER):
                 break
             done = get_upload(self.store, team.id, upload)
-        if done.state == "accepted" and done.kind == "update":
-            self._drop_older(team, done)
         return done
-
-    def _drop_older(self, team: Team, newest: Upload) -> None:
-        """Remove what the team has replaced: the inbox accepts neither of two with one new id."""
-        names = {file.name for file in newest.files}
-        for one in list_uploads(self.store, team.id, most=_SHOWN):
-            same = one.owner == newest.owner and {file.name for file in one.files} == names
-            older = one.id != newest.id and one.created <= newest.created
-            if same and older and one.state == "accepted":
-                self.store.folder.drop_delivery({f.name: f.digest for f in one.files})
 
     def drop(self, team: Team, upload: str) -> None:
         """Give an upload up; raises as `uploads.cancel_upload`."""

@@ -6,7 +6,6 @@ which only the SHA-256 is stored, so that who reads the database can use none. A
 """
 
 import hashlib
-import re
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,6 +17,7 @@ from sqlalchemy import delete as remove
 from heldout.board.log.manifest import team_key
 from heldout.database.database import Database, keep_others_out
 from heldout.errors import InputError, quote
+from heldout.intake.mail import check_mail_address
 from heldout.intake.tables import identities, invitations, teams, tokens
 
 TokenKind = Literal["api", "session"]
@@ -27,8 +27,6 @@ MOST_TOKENS = 20
 
 _MARK = "heldout_"
 _LONGEST_NAME = 100
-_MAIL = re.compile(r"[^\s@<>,;:\"()\[\]\\]+@[^\s@<>,;:\"()\[\]\\]+")
-_LONGEST_MAIL = 254
 _SEEN_EVERY = timedelta(minutes=5)
 
 
@@ -263,7 +261,7 @@ def set_mail(database: Database, team: int, mail: str) -> None:
         InputError: code `team-mail`.
         DatabaseError: see `ErrorCode`.
     """
-    changed = update(teams).where(teams.c.id == team).values(mail=_check_mail(mail))
+    changed = update(teams).where(teams.c.id == team).values(mail=check_mail_address(mail))
     database.write(lambda connection: connection.execute(changed))
 
 
@@ -283,7 +281,7 @@ def _add_team(connection: Connection, *, name: str, mail: str, now: datetime) ->
         raise _problem(
             "team-name", "name", quote(name), f"1 to {_LONGEST_NAME} characters that can be read"
         )
-    row = {"name": name, "key": team_key(name), "mail": _check_mail(mail), "created_at": now}
+    row = {"name": name, "key": team_key(name), "mail": check_mail_address(mail), "created_at": now}
     if connection.execute(select(teams.c.id).where(teams.c.key == row["key"])).first() is not None:
         raise _problem(
             "team-taken",
@@ -294,13 +292,6 @@ def _add_team(connection: Connection, *, name: str, mail: str, now: datetime) ->
         )
     added = insert(teams).values(row).returning(teams.c.id)
     return int(connection.execute(added).scalar_one())
-
-
-def _check_mail(mail: str) -> str:
-    mail = mail.strip()
-    if mail and (len(mail) > _LONGEST_MAIL or not _MAIL.fullmatch(mail) or not mail.isprintable()):
-        raise _problem("team-mail", "mail", quote(mail), "NAME@HOST, or nothing")
-    return mail
 
 
 def _team_row(connection: Connection, team: int) -> Row[Any]:
@@ -349,27 +340,111 @@ def create_token(
         InputError: codes `team-unknown`; `token-limit`: it has 20 of kind `api` already.
         DatabaseError: see `ErrorCode`.
     """
+
+    def create(connection: Connection) -> tuple[Token, str]:
+        keep_others_out(connection)
+        _team_row(connection, team)
+        return _add_token(connection, team, kind=kind, name=name, now=now, valid=valid)
+
+    return database.write(create)
+
+
+def _add_token(
+    connection: Connection,
+    team: int,
+    *,
+    kind: TokenKind,
+    name: str = "",
+    now: datetime,
+    valid: timedelta | None = None,
+) -> tuple[Token, str]:
+    """Add a token in a transaction that keeps others out; raises as `create_token`."""
     secret = _new_secret()
     row = {"team": team, "hash": hash_secret(secret), "kind": kind, "created_at": now}
     row |= {"name": name[:_LONGEST_NAME], "expires_at": None if valid is None else now + valid}
+    live = [one.id for one in _read_tokens(connection, team, kind) if _is_live(one, now)]
+    if len(live) >= MOST_TOKENS and kind == "api":
+        raise _problem(
+            "token-limit",
+            "token",
+            f"{len(live)} tokens",
+            f"fewer than {MOST_TOKENS}",
+            hint="revoke one that you no longer use",
+        )
+    for old in live[: max(0, len(live) - MOST_TOKENS + 1)]:
+        connection.execute(update(tokens).where(tokens.c.id == old).values(revoked_at=now))
+    return _token(connection.execute(insert(tokens).values(row).returning(*tokens.c)).one()), secret
 
-    def create(connection: Connection) -> Token:
+
+def replace_tokens(
+    database: Database, team: int, *, now: datetime, session: str | None = None
+) -> str:
+    """Give a team a new token; every token, session and identity that it had ends.
+
+    It is one transaction: whoever has the old token opens no session meanwhile, and an identity
+    that a thief tied to the team brings nobody back.
+
+    Args:
+        database: open.
+        team: its id.
+        now: the time, UTC.
+        session: secret of the session that asks, which has to hold; `None` where none does.
+
+    Returns:
+        The new token's secret, which is stored nowhere.
+
+    Raises:
+        InputError: codes `team-unknown`; `team-token`: the session is over.
+        DatabaseError: see `ErrorCode`.
+    """
+
+    def replace(connection: Connection) -> str:
         keep_others_out(connection)
         _team_row(connection, team)
-        live = [one.id for one in _read_tokens(connection, team, kind) if _is_live(one, now)]
-        if len(live) >= MOST_TOKENS and kind == "api":
-            raise _problem(
-                "token-limit",
-                "token",
-                f"{len(live)} tokens",
-                f"fewer than {MOST_TOKENS}",
-                hint="revoke one that you no longer use",
-            )
-        for old in live[: max(0, len(live) - MOST_TOKENS + 1)]:
-            connection.execute(update(tokens).where(tokens.c.id == old).values(revoked_at=now))
-        return _token(connection.execute(insert(tokens).values(row).returning(*tokens.c)).one())
+        _check_session(connection, team, session, now=now)
+        held = tokens.c.revoked_at.is_(None) & (tokens.c.team == team)
+        connection.execute(update(tokens).where(held).values(revoked_at=now))
+        connection.execute(remove(identities).where(identities.c.team == team))
+        return _add_token(connection, team, kind="api", now=now)[1]
 
-    return database.write(create), secret
+    return database.write(replace)
+
+
+def open_session(
+    database: Database, by: str | tuple[str, str], *, now: datetime, valid: timedelta
+) -> tuple[Team, str] | None:
+    """Open a session, in one transaction with the look at what opens it.
+
+    Args:
+        database: open.
+        by: secret of a team's token, or provider and subject of an identity.
+        now: the time, UTC.
+        valid: how long it holds.
+
+    Returns:
+        The team and the session's secret, which is stored nowhere; `None` where `by` opens nothing.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+
+    def find(connection: Connection) -> Team | None:
+        if isinstance(by, tuple):
+            return _find_by_identity(connection, *by)
+        found = _find_token(connection, by, now=now, kind="api")
+        return None if found is None else found[0]
+
+    if database.read(find) is None:  # a wrong one waits for no writer
+        return None
+
+    def begin(connection: Connection) -> tuple[Team, str] | None:
+        keep_others_out(connection)
+        team = find(connection)
+        if team is None:
+            return None
+        return team, _add_token(connection, team.id, kind="session", now=now, valid=valid)[1]
+
+    return database.write(begin)
 
 
 def check_token(
@@ -386,20 +461,36 @@ def check_token(
     Raises:
         DatabaseError: see `ErrorCode`.
     """
-    wanted = select(tokens).where(tokens.c.hash == hash_secret(secret))
-
-    def find(connection: Connection) -> tuple[Team, Token] | None:
-        row = connection.execute(wanted).first()
-        if row is None or not _is_live(row, now) or kind not in (None, row.kind):
-            return None
-        team = _team(_team_row(connection, row.team))
-        return None if team.closed is not None else (team, _token(row))
-
-    found = database.read(find)
+    found = database.read(lambda connection: _find_token(connection, secret, now=now, kind=kind))
     if found is not None and (found[1].used is None or now - found[1].used > _SEEN_EVERY):
         seen = update(tokens).where(tokens.c.id == found[1].id).values(used_at=now)
         database.write(lambda connection: connection.execute(seen))
     return found
+
+
+def _find_token(
+    connection: Connection, secret: str, *, now: datetime, kind: TokenKind | None
+) -> tuple[Team, Token] | None:
+    row = connection.execute(select(tokens).where(tokens.c.hash == hash_secret(secret))).first()
+    if row is None or not _is_live(row, now) or kind not in (None, row.kind):
+        return None
+    team = _team(_team_row(connection, row.team))
+    return None if team.closed is not None else (team, _token(row))
+
+
+def _check_session(
+    connection: Connection, team: int, session: str | None, *, now: datetime
+) -> None:
+    """Refuse what a session asks that has ended by now: another request may have ended it.
+
+    Raises:
+        InputError: code `team-token`.
+    """
+    if session is None:
+        return
+    found = _find_token(connection, session, now=now, kind="session")
+    if found is None or found[0].id != team:
+        raise _problem("team-token", "session", "one that is over", "a session", hint="sign in")
 
 
 def list_tokens(database: Database, team: int, *, now: datetime) -> tuple[Token, ...]:
@@ -470,18 +561,36 @@ class SignInIdentity:
 
 
 def link_identity(
-    database: Database, team: int, provider: str, subject: str, *, name: str, now: datetime
+    database: Database,
+    team: int,
+    provider: str,
+    subject: str,
+    *,
+    name: str,
+    now: datetime,
+    session: str | None = None,
 ) -> None:
     """Let an identity sign in as a team.
 
+    Args:
+        database: open.
+        team: id of the team.
+        provider: the site.
+        subject: the person's id there.
+        name: for people.
+        now: the time, UTC.
+        session: secret of the session that asks, which has to hold; `None` where none does.
+
     Raises:
-        InputError: codes `identity-taken`: it signs in as another team; `team-unknown`.
+        InputError: codes `identity-taken`: it signs in as another team; `team-unknown`;
+            `team-token`: the session is over.
         DatabaseError: see `ErrorCode`.
     """
 
     def link(connection: Connection) -> None:
         keep_others_out(connection)
         _team_row(connection, team)
+        _check_session(connection, team, session, now=now)
         found = connection.execute(_identity(identities.c.team, provider, subject)).scalar()
         if found == team:
             return
@@ -501,13 +610,13 @@ def find_by_identity(database: Database, provider: str, subject: str) -> Team | 
     Raises:
         DatabaseError: see `ErrorCode`.
     """
+    return database.read(lambda connection: _find_by_identity(connection, provider, subject))
 
-    def find(connection: Connection) -> Team | None:
-        found = connection.execute(_identity(identities.c.team, provider, subject)).scalar()
-        team = None if found is None else _team(_team_row(connection, found))
-        return None if team is None or team.closed is not None else team
 
-    return database.read(find)
+def _find_by_identity(connection: Connection, provider: str, subject: str) -> Team | None:
+    found = connection.execute(_identity(identities.c.team, provider, subject)).scalar()
+    team = None if found is None else _team(_team_row(connection, found))
+    return None if team is None or team.closed is not None else team
 
 
 def list_identities(database: Database, team: int) -> tuple[SignInIdentity, ...]:

@@ -52,6 +52,7 @@ class IntakeLimits:
         bytes: most that is set apart for uploads under way.
         free_bytes: the disk keeps at least so many free.
         idle: how long an upload stays open without a new byte.
+        longest: how long in any case: who sends a byte a day keeps no room for ever.
     """
 
     of_team: int = 4
@@ -61,6 +62,7 @@ class IntakeLimits:
     bytes: int = 20 << 30
     free_bytes: int = 1 << 30
     idle: timedelta = timedelta(days=2)
+    longest: timedelta = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,9 +199,7 @@ def begin_upload(
             return same
         brings: UploadKind = "update" if _is_own(connection, team, owner) else kind
         if brings == "submission":
-            _check_id(connection, owner)
-            if quota is not None:
-                check_quota(connection, team, quota, now=now)
+            _check_new(connection, team, owner, quota, now=now)
         _check_limits(connection, store, team, address, files, now=now)
         row = {"id": name, "team": team, "kind": brings, "owner": owner, "state": "open"}
         row |= {"address": address, "created_at": now, "changed_at": now, "code": "", "why": ""}
@@ -249,20 +249,29 @@ def _is_own(connection: Connection, team: int, owner: str) -> bool:
     return connection.execute(before).first() is not None
 
 
-def _check_id(connection: Connection, owner: str) -> None:
-    """Refuse the id of a submission that is here already, or on its way to the inbox."""
+def _check_new(
+    connection: Connection, team: int, owner: str, quota: Quota | None, *, now: datetime
+) -> None:
+    """Refuse a submission whose id is in use, or that is one too many.
+
+    An id that the log knows is somebody's: under it the upload would count as that submission does,
+    which may have been refused, or be older than the quota's window.
+    """
     taken = select(uploads.c.id).where(
         uploads.c.owner == owner,
         uploads.c.kind == "submission",
         uploads.c.state.in_(("complete", "accepted")),
     )
-    if connection.execute(taken).first() is not None:
+    logged = quota is not None and owner in quota.received
+    if logged or connection.execute(taken).first() is not None:
         raise _problem(
             "upload-taken",
             owner,
             "an id that no submission has",
             hint="give it another id, then pack it again",
         )
+    if quota is not None:
+        check_quota(connection, team, quota, now=now)
 
 
 def _check_limits(
@@ -626,9 +635,7 @@ def complete_upload(
                     hint="send the rest first",
                 )
         if found.kind == "submission":
-            _check_id(connection, found.owner)
-            if quota is not None:
-                check_quota(connection, team, quota, now=now)
+            _check_new(connection, team, found.owner, quota, now=now)
         ready = update(uploads).where(uploads.c.id == upload)
         connection.execute(ready.values(state="complete", completed_at=now, changed_at=now))
         add_job(connection, HAND_OVER, upload, now=now)
@@ -674,6 +681,31 @@ def end_upload(
     connection.execute(ended.values(**values, code=code, why=why))
 
 
+def replaced_uploads(connection: Connection, newest: Upload) -> list[Upload]:
+    """What a team has replaced: of several files with one name, the last complete one counts.
+
+    The inbox accepts neither of two deliveries that bring one new id. An upload that was handed
+    over after a newer one is itself replaced.
+
+    Args:
+        connection: of a transaction that keeps others out.
+        newest: was handed over just now.
+    """
+    if newest.kind == "registration":
+        return []
+    accepted = select(uploads.c.id).where(
+        uploads.c.team == newest.team,
+        uploads.c.owner == newest.owner,
+        uploads.c.state == "accepted",
+    )
+    names = {file.name for file in newest.files}
+    found = [_read_upload(connection, name) for name in connection.execute(accepted).scalars()]
+    same = [one for one in found if {file.name for file in one.files} == names]
+    last = max(same, key=lambda one: (one.completed or one.created, one.id == newest.id))
+    digests = {(file.name, file.digest) for file in last.files}
+    return [one for one in same if {(file.name, file.digest) for file in one.files} != digests]
+
+
 def remove_parts(store: UploadStore, upload: str) -> None:
     """Remove what lies of an upload that has ended."""
     shutil.rmtree(store.parts / upload, ignore_errors=True)
@@ -695,14 +727,17 @@ def sweep(store: UploadStore, *, now: datetime) -> int:
     names: list[str] = []
     with suppress(FileNotFoundError):
         names = [path.name for path in store.parts.iterdir()]  # first: new ones are left alone
-    idle = select(uploads.c.id).where(
-        uploads.c.state == "open", uploads.c.changed_at <= now - store.limits.idle
+    limits = store.limits
+    silent = uploads.c.changed_at <= now - limits.idle
+    old_ones = select(uploads.c.id).where(
+        uploads.c.state == "open", silent | (uploads.c.created_at <= now - limits.longest)
     )
 
     def expire(connection: Connection) -> tuple[int, set[str]]:
         keep_others_out(connection)  # none of them is completed meanwhile
-        old = connection.execute(idle).scalars().all()
-        why = f"no byte came for {store.limits.idle.total_seconds() / 3600:g} hours"
+        old = connection.execute(old_ones).scalars().all()
+        silence = limits.idle.total_seconds() / 3600
+        why = f"no byte came for {silence:g} hours, or it took {limits.longest.days} days"
         for name in old:
             end_upload(connection, name, "failed", now=now, code="upload-expired", why=why)
         needed = select(uploads.c.id).where(uploads.c.state.in_(_UNDER_WAY))

@@ -17,6 +17,9 @@ def attacks() -> Iterator[Attack]:
     api = Group(family=FAMILY, module="web/test_intake_api.py")
     people = Group(family=FAMILY, module="web/test_sign_in.py")
     mails = Group(family=FAMILY, module="web/test_mail.py")
+    accounts = Group(family=FAMILY, module="intake/test_intake_teams.py")
+    parts = Group(family=FAMILY, module="intake/test_intake_uploads.py")
+    jobs = Group(family=FAMILY, module="intake/test_intake_jobs.py")
     inbox = Group(family=FAMILY, module="scenario/test_hostile_branches.py")
     for group, name, test, tries, becomes in (
         (
@@ -76,6 +79,27 @@ def attacks() -> Iterator[Attack]:
             "refused: `invitation-used`, `invitation-expired`",
         ),
         (
+            accounts,
+            "one invitation used by many at once",
+            "test_of_many_who_use_one_invitation_at_once_one_registers",
+            "register several teams",
+            "one registers; the others get `invitation-used`",
+        ),
+        (
+            accounts,
+            "an account of another site that a thief of the token added",
+            "test_a_new_token_ends_all_that_a_thief_of_the_old_one_made",
+            "come back after the team made a new token",
+            "it ends with the token; sessions too",
+        ),
+        (
+            accounts,
+            "a sign-in with the old token while the team replaces it",
+            "test_who_signs_in_while_the_token_is_replaced_has_no_session_afterwards",
+            "get a session that outlives the token",
+            "no session afterwards",
+        ),
+        (
             teams,
             "a form of another session, or of another site",
             "test_a_session_s_cookie_is_locked_down_and_a_form_is_the_session_s_own",
@@ -123,6 +147,55 @@ def attacks() -> Iterator[Attack]:
             "test_what_changed_on_its_way_is_refused_and_uses_no_quota",
             "have another file handed over",
             "refused: `upload-digest`; no quota is used",
+        ),
+        (
+            parts,
+            "two uploads that end at once",
+            "test_uploads_that_are_complete_at_once_never_exceed_the_quota",
+            "use more than the quota",
+            "refused: `upload-quota`",
+        ),
+        (
+            parts,
+            "an id that the public log knows",
+            "test_an_id_that_the_log_knows_is_taken_and_no_way_round_the_quota",
+            "upload without using quota",
+            "refused: `upload-taken`",
+        ),
+        (
+            parts,
+            "metadata of a gibibyte for a stranger's submission",
+            "test_metadata_and_keys_are_as_small_as_the_inbox_takes_them",
+            "fill the folder without using quota",
+            "refused before reading: `upload-too-large`",
+        ),
+        (
+            parts,
+            "an upload that gets a byte a day",
+            "test_a_byte_a_day_keeps_no_room_for_ever",
+            "keep room from others for ever",
+            "ends after seven days: `upload-expired`",
+        ),
+        (
+            parts,
+            "two requests that write one file",
+            "test_two_requests_never_write_one_file_at_once",
+            "mix the bytes of a file",
+            "the second is refused: `upload-busy`",
+        ),
+        (
+            jobs,
+            "the result of a worker whose lease ended",
+            "test_who_comes_back_after_its_lease_changes_nothing",
+            "write a job's end twice",
+            "nothing of it is written",
+        ),
+        (
+            jobs,
+            "a job that meets a bug each time",
+            "test_a_job_that_meets_a_bug_ends_no_worker",
+            "end the worker of all uploads",
+            "the worker goes on with the next job",
         ),
         (
             mails,

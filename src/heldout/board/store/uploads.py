@@ -95,7 +95,9 @@ class Limits:
     """How much is taken.
 
     Attributes:
-        file_bytes: most of one sealed file; the inbox takes no larger one.
+        file_bytes: most of sealed runs; the inbox takes no larger ones.
+        metadata_bytes: most of sealed metadata; as above.
+        key_bytes: most of a sealed key; as above.
         registration_bytes: most of a registration; the inbox takes no larger one.
         folder_bytes: most that lies in the folder, uploads under way included.
         free_bytes: the disk keeps at least so many free.
@@ -105,6 +107,8 @@ class Limits:
     """
 
     file_bytes: int = 1 << 30
+    metadata_bytes: int = (1 << 20) + (1 << 16)
+    key_bytes: int = 1 << 16
     registration_bytes: int = 1 << 16
     folder_bytes: int = 20 << 30
     free_bytes: int = 1 << 30
@@ -274,8 +278,14 @@ class UploadFolder:
         Raises:
             InputError: code `upload-too-large`.
         """
-        registers = name.endswith(_REGISTRATION)
-        most = self.limits.registration_bytes if registers else self.limits.file_bytes
+        _, metadata, key = self.endings
+        of_kind = {
+            metadata: self.limits.metadata_bytes,
+            key: self.limits.key_bytes,
+            _REGISTRATION: self.limits.registration_bytes,
+        }
+        rest = self.limits.file_bytes
+        most = min([rest, *(most for end, most in of_kind.items() if name.endswith(end))])
         if size > most:
             raise _problem(
                 "upload-too-large", f"{name} of {size:,} bytes", f"at most {most:,} bytes"
