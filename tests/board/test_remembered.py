@@ -39,7 +39,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> ScoredBoard:
 def board(template: ScoredBoard, tmp_path: Path) -> ScoredBoard:
     """A copy, as another process would find it."""
     logs._LOGS.clear()
-    public_log._WRITTEN.clear()
+    public_log._KNOWN.clear()
     return template.copy(tmp_path / "copy")
 
 
@@ -125,7 +125,7 @@ def test_the_public_log_is_the_same_with_and_without_a_memory(
         assert data == b"".join(map(format_entry, expected))
         assert rebuilt.revealed == (("20261101-hidden",) if days == 31 else ())
         logs._LOGS.clear()
-        public_log._WRITTEN.clear()
+        public_log._KNOWN.clear()
         log = find_public_log(session.repository, session.vault)
         assert log.remembered == len(log) == len(expected)
         assert log.history == read_history(parse_log(data, path="log.jsonl"))

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 from page_documents import Document
@@ -10,11 +10,12 @@ from sample_boards import BOARDS, busy, facts, row, spec, standings, trusted
 
 from heldout.board.rules.spec import Season, Trust
 from heldout.board.site import render
-from heldout.board.site.pages import make_board_page, make_rows_pages
+from heldout.board.site.pages import make_board_page
 from heldout.board.site.render import make_seasons_page, render_board
 from heldout.board.standings.seasons import SeasonStandings
 from heldout.board.standings.standings import Standings
 from heldout.charts.svg import draw_marks
+from heldout.ids import Digest
 
 MANY = {
     path.removeprefix("leaderboard/"): data
@@ -80,9 +81,9 @@ def test_no_page_of_the_table_is_over_300_kb_before_charts(size: int) -> None:
 
 def render_table_pages(board: Standings) -> dict[str, bytes]:
     """The pages of the table alone: the entries' own would take most of the time."""
-    pages = make_rows_pages(board, spec(), facts())
     first = {"index.html": render._render(make_board_page(board, spec(), facts()))}
-    return first | {f"{n}": render._render(page) for n, page in enumerate(pages, 2)}
+    rows = render._render_rows(board, spec(), facts(), lambda _path, _digest: False)
+    return first | {path: data for path, data in rows.items() if path.endswith(".html")}
 
 
 def test_lists_of_a_long_board_are_cut_and_say_where_all_are() -> None:
@@ -105,6 +106,25 @@ def test_a_crowd_of_circles_is_one_shape_of_dots() -> None:
     assert drawn.count("<") == 1
     assert len(drawn) < 301 * 12
     assert draw_marks(spots[:300], "circle", high=9).count("<title>") == 300
+
+
+def test_a_page_of_rows_changes_with_its_own_rows_alone() -> None:
+    board, asked = busy(400), dict[str, bytes]()
+
+    def note(path: str, made_of: bytes) -> bool:
+        return asked.setdefault(path, made_of) == made_of
+
+    before = render._render_rows(board, spec(), facts(), lambda _path, _digest: False)
+    assert not render._render_rows(board, spec(), facts(), note)  # asks for each, and learns it
+    assert asked.keys() == {f"leaderboard/{path}" for path in before}
+    last = board.rows[-1]
+    more = replace(last, id="one-more", rank=(last.rank or 0) + 1)
+    later = replace(board, rows=(*board.rows, more), as_of=board.as_of + timedelta(days=1))
+    told = replace(facts(), events=99, head=Digest("f" * 64))
+    after = render._render_rows(later, spec(), told, note)
+    assert after.keys() == {path for path in before if path.startswith("rows-5")}
+    whole = render._render_rows(later, spec(), told, lambda _path, _digest: False)
+    assert {path for path, data in whole.items() if before[path] != data} == after.keys()
 
 
 def test_a_short_table_has_no_other_page() -> None:

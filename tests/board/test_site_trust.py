@@ -8,7 +8,7 @@ from sample_boards import BOARDS, RULES, facts
 
 from heldout.board.log.events import Draft, Entry, link, redact
 from heldout.board.site.render import render_board
-from heldout.board.site.rules import list_trust
+from heldout.board.site.rules import TrustLine, list_trust
 
 SALT = "00" * 16
 RULES_TEXT = {"board.toml": "x"}
@@ -37,9 +37,15 @@ def log() -> list[Entry]:
     return entries
 
 
+def list_all(log: list[Entry]) -> tuple[TrustLine, ...]:
+    """Of a whole log."""
+    about_board = [entry for entry in log if entry.event.submission is None]
+    return list_trust(about_board, heads=lambda: [(e.event.kind, e.event.submission) for e in log])
+
+
 def test_every_commitment_every_change_of_keys_and_the_closing_is_listed(log: list[Entry]) -> None:
     found = [
-        (line.event, line.says.split(" (")[0].split(":")[0], line.why) for line in list_trust(log)
+        (line.event, line.says.split(" (")[0].split(":")[0], line.why) for line in list_all(log)
     ]
     assert found == [
         (0, "Committed to everything held out that decides a score", ""),
@@ -50,7 +56,7 @@ def test_every_commitment_every_change_of_keys_and_the_closing_is_listed(log: li
 
 
 def test_the_digest_is_the_one_in_the_log(log: list[Entry]) -> None:
-    lines = list_trust(log)
+    lines = list_all(log)
     assert [line.digest for line in lines[:2]] == [log[n].event.sealed["labels"] for n in (0, 2)]
     assert {line.digest for line in lines[2:]} == {""}
     assert "1 key added, 2 keys dropped" in lines[2].says
@@ -60,11 +66,11 @@ def test_the_record_of_an_old_board_commits_to_nothing() -> None:
     entries: list[Entry] = []
     grow(entries, "opened-board", RULES_TEXT, labels=True)
     grow(entries, "imported-board", {})
-    assert list_trust(entries) == ()
+    assert list_all(entries) == ()
 
 
 def test_the_page_shows_them_and_says_when_it_was_closed(log: list[Entry]) -> None:
-    told = facts(trust=list_trust(log), closed=log[-1].time)
+    told = facts(trust=list_all(log), closed=log[-1].time)
     page = render_board(BOARDS["busy"], RULES["busy"], told)["leaderboard/index.html"].decode()
     assert "Closed for good on 5\u00a0Nov\u00a02026" in page
     assert "take-part" not in page
@@ -76,7 +82,7 @@ def test_the_page_shows_them_and_says_when_it_was_closed(log: list[Entry]) -> No
 
 def test_a_reason_is_text(log: list[Entry]) -> None:
     grow(log, "changed-rules", {**RULES_TEXT, "why": "<script>x</script>"}, labels=True)
-    told = facts(trust=list_trust(log))
+    told = facts(trust=list_all(log))
     page = render_board(BOARDS["busy"], RULES["busy"], told)["leaderboard/index.html"]
     assert b"<script>x" not in page
     assert b"&lt;script&gt;x" in page

@@ -14,6 +14,8 @@ def clean(text: str) -> str:
     may hold become U+FFFD, and the explicit bidirectional controls go: they serve to make a line
     read as something else.
     """
+    if text.isprintable():  # nothing of that, and most text is; its only white space is the blank
+        return " ".join(text.split())
     text = _NOT_TEXT.sub("\ufffd", _BIDI_CONTROLS.sub("", text))
     spaced = "".join(" " if unicodedata.category(c) == "Cc" else c for c in text)
     return " ".join(spaced.split())

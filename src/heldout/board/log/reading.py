@@ -36,6 +36,8 @@ _HEAD = re.compile(
     rb'"by":"(?:[^"\\]|\\.)*","submission":(null|"(?:[^"\\]|\\.)*")'
 )
 
+_NOBODY = b'"submission":null'
+
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the beginning of a log.
@@ -141,6 +143,29 @@ class Log:
             if found is not None and found[1] in wanted:
                 yield read_verified(line)
 
+    def about_board(self) -> Iterator[Entry]:
+        """The events about no submission, in order."""
+        for line in self.lines():
+            if _NOBODY in line and (found := _HEAD.match(line)) is not None and found[2] == b"null":
+                yield read_verified(line)
+
+    def heads(self) -> Iterator[tuple[str, str | None]]:
+        """Kind and submission of every event, in order."""
+        return map(read_head, self.lines())
+
+    def public_texts(self, field: str) -> Iterator[tuple[str | None, str]]:
+        """Submission and text of a field, of the events that have it; no more of them is read.
+
+        Args:
+            field: a text, and public in every event that has it.
+        """
+        # No text has this inside: there a backslash stands before each quotation mark.
+        name = msgspec.json.encode(field) + b":"
+        wanted = re.compile(re.escape(name) + rb'("(?:[^"\\]|\\.)*")')
+        for line in self.lines():
+            if name in line and (found := wanted.search(line)) is not None:
+                yield read_head(line)[1], msgspec.json.decode(found[1])
+
     def select_about(self, submissions: Collection[str]) -> Iterator[Entry]:
         """The events about some submissions, in order."""
         wanted = frozenset(map(msgspec.json.encode, submissions))
@@ -233,7 +258,7 @@ def _go_on(stream: BinaryIO, open_: Callable[[], BinaryIO], known: Remembered | 
     return Log(
         open_,
         chain,
-        known.fold,
+        known.fold.copy(),  # what is known stays as it is while this goes on
         known.length,
         digest,
         remembered=chain.count,

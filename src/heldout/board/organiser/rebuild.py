@@ -24,7 +24,7 @@ from heldout.board.rules.template import (
     is_generated_readme,
     workflow_files,
 )
-from heldout.board.scores.measuring import measure_due
+from heldout.board.scores.due_figures import list_due
 from heldout.board.scores.public_log import (
     PublicLog,
     find_committed_log,
@@ -42,7 +42,7 @@ from heldout.board.scores.session import (
     note_held_out,
 )
 from heldout.board.site.render import render_board
-from heldout.board.site.rules import TRUST_KINDS, BoardFacts, SetFacts, list_trust
+from heldout.board.site.rules import BoardFacts, SetFacts, list_trust
 from heldout.board.standings.overdue import Overdue, list_overdue
 from heldout.board.standings.seasons import current_standings, list_seasons
 from heldout.board.standings.standings import Standings, project
@@ -106,7 +106,12 @@ def bring_up_to_date(session: Session) -> Rebuilt:
         session: its lock is held, and its clock was looked at (`organiser_session`).
     """
     rules = note_held_out(session) or session.accepted
-    measure_due(session)
+    if due := list_due(session):
+        from heldout.board.scores.measuring import (  # noqa: PLC0415 - 0.3 s, mostly nothing is due
+            log_figures,
+        )
+
+        log_figures(session, due)
     return rebuild(session, rules=rules)
 
 
@@ -266,7 +271,7 @@ def _facts(
         example=spec.example or _example(repository, spec),
         repository=spec.repository,
         home=spec.home,
-        trust=list_trust(public.select(*TRUST_KINDS)),
+        trust=list_trust(public.about_board(), heads=public.heads),
         closed=history.closed,
         versions=tuple(_list_versions(history, standings)),
     )

@@ -294,11 +294,8 @@ def _take(
 
 def taken_in(session: Session) -> frozenset[Taken]:
     """Id and fingerprint of all that was taken in, as the log has them."""
-    return frozenset(
-        (str(entry.event.submission), entry.get("fingerprint"))
-        for entry in session.vault.log().holding("fingerprint")
-        if entry.event.submission is not None and entry.get("fingerprint")
-    )
+    found = session.vault.log().public_texts("fingerprint")
+    return frozenset((name, text) for name, text in found if name is not None and text)
 
 
 def _log(session: Session, arrival: Arrival) -> Receipt:

@@ -8,14 +8,10 @@ Ranks of entries of which some pairs are not compared: their ranges, shares and 
 that are nearly the same stand towards each other as their released scores do, in every resampling
 and on every facet, and no range tells them apart. So nothing is said of such a pair beyond what its
 scores say; with all others each of the two is compared as any entry is.
-
-`measure_due` finds what board.toml allows by now to be published of the ranking, and logs it
-once: the result is an event of the log, so the page stays a function of log, rules and now.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
 from itertools import pairwise
 from typing import Any
 
@@ -31,7 +27,6 @@ from heldout.analyses.outcomes.outcomes import analyse_outcomes
 from heldout.analyses.outcomes.verdicts import Judged
 from heldout.analyses.progress import trace_progress
 from heldout.analyses.ranges import rank_ranges
-from heldout.board.log.history import History
 from heldout.board.log.measured import (
     PARTS,
     Drift,
@@ -48,20 +43,16 @@ from heldout.board.log.measured import (
 )
 from heldout.board.log.submission import Submission
 from heldout.board.policy.similarity import TOP, list_alike
-from heldout.board.rules.spec import BoardSpec, Trust, due_day
+from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.analyses_source import read_board_scores
 from heldout.board.scores.compared import signatures_of
-from heldout.board.scores.public_log import plan_public_log
+from heldout.board.scores.due_figures import Due
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import load_view_files
-from heldout.board.standings.seasons import list_seasons
 from heldout.board.standings.standings import (
     FEWEST_DIFFERENT,
-    Standings,
     choose_comparable,
     count_step,
-    is_stale,
-    make_standings,
     read_pairs,
 )
 from heldout.board.store.repository import Repository
@@ -545,25 +536,6 @@ _ADD: Mapping[TrustPart, Callable[[Compared, Generator], Added]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
-    """Entries of a season, or of a board without seasons, that may be compared by now.
-
-    Attributes:
-        spec: the rules, of the season.
-        trust: what is told.
-        season: its name.
-        ranked: ids by released score, the best first.
-        since: the latest of the days from which they may be.
-    """
-
-    spec: BoardSpec
-    trust: Trust
-    season: str
-    ranked: tuple[str, ...]
-    since: date
-
-
 SEED = 0
 """Of everything that is drawn for a page; the event names it."""
 
@@ -647,87 +619,3 @@ def _find_alike(
             found[name] |= {one.id for one in list_alike(cut, runs.items())}
             runs[name] = cut
     return {name: frozenset(others) for name, others in found.items()}
-
-
-_FEWEST = 2
-
-
-def measure_due(session: Session) -> int:
-    """Log what is due and was not logged yet.
-
-    Args:
-        session: its lock is held; a new board.toml was logged.
-
-    Returns:
-        In how many seasons something was due.
-
-    Raises:
-        StoreError: a run that has to be scored again is missing.
-        TrustError: such a run does not open.
-    """
-    found = [*_find_due(session)]
-    if not found:
-        return 0
-    # scipy, which this needs, takes 0.3 s to load, and mostly nothing is due
-
-    log_figures(session, found)
-    return len(found)
-
-
-def _find_due(session: Session) -> Iterator[Due]:
-    spec = session.spec()
-    trust = spec.trust
-    if trust is None or not trust.show:
-        return
-    public = plan_public_log(session.repository, session.vault, now=session.now).history
-    history = session.history()
-    boards = [
-        (one.standings, spec.in_season(one.season))
-        for one in list_seasons(public, spec, now=session.now)
-    ] or [(make_standings(public, spec, now=session.now), spec)]
-    for standings, here in boards:
-        due = _make_due(standings, here, trust, history, session.now.date())
-        if len(due.ranked) >= _FEWEST and not _is_told(due, history, session.now.date()):
-            yield due
-
-
-def _make_due(
-    standings: Standings, spec: BoardSpec, trust: Trust, history: History, today: date
-) -> Due:
-    last = spec.last_day_of(standings.season)
-    closed = None if history.closed is None else history.closed.date()
-    days = {
-        row.id: due_day(trust, row.published.date(), last=last, closed=closed)
-        for row in standings.rows
-        if row.rank is not None and not row.imported
-    }
-    by_now = {name: day for name, day in days.items() if day is not None and day <= today}
-    return Due(
-        spec=spec,
-        trust=trust,
-        season=standings.season,
-        ranked=tuple(by_now),
-        since=max(by_now.values(), default=today),
-    )
-
-
-def _is_told(due: Due, history: History, today: date) -> bool:
-    """Whether the latest event says all that is due, of scores that still hold.
-
-    What waited for the end of an embargo is due on its day.
-    """
-    of_season = [
-        one for one in history.measured if (one.season, one.view) == (due.season, due.spec.primary)
-    ]
-    if not of_season:
-        return False
-    latest = of_season[-1]
-    corrected = {
-        s.id: max(at for at, _ in s.errata) for s in history.submissions.values() if s.errata
-    }
-    whole = set(due.ranked) <= latest.covered and set(due.trust.show) <= latest.figures.told
-    waits = any(
-        why == "withheld" and not history.submissions[name].is_hidden(today)
-        for name, why in latest.left_out.items()
-    )
-    return whole and not waits and not is_stale(latest, corrected)

@@ -25,6 +25,7 @@ from heldout.board.store.logs import find_log, put_log
 from heldout.board.store.repository import LOG, Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
+from heldout.files.durable import Mark
 
 _MEMORY = "public"
 _COMMITTED = "committed"
@@ -53,8 +54,8 @@ class _Memory(msgspec.Struct, frozen=True, kw_only=True):
     waiting: tuple[int, ...]
 
 
-_WRITTEN: dict[Path, _Memory] = {}
-"""File -> the public log as this process wrote it there."""
+_KNOWN: dict[Path, tuple[Mark | None, _Memory]] = {}
+"""File -> mark of the vault's memory of it, and the public log as this process knows it since."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +89,8 @@ class PublicLog:
     @cached_property
     def history(self) -> History:
         """What it says."""
-        return self.fold.now()
+        same = len(self.before) and not self.changed and not self.new
+        return self.before.history if same else self.fold.now()
 
     @cached_property
     def fold(self) -> Fold:
@@ -126,11 +128,16 @@ class PublicLog:
             yield line if entry is None else format_entry(entry)
         yield from map(format_entry, self.new)
 
-    def select(self, *kinds: str) -> Iterator[Entry]:
-        """The events of some kinds, in order."""
-        for entry in self.before.select(*kinds):
+    def about_board(self) -> Iterator[Entry]:
+        """The events about no submission, in order."""
+        for entry in self.before.about_board():
             yield self.changed.get(entry.event.seq, entry)
-        yield from (entry for entry in self.new if entry.event.kind in kinds)
+        yield from (entry for entry in self.new if entry.event.submission is None)
+
+    def heads(self) -> Iterator[tuple[str, str | None]]:
+        """Kind and submission of every event, in order."""
+        yield from self.before.heads()
+        yield from ((entry.event.kind, entry.event.submission) for entry in self.new)
 
 
 def plan_public_log(repository: Repository, vault: Vault, *, now: datetime) -> PublicLog:
@@ -256,10 +263,10 @@ def write_public_log(repository: Repository, vault: Vault, public: PublicLog) ->
         joined=_count_joined(public.whole.history),
         waiting=public.waiting,
     )
-    _WRITTEN[repository.files.path(LOG)] = memory
     seen = public.before.remembered
     if chain.count > _MANY and (public.changed or chain.count - seen > _MANY):
         vault.remember(_MEMORY, encode_memory(memory))
+    _KNOWN[repository.files.path(LOG)] = vault.mark_of_memory(_MEMORY), memory
     return True
 
 
@@ -319,8 +326,13 @@ def find_public_log(repository: Repository, vault: Vault) -> Log:
 
 
 def _recall(repository: Repository, vault: Vault) -> _Memory | None:
-    written = _WRITTEN.get(repository.files.path(LOG))
-    return written or decode_memory(vault.recall(_MEMORY), _Memory)
+    path, mark = repository.files.path(LOG), vault.mark_of_memory(_MEMORY)
+    before, memory = _KNOWN.get(path, (None, None))
+    if memory is None or before != mark:  # another process knows more
+        memory = decode_memory(vault.recall(_MEMORY), _Memory)
+        if memory is not None:
+            _KNOWN[path] = mark, memory
+    return memory
 
 
 def find_committed_log(repository: Repository, vault: Vault) -> Log | None:

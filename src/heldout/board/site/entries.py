@@ -27,7 +27,7 @@ from heldout.board.site.rows import (
     ViewColumn,
     add_marks,
     make_columns,
-    make_row,
+    make_rows,
     name_system,
     public_rows,
     say_range,
@@ -187,18 +187,14 @@ def list_entry_sources(
     """What the page of every public row is made from; arguments as in `make_entry_pages`."""
     rows, columns = public_rows(standings), make_columns(spec)
     positions = _find_positions(rows, columns[0])
-    made = [make_row(row, columns) for row in rows]
+    made = make_rows(standings, columns)
     scored = [line for line in made if line.primary.text and not line.unranked]
     shown = add_marks(scored, standings)
     places = {line.id: place for place, line in enumerate(shown)}
     lines = {line.id: line for line in made}
     long = is_long(len(rows))
     ranks = not long or any(line.span is not None for line in shown)
-    # Not as JSON: some text is cleaned only where it is written into the page.
-    written = {
-        row.id: repr(row if ranks else replace(row, rank=None)).encode("utf-8", "surrogatepass")
-        for row in rows
-    }
+    written = {row.id: _write(row if ranks else replace(row, rank=None)) for row in rows}
     common = _digest_common(standings, rows, spec, facts)
     for at, row in enumerate(rows):
         position = _say_position(row, positions, long=long)
@@ -226,6 +222,14 @@ def list_entry_sources(
         )
 
 
+def _write(row: Row) -> bytes:
+    """All that a row holds."""
+    try:
+        return msgspec.msgpack.encode(row, order="deterministic")
+    except UnicodeEncodeError:  # some text is cleaned only where it is written into the page
+        return repr(row).encode("utf-8", "surrogatepass")
+
+
 def _draw_later(
     place: int, shown: Sequence[TableRow], *, ranks: bool
 ) -> Callable[[], Figure | None]:
@@ -239,7 +243,7 @@ def _digest_common(
     """Of what all pages of entries depend on: rules, addresses, published figures, and the code."""
     covered = frozenset[str]() if standings.measured is None else standings.measured.covered
     named = tuple((row.id, row.identity) for row in rows if row.id in covered)
-    digest = hashlib.sha256(_digest_code())
+    digest = hashlib.sha256(digest_code())
     told = (spec, facts.home, facts.repository, standings.measured, standings.final)
     finalists = tuple(row.id for row in standings.finalists)
     for part in (*told, named, finalists, standings.season):
@@ -249,7 +253,7 @@ def _digest_common(
 
 
 @cache
-def _digest_code() -> bytes:
+def digest_code() -> bytes:
     """Of the code and templates that make pages."""
     here = Path(__file__).parent
     digest = hashlib.sha256()

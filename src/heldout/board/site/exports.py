@@ -22,6 +22,7 @@ from heldout.board.site.rows import (
     ViewColumn,
     make_columns,
     make_row,
+    make_rows,
     name_entry,
     public_row,
     public_rows,
@@ -256,8 +257,7 @@ def _items(standings: Standings, spec: BoardSpec) -> Iterator[_Item]:
     ranked = [row for row in rows if not row.unranked]
     records = best_so_far(ranked, columns[0].key, bar=spec.baselines.bar)
     best = {row.id for row in records if spec.kind == "sequential"}
-    for row in rows:
-        line = make_row(row, columns)
+    for row, line in zip(rows, make_rows(standings, columns), strict=True):
         kind = "baseline" if row.baseline else "best" if row.id in best else "entry"
         yield _Item(when=row.published, about=f"published {row.id}", kind=kind, row=line)
         until = row.embargo_until

@@ -130,6 +130,9 @@ class BoardPage:
 class RowsPage:
     """`leaderboard/rows-2.html` and so on: how a long table goes on.
 
+    It has nothing that every publication changes, as the day and the number of entries: one stays
+    as it is until its own rows change.
+
     Attributes:
         frame: around it.
         table: the entries on this page.
@@ -217,7 +220,7 @@ def make_rows_pages(
         RowsPage(
             frame=make_frame(
                 f"{table.leaf.words} \u2013 {title}",
-                f"Entries {table.leaf.words} of {table.total:,} by {table.columns[0].title}",
+                f"Entries {table.leaf.words} by {table.columns[0].title}",
                 standings,
                 spec,
                 facts,

@@ -3,6 +3,7 @@
 The page of all seasons is made here: a table for each season, and all entries together.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import resources
@@ -17,7 +18,7 @@ from heldout.board.site.confidence import (
     format_figures,
     make_ranking_trust,
 )
-from heldout.board.site.entries import EntryPage, list_entry_sources
+from heldout.board.site.entries import EntryPage, digest_code, list_entry_sources
 from heldout.board.site.exports import FEED, format_csv, format_feed, format_json
 from heldout.board.site.pages import (
     BoardPage,
@@ -36,7 +37,6 @@ from heldout.board.site.rows import (
 )
 from heldout.board.site.rules import BoardFacts
 from heldout.board.site.sections import Listing, listing_path, make_listing, rules_of
-from heldout.board.site.table import Table
 from heldout.board.site.words import count, file_stem, tie
 from heldout.board.standings.seasons import (
     OverallRow,
@@ -172,8 +172,8 @@ def render_board(
         spec: the board's rules.
         facts: its sizes and addresses.
         seasons: those that have begun, the latest first.
-        same: gets the path of an entry's page and a digest of all that it depends on; whether that
-            page lies there, and is made from just that. It is left out then.
+        same: gets the path of a page of an entry, or of rows, and a digest of all that it depends
+            on; whether that page lies there, and is made from just that. It is left out then.
 
     Returns:
         path from the board's root -> bytes; files of `leaderboard/` that are not in it, and were
@@ -185,7 +185,7 @@ def render_board(
     here = spec.in_season(seasons[0].season) if seasons else spec
     files = {
         "index.html": _render(make_board_page(standings, here, facts)),
-        **_render_rows(standings, here, facts),
+        **_render_rows(standings, here, facts, same),
         **_render_standings("leaderboard", standings, here),
         **_figures_file(standings),
         **_render_entries(standings, here, facts, same),
@@ -235,33 +235,50 @@ def _render_entries(
     }
 
 
-def _render_rows(standings: Standings, spec: BoardSpec, facts: BoardFacts) -> dict[str, bytes]:
-    """How a long table goes on: pages, and the same rows for the script of the first page."""
+def _render_rows(
+    standings: Standings, spec: BoardSpec, facts: BoardFacts, same: Same
+) -> dict[str, bytes]:
+    """How a long table goes on: pages, and the same rows for the script of the first page.
+
+    A page opened from a folder may read no other page, but a script.
+    """
     files = {}
     for page in make_rows_pages(standings, spec, facts):
-        if page.table.leaf is not None:
-            files[page.table.leaf.href] = _render(page)
-            files[f"rows-{page.table.leaf.number}.js"] = _render_script(page.table)
+        leaf = page.table.leaf
+        if leaf is None:
+            continue
+        paths, digest = (leaf.href, f"rows-{leaf.number}.js"), _digest_rows(page)
+        known = [same(f"leaderboard/{path}", digest) for path in paths]
+        if all(known):
+            continue
+        macros = _template("table.html").module
+        ranked, unranked = macros.rows_of(page.table), macros.unranked_of(page.table)  # type: ignore[attr-defined]  # template macros
+        texts = (msgspec.json.encode(str(part)).decode() for part in (ranked, unranked))
+        files[paths[0]] = _render(page, ranked=ranked, unranked=unranked)
+        files[paths[1]] = f"heldoutRows({leaf.number}, {', '.join(texts)});\n".encode()
     return files
 
 
-def _render_script(table: Table) -> bytes:
-    """Rows as the table of a page has them, in a file that a page opened from a folder may read."""
-    macros = _template("table.html").module
-    parts = (str(macros.rows_of(table)), str(macros.unranked_of(table)))  # type: ignore[attr-defined]  # template macros
-    ranked, unranked = (msgspec.json.encode(part).decode() for part in parts)
-    number = 0 if table.leaf is None else table.leaf.number
-    return f"heldoutRows({number}, {ranked}, {unranked});\n".encode()
+def _digest_rows(page: RowsPage) -> bytes:
+    """Of all that a page of rows and its script depend on."""
+    table, frame = page.table, page.frame
+    told = {field.name: getattr(table, field.name) for field in fields(table)}
+    # What the page does not have: the last leaf's rows, the total, the day and the log.
+    told |= {"leaves": [leaf.href for leaf in table.leaves], "total": 0}
+    told["frame"] = (frame.title, frame.summary, frame.board)
+    data = msgspec.msgpack.encode(told, enc_hook=lambda _code: None, order="deterministic")
+    return hashlib.sha256(digest_code() + data).digest()
 
 
 def _template(name: str) -> "Template":
     return load_templates("heldout.board.site", tie=tie).get_template(name)
 
 
-def _render(page: BoardPage | EntryPage | RowsPage | SeasonsPage) -> bytes:
-    """The template of the page gets the page's fields by their names."""
+def _render(page: BoardPage | EntryPage | RowsPage | SeasonsPage, **more: str) -> bytes:
+    """The template of the page gets the page's fields by their names, and what is given beside."""
     template = _template(TEMPLATES[type(page)])
-    text: str = template.render({field.name: getattr(page, field.name) for field in fields(page)})
+    named = {field.name: getattr(page, field.name) for field in fields(page)}
+    text: str = template.render(named | more)
     return text.encode()
 
 

@@ -13,7 +13,7 @@ from heldout.board.log.manifest import LINKS, Efficiency, Identity
 from heldout.board.log.measured import Measured
 from heldout.board.rules.parts import say_part
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.site.columns import COSTS, Cell, make_cell
+from heldout.board.site.columns import COSTS, Cell, Column, cost_columns, make_cell
 from heldout.board.site.words import Part, count, file_stem, name, safe_link
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words
@@ -131,7 +131,7 @@ class TableRow:
         type: submission type.
         primary: the score that ranks.
         scores: the others, in the order of the columns.
-        stated: key of each column of `COSTS` -> what the team states.
+        stated: key of each column of `COSTS` that is shown -> what the team states.
         seeds: "3 seeds" where the scores are means over several, else "".
         trophy: best when it was submitted.
         baseline: an organiser's baseline.
@@ -197,8 +197,32 @@ _CLEANED: list[tuple[Standings, tuple[Row, ...]]] = []
 """The last ones: every page of a board asks for the same."""
 
 
-def make_row(row: Row, columns: tuple[ViewColumn, ...]) -> TableRow:
-    """One line of the table from a row of `public_rows`."""
+def make_rows(standings: Standings, columns: tuple[ViewColumn, ...]) -> tuple[TableRow, ...]:
+    """The lines of all `public_rows`, in their order."""
+    shown = public_rows(standings)
+    if not _MADE or _MADE[0][0] is not shown:
+        _MADE[:] = [(shown, {})]
+    made = _MADE[0][1]
+    if columns not in made:
+        costs = cost_columns(shown)
+        made[columns] = tuple(make_row(row, columns, costs) for row in shown)
+    return made[columns]
+
+
+_MADE: list[tuple[tuple[Row, ...], dict[tuple[ViewColumn, ...], tuple[TableRow, ...]]]] = []
+"""The last ones, by their columns: the table, the pages of entries and the feed ask for them."""
+
+
+def make_row(
+    row: Row, columns: tuple[ViewColumn, ...], costs: Sequence[Column] = COSTS
+) -> TableRow:
+    """One line of the table from a row of `public_rows`.
+
+    Args:
+        row: cleaned.
+        columns: of scores.
+        costs: those of `COSTS` that are shown.
+    """
     first, *others = (
         Score(column, released(row.scores, column.key), released(row.spreads, column.key))
         for column in columns
@@ -220,7 +244,7 @@ def make_row(row: Row, columns: tuple[ViewColumn, ...]) -> TableRow:
         type=row.type,
         primary=first,
         scores=tuple(others),
-        stated={column.key: make_cell(column, row) for column in COSTS},
+        stated={column.key: make_cell(column, row) for column in costs},
         seeds=count(row.seeds, "seed") if row.seeds > 1 else "",
         trophy=row.trophy,
         baseline=row.baseline,

@@ -7,6 +7,7 @@ first digest can hold the archive against it.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from itertools import islice
 from typing import NamedTuple
 
 from heldout.answers.text import clean
@@ -426,37 +427,21 @@ _RULES: Mapping[str, Callable[[BoardSpec], str]] = {
 """What a rule is about -> what it says; "" where the board has no such rule."""
 
 
-TRUST_KINDS = (
-    *("opened-board", "changed-rules", "rekeyed", "imported-board"),
-    *("closed-board", "named-finalists", "opened-final"),
-    *sorted(_PUBLISHING | _SCORING),
-)
-"""The kinds of events that `list_trust` reads."""
+Heads = Callable[[], Iterable[tuple[str, str | None]]]
+"""Gives kind and submission of every event of a log, in order."""
 
 
-def list_trust(entries: Iterable[Entry]) -> tuple[TrustLine, ...]:
-    """Every such event of a public log, in order; an old board's record has none but its keys.
+def list_trust(entries: Iterable[Entry], *, heads: Heads) -> tuple[TrustLine, ...]:
+    """What others can check the organisers by; an old board's record has none but its keys.
 
     Args:
-        entries: the log, or its events of `TRUST_KINDS`.
+        entries: those of a public log that are about no submission, in order.
+        heads: of the whole log.
     """
-    about_board, scored = [], []
-    for entry in entries:
-        if entry.event.submission is None:
-            about_board.append(entry)
-        elif entry.event.kind in _PUBLISHING | _SCORING:
-            scored.append(_Scored(entry.event.seq, entry.event.kind, entry.event.submission))
-    imported = any(entry.event.kind == "imported-board" for entry in about_board)
-    shown = (e for e in about_board if not (imported and "labels" in e.event.sealed))
-    return tuple(_trust_line(e, says, scored) for e in shown if (says := _say_event(e)))
-
-
-class _Scored(NamedTuple):
-    """An event that told or made a score: its number, kind and entry."""
-
-    number: int
-    kind: str
-    submission: str
+    entries = tuple(entries)
+    imported = any(entry.event.kind == "imported-board" for entry in entries)
+    shown = (e for e in entries if not (imported and "labels" in e.event.sealed))
+    return tuple(_trust_line(e, says, heads) for e in shown if (says := _say_event(e)))
 
 
 def _say_event(entry: Entry) -> str:
@@ -475,13 +460,13 @@ def _say_event(entry: Entry) -> str:
     return f"Committed {again}to everything held out that decides a score"
 
 
-def _say_left_behind(scored: Sequence[_Scored], commitment: Entry) -> str:
+def _say_left_behind(heads: Heads, commitment: Entry) -> str:
     """The entries that were not scored again since, where others were: two sets of labels."""
     if "labels" not in commitment.event.sealed:
         return ""
-    number = commitment.event.seq
-    earlier = _list_names((e for e in scored if e.number < number), _PUBLISHING)
-    since = _list_names((e for e in scored if e.number >= number), _SCORING)
+    every = iter(heads())
+    earlier = _list_names(islice(every, commitment.event.seq), _PUBLISHING)
+    since = frozenset(_list_names(every, _SCORING)) if earlier else frozenset()
     left = [name for name in earlier if name not in since]
     if not left or len(left) == len(earlier):
         return ""
@@ -493,8 +478,8 @@ def _say_left_behind(scored: Sequence[_Scored], commitment: Entry) -> str:
     )
 
 
-def _list_names(scored: Iterable[_Scored], kinds: frozenset[str]) -> list[str]:
-    return list(dict.fromkeys(one.submission for one in scored if one.kind in kinds))
+def _list_names(heads: Iterable[tuple[str, str | None]], kinds: frozenset[str]) -> list[str]:
+    return list(dict.fromkeys(name for kind, name in heads if name is not None and kind in kinds))
 
 
 def _say_keys(entry: Entry) -> str:
@@ -506,12 +491,12 @@ def _say_keys(entry: Entry) -> str:
     return ", ".join(parts) or "old ones destroyed"
 
 
-def _trust_line(entry: Entry, says: str, scored: Sequence[_Scored]) -> TrustLine:
+def _trust_line(entry: Entry, says: str, heads: Heads) -> TrustLine:
     why = entry.event.public.get("why")
     return TrustLine(
         when=entry.event.at,
         when_words=day_words(entry.time),
-        says=says + _say_left_behind(scored, entry),
+        says=says + _say_left_behind(heads, entry),
         why=clean(why) if isinstance(why, str) else "",
         digest=entry.event.sealed.get("labels", ""),
         event=entry.event.seq,

@@ -21,9 +21,9 @@ from heldout.board.site.rows import (
     capital,
     make_columns,
     make_row,
+    make_rows,
     name_entry,
     public_row,
-    public_rows,
 )
 from heldout.board.site.words import Part, Phrase, count, phrase
 from heldout.board.standings.seasons import listing_views, rank_listed
@@ -125,7 +125,7 @@ def make_listing(
         path: of its CSV and JSON, below `leaderboard/`, without `.csv` and `.json`.
     """
     columns = make_columns(spec)
-    rows = tuple(make_row(row, columns) for row in public_rows(standings))
+    rows = make_rows(standings, columns)
     return Listing(
         anchor=anchor,
         title=title,

@@ -16,7 +16,7 @@ from heldout.board.site.rows import (
     add_marks,
     filled_columns,
     make_columns,
-    make_row,
+    make_rows,
     public_rows,
 )
 from heldout.board.standings.seasons import listing_views
@@ -100,7 +100,7 @@ def make_table(standings: Standings, spec: BoardSpec) -> Table:
     own = {view.name for view in listing_views(spec)}  # they have standings of their own
     filled = [c for c in filled_columns(make_columns(spec), shown) if c.key not in own]
     columns = tuple(sorted(filled, key=lambda column: column.further))
-    every = [make_row(row, columns) for row in shown]
+    every = make_rows(standings, columns)
     rows = add_marks([row for row in every if not row.unranked], standings)
     return Table(
         columns=columns,

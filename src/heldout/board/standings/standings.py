@@ -274,6 +274,24 @@ def make_standings(
         InputError: board.toml ranks by a view that an entry was never scored on.
     """
     history = log if isinstance(log, History) else read_history(project(log, now=now))
+    if not _MADE or _MADE[0][0] is not history:
+        _MADE[:] = [(history, [])]
+    asked = (spec, now, season)
+    found = next((made for what, made in _MADE[0][1] if what == asked), None)
+    if found is None:
+        found = _make_standings(history, spec, now=now, season=season)
+        _MADE[0][1].append((asked, found))
+    return found
+
+
+_Asked = tuple[BoardSpec, datetime, Season | None]
+_MADE: list[tuple[History, list[tuple[_Asked, Standings]]]] = []
+"""The last ones, of one history: the steps of a command ask for the same."""
+
+
+def _make_standings(
+    history: History, spec: BoardSpec, *, now: datetime, season: Season | None
+) -> Standings:
     every = [s for s in history.submissions.values() if s.status in ("published", "imported")]
     if season is not None:
         spec = spec.in_season(season)

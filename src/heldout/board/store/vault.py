@@ -86,7 +86,7 @@ from heldout.board.store.sharing import (
 )
 from heldout.envelope.keys import new_signing_key, public_key, sign
 from heldout.errors import InputError, StoreError, printable
-from heldout.files.durable import ASIDE, File, Folder
+from heldout.files.durable import ASIDE, File, Folder, Mark
 from heldout.ids import Digest, digest_bytes
 from heldout.trec.groups import read_query_list
 from heldout.trec.qrels import Qrels, read_qrels
@@ -227,7 +227,7 @@ class Vault:
         check_apart(root, board)
         if stat.S_IMODE(root.stat().st_mode) & 0o077:
             raise StoreError(f"others may read the vault; run: chmod 700 {root}")
-        if not files.read_lines(EVENTS):
+        if not _has_line(files, EVENTS):
             _check_born(root)
             raise StoreError(f"{root / EVENTS} is missing or empty; restore it from the backup")
         return vault
@@ -534,6 +534,10 @@ class Vault:
             path = f"{REMEMBERED}/{name}"
             self.files.write_whole(path, _authenticate(key, name, data) + data, mode=0o600)
 
+    def mark_of_memory(self, name: str) -> Mark | None:
+        """What is another one after `remember` has stored something else; see `Folder.mark`."""
+        return self.files.mark(f"{REMEMBERED}/{name}")
+
     def recall(self, name: str) -> bytes | None:
         """What `remember` stored; `None` where nothing was, or whoever wrote it lacks the keys."""
         data, key = self.files.find(f"{REMEMBERED}/{name}"), self._memory_key()
@@ -614,6 +618,14 @@ class Vault:
             new_salt=lambda: secrets.token_hex(16),
             sign=None if own is None else own.sign,
         )
+
+
+def _has_line(files: Folder, name: str) -> bool:
+    """Whether a file has a whole line; no more than the first is read."""
+    if not files.exists(name):
+        return False
+    with files.open(name) as stream:
+        return stream.readline().endswith(b"\n")
 
 
 def _read_key(file: File) -> str:

@@ -8,8 +8,7 @@ import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import httpx2
+from typing import TYPE_CHECKING
 
 import heldout
 from heldout.board.rules.spec import ForgeSpec, api_root
@@ -41,6 +40,9 @@ from heldout.envelope.keys import Form
 from heldout.errors import StoreError
 from heldout.files.durable import write_whole
 from heldout.ids import Digest, parse_submission_id
+
+if TYPE_CHECKING:
+    import httpx2
 
 _REMOTE = "forge"
 _REPLY_LIMIT = 1 << 20
@@ -179,15 +181,17 @@ class Surroundings:
         sleep: waits for so many seconds.
     """
 
-    client: httpx2.Client
+    client: "httpx2.Client"
     environ: Mapping[str, str] = field(repr=False)
     clock: Callable[[], float]
     sleep: Callable[[float], None]
     token_host: str = ""
 
 
-def new_client() -> httpx2.Client:
+def new_client() -> "httpx2.Client":
     """An HTTP client for forges: names itself, waits half a minute, follows no redirect."""
+    import httpx2  # noqa: PLC0415 - heavy, and most boards have no forge that is asked
+
     name = {"User-Agent": f"heldout/{heldout.__version__}"}
     return httpx2.Client(headers=name, timeout=_SECONDS, follow_redirects=False)
 

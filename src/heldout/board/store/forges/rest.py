@@ -19,14 +19,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-import httpx2
 import msgspec
 
 from heldout.board.store.forges.protocol import ForgeError, LostAnswerError
 from heldout.errors import SetupError, quote
+
+if TYPE_CHECKING:
+    import httpx2
 
 TOKEN = "HELDOUT_FORGE_TOKEN"  # noqa: S105 - the variable's name, no secret
 """Name of the environment variable that holds the token."""
@@ -224,7 +226,6 @@ _MOST_PAGES = 200
 _SECONDS = 120.0
 _REFUSED = 300
 _FAILED = 500
-_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +262,7 @@ class Rest:
         sleep: waits for so many seconds.
     """
 
-    client: httpx2.Client
+    client: "httpx2.Client"
     root: str
     headers: Mapping[str, str] = field(repr=False)
     token: str = field(repr=False)
@@ -368,6 +369,8 @@ class Rest:
     def _ask(
         self, method: Method, path: str, params: Mapping[str, str], body: Mapping[str, Any] | None
     ) -> Answer:
+        import httpx2  # noqa: PLC0415 - heavy, and most boards have no forge that is asked
+
         begun = self.clock()
         try:
             with self.client.stream(
@@ -379,14 +382,14 @@ class Rest:
                 follow_redirects=False,
             ) as response:
                 return self._read(response, begun)
-        except _NOT_SENT:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout):
             raise _NotSentError("the forge cannot be reached") from None
         except httpx2.TimeoutException:
             raise _LostError("the forge did not answer in time") from None
         except httpx2.HTTPError as error:
             raise _LostError(f"the connection broke ({type(error).__name__})") from None
 
-    def _read(self, response: httpx2.Response, begun: float) -> Answer:
+    def _read(self, response: "httpx2.Response", begun: float) -> Answer:
         """The answer, without unpacking anything: a small archive can be a large text."""
         body, whole = bytearray(), "content-encoding" not in response.headers
         for chunk in response.iter_raw():
@@ -411,7 +414,7 @@ def _is_passing(answer: Answer) -> bool:
     return limited or answer.status >= _FAILED
 
 
-def _has_next(response: httpx2.Response) -> bool | None:
+def _has_next(response: "httpx2.Response") -> bool | None:
     if "x-next-page" in response.headers:
         return bool(response.headers["x-next-page"].strip())
     return "next" in response.links if "link" in response.headers else None
