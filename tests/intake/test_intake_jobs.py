@@ -13,12 +13,13 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from intake_stage import NOW, Clock, Stage
+from intake_stage import NOW, Clock, Stage, files_of
 from sqlalchemy import Connection, func, select
 
 from databases import wiped
 from heldout.database.database import Database
 from heldout.errors import InputError
+from heldout.intake.hand_over import KEPT_FOR
 from heldout.intake.jobs import (
     Done,
     Job,
@@ -36,7 +37,8 @@ from heldout.intake.jobs import (
 )
 from heldout.intake.notices import add_notice, list_notices, notice_kind
 from heldout.intake.tables import INTAKE, teams
-from heldout.intake.teams import set_mail
+from heldout.intake.teams import create_invitation, create_token, list_teams, set_mail
+from heldout.intake.uploads import list_uploads
 
 database = intake_stage.database
 stage = intake_stage.stage
@@ -266,6 +268,54 @@ def test_notices_are_sent_once_and_fail_with_a_reason(stage: Stage) -> None:
     assert "550" in bad.why
     assert len(sent) == 2
     assert list_notices(stage.database, team=second.id) == (bad,)
+
+
+def test_what_has_ended_goes_after_its_term_and_nothing_else(stage: Stage) -> None:
+    """By the worker, where it has nothing else to do; what a team is shown stays the same."""
+    team = stage.team("Harbor", mail="a@b.org")
+    stage.upload(team, files_of("one"))
+    stage.work()
+    create_invitation(stage.database, note="b@b.org", now=stage.clock())
+    create_token(stage.database, team.id, kind="session", name="", now=NOW, valid=MINUTE)
+    create_token(stage.database, team.id, kind="api", name="", now=NOW)
+    add_note(stage, team.id, "sent")
+    stage.clock.move(KEPT_FOR)
+    add(stage.database, "waits")
+    shown = list_uploads(stage.store, team.id)
+    stage.worker().idle()
+    assert rows(stage) == {"jobs": 3, "notices": 1, "invitations": 2, "tokens": 2}
+    stage.clock.move(timedelta(days=15))
+    add_note(stage, team.id, "fresh")
+    stage.worker().idle()
+    assert rows(stage) == {"jobs": 2, "notices": 1, "invitations": 0, "tokens": 1}
+    assert [one.key for one in list_notices(stage.database)] == ["fresh"]
+    assert sorted(one.kind for one in list_jobs(stage.database)) == ["kind", "notice"]
+    assert list_uploads(stage.store, team.id) == shown
+    assert [one.name for one in list_teams(stage.database)] == ["Harbor"]
+    stage.clock.move(2 * KEPT_FOR)
+    stage.worker().idle()
+    add_note(stage, team.id, "later")  # SQLite numbers it as the one that is gone
+    (later,) = list_notices(stage.database)
+    (job,) = list_jobs(stage.database, kind="notice")
+    assert (job.key, job.state) == (str(later.id), "waiting")
+
+
+def add_note(stage: Stage, team: int, key: str) -> None:
+    """A notice whose number is given again once it is removed."""
+    stage.database.write(lambda one: add_notice(one, team, "decided", key, {}, now=stage.clock()))
+
+
+def rows(stage: Stage) -> dict[str, int]:
+    tables = {name: INTAKE.metadata.tables[name] for name in ROWS}
+    return stage.database.read(
+        lambda one: {
+            name: one.execute(select(func.count()).select_from(table)).scalar_one()
+            for name, table in tables.items()
+        }
+    )
+
+
+ROWS = ("jobs", "notices", "invitations", "tokens")
 
 
 ENDS: dict[str, Exception] = {

@@ -12,6 +12,7 @@ import pytest
 from fastapi import APIRouter, FastAPI, Request
 from httpx2 import ASGITransport, AsyncClient, Response
 from judging_stage import QUERY, fields_of
+from prometheus_client import REGISTRY
 from starlette.responses import PlainTextResponse
 from test_serve_command import campaign as campaign_folder
 from test_serve_command import link_of, served
@@ -20,12 +21,14 @@ from heldout.cli.serving import read_address
 from heldout.database.errors import DatabaseError
 from heldout.web.forms import make_application
 from heldout.web.health import (
+    ERROR_CODE,
     OK,
     REQUEST_ID,
     Readiness,
     Seen,
     Watched,
     check_folder,
+    count_requests,
     log_request,
     ready_route,
 )
@@ -57,7 +60,11 @@ def application() -> FastAPI:
         raise RuntimeError(token)
 
     router.add_api_route("/j/{token}/item", item, methods=["GET", "POST"])
+    async def refused(token: str) -> PlainTextResponse:
+        return PlainTextResponse(token, 429, {ERROR_CODE: "upload-quota"})
+
     router.add_api_route("/broken/{token}", broken, methods=["GET"])
+    router.add_api_route("/refused/{token}", refused, methods=["GET"])
     app = make_application(STUDY, [router])
     inner = FastAPI(openapi_url=None)
     inner.add_api_route("/entries/{token}", item, methods=["GET"])
@@ -77,16 +84,18 @@ def test_a_request_is_seen_by_its_route_and_never_by_its_address() -> None:
         asked(app, "GET", f"/broken/{TOKEN}"),
         asked(app, "HEAD", f"/j/{TOKEN}/item"),
         asked(app, "BREW", f"/j/{TOKEN}/item"),
+        asked(app, "GET", f"/refused/{TOKEN}"),
     ]
-    assert [(one.method, one.route, one.status) for one in seen] == [
-        ("GET", "/j/{token}/item", 200),
-        ("POST", "/j/{token}/item", 200),
-        ("GET", "/api/entries/{token}", 200),
-        ("GET", "/static", 200),
-        ("GET", "-", 404),
-        ("GET", "/broken/{token}", 500),
-        ("HEAD", "-", 200),
-        ("other", "/j/{token}/item", 405),
+    assert [(one.method, one.route, one.status, one.code) for one in seen] == [
+        ("GET", "/j/{token}/item", 200, ""),
+        ("POST", "/j/{token}/item", 200, ""),
+        ("GET", "/api/entries/{token}", 200, ""),
+        ("GET", "/static", 200, ""),
+        ("GET", "-", 404, ""),
+        ("GET", "/broken/{token}", 500, "server-error"),
+        ("HEAD", "-", 200, ""),
+        ("other", "/j/{token}/item", 405, ""),
+        ("GET", "/refused/{token}", 429, "upload-quota"),
     ]
     assert TOKEN not in repr(seen)
     assert [one.request for one in seen] == [answer.headers[REQUEST_ID] for answer in answers]
@@ -100,9 +109,23 @@ def test_a_line_of_the_log_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     (line,) = capsys.readouterr().err.splitlines()
     found = json.loads(line)
     assert found.keys() == {
-        *("at", "request", "method", "route", "status", "ms", "received", "sent"),
+        *("at", "request", "method", "route", "status", "ms", "received", "sent", "code"),
     }
     assert TOKEN not in line
+
+
+def test_answers_are_counted_by_error_code() -> None:
+    app = Watched(application(), (count_requests(),))
+    for path in ("refused", "refused", "broken", "nowhere"):
+        asked(app, "GET", f"/{path}/{TOKEN}?code={TOKEN}")
+    counts = {
+        (one.labels["route"], one.labels["code"]): one.value
+        for metric in REGISTRY.collect()
+        for one in metric.samples
+        if one.name == "heldout_errors_total"
+    }
+    found = {("/refused/{token}", "upload-quota"): 2, ("/broken/{token}", "server-error"): 1}
+    assert counts == found
 
 
 def test_ready_says_what_cannot_be_used_and_looks_once_a_second() -> None:

@@ -38,6 +38,7 @@ def code_of(answer: httpx2.Response) -> tuple[int, str]:
     assert answer.headers["content-type"] == "application/problem+json"
     document = answer.json()
     assert document["status"] == answer.status_code
+    assert answer.headers["x-error-code"] == document["code"]
     return answer.status_code, document["code"]
 
 

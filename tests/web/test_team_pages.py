@@ -52,10 +52,11 @@ def test_an_invitation_makes_a_team_with_a_token_that_is_shown_once(place: Place
 def test_an_invitation_works_once_and_ends(place: Place) -> None:
     link = place.invite()
     form = fields_of(place.client.get(link))
-    assert place.client.post(link, data={**form, "team": ""}).status_code == 422
+    unnamed = place.client.post(link, data={**form, "team": ""})
+    assert (unnamed.status_code, unnamed.headers["x-error-code"]) == (422, "team-name")
     assert place.client.post(link, data={**form, "team": TEAM}).status_code == 200
     for again in (place.client.get(link), place.client.post(link, data={**form, "team": "B"})):
-        assert again.status_code == 410
+        assert (again.status_code, again.headers["x-error-code"]) == (410, "invitation-used")
     late = place.invite()
     place.clock.pass_by(days=15)
     assert place.client.get(late).status_code == 410
@@ -128,10 +129,10 @@ def test_a_new_token_ends_the_old_one_and_every_session(place: Place) -> None:
 def test_wrong_tokens_are_slowed_down_and_not_said_back(place: Place) -> None:
     for _ in range(5):
         wrong = place.client.post("/sign-in", data={"token": "a-guess"})
-        assert wrong.status_code == 403
+        assert (wrong.status_code, wrong.headers["x-error-code"]) == (403, "team-token")
         assert "a-guess" not in wrong.text
     slowed = place.client.post("/sign-in", data={"token": "a-guess"})
-    assert slowed.status_code == 429
+    assert (slowed.status_code, slowed.headers["x-error-code"]) == (429, "too-many-tries")
     assert int(slowed.headers["retry-after"]) > 0
     assert place.as_team("a-guess").get("/api/v1/quota").json()["code"] == "too-many-tries"
     assert place.client.post("/sign-in", data={"token": place.join()[1]}).status_code == 303

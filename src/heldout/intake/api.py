@@ -25,6 +25,7 @@ from heldout.intake.teams import Team
 from heldout.intake.uploads import DeclaredFile, Upload
 from heldout.web.forms import network_of
 from heldout.web.guard import RETRY_SECONDS
+from heldout.web.health import ERROR_CODE
 
 PREFIX = "/api/v1"
 """Where it answers."""
@@ -479,4 +480,5 @@ def problem_answer(
         "expected": problem.expected,
         "hint": problem.hint,
     }
-    return JSONResponse(document, status, {**more, **(headers or {})}, media_type=_PROBLEM_TYPE)
+    told = {**more, **(headers or {}), ERROR_CODE: problem.code}
+    return JSONResponse(document, status, told, media_type=_PROBLEM_TYPE)

@@ -201,7 +201,8 @@ class _Letters:
             page=self.page,
         )
         message = make_message(letter, sender=self.mailer.sender, now=self.clock())
-        message.replace_header("Message-ID", f"<notice-{notice.id}@{_host(self.page)}>")
+        name = f"notice-{notice.id}-{notice.created:%Y%m%d%H%M%S}"
+        message.replace_header("Message-ID", f"<{name}@{_host(self.page)}>")
         self.mailer.send(message)
 
 

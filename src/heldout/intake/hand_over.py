@@ -12,11 +12,12 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, select
 
 from heldout.board.store.uploads import Delivery
-from heldout.database.database import keep_others_out
+from heldout.database.database import Database, keep_others_out
 from heldout.errors import InputError, StoreError
-from heldout.intake.jobs import Done, Job, JobKind, JobLaterError, Worker
-from heldout.intake.notices import Notice, add_notice, notice_kind
+from heldout.intake.jobs import Done, Job, JobKind, JobLaterError, Worker, remove_jobs
+from heldout.intake.notices import Notice, add_notice, notice_kind, remove_notices
 from heldout.intake.tables import uploads
+from heldout.intake.teams import remove_ended
 from heldout.intake.uploads import (
     HAND_OVER,
     Upload,
@@ -36,6 +37,9 @@ _PAUSE = timedelta(minutes=1)
 
 
 _SWEEP_EVERY = timedelta(minutes=10)
+
+KEPT_FOR = timedelta(days=30)
+"""How long notices are stored, and jobs, invitations and tokens that have ended."""
 
 
 def intake_worker(
@@ -60,11 +64,39 @@ def intake_worker(
         if not swept or now - swept[-1] >= _SWEEP_EVERY:
             swept[:] = [now]
             sweep(store, now=now)
+            remove_old(store.database, before=now - KEPT_FOR)
 
     kinds = [hand_over_kind(store, clock=clock, notices=send is not None), *others]
     if send is not None:
         kinds.append(notice_kind(store.database, send, clock=clock))
     return Worker(database=store.database, kinds=kinds, clock=clock, idle=idle)
+
+
+def remove_old(database: Database, *, before: datetime) -> int:
+    """Remove what ended before some time and nobody needs: mail addresses are in it.
+
+    Teams and their uploads stay: the quota and the states of submissions are told by them.
+
+    Args:
+        database: open.
+        before: the time, UTC.
+
+    Returns:
+        How many rows are gone, not counting the jobs of notices.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+
+    def remove(connection: Connection) -> int:
+        notices = remove_notices(connection, before=before)
+        return (
+            notices
+            + remove_jobs(connection, before=before)
+            + remove_ended(connection, before=before)
+        )
+
+    return database.write(remove)
 
 
 def hand_over_kind(

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
@@ -275,6 +275,12 @@ def fail_job(
         _change(connection, job, state="waiting", due_at=now + pause, why=why)
 
     database.write(note)
+
+
+def remove_jobs(connection: Connection, *, before: datetime) -> int:
+    """Remove jobs that were done or failed before some time; gives their number."""
+    ended = jobs.c.state.in_(("done", "failed")), jobs.c.ended_at < before
+    return connection.execute(delete(jobs).where(*ended)).rowcount
 
 
 def list_jobs(database: Database, *, kind: str | None = None) -> tuple[JobRecord, ...]:

@@ -2,7 +2,8 @@
 
 A notice is written in the transaction of what it is about, so it is neither lost nor sent for
 something that did not happen. A server that is killed while it sends may send it twice: `Notice.id`
-belongs into the mail's Message-ID, by which mail programs know that it is the same.
+and `Notice.created` belong into the mail's Message-ID, by which mail programs know that it is the
+same. The number alone does not do: it is given again where a notice was removed.
 """
 
 import json
@@ -11,11 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from heldout.database.database import Database
 from heldout.intake.jobs import Done, Job, JobKind, add_job
-from heldout.intake.tables import notices, teams
+from heldout.intake.tables import jobs, notices, teams
 
 NOTICE = "notice"
 """The kind of the job that sends a notice."""
@@ -93,6 +94,24 @@ def list_notices(database: Database, *, team: int | None = None) -> tuple[Notice
         wanted = wanted.where(notices.c.team == team)
     rows = database.read(lambda connection: connection.execute(wanted).all())
     return tuple(_notice(row) for row in rows)
+
+
+def remove_notices(connection: Connection, *, before: datetime) -> int:
+    """Remove notices that were written before some time, each with its job.
+
+    One that still waits goes too: its mail server was not there all the time. SQLite may give its
+    number to a later one, which then needs a job of its own.
+
+    Returns:
+        How many notices.
+    """
+    written = select(notices.c.id).where(notices.c.created_at < before)
+    old = connection.execute(written).scalars().all()
+    for number in old:
+        mine = jobs.c.kind == NOTICE, jobs.c.key == str(number)
+        connection.execute(delete(jobs).where(*mine))
+        connection.execute(delete(notices).where(notices.c.id == number))
+    return len(old)
 
 
 def notice_kind(

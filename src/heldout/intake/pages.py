@@ -26,6 +26,7 @@ from heldout.intake.sign_in import Provider, SignIn, new_client, new_flow, read_
 from heldout.intake.teams import Team
 from heldout.web.forms import Form, go_to, network_of, read_count, refuse_elsewhere
 from heldout.web.guard import SESSION, content_policy
+from heldout.web.health import ERROR_CODE
 from heldout.web.pages import Study, render_template
 
 UPLOAD = "/upload"
@@ -211,7 +212,7 @@ class Pages:
         except InputError as error:
             if error.code.startswith("invitation"):
                 return self._no_invitation(error)
-            return self._join(code, team=name, mail=mail, problem=_say(error))
+            return self._join(code, team=name, mail=mail, problem=error)
         return self._show_token(request, token)
 
     def sign_in_page(self) -> Response:
@@ -229,10 +230,13 @@ class Pages:
         if wait is not None:
             minutes = plural(int(wait.total_seconds()) // 60 + 1, "minute")
             answer = self._sign_in(f"Too many tries. Try again in {minutes}.", status=429)
+            answer.headers[ERROR_CODE] = "too-many-tries"
             answer.headers["Retry-After"] = str(int(wait.total_seconds()) + 1)
             return answer
         self.intake.attempts.note(address, now=now)
-        return self._sign_in(_WRONG, status=403)
+        answer = self._sign_in(_WRONG, status=403)
+        answer.headers[ERROR_CODE] = "team-token"
+        return answer
 
     def sign_out(self, request: Request, fields: Form) -> Response:
         """End the session."""
@@ -254,7 +258,9 @@ class Pages:
         try:
             token = self.intake.new_token(entered.team, entered.cookie)
         except InputError as error:  # another request has ended the session
-            return self._sign_in(_say(error), status=403)
+            answer = self._sign_in(_say(error), status=403)
+            answer.headers[ERROR_CODE] = error.code
+            return answer
         return self._show_token(request, token)
 
     def begin_flow(self, request: Request, provider: str, fields: Form) -> Response:
@@ -291,6 +297,7 @@ class Pages:
                 person = self._reach(chosen, client).subject(flow, dict(request.query_params))
         except InputError as error:
             answer = self._sign_in(_say(error), status=403)
+            answer.headers[ERROR_CODE] = error.code
         else:
             answer = self._arrive(request, chosen, person, ties=flow.ties)
         answer.delete_cookie(_FLOW_COOKIE, path="/sign-in", httponly=True, samesite="lax")
@@ -320,7 +327,9 @@ class Pages:
             try:
                 self.intake.tie(entered.team, provider.key, person, session=entered.cookie)
             except InputError as error:
-                return self._account(entered, done=_say(error))
+                answer = self._account(entered, done=_say(error))
+                answer.headers[ERROR_CODE] = error.code
+                return answer
             done = f"You can sign in with {provider.title} from now on."
             return self._account(entered, done=done)
         session = self.intake.open_session((provider.key, person))
@@ -381,7 +390,9 @@ class Pages:
         session = self.intake.open_session(token)
         return shown if session is None else self._enter_as(request, session, shown)
 
-    def _join(self, code: str, *, team: str = "", mail: str = "", problem: str = "") -> Response:
+    def _join(
+        self, code: str, *, team: str = "", mail: str = "", problem: InputError | None = None
+    ) -> Response:
         try:
             invitation = self.intake.find_invitation(code)
         except InputError as error:
@@ -395,12 +406,18 @@ class Pages:
             known=self.intake.team_name(invitation.team),
             team=team,
             mail=mail,
-            problem=problem,
+            problem="" if problem is None else _say(problem),
         )
-        return _page("join", page, status=422 if problem else 200)
+        if problem is None:
+            return _page("join", page)
+        answer = _page("join", page, status=422)
+        answer.headers[ERROR_CODE] = problem.code
+        return answer
 
     def _no_invitation(self, error: InputError) -> Response:
-        return self._sign_in(_say(error), status=status_of(error.code)[0])
+        answer = self._sign_in(_say(error), status=status_of(error.code)[0])
+        answer.headers[ERROR_CODE] = error.code
+        return answer
 
     def _sign_in(self, problem: str = "", *, status: int = 200) -> Response:
         page = SignInPage(study=self.study, providers=self.intake.providers, problem=problem)
@@ -451,7 +468,7 @@ class Pages:
             answer: Response = JSONResponse({"problems": [shown]}, status_code=status)
         else:
             answer = self._upload_form(entered, problem, status=status)
-        answer.headers.update(headers)
+        answer.headers.update({**headers, ERROR_CODE: problem.code})
         return answer
 
     def _provider(self, key: str) -> Provider:

@@ -230,6 +230,25 @@ def _invitation(row: Row[Any]) -> Invitation:
     )
 
 
+def remove_ended(connection: Connection, *, before: datetime) -> int:
+    """Remove invitations, tokens and sessions that were used up or ended before some time.
+
+    Args:
+        connection: of a transaction.
+        before: the time, UTC.
+
+    Returns:
+        How many.
+    """
+    ended = (
+        remove(invitations).where(
+            (invitations.c.used_at < before) | (invitations.c.expires_at < before)
+        ),
+        remove(tokens).where((tokens.c.revoked_at < before) | (tokens.c.expires_at < before)),
+    )
+    return sum(connection.execute(one).rowcount for one in ended)
+
+
 # Teams
 
 

@@ -27,6 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from heldout.errors import SetupError, StoreError
+from heldout.web.health import ERROR_CODE
 from heldout.web.pages import EndPage, Page, Study, render
 
 # Values that leave the server and come back: signed, so that nobody can change or make one.
@@ -161,7 +162,7 @@ def add_handlers(
             status = shown = 404
         elif isinstance(error, StoreError):
             _LOG.error("%s failed: %s", request.method, error)  # the address is a token
-            headers = {"Retry-After": RETRY_SECONDS}
+            headers = {"Retry-After": RETRY_SECONDS, ERROR_CODE: "server-unavailable"}
         mturked = mturk and _is_judging(request.url.path)
         page = respond(_error_page(study, shown), status=status, mturk=mturked)
         page.headers.update(headers)
@@ -260,6 +261,7 @@ class Guard:
                 raise
             mturk = self.mturk and _is_judging(scope["path"])
             answer = respond(_error_page(self.study, 500), status=500, mturk=mturk)
+            answer.headers[ERROR_CODE] = "server-error"
             await answer(scope, receive, send_with_headers)
 
 

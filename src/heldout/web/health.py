@@ -2,7 +2,7 @@
 
 Addresses and query strings are tokens, and people's own. So a request is known by its route as it
 is declared (`/j/{code}`), never by what was asked for, and by a random id, which the answer has too
-(`X-Request-Id`). A refusal is counted by its status.
+(`X-Request-Id`). A refusal is counted by its status, and by its error code where it has one.
 
 Metrics are those of Prometheus, over all worker processes: each counts into files of one folder
 (`METRICS`), and the parent process adds them up and serves them, on a port of its own. They are
@@ -39,6 +39,9 @@ METRICS = "PROMETHEUS_MULTIPROC_DIR"
 
 REQUEST_ID = "X-Request-Id"
 """Header of every answer: by it a line of the log is found."""
+
+ERROR_CODE = "X-Error-Code"
+"""Header of an answer that says why something was not done: a code of docs/reference/errors.md."""
 
 OK = "ok"
 """What a check gives where nothing is wrong."""
@@ -123,6 +126,7 @@ class Seen:
         seconds: until its last byte was handed over.
         received: bytes of the body that were read.
         sent: bytes of the answer's body.
+        code: why it was not done, an error code; "" where the answer has none.
     """
 
     request: str
@@ -132,6 +136,7 @@ class Seen:
     seconds: float
     received: int
     sent: int
+    code: str
 
 
 class Watcher(Protocol):
@@ -159,7 +164,7 @@ class Watched:
             await self.app(scope, receive, send)
             return
         began, request = time.perf_counter(), secrets.token_hex(8)
-        status, received, sent = 500, 0, 0
+        status, received, sent, code = 500, 0, 0, ""
         root = str(scope.get("root_path", ""))
 
         async def count_received() -> Message:
@@ -169,10 +174,11 @@ class Watched:
             return message
 
         async def count_sent(message: Message) -> None:
-            nonlocal status, sent
+            nonlocal status, sent, code
             if message["type"] == "http.response.start":
-                status = message["status"]
-                MutableHeaders(scope=message)[REQUEST_ID] = request
+                status, headers = message["status"], MutableHeaders(scope=message)
+                headers[REQUEST_ID] = request
+                code = headers.get(ERROR_CODE, "")
             sent += len(message.get("body", b""))
             await send(message)
 
@@ -187,6 +193,7 @@ class Watched:
                 seconds=time.perf_counter() - began,
                 received=received,
                 sent=sent,
+                code=code,
             )
             for watch in self.watchers:
                 watch(seen)
@@ -216,12 +223,16 @@ def log_request(seen: Seen) -> None:
         "ms": round(seen.seconds * 1000, 1),
         "received": seen.received,
         "sent": seen.sent,
+        "code": seen.code,
     }
     print(json.dumps(line, separators=(",", ":")), file=sys.stderr, flush=True)  # noqa: T201 - the log
 
 
 def count_requests() -> Watcher:
-    """Counts requests, their seconds and their bytes, for Prometheus."""
+    """Counts requests, their seconds, bytes and errors, for Prometheus.
+
+    Labels are what the program declares, routes and error codes, and no text of a request's.
+    """
     from prometheus_client import Counter, Histogram  # noqa: PLC0415 - reads METRICS when imported
 
     requests = Counter("heldout_requests", "Requests.", ["method", "route", "status"])
@@ -229,11 +240,14 @@ def count_requests() -> Watcher:
         "heldout_request_seconds", "Seconds of a request.", ["route"], buckets=_SECONDS
     )
     received = Counter("heldout_received_bytes", "Bytes of bodies received.", ["route"])
+    errors = Counter("heldout_errors", "Answers with an error code.", ["route", "code"])
 
     def count(seen: Seen) -> None:
         requests.labels(seen.method, seen.route, str(seen.status)).inc()
         seconds.labels(seen.route).observe(seen.seconds)
         received.labels(seen.route).inc(seen.received)
+        if seen.code:
+            errors.labels(seen.route, seen.code).inc()
 
     return count
 
