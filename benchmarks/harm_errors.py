@@ -19,7 +19,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.outcomes.options import Margins, Rules
-from heldout.analyses.outcomes.tests import PairTests, compare_runs
+from heldout.analyses.outcomes.tests import TestedPairs, compare_runs
 from heldout.analyses.outcomes.verdicts import judge_pairs
 from heldout.ids import Digest
 from heldout.scoring.first_ranks import FirstRanks, Side
@@ -136,7 +136,7 @@ def miss_harm(world: World, *, trials: int) -> Missed:
     )
 
 
-def _count_strict(pairs: Sequence[PairTests], rules: Rules) -> int:
+def _count_strict(pairs: TestedPairs, rules: Rules) -> int:
     verdicts = [one.verdict for one in judge_pairs(pairs, rules)]
     return sum((one.word, one.better) == ("strict", "B") for one in verdicts)
 

@@ -33,15 +33,15 @@ def found(ranks: FirstRanks) -> Outcomes:
 
 
 def test_all_are_shown_where_there_is_room(found: Outcomes) -> None:
-    assert choose_pairs(found, most=66) == found.pairs
+    assert choose_pairs(found, most=66) is found.pairs
     assert not any("left out" in note for table in tables(found) for note in table.notes)
 
 
 def test_neighbours_come_first_then_verdicts_between_the_nearest(found: Outcomes) -> None:
     assert found.order is not None
     line = found.order.systems
-    shown = choose_pairs(found, most=10)
-    assert len({id(one) for one in shown}) == 10
+    shown = tuple(choose_pairs(found, most=10))
+    assert len({(one.a.name, one.b.name) for one in shown}) == 10
     assert [{one.a.name, one.b.name} for one in shown[:5]] == [
         {*pair} for pair in pairwise(line[:6])
     ]

@@ -110,4 +110,4 @@ def test_no_pair_depends_on_the_pairs_beside_it() -> None:
     ranks = ranks_of(table, 100)
     pairs = all_pairs(ranks)
     together = compare_runs(ranks, pairs, MARGINS, level=0.95)
-    assert together == [compare_runs(ranks, [p], MARGINS, level=0.95)[0] for p in pairs]
+    assert [*together] == [compare_runs(ranks, [p], MARGINS, level=0.95)[0] for p in pairs]

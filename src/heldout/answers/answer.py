@@ -73,8 +73,9 @@ class Answer:
         for place, column in enumerate(shown.columns):
             name = column.name
             names[f"{name} {place + 1}" if name in names or not name else name] = place
+        cells = list(zip(*shown.rows, strict=True)) or [()] * len(shown.columns)
         return {
-            name: [_number(row[place], shown.columns[place]) for row in shown.rows]
+            name: [_number(cell, shown.columns[place]) for cell in cells[place]]
             for name, place in names.items()
         }
 
@@ -182,7 +183,7 @@ def format_json(value: Any, *, newline: str = "\n") -> Iterator[str]:
         for place, row in enumerate(value):
             yield f"{',' if place else ''}{inner}"
             if _is_results(value):
-                yield from format_json(to_document(row), newline=inner)
+                yield _format_result(row, inner)
                 continue
             cells = _without_nan(row.tolist())
             text = json.dumps(cells, allow_nan=False, separators=(f",{inner}  ", ": "))
@@ -199,14 +200,30 @@ def format_json(value: Any, *, newline: str = "\n") -> Iterator[str]:
         yield json.dumps(plain, indent=2, allow_nan=False).replace("\n", newline)
 
 
+def _format_result(result: Any, newline: str) -> str:
+    """One of many results; four times as fast as `json.dumps` indents."""
+    import json  # noqa: PLC0415 - most calls need none
+
+    import msgspec  # noqa: PLC0415 - the same
+
+    plain = msgspec.to_builtins(result, enc_hook=_to_list, str_keys=True)
+    try:
+        text = json.dumps(plain, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_without_nan(plain), allow_nan=False)
+    return msgspec.json.format(text.encode(), indent=2).decode().replace("\n", newline)
+
+
 def _is_table(value: Any) -> bool:
     """Whether it is an array of two dimensions."""
     return getattr(value, "ndim", 0) == 2  # noqa: PLR2004 - rows and columns
 
 
 def _is_results(value: Any) -> bool:
-    """Whether it is a tuple of results, which have no lists yet."""
-    return isinstance(value, tuple) and bool(value) and is_dataclass(value[0])
+    """Whether it is a sequence of results, which have no lists yet."""
+    if isinstance(value, str | list) or not isinstance(value, Sequence):
+        return False
+    return len(value) > 0 and is_dataclass(value[0])
 
 
 def _holds_late(value: Any) -> bool:

@@ -5,11 +5,11 @@ shown as 0.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import isfinite
-from typing import Literal
+from typing import Literal, overload
 
 from heldout.errors import plural, printable
 
@@ -68,6 +68,37 @@ def columns(form: Form, *names: str, decimals: int = 4) -> tuple[Column, ...]:
     return tuple(Column(name=name, form=form, decimals=decimals) for name in names)
 
 
+class LateRows(Sequence[Row]):
+    """Rows that are made when they are asked for: half a million as tuples take 200 MB."""
+
+    def __init__(self, count: int, make: Callable[[int], Row]) -> None:
+        """Take what makes rows.
+
+        Args:
+            count: how many there are.
+            make: the row at a place, from 0.
+        """
+        self._count, self._make = count, make
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Row, ...]: ...
+    def __getitem__(self, place: int | slice) -> Row | tuple[Row, ...]:
+        if isinstance(place, slice):
+            return tuple(self._make(one) for one in range(*place.indices(self._count)))
+        return self._make(range(self._count)[place])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """A table with all that has to be said of it.
@@ -75,7 +106,7 @@ class Table:
     Attributes:
         title: what it shows, in a few words.
         columns: at least one.
-        rows: each as long as `columns`.
+        rows: each as long as `columns`; a tuple, or `LateRows`.
         notes: sentences below it, without which it is misread: what a column means, which rows
             are left out, why a value is undefined. Two lines as a rule.
         method: sentences on how it was made: tests, families, corrections, draws. A terminal
@@ -84,12 +115,12 @@ class Table:
 
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: Sequence[Row]
     notes: tuple[str, ...] = ()
     method: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for row in self.rows:
+        for row in () if isinstance(self.rows, LateRows) else self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(row)
             if any(isinstance(cell, float) and not isfinite(cell) for cell in row):

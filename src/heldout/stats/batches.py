@@ -6,7 +6,7 @@ answers are the same, up to the rounding of sums. Arrays of p-values have any co
 stands for undefined, and a p is never 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from scipy.special import bdtr, ndtr, stdtr, stdtrit
 
 from heldout.stats.exact import Samples
 from heldout.stats.rank_tests import EXACT_AT_MOST, Corrections, Zeros, estimate_pseudomedians
-from heldout.stats.results import SMALLEST, TestResult, check_options
+from heldout.stats.results import SMALLEST, TestColumns, check_options
 from heldout.stats.tests import TESTS
 
 _COUNTS = 1 << 21
@@ -153,15 +153,16 @@ def _p(values: Ps, some: NDArray[np.bool_]) -> Ps:
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-_OptionalNumbers = Sequence[float | None]
 
 _EMPTY = "no query"
 _SINGLE = "a single query says nothing of others"
 _SAME = "every difference is the same: there is no standard error"
 _ZERO = "every difference is 0"
+_FEW = "too few differences for an interval: {used}"
+_REASONS = (None, _EMPTY, _SINGLE, _SAME, _ZERO, _FEW)
 
 
-def t_tests(samples: Samples, *, level: float) -> tuple[TestResult, ...]:
+def t_tests(samples: Samples, *, level: float) -> TestColumns:
     """The paired t test of each sample of differences, two-sided.
 
     Args:
@@ -171,27 +172,21 @@ def t_tests(samples: Samples, *, level: float) -> tuple[TestResult, ...]:
     moments = _moments(samples)
     mean, some = moments.mean, moments.squares > 0
     half = stdtrit(moments.freedom, (1 + level) / 2) * moments.error
-    why = [
-        _why_size(size) or (None if fine else _SAME)
-        for size, fine in zip(samples.sizes.tolist(), some.tolist(), strict=True)
-    ]
     return _results(
-        _Columns(
-            n=samples.sizes.tolist(),
-            used=samples.sizes.tolist(),
-            difference=_where(samples.sizes > 0, mean),
-            low=_where(some, mean - half),
-            high=_where(some, mean + half),
-            statistic=_where(some, mean / moments.error),
-            p=_where(some, t_p(mean, moments.squares, size=np.maximum(samples.sizes, 2))),
-            why=why,
-        ),
+        samples.sizes,
+        samples.sizes,
         "t",
         level,
+        difference=_where(samples.sizes > 0, mean),
+        low=_where(some, mean - half),
+        high=_where(some, mean + half),
+        statistic=_where(some, mean / moments.error),
+        p=_where(some, t_p(mean, moments.squares, size=np.maximum(samples.sizes, 2))),
+        why=_why(samples.sizes, {_SAME: ~some}),
     )
 
 
-def mean_above_p(samples: Samples, *, null: float, below: bool = False) -> _OptionalNumbers:
+def mean_above_p(samples: Samples, *, null: float, below: bool = False) -> Floats:
     """One-sided p of the t test: is the mean difference above a null?
 
     Args:
@@ -200,7 +195,7 @@ def mean_above_p(samples: Samples, *, null: float, below: bool = False) -> _Opti
         below: whether to ask for a mean below it instead.
 
     Returns:
-        For each sample; `None` where all differences are the same, or there is at most one.
+        For each sample; NaN where all differences are the same, or there is at most one.
     """
     moments = _moments(samples)
     statistic = (moments.mean - null) / moments.error
@@ -225,7 +220,7 @@ def _moments(samples: Samples) -> _Moments:
     return _Moments(mean, squares, freedom, np.where(squares > 0, error, 1.0))
 
 
-def signed_rank_tests(samples: Samples, *, level: float) -> tuple[TestResult, ...]:
+def signed_rank_tests(samples: Samples, *, level: float) -> TestColumns:
     """The signed-rank test of each sample of differences, two-sided.
 
     Args:
@@ -244,32 +239,25 @@ def signed_rank_tests(samples: Samples, *, level: float) -> tuple[TestResult, ..
         own = slice(ends[sample - 1] if sample else 0, ends[sample])
         doubled = np.repeat(ranks.doubled[own], ranks.tied[own]).tolist()
         p[sample] = _exact_p(doubled, int(ranks.above[sample]))
-    why = [
-        _why_size(size)
-        or (None if left else _ZERO)
-        or (f"too few differences for an interval: {left}" if low is None else None)
-        for size, left, low in zip(
-            samples.sizes.tolist(), used.tolist(), estimates.low, strict=True
-        )
-    ]
     return _results(
-        _Columns(
-            n=samples.sizes.tolist(),
-            used=used.tolist(),
-            difference=estimates.centre,
-            low=estimates.low,
-            high=estimates.high,
-            statistic=_where(tested, ranks.above / 2),
-            p=_where(tested, p),
-            why=why,
-        ),
+        samples.sizes,
+        used,
         "signed-rank",
         level,
+        difference=estimates.centre,
+        low=estimates.low,
+        high=estimates.high,
+        statistic=_where(tested, ranks.above / 2),
+        p=_where(tested, p),
+        why=_why(samples.sizes, {_ZERO: used == 0, _FEW: np.isnan(estimates.low)}),
     )
 
 
-def _why_size(size: int) -> str | None:
-    return {0: _EMPTY, 1: _SINGLE}.get(size)
+def _why(sizes: NDArray[np.int64], others: Mapping[str, Flags]) -> NDArray[np.int8]:
+    """Places in `_REASONS`: of samples that are too small, then of the first other one."""
+    reasons = {_EMPTY: sizes == 0, _SINGLE: sizes == 1, **others}
+    places = [_REASONS.index(reason) for reason in reasons]
+    return np.select(list(reasons.values()), places, 0).astype(np.int8)
 
 
 def _exact_p(doubled: Sequence[int], above: int) -> float:
@@ -289,34 +277,27 @@ def _exact_p(doubled: Sequence[int], above: int) -> float:
     return float(min(1.0, min(at_least, at_most) / (1 << (width - 2))))
 
 
-def _where(some: Flags, values: Floats) -> _OptionalNumbers:
-    """Numbers where they are defined, else `None`."""
-    pairs = zip(some.tolist(), values.tolist(), strict=True)
-    return [value if defined else None for defined, value in pairs]
+def _where(some: Flags, values: Floats) -> Floats:
+    """Numbers where they are defined, else NaN."""
+    return np.where(some, values, np.nan)
 
 
-class _Columns(NamedTuple):
-    """What tests found, as `TestResult` has it."""
-
-    n: Sequence[int]
-    used: Sequence[int]
-    difference: _OptionalNumbers
-    low: _OptionalNumbers
-    high: _OptionalNumbers
-    statistic: _OptionalNumbers
-    p: _OptionalNumbers
-    why: Sequence[str | None]
-
-
-def _results(columns: _Columns, test: str, level: float) -> tuple[TestResult, ...]:
-    options = check_options({}, TESTS[test].options, test=test)
-    return tuple(
-        TestResult(
-            test=test,
-            level=level,
-            alternative="two-sided",
-            options=options,
-            **dict(zip(_Columns._fields, row, strict=True)),
-        )
-        for row in zip(*columns, strict=True)
+def _results(
+    n: NDArray[np.int64],
+    used: NDArray[np.int64],
+    test: str,
+    level: float,
+    *,
+    why: NDArray[np.int8],
+    **numbers: Floats,
+) -> TestColumns:
+    return TestColumns(
+        test=test,
+        level=level,
+        n=n.astype(np.int32),
+        used=used.astype(np.int32),
+        why=why,
+        reasons=_REASONS,
+        options=check_options({}, TESTS[test].options, test=test),
+        **numbers,
     )

@@ -1,4 +1,4 @@
-"""Loops that numba compiles: the walk of `all_pairs`, and the search of `sign_flips`.
+"""Loops that numba compiles: of `all_pairs`, of `sign_flips`, and of `rank_tests`.
 
 All splits, or all flips, stand side by side in the innermost loops, where the processor takes many
 at a time. The walk adds whole numbers, and the search compares what is never added, so nothing
@@ -185,3 +185,95 @@ def mark(
             marks[row, other - first] = _reaches(scaled[row], scaled[other], least)
         start += len(scaled) - row - 1
     return marks
+
+
+_CUTS = 64
+"""Cuts of one sample that are remembered: the later ones are nearer to what is looked for."""
+
+
+class _Values(NamedTuple):
+    """Distinct values, ascending, how often each occurs, and how many come before it."""
+
+    values: NDArray[np.float64]
+    counts: Whole
+    before: Whole
+
+
+class _Cuts(NamedTuple):
+    """For each limit tried: sums up to it, the largest of them, and the smallest above it."""
+
+    totals: Whole
+    below: NDArray[np.float64]
+    above: NDArray[np.float64]
+
+
+@_compile
+def _cut_sums(own: _Values, limit: float) -> tuple[int, float, float]:
+    """How many sums of two values are up to a limit, the largest of them, and the next larger."""
+    values, counts, before = own
+    total, below, above = 0, -np.inf, np.inf
+    last = len(values) - 1
+    for first in range(len(values)):
+        while last >= first and values[first] + values[last] > limit:
+            above = min(above, values[first] + values[last])
+            last -= 1
+        if last < first:
+            break
+        below = max(below, values[first] + values[last])
+        each = counts[first]
+        total += each * (before[last + 1] - before[first + 1]) + each * (each + 1) // 2
+    return total, below, above
+
+
+@_compile
+def _search_sum(own: _Values, place: int, cuts: _Cuts, tried: int) -> tuple[float, int]:
+    """The sum of two values at a place, and how many cuts are remembered now."""
+    low, high = 2 * own.values[0], 2 * own.values[-1]
+    for cut in range(tried):
+        if cuts.totals[cut] < place:
+            low = max(low, cuts.above[cut])
+        else:
+            high = min(high, cuts.below[cut])
+    while low < high:
+        limit = low + (high - low) / 2
+        if limit >= high:
+            limit = low
+        total, below, above = _cut_sums(own, limit)
+        if tried < len(cuts.totals):
+            cuts.totals[tried], cuts.below[tried], cuts.above[tried] = total, below, above
+            tried += 1
+        if total < place:
+            low = above
+        else:
+            high = below
+    return high, tried
+
+
+@_compile
+def find_averages(
+    values: NDArray[np.float64],
+    counts: Whole,
+    ends: NDArray[np.intp],
+    places: Whole,
+    averages: NDArray[np.float64],
+) -> None:
+    """Averages of two values at some places in order, as `rank_tests.WalshAverages`, not rounded.
+
+    Args:
+        values: distinct ones of each sample, ascending, one sample after the other.
+        counts: how often each occurs.
+        ends: shape (samples, 2): where each sample begins and ends.
+        places: shape (samples, wanted), from 1; 0 for none, which leaves the average as it is.
+        averages: same shape, to be filled.
+    """
+    cuts = _Cuts(np.empty(_CUTS, np.int64), np.empty(_CUTS), np.empty(_CUTS))
+    for sample in range(len(ends)):
+        part = slice(ends[sample, 0], ends[sample, 1])
+        before = np.zeros(ends[sample, 1] - ends[sample, 0] + 1, np.int64)
+        before[1:] = np.cumsum(counts[part])
+        own = _Values(values[part], counts[part], before)
+        tried = 0
+        for wanted in range(places.shape[1]):
+            if places[sample, wanted] > 0:
+                found, tried = _search_sum(own, places[sample, wanted], cuts, tried)
+                averages[sample, wanted] = found / 2

@@ -11,6 +11,7 @@ test takes the error under the null instead, where it is never 0.
 """
 
 import math
+from collections.abc import Callable
 from functools import cache, cached_property
 from typing import Literal, NamedTuple
 
@@ -60,6 +61,7 @@ def _share_of_a_only(a_only: int, b_only: int, *, size: int, margin: float) -> f
 
 
 _LAID_OUT = 4096
+_MANY = 64
 _BINS = (64, 2048)
 _MARGIN = 0.25
 
@@ -372,42 +374,52 @@ class Pseudomedians(NamedTuple):
     """Centres of samples, and the ends of their intervals.
 
     Attributes:
-        centre: `None` where a sample is empty.
-        low: `None` where it is too small for an interval.
+        centre: NaN where a sample is empty.
+        low: NaN where it is too small for an interval.
         high: likewise.
     """
 
-    centre: list[float | None]
-    low: list[float | None]
-    high: list[float | None]
+    centre: Floats
+    low: Floats
+    high: Floats
 
 
-def estimate_pseudomedians(samples: Samples, *, level: float) -> Pseudomedians:
+def estimate_pseudomedians(
+    samples: Samples, *, level: float, compiled: bool = True
+) -> Pseudomedians:
     """Estimate the centre of each sample.
 
     Args:
         samples: some may be empty.
         level: of the intervals, between 0 and 1.
+        compiled: whether numba may be used where it is installed; the answer is the same.
     """
-    none: list[float | None] = [None] * len(samples.sizes)
-    found = Pseudomedians(none, none.copy(), none.copy())
-    whole = _has_whole_numbers(samples)
-    reached = _fold(samples) if whole else None
-    for size in np.unique(samples.sizes[samples.sizes > 0]).tolist():
-        rows = np.flatnonzero(samples.sizes == size)
-        count = size * (size + 1) // 2
-        place = max(0, place_of_end(size, (1 - level) / 2))
-        places = [(count + 1) // 2, count // 2 + 1]
-        places += [place, count + 1 - place] if place else []
-        if reached is not None:
-            least = float(samples.values.min())
-            averages = _look_up(reached[rows], places) / 2 + least
-        elif size <= EXACT_AT_MOST:
-            averages = _lay_out(samples, rows, size)[:, np.array(places) - 1]
-        else:
-            averages = _look_for(samples, rows, places)
-        _keep(found, rows, averages)
-    return found
+    places = _list_places(samples.sizes, level)
+    averages = np.full(places.shape, np.nan)
+    some = samples.sizes > 0
+    if _has_whole_numbers(samples):
+        least = float(samples.values.min())
+        averages[some] = _look_up(_fold(samples)[some], places[some]) / 2 + least
+    else:
+        small = some & (samples.sizes <= EXACT_AT_MOST)
+        for size in np.unique(samples.sizes[small]).tolist():
+            rows = np.flatnonzero(samples.sizes == size)
+            laid_out = _lay_out(samples, rows, size)
+            averages[rows] = laid_out[:, places[rows[0]].clip(min=1) - 1]
+        large = np.flatnonzero(samples.sizes > EXACT_AT_MOST)
+        averages[large] = _look_for(samples, large, places[large], compiled=compiled)
+    first, second, low, high = np.where(places > 0, averages, np.nan).T
+    return Pseudomedians(np.where(first == second, first, (first + second) / 2), low, high)
+
+
+def _list_places(sizes: Integers, level: float) -> Integers:
+    """The averages that make a centre and the ends of its interval; 0 where there is none."""
+    counts = sizes * (sizes + 1) // 2
+    different, inverse = np.unique(sizes, return_inverse=True)
+    ends = [max(0, place_of_end(size, (1 - level) / 2)) for size in different.tolist()]
+    low = np.array(ends, np.int64)[inverse]
+    high = np.where(low > 0, counts + 1 - low, 0)
+    return np.stack(((counts + 1) // 2, counts // 2 + (counts > 0), low, high), axis=1)
 
 
 def _has_whole_numbers(samples: Samples) -> bool:
@@ -427,8 +439,8 @@ def _fold(samples: Samples) -> NDArray[np.int64]:
     return fold_histograms(histograms.reshape(-1, span))
 
 
-def _look_up(reached: NDArray[np.int64], places: list[int]) -> Floats:
-    columns = [(reached < place).sum(axis=1) for place in places]
+def _look_up(reached: Integers, places: Integers) -> Floats:
+    columns = [(reached < place[:, None]).sum(axis=1) for place in places.T]
     return np.stack(columns, axis=1).astype(np.float64)
 
 
@@ -438,22 +450,28 @@ def _lay_out(samples: Samples, rows: Indices, size: int) -> Floats:
     return sort_averages(values.reshape(len(rows), size))
 
 
-def _look_for(samples: Samples, rows: Indices, places: list[int]) -> Floats:
-    ends = np.searchsorted(samples.owners, [rows, rows + 1]).T.tolist()
+def _look_for(samples: Samples, rows: Indices, places: Integers, *, compiled: bool) -> Floats:
+    starts, ends = np.searchsorted(samples.owners, [rows, rows + 1])
+    # numba takes longer to load than to look through a few
+    search = _compiled_search() if compiled and len(rows) >= _MANY else None
+    if search is not None:
+        averages = np.zeros(places.shape)
+        search(samples.values, samples.counts, np.stack((starts, ends), axis=1), places, averages)
+        return np.round(averages, DECIMALS) + 0.0
     found = []
-    for start, end in ends:
-        averages = WalshAverages(samples.values[start:end], samples.counts[start:end])
-        found.append([averages.find(place) for place in places])
-    return np.array(found)
+    for start, end, wanted in zip(starts.tolist(), ends.tolist(), places.tolist(), strict=True):
+        walsh = WalshAverages(samples.values[start:end], samples.counts[start:end])
+        found.append([walsh.find(place) if place else np.nan for place in wanted])
+    return np.array(found).reshape(places.shape)
 
 
-def _keep(found: Pseudomedians, rows: Indices, averages: Floats) -> None:
-    """Take the centre, between the two averages in the middle, and the ends where there are."""
-    first, second = averages[:, 0], averages[:, 1]
-    centres = np.where(first == second, first, (first + second) / 2)
-    for into, column in zip(found, (centres, *averages.T[2:]), strict=False):
-        for row, value in zip(rows.tolist(), column.tolist(), strict=True):
-            into[row] = value
+@cache
+def _compiled_search() -> Callable[..., None] | None:
+    try:
+        from heldout.stats.compiled import find_averages  # noqa: PLC0415 - numba is an extra, slow to load
+    except ImportError:
+        return None
+    return find_averages
 
 
 Corrections = Literal["mann-whitney", "ranksums"]

@@ -6,7 +6,7 @@ never 0 and never NaN. docs/reference/tests.md is held against the table by a te
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -269,5 +269,11 @@ def _result(
         level=ask.level,
         alternative=ask.alternative,
         options=dict(options),
-        **asdict(found),
+        used=found.used,
+        difference=found.difference,
+        low=found.low,
+        high=found.high,
+        statistic=found.statistic,
+        p=found.p,
+        why=found.why,
     )

@@ -1,8 +1,9 @@
 """Which runs are better than which, by what they find and how high."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.outcomes.curves import bars_chart, bars_title
@@ -15,7 +16,7 @@ from heldout.analyses.outcomes.outcomes import (
     pairs_with,
 )
 from heldout.analyses.outcomes.tests import Line
-from heldout.analyses.outcomes.verdicts import Judged, RunOrder
+from heldout.analyses.outcomes.verdicts import JudgedPairs, RunOrder
 from heldout.analyses.outcomes.words import (
     describe_family,
     describe_rules,
@@ -24,15 +25,19 @@ from heldout.analyses.outcomes.words import (
 )
 from heldout.answers.answer import Answer
 from heldout.answers.sentence import name_one, name_some
-from heldout.answers.table import Cell, Column, Table, columns
+from heldout.answers.table import Cell, Column, LateRows, Row, Table, columns
 from heldout.errors import InputError, plural
 from heldout.scoring.first_ranks import first_ranks
 from heldout.scoring.measures import parse_measure
 from heldout.scoring.names import read_measure
 from heldout.scoring.sources import Scores, queries_with_several
 
+Places = NDArray[np.intp]
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
-def choose_pairs(result: Outcomes, *, most: int) -> tuple[Judged, ...]:
+
+def choose_pairs(result: Outcomes, *, most: int) -> JudgedPairs:
     """The pairs to show where there is not room for all.
 
     Args:
@@ -47,30 +52,31 @@ def choose_pairs(result: Outcomes, *, most: int) -> tuple[Judged, ...]:
     """
     if len(result.pairs) <= most:
         return result.pairs
-    neighbours = _neighbours(result)[: most // 2]
-    taken = {id(one) for one in neighbours}
+    return result.pairs.take(_choose_places(result, np.arange(len(result.pairs)), most))
+
+
+def _choose_places(result: Outcomes, among: Places, most: int) -> Places:
+    """As `choose_pairs`: the places of pairs, of some of them."""
+    pairs = result.pairs.tested.pairs
     line = () if result.order is None else result.order.systems
-    places = {name: place for place, name in enumerate(line)}
-    others = [one for one in result.pairs if id(one) not in taken]
-    others.sort(key=lambda one: _sort_key(one, places))
-    return (*neighbours, *others[: most - len(neighbours)])
+    stands = {name: place for place, name in enumerate(line)}
+    at = np.array([stands.get(side.name, 0) for side in pairs.sides], np.intp)
+    first, second = at[pairs.a[among]], at[pairs.b[among]]
+    apart = np.abs(first - second)
+    nearest = np.flatnonzero(apart == 1) if result.order else np.zeros(0, np.intp)
+    nearest = nearest[np.argsort(np.minimum(first, second)[nearest])][: most // 2]
+    others = np.delete(np.arange(len(among)), nearest)
+    undecided = result.pairs.better[among[others]] == 0
+    least = _least_p(result)[among[others]]
+    order = np.lexsort((least, np.where(undecided, 0, apart[others]), undecided))
+    return among[np.concatenate((nearest, others[order[: most - len(nearest)]]))]
 
 
-def _neighbours(result: Outcomes) -> list[Judged]:
-    """Pairs of runs that follow each other in the line, where they were compared."""
-    if result.order is None:
-        return []
-    named = {frozenset((one.a.name, one.b.name)): one for one in result.pairs}
-    pairs = (named.get(frozenset(pair)) for pair in pairwise(result.order.systems))
-    return [one for one in pairs if one is not None]
-
-
-def _sort_key(one: Judged, places: Mapping[str, int]) -> tuple[bool, int, float]:
-    """A key that is smaller where a pair tells more."""
-    least = min((test.p for test in one.tests.values() if test.p is not None), default=1.0)
-    if one.verdict.better is None:
-        return True, 0, least
-    return False, abs(places[one.a.name] - places[one.b.name]), least
+def _least_p(result: Outcomes) -> Floats:
+    """The smallest p of each pair; 1 without any."""
+    ps = [test.p for test in result.pairs.tested.tests.values()]
+    least: Floats = np.nan_to_num(np.fmin.reduce(ps), nan=1.0)
+    return least
 
 
 _INSTEAD = "compare runs by a measure, with heldout compare -m nDCG@10"
@@ -88,12 +94,12 @@ def headline(result: Outcomes, *, several: int | None, baseline: str | None = No
         return misfit
     if result.order is None:
         return verdict_headline(result)
-    decided = [one for one in result.pairs if one.verdict.better]
+    better, worse = int((result.pairs.better > 0).sum()), int((result.pairs.better < 0).sum())
+    decided = better + worse
     if baseline is not None:
-        worse = sum(one.verdict.better == "A" for one in decided)
         return (
-            f"Against {name_one(baseline)}: {len(decided) - worse:,} of {len(result.pairs):,} runs "
-            f"better, {worse:,} worse, {len(result.pairs) - len(decided):,} without a verdict."
+            f"Against {name_one(baseline)}: {better:,} of {len(result.pairs):,} runs "
+            f"better, {worse:,} worse, {len(result.pairs) - decided:,} without a verdict."
         )
     if not decided:
         return (
@@ -102,19 +108,18 @@ def headline(result: Outcomes, *, several: int | None, baseline: str | None = No
         )
     first = name_one(result.order.systems[0])
     return (
-        f"{len(decided):,} of {len(result.pairs):,} pairs of runs "
-        f"{'has' if len(decided) == 1 else 'have'} a verdict on which is better; by them {first} "
+        f"{decided:,} of {len(result.pairs):,} pairs of runs "
+        f"{'has' if decided == 1 else 'have'} a verdict on which is better; by them {first} "
         "stands first."
     )
 
 
 def summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
     """How many pairs have a verdict, and where tests and means disagree."""
-    words = [one.verdict.word for one in result.pairs]
-    counts = (words.count(word) for word in ("strict", "do no harm", "no verdict"))
+    counts = map(result.pairs.count, ("strict", "do no harm", "no verdict"))
     opposed, sure = count_opposed(result)
     lines = [
-        ("pairs", f"{len(words):,}, k = {result.k}"),
+        ("pairs", f"{len(result.pairs):,}, k = {result.k}"),
         ("verdicts", "{:,} strict, {:,} do no harm, {:,} none".format(*counts)),
         (
             "ESL, RR",
@@ -135,32 +140,26 @@ _RANKED: tuple[tuple[Line, Line], ...] = (("esl_signed_rank", "esl_t"), ("rr_sig
 
 def count_opposed(result: Outcomes) -> tuple[int, int]:
     """Pairs whose means of ESL and RR favour different runs; those where both tests do too."""
-    opposed = [one for one in result.pairs if opposes(one)]
+    opposed = find_opposed(result.pairs)
     sure = [
-        one
-        for one in opposed
-        if any(
-            _both_hold(one, esl, rr, result.rules.alpha) for esl, rr in zip(*_RANKED, strict=True)
-        )
+        _both_hold(result.pairs, esl, rr, result.rules.alpha)
+        for esl, rr in zip(*_RANKED, strict=True)
     ]
-    return len(opposed), len(sure)
+    return int(opposed.sum()), int((opposed & np.any(sure, axis=0)).sum())
 
 
-def _both_hold(one: Judged, esl: Line, rr: Line, alpha: float) -> bool:
+def _both_hold(pairs: JudgedPairs, esl: Line, rr: Line, alpha: float) -> Flags:
     """Whether both are significant, and by their own differences for different runs."""
-    ps = one.corrected[esl], one.corrected[rr]
-    longer, higher = one.tests[esl].difference, one.tests[rr].difference
-    if longer is None or higher is None or longer * higher <= 0:
-        return False
-    return all(p is not None and p <= alpha for p in ps)
+    longer, higher = (pairs.tested.tests[line].difference for line in (esl, rr))
+    held: Flags = (pairs.corrected[esl] <= alpha) & (pairs.corrected[rr] <= alpha)
+    return held & (longer * higher > 0)
 
 
-def opposes(one: Judged) -> bool:
-    """Whether in case (3) one run has the lower ESL and the other the higher RR."""
-    esl, rr = one.esl, one.rr
-    if esl.a is None or esl.b is None or rr.a is None or rr.b is None:
-        return False
-    return (esl.a - esl.b) * (rr.b - rr.a) < 0
+def find_opposed(pairs: JudgedPairs) -> Flags:
+    """For each pair whether in case (3) one run has the lower ESL and the other the higher RR."""
+    esl, rr = pairs.tested.esl, pairs.tested.rr
+    opposed: Flags = (esl[0] - esl[1]) * (rr[1] - rr[0]) < 0
+    return opposed
 
 
 def tables(result: Outcomes, *, most: int | None = None) -> tuple[Table, ...]:
@@ -171,52 +170,51 @@ def tables(result: Outcomes, *, most: int | None = None) -> tuple[Table, ...]:
         most: rows of each table: of pairs those with a verdict, see `choose_pairs`, and of the
             line groups that no verdict sets apart; `None` for all pairs and runs.
     """
-    shown = result.pairs if most is None else _shorten(result, most)
+    places = np.arange(len(result.pairs)) if most is None else _shorten(result, most)
     order = () if result.order is None else (_order_table(result.order, result, most),)
-    return (_found_table(result, shown), _rank_table(shown), *order)
+    return (_found_table(result, places), _rank_table(result, places), *order)
 
 
-def _shorten(result: Outcomes, most: int) -> tuple[Judged, ...]:
+def _shorten(result: Outcomes, most: int) -> Places:
     """Pairs with a verdict; without any a few, so that one sees how far off they are."""
-    decided = tuple(one for one in result.pairs if one.verdict.better)
-    if len(result.pairs) <= most:
-        return result.pairs
-    if not decided:
-        return choose_pairs(result, most=most // 2)
-    return choose_pairs(replace(result, pairs=decided), most=most)
+    every, decided = np.arange(len(result.pairs)), np.flatnonzero(result.pairs.better)
+    if len(every) <= most:
+        return every
+    if not len(decided):
+        return _choose_places(result, every, most // 2)
+    return decided if len(decided) <= most else _choose_places(result, decided, most)
 
 
-def _describe_left_out(shown: Sequence[Judged], result: Outcomes) -> list[str]:
+def _describe_left_out(shown: Places, result: Outcomes) -> list[str]:
     """How many pairs are not shown, with a verdict and without."""
-    known = {id(one) for one in shown}
-    left = [one for one in result.pairs if id(one) not in known]
-    if not left:
+    left = np.delete(result.pairs.better, shown)
+    if not len(left):
         return []
-    none = sum(one.verdict.better is None for one in left)
+    none = int((left == 0).sum())
     return [
         f"left out here: {plural(none, 'pair')} without a verdict, {len(left) - none:,} with one"
     ]
 
 
-def _found_table(result: Outcomes, shown: Sequence[Judged]) -> Table:
+def _found_table(result: Outcomes, shown: Places) -> Table:
     size = result.queries
-    rows: list[tuple[Cell, ...]] = []
-    for one in shown:
+
+    def row(place: int) -> Row:
+        one = result.pairs[int(shown[place])]
         counts = (one.neither, one.a_only, one.b_only, one.both)
         verdict = one.verdict
         decided: Cell = {"strict": verdict.p_strict, "do no harm": verdict.p_no_harm}.get(
             verdict.word, ""
         )
-        rows.append(
-            (
-                one.a.name,
-                one.b.name,
-                *(count / size for count in counts),
-                *(one.tests["binomial"].p, one.corrected["binomial"]),
-                *(verdict.better or "", verdict.word),
-                decided,
-            )
+        return (
+            one.a.name,
+            one.b.name,
+            *(count / size for count in counts),
+            *(one.tests["binomial"].p, one.corrected["binomial"]),
+            *(verdict.better or "", verdict.word),
+            decided,
         )
+
     return Table(
         title=f"Outcomes at k = {result.k}: shares of {plural(size, 'query', 'queries')}",
         columns=(
@@ -226,7 +224,7 @@ def _found_table(result: Outcomes, shown: Sequence[Judged]) -> Table:
             *columns("text", "better", "verdict"),
             Column(name="its p", form="p"),
         ),
-        rows=tuple(rows),
+        rows=LateRows(len(shown), row),
         notes=(
             *_describe_left_out(shown, result),
             "(1) found by neither, (2) by one alone: A wins or B wins, (3) by both",
@@ -245,7 +243,7 @@ def _found_table(result: Outcomes, shown: Sequence[Judged]) -> Table:
     )
 
 
-def _describe_choice(shown: Sequence[Judged], result: Outcomes) -> list[str]:
+def _describe_choice(shown: Places, result: Outcomes) -> list[str]:
     if len(shown) == len(result.pairs):
         return []
     return [
@@ -256,15 +254,17 @@ def _describe_choice(shown: Sequence[Judged], result: Outcomes) -> list[str]:
     ]
 
 
-def _rank_table(shown: Sequence[Judged]) -> Table:
+def _rank_table(result: Outcomes, shown: Places) -> Table:
     ps = columns("p", "WSR p", "WSR corr.", "t p", "t corr.")
-    rows: list[tuple[Cell, ...]] = []
-    for one in shown:
-        row: tuple[Cell, ...] = (one.a.name, one.b.name)
+
+    def row(place: int) -> Row:
+        one = result.pairs[int(shown[place])]
+        cells: Row = (one.a.name, one.b.name)
         for means, lines in zip((one.esl, one.rr), _RANKED, strict=True):
             tested = [p for line in lines for p in (one.tests[line].p, one.corrected[line])]
-            row += (means.a, means.b, *tested)
-        rows.append(row)
+            cells += (means.a, means.b, *tested)
+        return cells
+
     return Table(
         title="Case (3): search length (ESL) and reciprocal rank, where both found",
         columns=(
@@ -274,7 +274,7 @@ def _rank_table(shown: Sequence[Judged]) -> Table:
             *columns("score", "A RR", "B RR"),
             *ps,
         ),
-        rows=tuple(rows),
+        rows=LateRows(len(shown), row),
         notes=(
             (
                 "ESL: lower is better; WSR: signed-rank; t: paired t; no p where no query "
@@ -289,7 +289,7 @@ def _rank_table(shown: Sequence[Judged]) -> Table:
 
 def _order_table(order: RunOrder, result: Outcomes, most: int | None) -> Table:
     """The line, each run in its place; short, runs that no verdict sets apart are one row."""
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[Row] = [
         (place, name, _say_below(order, place - 1))
         for place, name in enumerate(order.systems, start=1)
     ]
@@ -327,7 +327,7 @@ def _find_groups(order: RunOrder) -> list[tuple[int, int]]:
     return list(pairwise([*starts, len(order.systems)]))
 
 
-def _group_row(order: RunOrder, start: int, end: int) -> tuple[Cell, ...]:
+def _group_row(order: RunOrder, start: int, end: int) -> Row:
     return (start + 1, name_some(order.systems[start:end]), _say_below(order, start))
 
 

@@ -303,9 +303,9 @@ def bars_chart(result: Outcomes) -> Plot:
 
     Of many pairs those are shown whose runs find the most different numbers of queries.
     """
-    order = sorted(result.pairs, key=lambda one: -abs(one.b_only - one.a_only))
-    shown = {id(one) for one in order[:MOST_BARS]}
-    pairs = [one for one in result.pairs if id(one) in shown]
+    tested = result.pairs.tested
+    order = np.argsort(-np.abs(tested.b_only - tested.a_only), kind="stable")
+    pairs = tuple(result.pairs.take(np.sort(order[:MOST_BARS])))
     rows = [
         Row(
             name={"A": "◂ ", "B": "▸ "}.get(one.verdict.better or "", "")

@@ -6,20 +6,19 @@ outcomes (Lin et al. 2021, §§4 and 5).
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from heldout.analyses.outcomes.options import Rules
-from heldout.analyses.outcomes.tests import Pair, PairTests, compare_groups, compare_runs
-from heldout.analyses.outcomes.verdicts import Judged, RunOrder, judge_pairs, order_runs
+from heldout.analyses.outcomes.tests import Pair, Pairs, TestedPairs, compare_groups, compare_runs
+from heldout.analyses.outcomes.verdicts import JudgedPairs, RunOrder, judge_pairs, order_runs
 from heldout.answers.answer import to_document
 from heldout.errors import InputError, quote
 from heldout.ids import Digest
 from heldout.scoring.first_ranks import FirstRanks, Side
 
-_TASKS = 32
 _SEVERAL = 0.2
 
 
@@ -52,7 +51,7 @@ class Outcomes:
         digest: of the table of scores.
     """
 
-    pairs: tuple[Judged, ...]
+    pairs: JudgedPairs
     order: RunOrder | None
     rules: Rules
     level: float
@@ -73,22 +72,26 @@ def describe_outcomes(result: Outcomes, several: int | None) -> dict[str, Any]:
         result: of one pair or many.
         several: queries with several relevant documents; `None` where the labels are unknown.
     """
-    return to_document(replace(result, pairs=()), "hypotheses") | {
-        # Half a million pairs as lists would take gigabytes
-        "pairs": result.pairs,
-        "hypotheses": result.hypotheses,
-        "several_relevant": several,
-        "fits_labels": fits_labels(several, result.queries),
-    }
+    # Half a million pairs as lists would take gigabytes
+    given = {one.name: getattr(result, one.name) for one in fields(result) if one.name != "pairs"}
+    return (
+        {"pairs": result.pairs}
+        | to_document(given)
+        | {
+            "hypotheses": result.hypotheses,
+            "several_relevant": several,
+            "fits_labels": fits_labels(several, result.queries),
+        }
+    )
 
 
-def all_pairs(ranks: FirstRanks) -> tuple[Pair, ...]:
+def all_pairs(ranks: FirstRanks) -> Pairs:
     """Every two runs, the earlier in the table as A."""
-    sides = [_single(name) for name in ranks.systems]
-    return tuple((a, b) for row, a in enumerate(sides) for b in sides[row + 1 :])
+    a, b = np.triu_indices(len(ranks.systems), 1)
+    return Pairs(sides=tuple(_single(name) for name in ranks.systems), a=a, b=b)
 
 
-def pairs_with(ranks: FirstRanks, baseline: str) -> tuple[Pair, ...]:
+def pairs_with(ranks: FirstRanks, baseline: str) -> Pairs:
     """A baseline as A against every other run.
 
     Raises:
@@ -102,8 +105,10 @@ def pairs_with(ranks: FirstRanks, baseline: str) -> tuple[Pair, ...]:
             quote(baseline),
             f"one of the {len(ranks.systems):,} runs, such as {known}",
         )
-    a = _single(baseline)
-    return tuple((a, _single(name)) for name in ranks.systems if name != baseline)
+    a = ranks.systems.index(baseline)
+    b = np.delete(np.arange(len(ranks.systems)), a)
+    sides = tuple(_single(name) for name in ranks.systems)
+    return Pairs(sides=sides, a=np.full(len(b), a), b=b)
 
 
 def _single(name: str) -> Side:
@@ -130,17 +135,13 @@ def analyse_outcomes(
     Raises:
         InputError: codes `too-few-systems`, `same-run`.
     """
-    _check(pairs)
-    if executor is None:
-        tested = _test(ranks, pairs, rules, level)
+    some = Pairs.of(pairs)
+    _check(some)
+    if any(len(side.runs) > 1 for side in some.sides):
+        ((a, b),) = some
+        tested = TestedPairs.of(compare_groups(ranks, a, b, rules.margins, level=level))
     else:
-        # Few tasks: each carries the ranks to whoever does it
-        length = -(-len(pairs) // _TASKS)
-        futures = [
-            executor.submit(_test, ranks, pairs[start : start + length], rules, level)
-            for start in range(0, len(pairs), length)
-        ]
-        tested = [pair for future in futures for pair in future.result()]
+        tested = compare_runs(ranks, some, rules.margins, level=level, executor=executor)
     judged = judge_pairs(tested, rules)
     return Outcomes(
         pairs=judged,
@@ -153,10 +154,15 @@ def analyse_outcomes(
     )
 
 
-def _check(pairs: Sequence[Pair]) -> None:
-    if not pairs:
+def _check(pairs: Pairs) -> None:
+    if not len(pairs):
         raise InputError.of("too-few-systems", "runs", "no pair", "two runs")
-    for a, b in pairs:
+    number = {run: at for at, run in enumerate(run for side in pairs.sides for run in side.runs)}
+    first = np.array([number[side.runs[0]] for side in pairs.sides], np.intp)
+    single = all(len(side.runs) == 1 for side in pairs.sides)
+    same = np.flatnonzero(first[pairs.a] == first[pairs.b]) if single else range(len(pairs))
+    for place in same:
+        a, b = pairs[int(place)]
         shared = [run for run in a.runs if run in b.runs]
         if shared:
             raise InputError.of(
@@ -164,19 +170,13 @@ def _check(pairs: Sequence[Pair]) -> None:
             )
 
 
-def _test(ranks: FirstRanks, pairs: Sequence[Pair], rules: Rules, level: float) -> list[PairTests]:
-    if all(len(a.runs) == len(b.runs) == 1 for a, b in pairs):
-        return compare_runs(ranks, pairs, rules.margins, level=level)
-    return [compare_groups(ranks, a, b, rules.margins, level=level) for a, b in pairs]
-
-
-def _order(ranks: FirstRanks, judged: Sequence[Judged]) -> RunOrder:
+def _order(ranks: FirstRanks, judged: JudgedPairs) -> RunOrder:
     """The runs by verdict; mean reciprocal rank decides between those without one."""
-    beats = {
-        (one.a.name, one.b.name) if one.verdict.better == "A" else (one.b.name, one.a.name)
-        for one in judged
-        if one.verdict.better
-    }
+    pairs, better = judged.tested.pairs, judged.better
+    place = {name: row for row, name in enumerate(ranks.systems)}
+    rows = np.array([place[side.name] for side in pairs.sides], np.intp)
+    first, second = rows[pairs.a], rows[pairs.b]
+    beats = np.stack((np.where(better < 0, first, second), np.where(better < 0, second, first)))
     shares = np.divide(1.0, ranks.ranks, out=np.zeros(ranks.ranks.shape), where=ranks.ranks > 0)
     means = np.round(shares.mean(axis=1), 12).tolist()
-    return order_runs(ranks.systems, means, beats)
+    return order_runs(ranks.systems, means, beats[:, better != 0].T)

@@ -9,10 +9,11 @@ queries at once (`stats.student.crossed_t`).
 Source: Lin et al. 2021, §§4 and 5, table 2.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from heldout.scoring.first_ranks import FirstRanks, Side
 from heldout.stats.batches import mean_above_p, signed_rank_tests, t_tests
 from heldout.stats.exact import DECIMALS, gather_samples
 from heldout.stats.rank_tests import share_not_lower_p
-from heldout.stats.results import Alternative, TestResult
+from heldout.stats.results import Alternative, TestColumns, TestResult, with_none
 from heldout.stats.student import bounded_mean_p, crossed_t
 from heldout.stats.tests import compare_counts
 
@@ -50,6 +51,50 @@ Floats = NDArray[np.float64]
 
 _CELLS = 1 << 19
 _ROWS = 1024
+_TASKS = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pairs(Sequence[Pair]):
+    """Pairs of runs or groups, in columns.
+
+    Attributes:
+        sides: runs and groups, each once.
+        a: for each pair the place of A in `sides`.
+        b: that of B.
+    """
+
+    sides: tuple[Side, ...]
+    a: NDArray[np.intp]
+    b: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair]) -> "Pairs":
+        """Pairs in columns; those that are stay as they are."""
+        if isinstance(pairs, Pairs):
+            return pairs
+        sides = tuple(dict.fromkeys(side for pair in pairs for side in pair))
+        place = {side: at for at, side in enumerate(sides)}
+        a, b = (
+            np.array([[place[side] for side in pair] for pair in pairs], np.intp).reshape(-1, 2).T
+        )
+        return cls(sides=sides, a=a, b=b)
+
+    def take(self, places: NDArray[np.intp]) -> "Pairs":
+        """Some of the pairs."""
+        return replace(self, a=self.a[places], b=self.b[places])
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    @overload
+    def __getitem__(self, place: int) -> Pair: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Pairs": ...
+    def __getitem__(self, place: int | slice) -> "Pair | Pairs":
+        if isinstance(place, slice):
+            return replace(self, a=self.a[place], b=self.b[place])
+        return self.sides[self.a[place]], self.sides[self.b[place]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +151,115 @@ class PairTests:
         return len(self.a.runs) + len(self.b.runs) > 2  # noqa: PLR2004 - one and one
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TestedPairs(Sequence[PairTests]):
+    """Pairs, counted and tested, in columns: a `PairTests` is made when it is asked for.
+
+    Attributes:
+        pairs: who they are.
+        neither: as in `PairTests`, a number for each pair; so are those that follow, NaN where
+            undefined.
+        a_only: queries that A alone finds.
+        b_only: those that B alone finds.
+        both: those that both find.
+        esl: shape (2, pairs): of A, then of B.
+        rr: likewise.
+        tests: by line.
+        a_not_fewer: a p for each pair, as the others.
+        b_not_fewer: of B.
+        a_not_longer: of A.
+        b_not_longer: of B.
+        no_rare_harm: of the run that finds more.
+    """
+
+    __test__: ClassVar[bool] = False  # pytest looks for classes of this name
+
+    pairs: Pairs
+    neither: NDArray[np.number]
+    a_only: NDArray[np.number]
+    b_only: NDArray[np.number]
+    both: NDArray[np.number]
+    esl: Floats
+    rr: Floats
+    tests: Mapping[Line, TestColumns]
+    a_not_fewer: Floats
+    b_not_fewer: Floats
+    a_not_longer: Floats
+    b_not_longer: Floats
+    no_rare_harm: Floats
+
+    @classmethod
+    def of(cls, pair: PairTests) -> "TestedPairs":
+        """A single pair, of runs or of groups."""
+        only = np.zeros(1, np.intp)
+        numbers = {name: np.array([getattr(pair, name)], np.float64) for name in (*_COUNTS, *_PS)}
+        return cls(
+            pairs=Pairs.of([(pair.a, pair.b)]),
+            **numbers,
+            esl=np.array([[pair.esl.a], [pair.esl.b]], np.float64),
+            rr=np.array([[pair.rr.a], [pair.rr.b]], np.float64),
+            tests={line: TestColumns.of([one], only) for line, one in pair.tests.items()},
+        )
+
+    @property
+    def grouped(self) -> bool:
+        """Whether there are groups of seeds."""
+        return any(len(side.runs) > 1 for side in self.pairs.sides)
+
+    def take(self, places: NDArray[np.intp]) -> "TestedPairs":
+        """Some of the pairs."""
+        return replace(
+            self,
+            pairs=self.pairs.take(places),
+            **{name: getattr(self, name)[places] for name in (*_COUNTS, *_PS)},
+            esl=self.esl[:, places],
+            rr=self.rr[:, places],
+            tests={line: test.take(places) for line, test in self.tests.items()},
+        )
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @overload
+    def __getitem__(self, place: int) -> PairTests: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[PairTests]: ...
+    def __getitem__(self, place: int | slice) -> PairTests | Sequence[PairTests]:
+        if isinstance(place, slice):
+            return self.take(np.arange(len(self))[place])
+        place = range(len(self))[place]
+        (fields,) = self.rows(place, place + 1)
+        return PairTests(**fields)
+
+    def rows(self, start: int, stop: int) -> Iterator[dict[str, Any]]:
+        """The fields of `PairTests` of pairs that follow each other."""
+        part = slice(start, stop)
+        pairs, names = self.pairs[part], (*_COUNTS, *_PS)
+        numbers = [getattr(self, name)[part].tolist() for name in _COUNTS]
+        numbers += [with_none(getattr(self, name)[part]) for name in _PS]
+        means = [with_none(one[part]) for one in (*self.esl, *self.rr)]
+        results = [test.rows(start, stop) for test in self.tests.values()]
+        for (a, b), own, (esl_a, esl_b, rr_a, rr_b), tests in zip(
+            pairs,
+            zip(*numbers, strict=True),
+            zip(*means, strict=True),
+            zip(*results, strict=True),
+            strict=True,
+        ):
+            yield {
+                "a": a,
+                "b": b,
+                "esl": Means(a=esl_a, b=esl_b),
+                "rr": Means(a=rr_a, b=rr_b),
+                "tests": dict(zip(self.tests, tests, strict=True)),
+                **dict(zip(names, own, strict=True)),
+            }
+
+
+_COUNTS = ("neither", "a_only", "b_only", "both")
+_PS = ("a_not_fewer", "b_not_fewer", "a_not_longer", "b_not_longer", "no_rare_harm")
+
+
 def line_of(by: str, test: str) -> Line:
     """The line of case (3) that compares `esl` or `rr` by `signed-rank`, `t` or `crossed-t`."""
     for line in (*LINES, "esl_crossed_t", "rr_crossed_t"):
@@ -115,8 +269,13 @@ def line_of(by: str, test: str) -> Line:
 
 
 def compare_runs(
-    ranks: FirstRanks, pairs: Sequence[Pair], margins: Margins, *, level: float
-) -> list[PairTests]:
+    ranks: FirstRanks,
+    pairs: Sequence[Pair],
+    margins: Margins,
+    *,
+    level: float,
+    executor: Executor | None = None,
+) -> TestedPairs:
     """Count and test pairs of runs.
 
     Args:
@@ -124,22 +283,24 @@ def compare_runs(
         pairs: A and B of each, a single run and another one.
         margins: of harm.
         level: of intervals.
+        executor: where to compute; `None` for here.
 
     Returns:
         In the order of `pairs`; no pair's figures depend on the other pairs.
     """
+    some = Pairs.of(pairs)
     place = {name: row for row, name in enumerate(ranks.systems)}
-    size = max(1, min(_ROWS, _CELLS // len(ranks.queries)))
-    tested = []
+    rows = np.array([place[run] for side in some.sides for run in side.runs], np.intp)
     ask = _Ask(margins, level, ranks.k)
-    for start in range(0, len(pairs), size):
-        some = pairs[start : start + size]
-        first, second = (
-            ranks.ranks[[place[run] for side in sides for run in side.runs]]
-            for sides in zip(*some, strict=True)
-        )
-        tested += _compare_rows(some, first, second, ask)
-    return tested
+    found = _gather(len(some), _compare_all(ranks, rows[some.a], rows[some.b], ask, executor))
+    binomial, a_not_fewer, b_not_fewer = _test_counts(found.a_only, found.b_only, ranks, ask)
+    return TestedPairs(
+        pairs=some,
+        neither=len(ranks.queries) - found.a_only - found.b_only - found.both,
+        a_not_fewer=a_not_fewer,
+        b_not_fewer=b_not_fewer,
+        **found._asdict() | {"tests": {"binomial": binomial, **found.tests}},
+    )
 
 
 class _Ask(NamedTuple):
@@ -150,97 +311,141 @@ class _Ask(NamedTuple):
     k: int
 
 
-def _compare_rows(
-    pairs: Sequence[Pair], first: Integers, second: Integers, ask: _Ask
-) -> list[PairTests]:
-    both = (first > 0) & (second > 0)
-    ranked = _compare_ranked(first, second, both, ask)
-    a_only, b_only = (((one > 0) & ~both).sum(axis=1).tolist() for one in (first, second))
-    answered = both.sum(axis=1).tolist()
-    size = first.shape[1]
+class _Compared(NamedTuple):
+    """Pairs of rows, counted and compared where both find: fields of `TestedPairs`."""
 
-    @cache  # on few queries many pairs have the same counts
-    def count(a_wins: int, b_wins: int) -> tuple[TestResult, float, float]:
-        return (
-            compare_counts(a_wins, b_wins, level=ask.level),
-            share_not_lower_p(b_wins, a_wins, size=size, margin=ask.margins.found),
-            share_not_lower_p(a_wins, b_wins, size=size, margin=ask.margins.found),
-        )
+    a_only: Integers
+    b_only: Integers
+    both: Integers
+    esl: Floats
+    rr: Floats
+    tests: dict[Line, TestColumns]
+    a_not_longer: Floats
+    b_not_longer: Floats
+    no_rare_harm: Floats
 
-    tested = []
-    for sides, ours, theirs, shared, case_3 in zip(
-        pairs, a_only, b_only, answered, ranked, strict=True
-    ):
-        binomial, a_fewer, b_fewer = count(ours, theirs)
-        tested.append(
-            PairTests(
-                a=sides[0],
-                b=sides[1],
-                neither=size - ours - theirs - shared,
-                a_only=ours,
-                b_only=theirs,
-                both=shared,
-                a_not_fewer=a_fewer,
-                b_not_fewer=b_fewer,
-                **case_3 | {"tests": {"binomial": binomial, **case_3["tests"]}},
+
+def _compare_all(
+    ranks: FirstRanks,
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+    ask: _Ask,
+    executor: Executor | None,
+) -> Iterator[_Compared]:
+    """Compare pairs of rows, in parts that follow each other."""
+    if executor is None:
+        yield from _compare_some(ranks.ranks, first, second, ask)
+        return
+    # Few tasks: each carries the ranks to whoever does it
+    length = max(1, -(-len(first) // _TASKS))
+    tasks = deque(
+        executor.submit(_compare_part, ranks.ranks, first[part], second[part], ask)
+        for part in (slice(at, at + length) for at in range(0, len(first), length))
+    )
+    while tasks:
+        yield tasks.popleft().result()
+
+
+def _compare_part(
+    ranks: Integers, first: NDArray[np.intp], second: NDArray[np.intp], ask: _Ask
+) -> _Compared:
+    return _gather(len(first), _compare_some(ranks, first, second, ask))
+
+
+def _compare_some(
+    ranks: Integers, first: NDArray[np.intp], second: NDArray[np.intp], ask: _Ask
+) -> Iterator[_Compared]:
+    size = max(1, min(_ROWS, _CELLS // ranks.shape[1]))
+    for start in range(0, len(first), size):
+        part = slice(start, start + size)
+        yield _compare_rows(ranks[first[part]], ranks[second[part]], ask)
+
+
+def _gather(size: int, parts: Iterator[_Compared]) -> _Compared:
+    """Parts as one, of which no two are held at once."""
+    whole: _Compared | None = None
+    start = 0
+    for part in parts:
+        if whole is None:
+            whole = _Compared(*(_room(one, size) for one in part))
+        columns: list[tuple[Any, Any]] = list(zip(whole, part, strict=True))
+        for into, one in columns:
+            if isinstance(one, dict):
+                for line, test in one.items():
+                    into[line].put(start, test)
+            else:
+                into[..., start : start + len(part.both)] = one
+        start += len(part.both)
+    if whole is None:
+        raise ValueError("no pair")
+    return whole
+
+
+def _room(like: Any, size: int) -> Any:
+    if isinstance(like, dict):
+        return {line: test.resized(size) for line, test in like.items()}
+    return np.empty((*like.shape[:-1], size), like.dtype)
+
+
+def _test_counts(
+    a_only: Integers, b_only: Integers, ranks: FirstRanks, ask: _Ask
+) -> tuple[TestColumns, Floats, Floats]:
+    """Case (2) of each pair: the binomial test, and whether either finds fewer."""
+    size = len(ranks.queries)
+    # Many pairs have the same counts
+    different, places = np.unique(
+        a_only.astype(np.int64) * (size + 1) + b_only, return_inverse=True
+    )
+    counts = [divmod(one, size + 1) for one in different.tolist()]
+    results = [compare_counts(ours, theirs, level=ask.level) for ours, theirs in counts]
+    margin = ask.margins.found
+    fewer = np.array(
+        [
+            (
+                share_not_lower_p(theirs, ours, size=size, margin=margin),
+                share_not_lower_p(ours, theirs, size=size, margin=margin),
             )
-        )
-    return tested
+            for ours, theirs in counts
+        ]
+    )
+    return TestColumns.of(results, places), fewer[places, 0], fewer[places, 1]
 
 
-def _compare_ranked(
-    first: Integers, second: Integers, both: NDArray[np.bool_], ask: _Ask
-) -> list[dict[str, Any]]:
-    """Case (3) of each pair, for `PairTests`: positions and reciprocal ranks where both find."""
+def _compare_rows(first: Integers, second: Integers, ask: _Ask) -> _Compared:
+    both = (first > 0) & (second > 0)
     a, b = (np.where(both, one, 1).astype(np.float64) for one in (first, second))
     lengths = gather_samples(b - a, both)
     # Rounded once from whole numbers, so that equal differences are equal floats
     shares = gather_samples((a - b) / (a * b), both)
-    longer = (
-        # Lower is better: A does no harm if B - A is above minus the margin, B if it is below it
-        mean_above_p(lengths, null=-ask.margins.esl),
-        mean_above_p(lengths, null=ask.margins.esl, below=True),
-    )
     finds_more = np.where((second > 0).sum(axis=1) > (first > 0).sum(axis=1), 1, -1)
     harm = replace(lengths, values=lengths.values * finds_more[lengths.owners])
-    rare = bounded_mean_p(harm, null=ask.margins.esl, bound=ask.k - 1).tolist()
-    lines: dict[Line, tuple[TestResult, ...]] = {
-        "esl_signed_rank": signed_rank_tests(lengths, level=ask.level),
-        "esl_t": t_tests(lengths, level=ask.level),
-        "rr_signed_rank": signed_rank_tests(shares, level=ask.level),
-        "rr_t": t_tests(shares, level=ask.level),
-    }
-    tests = zip(*lines.values(), strict=True)
-    means = (
-        _means(np.where(both, of_a, 0), np.where(both, of_b, 0), both)
-        for of_a, of_b in ((a, b), (1 / a, 1 / b))
+    a_only, b_only = (((one > 0) & ~both).sum(axis=1, dtype=np.int32) for one in (first, second))
+    return _Compared(
+        a_only=a_only,
+        b_only=b_only,
+        both=both.sum(axis=1, dtype=np.int32),
+        esl=_means(np.where(both, a, 0), np.where(both, b, 0), both),
+        rr=_means(np.where(both, 1 / a, 0), np.where(both, 1 / b, 0), both),
+        tests={
+            "esl_signed_rank": signed_rank_tests(lengths, level=ask.level),
+            "esl_t": t_tests(lengths, level=ask.level),
+            "rr_signed_rank": signed_rank_tests(shares, level=ask.level),
+            "rr_t": t_tests(shares, level=ask.level),
+        },
+        # Lower is better: A does no harm if B - A is above minus the margin, B if it is below it
+        a_not_longer=mean_above_p(lengths, null=-ask.margins.esl),
+        b_not_longer=mean_above_p(lengths, null=ask.margins.esl, below=True),
+        no_rare_harm=bounded_mean_p(harm, null=ask.margins.esl, bound=ask.k - 1),
     )
-    return [
-        {
-            "esl": esl,
-            "rr": rr,
-            "tests": dict(zip(lines, results, strict=True)),
-            "a_not_longer": a_not_longer,
-            "b_not_longer": b_not_longer,
-            "no_rare_harm": no_rare_harm,
-        }
-        for esl, rr, results, a_not_longer, b_not_longer, no_rare_harm in zip(
-            *means, tests, *longer, rare, strict=True
-        )
-    ]
 
 
-def _means(first: Floats, second: Floats, both: NDArray[np.bool_]) -> list[Means]:
+def _means(first: Floats, second: Floats, both: NDArray[np.bool_]) -> Floats:
     """Means over queries that both find, rounded: which is the larger decides, and not an error."""
     sizes = both.sum(axis=1)
-    means = (
-        np.round(values.sum(axis=1) / np.maximum(sizes, 1), DECIMALS).tolist()
-        for values in (first, second)
-    )
-    return [
-        Means(a=a, b=b) if size else Means(a=None, b=None)
-        for size, a, b in zip(sizes.tolist(), *means, strict=True)
+    means = [
+        np.round(values.sum(axis=1) / np.maximum(sizes, 1), DECIMALS) for values in (first, second)
     ]
+    return np.where(sizes > 0, np.stack(means), np.nan)
 
 
 _SIDES: tuple[Alternative, Alternative] = ("greater", "less")

@@ -11,16 +11,29 @@ tests at full alpha (an intersection-union test, Berger 1982), and one that does
 ways, at half of alpha each.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout.analyses.outcomes.options import Correction, Rules
-from heldout.analyses.outcomes.tests import FOUND, Line, PairTests, line_of
-from heldout.stats.results import bonferroni, holm
+from heldout.analyses.outcomes.tests import FOUND, Line, PairTests, TestedPairs, line_of
+from heldout.stats.results import (
+    bonferroni,
+    bonferroni_column,
+    holm,
+    holm_column,
+    with_none,
+)
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Signs = NDArray[np.int8]
+"""For each pair -1 for A, 1 for B, 0 for neither."""
 
 # Runs in a line by what was said of pairs of them, with the circles that no line can show.
 #
@@ -52,69 +65,75 @@ class RunOrder:
 
 
 def order_runs(
-    systems: Sequence[str], means: Sequence[float], beats: Collection[tuple[str, str]]
+    systems: Sequence[str], means: Sequence[float], beats: Collection[tuple[int, int]]
 ) -> RunOrder:
     """Put runs in a line.
 
     Args:
         systems: names, all different.
         means: their scores, higher is better; equal ones keep the order of `systems`.
-        beats: pairs (better, worse); a pair stands in it once at most.
+        beats: places of runs (better, worse), also as an array of two columns; a pair stands in
+            it once at most.
     """
-    place = {name: row for row, name in enumerate(systems)}
-    edges = sorted((place[better], place[worse]) for better, worse in beats)
-    circle = _circles(len(systems), edges)
-    # A circle is placed as one, by the best mean in it
-    waiting = {
-        group: {circle[better] for better, worse in edges if circle[worse] == group} - {group}
-        for group in set(circle)
-    }
-    members = {group: [row for row, own in enumerate(circle) if own == group] for group in waiting}
-    for rows in members.values():
+    size = len(systems)
+    edges = np.asarray(beats if isinstance(beats, np.ndarray) else list(beats), np.intp)
+    better, worse = edges.reshape(-1, 2).T
+    above = np.zeros((size, size), np.bool_)
+    above[better, worse] = True
+    circle = _circles(above)
+    members = [np.flatnonzero(circle == group).tolist() for group in range(circle.max() + 1)]
+    for rows in members:
         rows.sort(key=lambda row: (-means[row], row))
+    # A circle is placed as one, by the best mean in it
+    before = np.zeros((len(members), len(members)), np.bool_)
+    before[circle[worse], circle[better]] = True
+    np.fill_diagonal(before, val=False)
+    waits = before.sum(axis=1)
+    free = [
+        (-means[rows[0]], rows[0], group) for group, rows in enumerate(members) if not waits[group]
+    ]
+    heapify(free)
     line: list[int] = []
-    placed: set[int] = set()
-    while waiting:
-        free = [group for group, before in waiting.items() if before <= placed]
-        group = min(free, key=lambda one: (-means[members[one][0]], members[one][0]))
+    while free:
+        *_, group = heappop(free)
         line += members[group]
-        placed.add(group)
-        del waiting[group]
-    below = set(edges)
-    groups = [rows for rows in members.values() if len(rows) > 1]
+        waits -= before[:, group]
+        for other in np.flatnonzero(before[:, group] & (waits == 0)).tolist():
+            heappush(free, (-means[members[other][0]], members[other][0], other))
+    groups = [rows for rows in members if len(rows) > 1]
     return RunOrder(
         systems=tuple(systems[row] for row in line),
-        by_verdict=tuple(pair in below for pair in pairwise(line)),
+        by_verdict=tuple(bool(above[pair]) for pair in pairwise(line)),
         cycles=tuple(tuple(systems[row] for row in rows) for rows in groups),
-        circles=tuple(tuple(systems[row] for row in _walk(rows[0], edges)) for rows in groups),
-        verdicts=len(edges),
+        circles=tuple(tuple(systems[row] for row in _walk(rows[0], above)) for rows in groups),
+        verdicts=int(above.sum()),
     )
 
 
-def _walk(start: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The shortest way along edges from a run back to itself, without the return."""
+def _walk(start: int, above: Flags) -> list[int]:
+    """The shortest way along verdicts from a run back to itself, without the return."""
     ways = [[start]]
     seen: set[int] = set()
     for way in ways:  # grows while it is read: the shortest ways first
-        for better, worse in edges:
-            if better == way[-1] and worse == start:
-                return way
-            if better == way[-1] and worse not in seen:
+        if above[way[-1], start]:
+            return way
+        for worse in np.flatnonzero(above[way[-1]]).tolist():
+            if worse not in seen:
                 seen.add(worse)
                 ways.append([*way, worse])
     raise ValueError(start)
 
 
-def _circles(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+def _circles(above: Flags) -> NDArray[np.intp]:
     """For each run the number of its strongly connected component."""
-    if not edges:
-        return list(range(count))
-    rows, columns = zip(*edges, strict=True)
+    if not above.any():
+        return np.arange(len(above))
     from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - slow to load
 
-    graph = csr_array((np.ones(len(edges), np.int8), (rows, columns)), shape=(count, count))
-    labels: list[int] = connected_components(graph, directed=True, connection="strong")[1].tolist()
+    labels: NDArray[np.intp] = connected_components(
+        csr_array(above.astype(np.int8)), directed=True, connection="strong"
+    )[1]
     return labels
 
 
@@ -160,29 +179,123 @@ class Judged(PairTests):
     verdict: Verdict
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JudgedPairs(Sequence[Judged]):
+    """Pairs, tested and judged, in columns: a `Judged` is made when it is asked for.
+
+    Attributes:
+        tested: counts and tests.
+        declared: the line that decides case (3).
+        corrected: p by line, NaN where undefined.
+        kinds: verdicts that differ in their words, without a p.
+        kind: for each pair the place of its verdict in `kinds`.
+        p_strict: as in `Verdict`, NaN where undefined.
+        p_no_harm: likewise.
+    """
+
+    tested: TestedPairs
+    declared: Line
+    corrected: Mapping[Line, Floats]
+    kinds: tuple[Verdict, ...]
+    kind: NDArray[np.int16]
+    p_strict: Floats
+    p_no_harm: Floats
+
+    @property
+    def better(self) -> Signs:
+        """Which is the better."""
+        sides = [_SIGNS[kind.better] for kind in self.kinds]
+        return np.array(sides, np.int8)[self.kind]
+
+    def count(self, word: object) -> int:
+        """How many pairs have a verdict of this word."""
+        of = [place for place, kind in enumerate(self.kinds) if kind.word == word]
+        return int(np.isin(self.kind, of).sum())
+
+    def take(self, places: NDArray[np.intp]) -> "JudgedPairs":
+        """Some of the pairs."""
+        return replace(
+            self,
+            tested=self.tested.take(places),
+            corrected={line: ps[places] for line, ps in self.corrected.items()},
+            kind=self.kind[places],
+            p_strict=self.p_strict[places],
+            p_no_harm=self.p_no_harm[places],
+        )
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    @overload
+    def __getitem__(self, place: int) -> Judged: ...
+    @overload
+    def __getitem__(self, place: slice) -> "JudgedPairs": ...
+    def __getitem__(self, place: int | slice) -> "Judged | JudgedPairs":
+        if isinstance(place, slice):
+            return self.take(np.arange(len(self))[place])
+        place = range(len(self))[place]
+        return self.rows(place, place + 1)[0]
+
+    def __iter__(self) -> Iterator[Judged]:
+        for start in range(0, len(self), _ROWS):
+            yield from self.rows(start, min(start + _ROWS, len(self)))
+
+    def rows(self, start: int, stop: int) -> list[Judged]:
+        """Pairs that follow each other."""
+        part = slice(start, stop)
+        corrected = zip(*(with_none(ps[part]) for ps in self.corrected.values()), strict=True)
+        kinds = [self.kinds[place] for place in self.kind[part].tolist()]
+        return [
+            Judged(
+                **tested,
+                declared=self.declared,
+                corrected=dict(zip(self.corrected, ps, strict=True)),
+                verdict=Verdict(
+                    word=kind.word,
+                    better=kind.better,
+                    why=kind.why,
+                    p_strict=strict,
+                    p_no_harm=no_harm,
+                ),
+            )
+            for tested, ps, kind, strict, no_harm in zip(
+                self.tested.rows(start, stop),
+                corrected,
+                kinds,
+                with_none(self.p_strict[part]),
+                with_none(self.p_no_harm[part]),
+                strict=True,
+            )
+        ]
+
+
+_ROWS = 1024
+_SIGNS: Mapping[Side | None, int] = {"A": -1, None: 0, "B": 1}
+_SIDES: tuple[Side | None, ...] = ("A", None, "B")
+
+
 def correct_lines(
-    rows: Sequence[Mapping[Line, P]], *, declared: Line, correction: Correction
-) -> tuple[dict[Line, P], ...]:
+    ps: Mapping[Line, Floats], *, declared: Line, correction: Correction
+) -> dict[Line, Floats]:
     """Correct every p for pairs × outcomes.
 
     Args:
-        rows: p by line for each pair, the same lines for each.
+        ps: for each line the p of every pair, NaN where undefined.
         declared: the line that decides case (3).
         correction: how.
 
     Returns:
-        For each pair p by line. The family of a line of case (3) is that line and case (2), of
+        The same, corrected. The family of a line of case (3) is that line and case (2), of
         all pairs; of case (2) it is that of the declared line.
     """
-    corrected: list[dict[Line, P]] = [{} for _ in rows]
-    for line in rows[0]:
-        first = [next(row[other] for other in FOUND if other in row) for row in rows]
-        second = [row[declared if line in FOUND else line] for row in rows]
-        both = correct([*first, *second], correction)
-        half = both[: len(rows)] if line in FOUND else both[len(rows) :]
-        for into, p in zip(corrected, half, strict=True):
-            into[line] = p
-    return tuple(corrected)
+    found = next(ps[line] for line in FOUND if line in ps)
+    corrected = {}
+    for line in ps:
+        both = correct_column(
+            np.concatenate((found, ps[declared if line in FOUND else line])), correction
+        )
+        corrected[line] = both[: len(found)] if line in FOUND else both[len(found) :]
+    return corrected
 
 
 def correct(ps: Sequence[P], correction: Correction) -> Sequence[P]:
@@ -192,140 +305,198 @@ def correct(ps: Sequence[P], correction: Correction) -> Sequence[P]:
     return (holm if correction == "holm" else bonferroni)(ps)
 
 
-def judge_pairs(pairs: Sequence[PairTests], rules: Rules) -> tuple[Judged, ...]:
+def correct_column(ps: Floats, correction: Correction) -> Floats:
+    """As `correct`, of an array; NaN where undefined."""
+    if correction == "none":
+        return ps
+    return (holm_column if correction == "holm" else bonferroni_column)(ps)
+
+
+def judge_pairs(pairs: TestedPairs, rules: Rules) -> JudgedPairs:
     """Correct the tests of all pairs and say what the rules say.
 
     Args:
-        pairs: all pairs that were looked at, at least one; all of runs or all of groups.
+        pairs: all pairs that were looked at, at least one; all of runs, or one of groups.
         rules: as declared.
     """
-    declared = line_of(rules.by, "crossed-t" if pairs[0].grouped else rules.decide)
-    rows = [{line: test.p for line, test in pair.tests.items()} for pair in pairs]
-    corrected = correct_lines(rows, declared=declared, correction=rules.correction)
-    facts = [_Facts.of(pair, declared) for pair in pairs]
-    strict = correct([fact.strict(rules) for fact in facts], rules.correction)
-    no_harm = correct([fact.no_harm(rules) for fact in facts], rules.correction)
-    judged = []
-    for pair, fact, ps, *found in zip(pairs, facts, corrected, strict, no_harm, strict=True):
-        significant = _Significant.of(fact, ps, declared, rules.alpha)
-        verdict = _judge(fact, significant, rules, found[0], found[1])
-        tested = {one.name: getattr(pair, one.name) for one in fields(PairTests)}
-        judged.append(Judged(**tested, declared=declared, corrected=ps, verdict=verdict))
-    return tuple(judged)
+    declared = line_of(rules.by, "crossed-t" if pairs.grouped else rules.decide)
+    corrected = correct_lines(
+        {line: test.p for line, test in pairs.tests.items()},
+        declared=declared,
+        correction=rules.correction,
+    )
+    facts = _Facts.of(pairs, declared)
+    strict = correct_column(facts.strict(rules), rules.correction)
+    no_harm = correct_column(facts.no_harm(rules), rules.correction)
+    case_2 = next(ps for line, ps in corrected.items() if line in FOUND)
+    signs = _Signs(
+        strict=strict <= rules.alpha,
+        more=facts.more,
+        found=np.where(case_2 <= rules.alpha, facts.more, 0),
+        above=np.where(corrected[declared] <= rules.alpha, facts.above, 0),
+        line=facts.line,
+        way_a=facts.harmless("A", no_harm, rules),
+        way_b=facts.harmless("B", no_harm, rules),
+        constant=facts.constant,
+        some=facts.some,
+    )
+    kinds, kind = _name_kinds(signs, rules)
+    return JudgedPairs(
+        tested=pairs,
+        declared=declared,
+        corrected=corrected,
+        kinds=kinds,
+        kind=kind,
+        p_strict=strict,
+        p_no_harm=no_harm,
+    )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Facts:
-    """What the rules look at: p-values before correction, and whom they favour."""
+    """What the rules look at of each pair: p-values before correction, and whom they favour.
 
-    more: Side | None
-    more_p: P
-    above: Side | None
-    above_p: P
-    not_longer: Mapping[Side, float]
-    not_fewer: Mapping[Side, float]
-    constant: bool
-    both: float
-    lines: Collection[Side | None]
+    Attributes:
+        more: who finds more.
+        more_p: its p, NaN where undefined.
+        above: whom the declared line favours.
+        above_p: its p.
+        not_longer: p against harm by search length.
+        not_fewer: p against harm by queries.
+        constant: whether all search lengths differ by the same.
+        some: whether a query is found by both.
+        line: whom every line favours; 0 too where they do not agree.
+    """
+
+    more: Signs
+    more_p: Floats
+    above: Signs
+    above_p: Floats
+    not_longer: Mapping[Side, Floats]
+    not_fewer: Mapping[Side, Floats]
+    constant: Flags
+    some: Flags
+    line: Signs
 
     @classmethod
-    def of(cls, pair: PairTests, declared: Line) -> "_Facts":
-        found = next(pair.tests[line] for line in FOUND if line in pair.tests)
-        ranked = pair.tests[declared]
+    def of(cls, pairs: TestedPairs, declared: Line) -> "_Facts":
+        found = next(test for line, test in pairs.tests.items() if line in FOUND)
+        favoured = [_favoured_by(pairs, line) for line in pairs.tests]
+        agreed = np.all([one == favoured[0] for one in favoured], axis=0)
+        rare = pairs.no_rare_harm
         return cls(
             more=_favoured(found.difference),
             more_p=found.p,
-            above=_favoured_by(pair, declared),
-            above_p=ranked.p,
+            above=_favoured_by(pairs, declared),
+            above_p=pairs.tests[declared].p,
             not_longer={
-                "A": max(pair.no_rare_harm, pair.a_not_longer or 0.0),
-                "B": max(pair.no_rare_harm, pair.b_not_longer or 0.0),
+                "A": np.maximum(rare, np.nan_to_num(pairs.a_not_longer)),
+                "B": np.maximum(rare, np.nan_to_num(pairs.b_not_longer)),
             },
-            not_fewer={"A": _p(pair.a_not_fewer), "B": _p(pair.b_not_fewer)},
-            constant=pair.a_not_longer is None,
-            both=pair.both,
-            lines={_favoured_by(pair, line) for line in pair.tests},
+            not_fewer={"A": _p(pairs.a_not_fewer), "B": _p(pairs.b_not_fewer)},
+            constant=np.isnan(pairs.a_not_longer),
+            some=pairs.both > 0,
+            line=np.where(agreed, favoured[0], 0).astype(np.int8),
         )
 
-    def strict(self, rules: Rules) -> P:
+    def strict(self, rules: Rules) -> Floats:
         """The p of the strict rule: the largest of both tests, and of the guard against harm."""
-        if self.more_p is None or self.above_p is None:
-            return None
-        if self.more != self.above or self.more is None:
-            return None
-        guarded = rules.harm == "margin" and rules.by == "esl"
-        return max(self.more_p, self.above_p, self.not_longer[self.more] if guarded else 0.0)
+        largest = np.maximum(self.more_p, self.above_p)  # NaN where either is
+        if rules.harm == "margin" and rules.by == "esl":
+            guard = np.where(self.more < 0, self.not_longer["A"], self.not_longer["B"])
+            largest = np.maximum(largest, guard)
+        return np.where((self.more == self.above) & (self.more != 0), largest, np.nan)
 
-    def ways(self, side: Side) -> tuple[float, float]:
+    def ways(self, side: Side) -> tuple[Floats, Floats]:
         """The p of both ways to do no harm: to find more, to rank better."""
-        more = _p(self.more_p) if self.more == side else 1.0
-        above = _p(self.above_p) if self.above == side else 1.0
-        return max(more, self.not_longer[side]), max(above, self.not_fewer[side])
+        sign = _SIGNS[side]
+        more = np.where(self.more == sign, _p(self.more_p), 1.0)
+        above = np.where(self.above == sign, _p(self.above_p), 1.0)
+        return np.maximum(more, self.not_longer[side]), np.maximum(above, self.not_fewer[side])
 
-    def no_harm(self, rules: Rules) -> P:
+    def no_harm(self, rules: Rules) -> Floats:
         """Twice the smaller p of both ways, of the side for which it is smaller."""
         if rules.by == "rr" or rules.harm == "plain":
-            return None
-        if self.more_p is None and self.above_p is None:
-            return None
-        return min(1.0, 2 * min(*self.ways("A"), *self.ways("B")))
+            return np.full(len(self.more), np.nan)
+        least = np.minimum.reduce([*self.ways("A"), *self.ways("B")])
+        none = np.isnan(self.more_p) & np.isnan(self.above_p)
+        return np.where(none, np.nan, np.minimum(1.0, 2 * least))
+
+    def harmless(self, side: Side, no_harm: Floats, rules: Rules) -> NDArray[np.int8]:
+        """By which way a side does no harm once corrected: 1 finds more, 2 ranks better, 0 none."""
+        more, above = self.ways(side)
+        sure = (no_harm <= rules.alpha) & (2 * np.minimum(more, above) <= rules.alpha)
+        return np.where(sure, np.where(more <= above, 1, 2), 0).astype(np.int8)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Significant:
-    """Who finds significantly more, and who ranks significantly better, once corrected."""
-
-    more: Side | None
-    above: Side | None
-
-    @classmethod
-    def of(
-        cls, fact: _Facts, corrected: Mapping[Line, P], declared: Line, alpha: float
-    ) -> "_Significant":
-        more_p = next(corrected[line] for line in FOUND if line in corrected)
-        return cls(
-            more=fact.more if _p(more_p) <= alpha else None,
-            above=fact.above if _p(corrected[declared]) <= alpha else None,
-        )
-
-
-def _p(p: P) -> float:
+def _p(ps: Floats) -> Floats:
     """What is undefined is no evidence."""
-    return 1.0 if p is None else p
+    return np.where(np.isnan(ps), 1.0, ps)
 
 
-def _favoured(difference: float | None) -> Side | None:
-    if not difference:
-        return None
-    return "B" if difference > 0 else "A"
+def _favoured(differences: Floats) -> Signs:
+    return np.sign(np.nan_to_num(differences)).astype(np.int8)
 
 
-def _favoured_by(pair: PairTests, line: Line) -> Side | None:
+def _favoured_by(pairs: TestedPairs, line: Line) -> Signs:
     """Whom a line favours, by its test and by the mean; nobody where these differ."""
-    tested = pair.tests[line].difference
+    tested = _favoured(pairs.tests[line].difference)
     if line in FOUND:
-        return _favoured(tested)
-    means = pair.esl if line.startswith("esl") else pair.rr
-    if tested is None or means.a is None or means.b is None:
-        return None
-    sign = -1 if line.startswith("esl") else 1
-    side = _favoured(sign * tested)
-    return side if side == _favoured(sign * (means.b - means.a)) else None
+        return tested
+    length = line.startswith("esl")
+    means = pairs.esl if length else pairs.rr
+    agreed = np.where(tested == _favoured(means[1] - means[0]), tested, 0)
+    return (-agreed if length else agreed).astype(np.int8)
+
+
+class _Signs(NamedTuple):
+    """What a verdict is told from: of all pairs, or of one.
+
+    Attributes:
+        strict: whether the strict rule holds.
+        more: who finds more.
+        found: who finds significantly more, once corrected.
+        above: who ranks significantly better.
+        line: whom every line favours.
+        way_a: by which way A does no harm.
+        way_b: by which B does none.
+        constant: whether all search lengths differ by the same.
+        some: whether a query is found by both.
+    """
+
+    strict: Any
+    more: Any
+    found: Any
+    above: Any
+    line: Any
+    way_a: Any
+    way_b: Any
+    constant: Any
+    some: Any
+
+
+def _name_kinds(signs: _Signs, rules: Rules) -> tuple[tuple[Verdict, ...], NDArray[np.int16]]:
+    """The verdicts that there are, and which of them each pair has."""
+    shape = (4,) * len(_Signs._fields)
+    codes = np.ravel_multi_index([np.asarray(one, np.intp) + 1 for one in signs], shape)
+    different, kind = np.unique(codes, return_inverse=True)
+    digits = np.stack(np.unravel_index(different, shape), axis=1) - 1
+    kinds = tuple(_judge(_Signs(*row), rules) for row in digits.tolist())
+    return kinds, kind.astype(np.int16)
 
 
 _OTHER: Mapping[Side, Side] = {"A": "B", "B": "A"}
 
 
-def _judge(fact: _Facts, significant: _Significant, rules: Rules, strict: P, no_harm: P) -> Verdict:
-    harmless = {}
-    if rules.harm == "plain" and rules.by == "esl":
-        harmless = _plainly_harmless(significant)
-    elif _p(no_harm) <= rules.alpha:
-        harmless = _surely_harmless(fact, rules)
+def _judge(signs: _Signs, rules: Rules) -> Verdict:
+    """The verdict on a pair, without its p."""
     word: Word = "no verdict"
     better: Side | None = None
-    if _p(strict) <= rules.alpha:
-        word, better = "strict", fact.more
+    harmless = _surely_harmless(signs, rules)
+    if rules.harm == "plain" and rules.by == "esl":
+        harmless = _plainly_harmless(_side(signs.found), _side(signs.above))
+    if signs.strict:
+        word, better = "strict", _side(signs.more)
         why = f"{better} finds more, and {_ranks_better(rules)} where both find; each significant"
     elif len(harmless) == 1:
         word = "do no harm"
@@ -333,20 +504,21 @@ def _judge(fact: _Facts, significant: _Significant, rules: Rules, strict: P, no_
     elif harmless:
         why = "each does one thing better, and neither harms"
     else:
-        why = _why_none(fact, significant, rules)
-    return Verdict(word=word, better=better, why=why, p_strict=strict, p_no_harm=no_harm)
+        why = _why_none(signs, rules)
+    return Verdict(word=word, better=better, why=why, p_strict=None, p_no_harm=None)
 
 
-def _surely_harmless(fact: _Facts, rules: Rules) -> dict[Side, str]:
+def _side(sign: int) -> Side | None:
+    return _SIDES[sign + 1]
+
+
+def _surely_harmless(signs: _Signs, rules: Rules) -> dict[Side, str]:
     """Who does one thing better, with the other not worse by the margin; and why."""
     found: dict[Side, str] = {}
-    for side in _OTHER:
-        more, above = fact.ways(side)
-        if 2 * min(more, above) > rules.alpha:
-            continue
-        if more <= above:
-            found[side] = f"{side} finds significantly more, and {_not_longer(fact, rules)}"
-        else:
+    for side, way in zip(_OTHER, (signs.way_a, signs.way_b), strict=True):
+        if way == 1:
+            found[side] = f"{side} finds significantly more, and {_not_longer(signs, rules)}"
+        elif way:
             found[side] = (
                 f"{side} has a significantly lower ESL, and does not find fewer queries by a share "
                 f"of {rules.margins.found:g} or more"
@@ -354,10 +526,10 @@ def _surely_harmless(fact: _Facts, rules: Rules) -> dict[Side, str]:
     return found
 
 
-def _not_longer(fact: _Facts, rules: Rules) -> str:
-    if not fact.constant:
+def _not_longer(signs: _Signs, rules: Rules) -> str:
+    if not signs.constant:
         return f"its ESL is not higher by {rules.margins.esl:g} or more"
-    if not fact.both:
+    if not signs.some:
         return f"among so few ranks none can be higher by {rules.margins.esl:g}"
     return (
         f"on every query that both find its rank differs by the same, less than "
@@ -365,13 +537,13 @@ def _not_longer(fact: _Facts, rules: Rules) -> str:
     )
 
 
-def _plainly_harmless(significant: _Significant) -> dict[Side, str]:
+def _plainly_harmless(more: Side | None, above: Side | None) -> dict[Side, str]:
     """The paper's rule: whom nothing significant speaks against."""
     found: dict[Side, str] = {}
     for side, other in _OTHER.items():
-        if significant.more == side and significant.above != other:
+        if more == side and above != other:
             found[side] = f"{side} finds significantly more, without a significantly higher ESL"
-        elif significant.above == side and significant.more != other:
+        elif above == side and more != other:
             found[side] = (
                 f"{side} has a significantly lower ESL, without finding significantly fewer"
             )
@@ -382,27 +554,27 @@ def _ranks_better(rules: Rules) -> str:
     return "has the lower ESL" if rules.by == "esl" else "has the higher RR"
 
 
-def _why_none(fact: _Facts, significant: _Significant, rules: Rules) -> str:
+def _why_none(signs: _Signs, rules: Rules) -> str:
     """Why no rule holds."""
-    (favoured,) = fact.lines if len(fact.lines) == 1 else (None,)
-    if favoured and not (significant.more or significant.above):
+    favoured, more, above = _side(signs.line), _side(signs.found), _side(signs.above)
+    if favoured and not (more or above):
         return f"every line favours {favoured}, none significantly"
-    if significant.more and significant.more == significant.above:
+    if more and more == above:
         return (
-            f"{significant.more} finds significantly more and {_ranks_better(rules)}, but rare "
+            f"{more} finds significantly more and {_ranks_better(rules)}, but rare "
             f"harm of {rules.margins.esl:g} positions or more in the mean is not ruled out"
         )
-    if not (significant.more or significant.above):
+    if not (more or above):
         return "no significant difference in which queries are answered, or in how high"
     parts = [
-        f"{significant.more} finds significantly more"
-        if significant.more
+        f"{more} finds significantly more"
+        if more
         else "no significant difference in which queries are answered",
-        f"{significant.above} {_ranks_better(rules)}, significantly"
-        if significant.above
+        f"{above} {_ranks_better(rules)}, significantly"
+        if above
         else "no significant difference in how high",
     ]
-    if significant.more and significant.above and significant.more != significant.above:
+    if more and above and more != above:
         parts.append("they favour different runs")
     else:
         parts.append("the strict rule needs both, and harm is not ruled out")
