@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,19 +18,24 @@ import pytest
 from heldout.board.log.program import Program, check_program
 from heldout.board.organiser import program_servers
 from heldout.board.organiser.containers import (
+    Engine,
     Image,
     Job,
     Limits,
     Mount,
+    Running,
     Usage,
     check_limits,
     find_engine,
     find_image,
     list_flags,
+    started,
+    write_filter,
 )
-from heldout.board.organiser.program_servers import ask_all, wait_for
-from heldout.board.organiser.running import find_meter, read_energy
+from heldout.board.organiser.program_servers import ask_all, connecting, wait_for
+from heldout.board.organiser.running import find_meter, read_energy, round_cost
 from heldout.board.rules.spec import Programs, check_programs
+from heldout.cli.board.running import ended_in_order
 from heldout.errors import InputError
 
 IMAGE = "demo@sha256:" + "1" * 64
@@ -75,9 +82,8 @@ def test_an_engine_that_is_none(words: str, found: str) -> None:
     assert code_of(lambda: find_engine(words, "", dict(os.environ))) == ("container-engine", found)
 
 
-def test_an_engine_hands_no_proxy_on_and_says_its_version(make: Callable[..., Any]) -> None:
+def test_an_engine_says_its_version(make: Callable[..., Any]) -> None:
     engine = make()
-    assert set(engine.environ) == {"PATH"}
     assert str(engine) == "podman 5.1.0 --device x"
     assert make("Docker version 28.2.2, build e6534b4").version == "docker 28.2.2"
 
@@ -108,14 +114,112 @@ def test_an_engine_with_limits(make: Callable[..., Any]) -> None:
 
 def test_an_image_is_found_by_its_digest_or_not_at_all(make: Callable[..., Any]) -> None:
     program = Program(image=IMAGE)
-    found = [{"Id": "a1", "Config": {"Volumes": {"/data": {}}}}]
+    found = [{"Id": "a1", "Config": {"Cmd": ["rank"], "Volumes": {"/data": {}, "/data/": {}}}}]
     assert find_image(make(image=found), program) == Image(id="a1", volumes=("/data",))
     assert code_of(lambda: find_image(make(), program))[0] == "image-missing"
-    hostile = [{"Id": "a1", "Config": {"Volumes": {"/data:rw,size=9g": {}}}}]
-    assert code_of(lambda: find_image(make(image=hostile), program))[0] == "image-volume"
     for nonsense in ("", "[]", "[1]", '[{"Config": {}}]'):
         engine = make(image=nonsense)
         assert code_of(partial(find_image, engine, program))[0] == "container-engine"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/data:rw,size=9g", "/a/../proc", "/output", "/output/", "/output/dev.run", "/queries/x"),
+        "/output//dev.run",
+    ],
+)
+def test_a_volume_that_would_hide_what_a_program_gets(make: Callable[..., Any], path: str) -> None:
+    hostile = [{"Id": "a1", "Config": {"Cmd": ["rank"], "Volumes": {path: {}}}}]
+    code, found = code_of(lambda: find_image(make(image=hostile), Program(image=IMAGE)))
+    assert (code, found) == ("image-volume", f'a volume at "{path}"')
+
+
+def test_an_image_without_a_command_needs_one(make: Callable[..., Any]) -> None:
+    engine = make(image=[{"Id": "a1", "Config": {"Env": ["A=b"]}}])
+    code, found = code_of(lambda: find_image(engine, Program(image=IMAGE)))
+    assert (code, found) == (
+        "program-failed",
+        "no command: neither the image nor the submission names one",
+    )
+    assert find_image(engine, Program(image=IMAGE, command=("rank",))).id == "a1"
+    entry = [{"Id": "a1", "Config": {"Entrypoint": ["rank"]}}]
+    assert find_image(make(image=entry), Program(image=IMAGE)).id == "a1"
+
+
+def test_podman_s_filter_loses_what_makes_namespaces(
+    make: Callable[..., Any], tmp_path: Path
+) -> None:
+    allow, refuse = "SCMP_ACT_ALLOW", "SCMP_ACT_ERRNO"
+    own = {
+        "defaultAction": refuse,
+        "archMap": ["x"],
+        "syscalls": [
+            {
+                "names": ["read", "clone", "clone3", "mount", "unshare", "socketcall"],
+                "action": allow,
+            },
+            {"names": ["socket"], "action": allow, "args": [{"index": 0, "value": 16}]},
+            {"names": ["setns", "chroot"], "action": refuse, "excludes": {"caps": ["A"]}},
+        ],
+    }
+    profile = tmp_path / "seccomp.json"
+    profile.write_text(json.dumps(own))
+    security = {"security": {"seccompProfilePath": str(profile)}}
+    file = write_filter(make(info={"host": security}), tmp_path / "ours.json")
+    assert file is not None
+    ours = json.loads(file.read_text())
+    assert (ours["defaultAction"], ours["defaultErrnoRet"], ours["archMap"]) == (refuse, 38, ["x"])
+    first, second, clone, *sockets = ours["syscalls"]
+    assert first == {"names": ["read"], "action": allow}
+    assert second["names"] == ["chroot"]
+    assert clone["names"] == ["clone"]
+    assert [a["op"] for a in clone["args"]] == ["SCMP_CMP_MASKED_EQ"]
+    assert all(clone["args"][0]["value"] & flag for flag in (0x10000000, 0x20000, 0x40000000))
+    assert not clone["args"][0]["value"] & 0x3D0F00  # those of a thread
+    families = {rule["args"][0]["value"] for rule in sockets}
+    assert families == {socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16}
+    assert {rule["args"][0]["op"] for rule in sockets} == {"SCMP_CMP_EQ"}
+
+
+def test_where_there_is_no_filter_to_change_the_engine_s_own_holds(
+    make: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "ours.json"
+    (tmp_path / "broken").write_text('{"syscalls": [{}]}')
+    for path in (None, "", str(tmp_path / "none"), str(tmp_path / "broken")):
+        engine = make(info={"host": {"security": {"seccompProfilePath": path}}})
+        assert write_filter(engine, file) is None
+    assert write_filter(make(info={}), file) is None
+    assert write_filter(make("Docker version 28"), file) is None
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("says", "code"),
+    [
+        (
+            "echo 'WARNING: Your kernel does not support swap limit' >&2; echo $id",
+            "container-limits",
+        ),
+        ("echo no such volume >&2; exit 125", "container-engine"),
+        ("echo created", "container-engine"),
+    ],
+)
+def test_a_container_that_cannot_be_made_as_asked_for(tmp_path: Path, says: str, code: str) -> None:
+    script, gone = tmp_path / "engine", tmp_path / "gone"
+    lines = ("#!/bin/sh", f"id={'a' * 64}", 'case "$1" in', "--version) echo podman version 5 ;;")
+    script.write_text("\n".join([*lines, f"create) {says} ;;", f"rm) echo $@ > {gone} ;;", "esac"]))
+    script.chmod(0o755)
+    engine = find_engine(str(script), "", {"PATH": os.defpath})
+    job = Job(image=Image(id="a1"), command=["rank"], mounts=(), limits=LIMITS, label="v")
+
+    def start() -> None:
+        with started(engine, job):
+            pytest.fail("it was started")
+
+    assert code_of(start)[0] == code
+    assert gone.exists() == (code == "container-limits")
 
 
 def test_the_flags_of_a_container(make: Callable[..., Any]) -> None:
@@ -123,11 +227,14 @@ def test_the_flags_of_a_container(make: Callable[..., Any]) -> None:
     mounts += [Mount(source=Path("/o/dev.run"), target="/output/dev.run", writable=True)]
     image = Image(id="a1", volumes=("/data",))
     job = Job(image=image, command=["rank"], mounts=mounts, limits=LIMITS, label="v")
+    assert not [flag for flag in list_flags(make(), job) if "seccomp" in flag]
+    job = replace(job, seccomp=Path("/f"))
     flags = list_flags(make(), job)
     assert flags[:2] == ["--label", "heldout.vault=v"]
     for flag in (
         *("--network=none", "--read-only", "--user=65532:65532", "--cap-drop=all"),
         *("--security-opt=no-new-privileges", "--pull=never", "--no-healthcheck"),
+        *("--security-opt=seccomp=/f", "--env=HTTPS_PROXY=", "--env=no_proxy="),
         *("--memory=64m", "--memory-swap=64m", "--cpus=2", "--pids-limit=32"),
         *("--ulimit=fsize=1000:1000", "--log-driver=none", "--timeout=180"),
         "--tmpfs=/data:rw,nosuid,nodev,size=8m,mode=1777",
@@ -275,7 +382,7 @@ def ask() -> Iterator[Callable[[bytes], bytes]]:
     def asked(answer: bytes) -> bytes:
         server = Server(answer)
         servers.append(server)
-        alive = SimpleNamespace(ended=False, clock=lambda: 0.0, look=lambda: None)
+        alive = SimpleNamespace(ended=False, clock=lambda: 0.0, look=lambda: None, left=99.0)
         queries = {"q1": "a b&c"}
         answers = ask_all(alive, server.connect, queries, k=2, tag="t")  # type: ignore[arg-type]  # what it uses of a container
         return b"".join(lines for lines, _ in answers)
@@ -367,20 +474,22 @@ def test_what_is_no_program(program: object, place: str) -> None:
     assert {problem.path for problem in check_program(program, path="p")} == {place}
 
 
-def test_a_server_that_loads_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("first", [ok("[]"), b"HTTP/1.1 404 No\r\n\r\n", b"no HTTP\r\n" * 9])
+def test_a_server_that_loads_is_waited_for(monkeypatch: pytest.MonkeyPatch, first: bytes) -> None:
     monkeypatch.setattr(program_servers, "_PAUSE", 0.0)
-    loads, ready = Server(b"HTTP/1.1 503 Later\r\n\r\n"), Server(ok("[]"))
+    loads, closes = Server(b"HTTP/1.1 503 Later\r\n\r\n"), Server(b"")
+    ready = Server(first)
     turns: Iterator[Callable[[], socket.socket | None]]
-    turns = iter([lambda: None, loads.connect, loads.connect, ready.connect])
-    looked: list[int] = []
-    alive = SimpleNamespace(ended=False, look=lambda: looked.append(1))
+    turns = iter([lambda: None, loads.connect, closes.connect, ready.connect])
+    looked: list[str] = []
+    alive = SimpleNamespace(ended=False, look=looked.append, left=99.0)
 
     def connect() -> socket.socket | None:
         return next(turns)()
 
     wait_for(alive, connect)  # type: ignore[arg-type]  # what it uses of a container
-    assert len(looked) == 4
-    for server in (loads, ready):
+    assert looked == ["a server without a first answer"] * 4
+    for server in (loads, closes, ready):
         for thread in server.threads:
             thread.join()
 
@@ -395,3 +504,78 @@ def test_a_server_that_loads_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_the_limits_of_a_board(programs: Programs, found: str | None) -> None:
     assert [key for key, *_ in check_programs(programs)] == ([found] if found else [])
+
+
+def test_an_answer_waits_no_longer_than_the_program_may_run() -> None:
+    server, gone = Server(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[]..."), []
+    alive = SimpleNamespace(ended=False, clock=lambda: 0.0, look=lambda: gone.append(1), left=0.1)
+    asked = ask_all(alive, server.connect, {"q": "a"}, k=1, tag="t")  # type: ignore[arg-type]  # what it uses of a container
+    assert code_of(lambda: [*asked])[1] == "no answer within 0.1 s"
+    assert gone  # which says that the time is over, where it is
+    server.threads[0].join()
+
+
+@pytest.mark.parametrize(("ends", "code"), [(True, "program-failed"), (False, "container-engine")])
+def test_a_network_that_cannot_be_entered(
+    monkeypatch: pytest.MonkeyPatch, *, ends: bool, code: str
+) -> None:
+    """The program ended, which its engine says a moment later, or the right is missing."""
+    monkeypatch.setattr(program_servers, "_PAUSE", 0.0)
+    moments = iter([False, False, ends])
+
+    class Gone:
+        pid = 1
+
+        @property
+        def ended(self) -> bool:
+            return next(moments, False)
+
+        def check_end(self) -> None:
+            raise InputError.of("program-failed", "program", "exit code 7", "0")
+
+    gone: Any = Gone()
+    with connecting(gone, 8080, nsenter="false") as connect:
+        assert code_of(connect)[0] == code
+
+
+def running_for(seconds: float, usage: Usage) -> Running:
+    """A container of which no process is known, as it stands after a time."""
+    process: Any = SimpleNamespace(poll=lambda: None)
+    engine = Engine(words=("podman",))
+    given: dict[str, Any] = {"engine": engine, "id": "a", "process": process, "tail": bytearray()}
+    return Running(**given, limits=LIMITS, began=0.0, clock=lambda: seconds, usage=usage)
+
+
+def test_a_container_whose_limits_cannot_be_read_is_ended(tmp_path: Path) -> None:
+    (tmp_path / "self").mkdir()
+    unknown = Usage(proc=tmp_path)
+    running_for(11, unknown).look()  # a machine that shows no groups of anything
+    (tmp_path / "self" / "cgroup").touch()
+    running_for(9, unknown).look()
+    assert code_of(running_for(11, unknown).look) == (
+        "container-limits",
+        "a container whose control group cannot be read",
+    )
+    over = running_for(61, Usage(proc=tmp_path / "none"))
+    assert over.left == -1
+    assert code_of(over.look) == ("program-time", "a program that still runs after 61 s")
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_ends_a_call_in_order(name: str) -> None:
+    one = signal.Signals[name]
+    before = signal.signal(one, signal.SIG_DFL)
+    try:
+        with pytest.raises(KeyboardInterrupt), ended_in_order():
+            os.kill(os.getpid(), one)
+        assert signal.getsignal(one) is signal.SIG_DFL
+        signal.signal(one, signal.SIG_IGN)  # nohup
+        with ended_in_order():
+            os.kill(os.getpid(), one)
+    finally:
+        signal.signal(one, before)
+
+
+@pytest.mark.parametrize(("number", "said"), [(0.0, 0.0), (1.2345, 1.2), (98765.4, 99000.0)])
+def test_costs_have_no_digits_to_write_into(number: float, said: float) -> None:
+    assert round_cost(number) == said

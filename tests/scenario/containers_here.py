@@ -1,4 +1,4 @@
-"""Engines for the tests of programs: podman with an image of busybox, and one that is a script.
+"""Engines for the tests of programs: podman and docker with an image of busybox, and a script.
 
 The script keeps its containers as files, and runs what it is given as a process of its own: the
 logic around an engine is tried with it, where there is no podman too.
@@ -11,7 +11,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,11 @@ _APPLETS = (
     "nc",
     "httpd",
     "ip",
+    "grep",
+    "kill",
+    "ls",
+    "mount",
+    "unshare",
 )
 _SCRIPT = """\
 #!/bin/sh
@@ -97,9 +103,20 @@ class Here:
         """The options of `heldout run`."""
         return ("--engine", self.words, "--container-flags", self.flags)
 
-    def containers(self) -> list[str]:
-        """Ids of the containers that are left."""
-        listed = [*self.words.split(), "ps", "--all", "--quiet"]
+    def make_image(self, tag: str, *changes: str) -> str:
+        """An image of the same files with other settings, each as in a Dockerfile; its name."""
+        words = self.words.split()
+        changed = [word for change in changes for word in ("--change", change)]
+        tar = str(self.folder / "image.tar")
+        subprocess.run([*words, "import", *changed, tar, tag], check=True, capture_output=True)
+        field = "{{.Digest}}" if words[0] == "podman" else "{{.Id}}"
+        asked = [*words, "image", "inspect", tag, "--format", field]
+        digest = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+        return f"{'localhost/' if words[0] == 'podman' else ''}{tag}@{digest}"
+
+    def containers(self, *, running: bool = False) -> list[str]:
+        """Ids of the containers that are left, or run."""
+        listed = [*self.words.split(), "ps", *([] if running else ["--all"]), "--quiet"]
         return subprocess.run(listed, capture_output=True, check=True, text=True).stdout.split()
 
 
@@ -114,7 +131,7 @@ def fake_engine(folder: Path, program: str) -> Here:
     (folder / "info.json").write_text(json.dumps({"host": {"cgroupControllers": limits}}))
     (folder / "program").write_text(program)
     image = "demo@sha256:" + "1" * 64
-    (folder / "images" / image).write_text('[{"Id":"' + "2" * 64 + '","Config":{}}]')
+    (folder / "images" / image).write_text('[{"Id":"' + "2" * 64 + '","Config":{"Cmd":["rank"]}}]')
     script = folder / "engine"
     script.write_text(_SCRIPT.format(here=folder))
     script.chmod(0o755)
@@ -122,21 +139,70 @@ def fake_engine(folder: Path, program: str) -> Here:
 
 
 def why_no_podman() -> str:
-    """Why containers cannot be run here, "" where they can."""
-    missing = [name for name in ("podman", "busybox") if shutil.which(name) is None]
+    """Why podman cannot be run here, "" where it can."""
+    return _why_not("podman", "busybox")
+
+
+def why_no_docker() -> str:
+    """Why docker cannot be run here, "" where it can."""
+    return _why_not("docker", "dockerd", "busybox")
+
+
+def _why_not(*names: str) -> str:
+    missing = [name for name in names if shutil.which(name) is None]
     if missing:
         return f"not installed: {', '.join(missing)}"
-    return "" if os.geteuid() == 0 else "these tests run podman as root"
+    return "" if os.geteuid() == 0 else "these tests run containers as root"
 
 
 @functools.cache
 def podman_here() -> Here:
     """Podman with storage of its own and one image: busybox, linked statically."""
-    folder = Path(tempfile.mkdtemp(prefix="heldout-podman-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = _folder("podman")
     places = (f"--root={folder / 'root'}", f"--runroot={folder / 'run'}")
+    runtime = "--runtime=runc " if shutil.which("runc") else ""
     words = ["podman", *_OPTIONS, *places]
-    runtime = "--runtime=runc" if shutil.which("runc") else ""
+    return _with_image(words, f"{runtime}{_FLAGS}", folder)
+
+
+@functools.cache
+def docker_here() -> Here:
+    """Docker with a daemon of its own, which ends with the tests, and the same image."""
+    folder = _folder("docker")
+    address = f"unix://{folder / 'socket'}"
+    places = (f"--data-root={folder / 'root'}", f"--exec-root={folder / 'exec'}")
+    alone = ("--storage-driver=vfs", "--iptables=false", "--bridge=none")
+    log = folder / "log"
+    with log.open("wb") as out:
+        daemon = subprocess.Popen(
+            ["dockerd", f"--host={address}", f"--pidfile={folder / 'pid'}", *places, *alone],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+        )
+    atexit.register(_end, daemon)
+    words = ["docker", f"--host={address}"]
+    for _ in range(300):
+        if not subprocess.run([*words, "version"], capture_output=True, check=False).returncode:
+            break
+        if daemon.poll() is not None:
+            pytest.skip(f"dockerd does not run here: {log.read_text()[-200:]}")
+        time.sleep(0.1)
+    return _with_image(words, _FLAGS, folder)
+
+
+def _end(daemon: "subprocess.Popen[bytes]") -> None:
+    daemon.terminate()
+    daemon.wait(30)
+
+
+def _folder(engine: str) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix=f"heldout-{engine}-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _with_image(words: list[str], flags: str, folder: Path) -> Here:
     files = folder / "files"
     (files / "bin").mkdir(parents=True)
     shutil.copy(str(shutil.which("busybox")), files / "bin" / "busybox")
@@ -144,18 +210,11 @@ def podman_here() -> Here:
         (files / "bin" / applet).symlink_to("busybox")
     tar = folder / "image.tar"
     subprocess.run(["tar", "-C", str(files), "-cf", str(tar), "."], check=True)
-    subprocess.run([*words, "import", "-q", str(tar), "demo"], check=True, capture_output=True)
+    here = Here(words=" ".join(words), flags=flags, image="", folder=folder)
+    here = replace(here, image=here.make_image("demo"))
     # A sandbox may have the programs and lack the rights to run anything with them.
-    flags = f"{runtime} {_FLAGS}"
     tried = [*words, "run", "--rm", "--network=none", *flags.split(), "demo", "true"]
     done = subprocess.run(tried, capture_output=True, text=True, check=False)
     if done.returncode:
-        pytest.skip(f"podman runs no container here: {done.stderr.strip()[-200:]}")
-    asked = [*words, "image", "inspect", "demo", "--format", "{{.Digest}}"]
-    digest = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
-    return Here(
-        words=" ".join(words),
-        flags=flags,
-        image=f"localhost/demo@{digest}",
-        folder=folder,
-    )
+        pytest.skip(f"{words[0]} runs no container here: {done.stderr.strip()[-200:]}")
+    return here

@@ -1,12 +1,16 @@
 """Hostile programs, each in a real container: what they get is an answer, and nothing is left."""
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from containers_here import Here, podman_here, why_no_podman
+from containers_here import Here, docker_here, podman_here, why_no_docker, why_no_podman
 
 from heldout.board.log.program import Program
 from heldout.board.organiser import running
@@ -26,18 +30,27 @@ from heldout.board.rules.spec import Programs
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(bool(why_no_podman()), reason=f"no containers: {why_no_podman()}"),
-]
+pytestmark = pytest.mark.slow
 QUERIES = {"q1": "what is a decorator", "q2": "a\ttab and\nanother line"}
 RUN = "echo q1 Q0 d1 1 1.0 x > /output/dev.run"
 Play = Callable[..., Ran]
 
 
-@pytest.fixture(scope="module")
-def here() -> Here:
-    return podman_here()
+def unless(why: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(bool(why), reason=f"no containers: {why}")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(podman_here, marks=unless(why_no_podman()), id="podman"),
+        pytest.param(docker_here, marks=unless(why_no_docker()), id="docker"),
+    ],
+)
+def here(request: pytest.FixtureRequest) -> Here:
+    """Podman and docker, one after the other."""
+    engine: Here = request.param()
+    return engine
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +67,12 @@ def play(here: Here, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyP
     """Run the words of a shell as a program within small limits."""
     monkeypatch.setattr(running, "check_limits", lambda _: None)
 
-    def run(script: str, *, seconds: float = 20, port: int | None = None) -> Ran:
+    def run(script: str, *, seconds: float = 20, port: int | None = None, image: str = "") -> Ran:
         monkeypatch.setattr(running, "_MINUTE", seconds)
         monkeypatch.setattr(running, "RUN_LIMIT", 1 << 20)
         vault = Vault(tmp_path / "vault")
-        program = Program(image=here.image, command=("/bin/sh", "-c", script), port=port)
+        command = ("/bin/sh", "-c", script) if script else ()
+        program = Program(image=image or here.image, command=command, port=port)
         plan = Plan(
             id="20261102-one",
             program=program,
@@ -78,7 +92,7 @@ def play(here: Here, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyP
     return run
 
 
-def refused(play: Play, script: str, **given: float | None) -> tuple[str, str]:
+def refused(play: Play, script: str, **given: Any) -> tuple[str, str]:
     """Code and words of what a program gets."""
     with pytest.raises(InputError) as error:
         play(script, **given)
@@ -93,13 +107,13 @@ def test_what_a_program_reads_and_writes_and_what_is_measured(play: Play) -> Non
     assert ran.runs == {"dev": b"q1\twhat is a decorator\nq2\ta tab and another line\n"}
     costs = ran.costs
     assert 0 < costs.seconds < 20
-    assert costs.query_latency_ms == pytest.approx(500 * costs.seconds, rel=0.01)
+    assert costs.query_latency_ms == pytest.approx(500 * costs.seconds, rel=0.1)
     assert costs.processor_seconds is not None
     assert costs.memory_mib is not None
-    assert 0.02 < costs.processor_seconds <= costs.seconds * 1.2
+    assert 0.02 < costs.processor_seconds <= costs.seconds * 1.3
     assert 3 < costs.memory_mib < 48
     assert costs.energy_kwh is None
-    assert ran.engine.startswith("podman ")
+    assert ran.engine.startswith(("podman ", "docker "))
 
 
 def test_what_a_program_sees(play: Play) -> None:
@@ -111,8 +125,48 @@ def test_what_a_program_sees(play: Play) -> None:
     assert {line.split()[1] for line in seen.splitlines() if line.startswith("Cap")} == {"0" * 16}
     assert "NoNewPrivs:\t1" in seen
     assert "dev.tsv" in seen
+    assert {line for line in seen.splitlines() if "PROXY" in line} == {
+        f"{name}_PROXY=" for name in ("ALL", "FTP", "HTTP", "HTTPS", "NO")
+    }
     assert "touch: /x: Read-only file system" in seen
     assert "can't open '/labels/*'" in seen
+
+
+def test_a_namespace_of_its_own_in_which_it_would_be_root(play: Play) -> None:
+    tries = ("unshare -U", "unshare -U -r", "unshare -n", "unshare -m", "mount -t tmpfs x /tmp")
+    words = "; ".join(f"{one} /bin/true && echo made" for one in tries)
+    seen = play(f"({words}; echo end) > /output/dev.run 2>&1").runs["dev"].decode()
+    assert "made" not in seen
+    assert seen.endswith("end\n")
+
+
+@pytest.mark.parametrize(
+    ("setting", "code"),
+    [
+        ("VOLUME /output", "image-volume"),
+        ("VOLUME /queries/dev.tsv", "image-volume"),
+        ("VOLUME /proc", "program-failed"),
+        ("ENV A=b", "program-failed"),  # and no command
+        ('CMD ["/bin/nothing"]', "program-failed"),
+    ],
+)
+def test_an_image_whose_settings_stop_it(play: Play, here: Here, setting: str, code: str) -> None:
+    assert refused(play, "", image=here.make_image("bad", setting))[0] == code
+
+
+def test_an_image_whose_settings_would_take_protection_away(play: Play, here: Here) -> None:
+    settings = ["USER 0", "VOLUME /data/", "VOLUME /tmp", "ENV HTTP_PROXY=x"]
+    image = here.make_image("bold", *settings, f"LABEL {LABEL}=x")
+    looks = "id; env; touch /x /bin/x; grep -c data /proc/mounts; grep data /proc/mounts"
+    # A volume is memory, so more than fits into it ends as a disk that is full.
+    fill = "for f in data/1 data/2 data/3 data/4 data/5 tmp/1 tmp/2 tmp/3 tmp/4 tmp/5; do "
+    fill += "dd if=/dev/zero of=/$f bs=1M count=1 || echo full; done"
+    seen = play(f"({looks}; {fill}) > /output/dev.run 2>&1; true", image=image).runs["dev"].decode()
+    assert "uid=65532" in seen
+    assert "HTTP_PROXY=\n" in seen
+    assert seen.count("Read-only file system") == 2
+    assert "\n1\ntmpfs /data tmpfs" in seen
+    assert seen.count("full\n") == seen.count("No space left") == 2
 
 
 def test_a_network(play: Play) -> None:
@@ -197,19 +251,29 @@ def test_a_server_answers_in_a_network_of_its_own(play: Play) -> None:
     assert 0 < ran.costs.query_latency_ms < 1000 * ran.costs.seconds
 
 
+def answers(words: str) -> str:
+    """A server of busybox that answers each question with what these words of a shell print."""
+    reads = 'while read l; do case "$l" in ??*) ;; *) break ;; esac; done'
+    return f"echo '{reads}; {words}' > /tmp/s; exec nc -ll -p 8080 -e /bin/sh /tmp/s"
+
+
 @pytest.mark.parametrize(
     ("script", "code"),
     [
         ("exec httpd -f -p 8080 -h /tmp", "program-answer"),
         ("sleep 1000", "program-time"),
+        (answers('echo HTTP/1.1 200 OK; while :; do echo "a: b"; done'), "program-answer"),
+        (answers("while :; do echo HTTP/1.1 100 C; echo; done"), "program-time"),
+        (answers("echo HTTP/1.1 200 OK; echo; exec yes"), "program-answer"),
     ],
+    ids=("another page", "no server", "endless headers", "endless promises", "an endless answer"),
 )
 def test_a_server_that_does_not_answer(play: Play, script: str, code: str) -> None:
     assert refused(play, script, port=8080, seconds=2)[0] == code
 
 
 def test_what_a_killed_call_left_is_removed_by_the_next_one(here: Here, engine: Engine) -> None:
-    image = find_image(engine, Program(image=here.image))
+    image = find_image(engine, Program(image=here.image, command=("sleep", "9")))
     limits = Limits(memory=32, disk=4, processors=1, processes=8, seconds=60.0, file_bytes=1 << 20)
 
     for label in ("ours", "another"):
@@ -222,3 +286,19 @@ def test_what_a_killed_call_left_is_removed_by_the_next_one(here: Here, engine: 
     with pytest.raises(KeyboardInterrupt), started(engine, job):
         raise KeyboardInterrupt
     assert here.containers() == []
+
+
+def test_a_killed_call_leaves_what_the_next_one_removes(
+    play: Play, here: Here, tmp_path: Path
+) -> None:
+    """SIGKILL, which nobody can answer; the container runs on until the next call."""
+    script = Path(__file__).with_name("killed_program.py")
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, str(script), str(tmp_path / "vault"), here.image, *here.options]
+    with subprocess.Popen(words, env=environ) as process:
+        while not (left := here.containers(running=True)):
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.send_signal(signal.SIGKILL)
+    assert here.containers(running=True) == left
+    assert play(RUN).runs  # which looks that none is left

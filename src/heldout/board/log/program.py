@@ -54,6 +54,9 @@ _Number = Annotated[float, msgspec.Meta(ge=0)]
 class Costs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What running a program cost, as an organiser measured it; `None` for what was not measured.
 
+    Two significant digits: they are published, and a program that wants to say a secret query to
+    its team could write it into further ones.
+
     Attributes:
         seconds: wall-clock time, from the start of the container to its end.
         query_latency_ms: mean wall-clock time per query: of a server's answer, or `seconds` by the

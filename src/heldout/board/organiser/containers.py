@@ -1,20 +1,22 @@
 """Runs a stranger's image with docker or podman, within limits that are checked.
 
-What a container gets: no network, a root file system that cannot be written, no capability, a user
-who is not root, no device, no variable of this machine, and limits of memory, processors, processes
-and time. It can write in `/tmp` and in the engine's own small places, all of which lie in memory
-and count as it, and into the files that are mounted to be written. These are there before it
-starts, in a folder that cannot be written: so it makes no link, no device and no other file, and
-the longest file is a limit of the kernel (`RLIMIT_FSIZE`).
+What a container gets: no network, a root file system that cannot be written, no capability and no
+way to a namespace in which it would have some, a user who is not root, no device, no variable of
+this machine, and limits of memory, processors, processes and time. It can write in `/tmp` and in
+the engine's own small places, all of which lie in memory and count as it, and into the files that
+are mounted to be written. These are there before it starts, in a folder that cannot be written: so
+it makes no link, no device and no other file, and the longest file is a limit of the kernel
+(`RLIMIT_FSIZE`).
 
 The kernel and the engine are trusted. Each container has a label: what a killed call left running
 is found by it and removed by the next one.
 
 Sources: docker-run(1), podman-run(1); the kernel's "Control Group v2" and "Memory Resource
-Controller"; getrlimit(2).
+Controller"; getrlimit(2), user_namespaces(7), clone(2), seccomp(2).
 """
 
 import os
+import posixpath
 import re
 import shlex
 import shutil
@@ -45,9 +47,23 @@ _PATIENCE = 120.0
 _STEPS = (0.02, 0.1)
 _TAIL = 2000
 _STARTED = 40
+_UNCHECKED = 10.0
 _MOMENTS = 10
 _MIB = 1 << 20
-_VOLUME = re.compile(r"(?!.*\.\.)/[A-Za-z0-9][A-Za-z0-9._/-]{0,199}", re.ASCII)
+_VOLUME = re.compile(r"/[A-Za-z0-9][A-Za-z0-9._/-]{0,199}", re.ASCII)
+_OURS = ("/queries", "/output")
+_PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")
+_LONGEST_WORDS = 400
+_NO_CALLS = frozenset(
+    (
+        *("add_key", "clone", "clone3", "fsconfig", "fsmount", "fsopen", "fspick", "keyctl"),
+        *("mount", "mount_setattr", "move_mount", "open_tree", "pivot_root", "request_key"),
+        *("setns", "socket", "socketcall", "umount", "umount2", "unshare"),
+    )
+)
+_ENOSYS = 38
+_NEW_NAMESPACE = 0x7E020000  # CLONE_NEW…: user, network, mounts and the others
+_UNIX, _IP4, _IP6, _NETLINK, _AUDIT = 1, 2, 10, 16, 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +110,7 @@ class Job:
         mounts: what it sees of this machine.
         limits: what it may use.
         label: value of the container's label.
+        seccomp: filter of system calls, as `write_filter` makes it; `None` for the engine's own.
     """
 
     image: "Image"
@@ -101,6 +118,7 @@ class Job:
     mounts: Sequence[Mount]
     limits: Limits
     label: str
+    seccomp: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +137,7 @@ class Engine:
         words: the program, and options that stand before its commands.
         flags: options of each container, after ours.
         version: as it says.
-        environ: variables that it gets; none of a proxy, for podman would hand those on.
+        environ: variables that it gets; a container gets none of them.
     """
 
     words: tuple[str, ...]
@@ -175,17 +193,16 @@ def find_engine(words: str, flags: str, environ: Mapping[str, str]) -> Engine:
         InputError: code `container-engine`: there is none, or it does not run.
     """
     found = next((name for name in ENGINES if shutil.which(name, path=environ.get("PATH"))), "")
-    kept = {name: v for name, v in environ.items() if not name.lower().endswith("_proxy")}
     engine = Engine(
         words=_split(words, "--engine") or (found or ENGINES[0],),
         flags=_split(flags, "--container-flags"),
-        environ=kept,
+        environ=environ,
     )
     version = engine.ask("--version").splitlines()
     if not version:
         raise _broken(engine, "it says no version")
     said = version[0].strip().lower().replace(" version ", " ").partition(",")[0]
-    return Engine(words=engine.words, flags=engine.flags, version=said, environ=kept)
+    return Engine(words=engine.words, flags=engine.flags, version=said, environ=environ)
 
 
 def _split(words: str, option: str) -> tuple[str, ...]:
@@ -207,12 +224,7 @@ def check_limits(engine: Engine) -> None:
     Raises:
         InputError: code `container-limits`.
     """
-    try:
-        info = msgspec.json.decode(
-            engine.ask("info", "--format", "{{json .}}"), type=dict[str, Any]
-        )
-    except msgspec.MsgspecError:
-        raise _broken(engine, "info prints no JSON") from None
+    info = _ask_info(engine)
     if engine.is_podman:
         known = (info.get("host") or {}).get("cgroupControllers") or ()
         missing = [name for name in ("memory", "cpu", "pids") if name not in known]
@@ -223,6 +235,55 @@ def check_limits(engine: Engine) -> None:
         raise _unlimited(f"an engine without limits of {', '.join(missing)}")
 
 
+def _ask_info(engine: Engine) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(
+            engine.ask("info", "--format", "{{json .}}"), type=dict[str, Any]
+        )
+    except msgspec.MsgspecError:
+        raise _broken(engine, "info prints no JSON") from None
+
+
+def write_filter(engine: Engine, file: Path) -> Path | None:
+    """Podman's own filter of system calls, without those that make namespaces or use keys.
+
+    Its own lets anyone make a user namespace, and in there be root over mounts and networks: far
+    more of the kernel than a program needs. It also lets one talk to the machine that this virtual
+    machine runs on (AF_VSOCK), which no network namespace holds back.
+
+    Args:
+        engine: podman or docker.
+        file: where the filter is written.
+
+    Returns:
+        The file; `None` where the engine's own is used: docker's, or one that is not shown here.
+    """
+    if not engine.is_podman:
+        return None
+    path = (_ask_info(engine).get("host") or {}).get("security", {}).get("seccompProfilePath")
+    try:
+        own = msgspec.json.decode(Path(path or "").read_bytes(), type=dict[str, Any])
+        rules = [{**one, "names": sorted({*one["names"]} - _NO_CALLS)} for one in own["syscalls"]]
+    except (OSError, msgspec.MsgspecError, LookupError, TypeError):
+        return None
+    rules = [one for one in rules if one["names"]]
+    rules.append(_allow("clone", (0, "MASKED_EQ", _NEW_NAMESPACE)))
+    rules += [_allow("socket", (0, "EQ", family)) for family in (_UNIX, _IP4, _IP6)]
+    rules.append(_allow("socket", (0, "EQ", _NETLINK), (2, "NE", _AUDIT)))
+    # The flags of clone3 lie in memory, where no filter looks: without it, libraries take clone.
+    file.write_bytes(msgspec.json.encode({**own, "defaultErrnoRet": _ENOSYS, "syscalls": rules}))
+    return file
+
+
+def _allow(name: str, *arguments: tuple[int, str, int]) -> dict[str, Any]:
+    """A system call whose arguments (number, operation, value) are such; MASKED_EQ: none of it."""
+    conditions = [
+        {"index": number, "op": f"SCMP_CMP_{operation}", "value": value, "valueTwo": 0}
+        for number, operation, value in arguments
+    ]
+    return {"names": [name], "action": "SCMP_ACT_ALLOW", "args": conditions}
+
+
 def find_image(engine: Engine, program: Program) -> Image:
     """The image of a program, by its digest; nothing is fetched.
 
@@ -231,7 +292,8 @@ def find_image(engine: Engine, program: Program) -> Image:
 
     Raises:
         InputError: code `image-missing`: it is not here; `image-digest`: the name is here with
-            another digest; `image-volume`: it wants a volume at a path that cannot be one.
+            another digest; `image-volume`: it wants a volume at a path that cannot be one;
+            `program-failed`: neither it nor the program names a command.
     """
     for name in (program.image, program.digest):
         done = engine.call("image", "inspect", name)
@@ -258,20 +320,29 @@ def find_image(engine: Engine, program: Program) -> Image:
 def _read_image(engine: Engine, data: bytes, program: Program) -> Image:
     try:
         (facts,) = msgspec.json.decode(data, type=list[dict[str, Any]])
-        volumes = tuple((facts.get("Config") or {}).get("Volumes") or ())
+        config = facts.get("Config") or {}
+        volumes = tuple(config.get("Volumes") or ())
+        starts = bool(program.command or config.get("Entrypoint") or config.get("Cmd"))
         image = str(facts["Id"])
     except (msgspec.MsgspecError, LookupError, TypeError, ValueError, AttributeError):
         raise _broken(engine, f"image inspect says nothing of {program.image}") from None
     for path in volumes:
-        if not _VOLUME.fullmatch(path):
+        if not _VOLUME.fullmatch(path) or ".." in path or _is_ours(posixpath.normpath(path)):
             raise InputError.of(
                 code="image-volume",
                 path="metadata.json:program.image",
                 found=f"a volume at {quote(path)}",
-                expected="volumes at plain paths, or none",
+                expected="volumes at plain paths outside of /queries and /output, or none",
                 hint="the image is built without VOLUME",
             )
-    return Image(id=image, volumes=volumes)
+    if not starts:
+        raise _failed("no command: neither the image nor the submission names one")
+    # Docker takes /data and /data/ for two, and would put a volume on the disk at one of them.
+    return Image(id=image, volumes=tuple(dict.fromkeys(map(posixpath.normpath, volumes))))
+
+
+def _is_ours(path: str) -> bool:
+    return any(path == one or path.startswith(f"{one}/") for one in _OURS)
 
 
 def list_flags(engine: Engine, job: Job) -> list[str]:
@@ -281,12 +352,15 @@ def list_flags(engine: Engine, job: Job) -> list[str]:
         *("--label", f"{LABEL}={job.label}"),
         *("--pull=never", "--network=none", "--read-only", f"--user={USER}"),
         *("--cap-drop=all", "--security-opt=no-new-privileges", "--no-healthcheck"),
+        *([] if job.seccomp is None else [f"--security-opt=seccomp={job.seccomp}"]),
         *("--log-driver=none", "--stop-timeout=1"),
         *(f"--memory={limits.memory}m", f"--memory-swap={limits.memory}m"),
         *(f"--cpus={limits.processors}", f"--pids-limit={limits.processes}"),
         *(f"--ulimit=fsize={limits.file_bytes}:{limits.file_bytes}", "--ulimit=core=0:0"),
     ]
-    in_memory = ("/tmp", *job.image.volumes)  # noqa: S108 - of the container
+    # Podman hands on those of its environment, docker those of its settings.
+    flags += [f"--env={one}=" for name in _PROXIES for one in (name, name.upper())]
+    in_memory = dict.fromkeys(("/tmp", *job.image.volumes))  # noqa: S108 - of the container
     how = f"rw,nosuid,nodev,size={limits.disk}m,mode=1777"
     flags += [f"--tmpfs={path}:{how}" for path in in_memory]
     if engine.is_podman:  # ends it also where this process was killed
@@ -355,12 +429,20 @@ class Running:
         return self.clock() - self.began if self.took is None else self.took
 
     @property
+    def left(self) -> float:
+        """Seconds that it may still run."""
+        return self.limits.seconds - self.seconds
+
+    @property
     def ended(self) -> bool:
         """Whether it ended."""
         return self.process.poll() is not None
 
-    def look(self) -> None:
+    def look(self, what: str = "a program that still runs") -> None:
         """Measure what it uses, and hold it to its limits.
+
+        Args:
+            what: what it is when its time is over, for the message.
 
         Raises:
             InputError: code `container-limits`: the kernel does not limit it; `program-time`: it
@@ -369,11 +451,13 @@ class Running:
         self.usage.read(self.pid)
         if self.usage.checked and not self.usage.is_within(self.limits):
             raise _unlimited("a container that the kernel does not hold to the limits asked for")
-        if self.seconds > self.limits.seconds:
+        if not self.usage.checked and self.usage.can_check and self.seconds > _UNCHECKED:
+            raise _unlimited("a container whose control group cannot be read")
+        if self.left < 0:
             raise InputError.of(
                 code="program-time",
                 path="program",
-                found=f"a program that still runs after {self.seconds:,.0f} s",
+                found=f"{what} after {self.seconds:,.0f} s",
                 expected=f"one that ends within {self.limits.seconds:,.0f} s",
                 hint="programs.minutes in board.toml",
             )
@@ -404,7 +488,7 @@ class Running:
             self.id,
         ).split()
         last = _say(bytes(self.tail))
-        if status[:1] == ["created"] or self.process.returncode in (125, 126, 127):
+        if status[:1] == ["created"]:
             raise _failed(f"a program that could not be started: {last}")
         if status[1:] == ["0", "false"] and not self.usage.killed:
             return
@@ -430,12 +514,16 @@ def started(
     Raises:
         InputError: code `container-engine`: it cannot be made, or cannot be removed.
     """
-    made = engine.ask("create", *list_flags(engine, job), job.image.id, *job.command)
-    container = made.splitlines()[-1] if made else ""
+    made = engine.call("create", *list_flags(engine, job), job.image.id, *job.command)
+    if made.returncode:
+        raise _broken(engine, f"create fails: {_say(made.stderr)}")
+    container = (made.stdout.decode(errors="replace").split() or [""])[-1]
     if not re.fullmatch(r"[0-9a-f]{12,64}", container):
         raise _broken(engine, f"create says {quote(container)}")
     process, reader = None, threading.Thread()
     try:
+        if b"kernel does not support" in made.stderr:  # and the engine goes on without the limit
+            raise _unlimited(f"an engine that says {_say(made.stderr)}")
         began = clock()
         process = subprocess.Popen(  # noqa: S603 - the organiser named the program
             [*engine.words, "start", "--attach", container],
@@ -537,6 +625,11 @@ class Usage:
             found = re.search(r"^oom_kill (\d+)$", self._text("memory", name), re.MULTILINE)
             self.killed |= found is not None and int(found[1]) > 0
 
+    @property
+    def can_check(self) -> bool:
+        """Whether this machine shows control groups of processes."""
+        return (self.proc / "self" / "cgroup").exists()
+
     def is_within(self, limits: Limits) -> bool:
         """Whether the kernel has these limits, or stricter ones."""
         memory, pids = self._limits["memory"], self._limits["pids"]
@@ -589,7 +682,7 @@ class Usage:
 def _say(data: bytes) -> str:
     """The last line of what a program said, fit for a message."""
     lines = [line for line in data.decode(errors="replace").splitlines() if line.strip()]
-    return quote(lines[-1].strip()) if lines else ""
+    return quote(lines[-1].strip(), limit=_LONGEST_WORDS) if lines else ""
 
 
 def _broken(engine: Engine, found: str) -> InputError:
@@ -619,6 +712,6 @@ def _failed(found: str) -> InputError:
             path="program",
             found=found,
             expected="a program that ends with exit code 0",
-            hint="nothing was logged; ask the team, or reject the submission",
+            hint="nothing was logged; it may have said a secret query: read before you forward it",
         )
     )

@@ -37,9 +37,11 @@ MOST_SECONDS = 60.0
 _LONGEST_ID = 200
 _BYTES_EACH = 1000
 _PAUSE = 0.05
+_MOMENTS = 40
 _PATIENCE = 10.0
 _OK = 200
 _LOADING = 503
+_SILENT, _BROKEN = 0, -1
 _TOO_LATE = "no answer within {:g} s"
 _CONNECTOR = """
 import socket, sys
@@ -98,9 +100,9 @@ def connecting(running: Running, port: int, *, nsenter: str = "nsenter") -> Iter
                 ours.sendall(b"?")
                 said, made, _, _ = socket.recv_fds(ours, 1, 1)
             except OSError as error:
-                raise _closed(f"nsenter: {error}") from None
+                raise _lost(running, f"nsenter: {error}") from None
             if not said:
-                raise _closed(f"nsenter ended with exit code {process.wait()}")
+                raise _lost(running, f"nsenter ended with exit code {process.wait()}")
             return socket.socket(fileno=made[0]) if made else None
 
         try:
@@ -139,18 +141,18 @@ def ask_all(
 
 
 def wait_for(running: Running, connect: Connect) -> None:
-    """Wait until a program accepts connections and does not say that it loads.
+    """Wait until a program answers otherwise than that it loads.
 
     Raises:
         InputError: as of `Running.wait`: it ended, or its time is over.
     """
     while True:
         _check_alive(running)
-        running.look()
+        running.look("a server without a first answer")
         made = connect()
         if made is not None:
-            status, _ = _get(made, "", 1)
-            if status not in (0, _LOADING):
+            status, _ = _get(made, "", 1, within=min(MOST_SECONDS, running.left))
+            if status not in (_SILENT, _LOADING):
                 return
         time.sleep(_PAUSE)
 
@@ -160,9 +162,10 @@ def _ask(running: Running, connect: Connect, text: str, k: int) -> list[Hit]:
     if made is None:
         _check_alive(running)
         raise _no_answer("a program that accepts no connection any more")
-    status, body = _get(made, text, k)
-    if status == 0:
+    status, body = _get(made, text, k, within=min(MOST_SECONDS, running.left))
+    if status in (_SILENT, _BROKEN):
         _check_alive(running)
+        running.look()
         raise _no_answer(body.decode())
     if status != _OK:
         raise _no_answer(f"status {status}")
@@ -179,14 +182,15 @@ def _ask(running: Running, connect: Connect, text: str, k: int) -> list[Hit]:
     return hits
 
 
-def _get(made: socket.socket, text: str, k: int) -> tuple[int, bytes]:
-    """Status and body of one answer; status 0 and the reason where there is none."""
+def _get(made: socket.socket, text: str, k: int, *, within: float) -> tuple[int, bytes]:
+    """Status and body of one answer; a status below 100 and the reason where there is none."""
     most = _BYTES_EACH * (k + 1)
     over = threading.Event()
-    late = threading.Timer(MOST_SECONDS, _shut, [made, over])
+    seconds = max(within, _PAUSE)
+    late = threading.Timer(seconds, _shut, [made, over])
     connection = http.client.HTTPConnection("127.0.0.1")
     connection.sock = made
-    made.settimeout(MOST_SECONDS)
+    made.settimeout(seconds)
     late.start()
     try:
         connection.request("GET", f"/search/?{urlencode({'q': text, 'k': k})}")
@@ -194,17 +198,18 @@ def _get(made: socket.socket, text: str, k: int) -> tuple[int, bytes]:
         body = answer.read(most + 1)
     except (OSError, http.client.HTTPException, ValueError) as error:
         if over.is_set() or isinstance(error, TimeoutError):
-            return 0, _TOO_LATE.format(MOST_SECONDS).encode()
-        return 0, f"no answer ({type(error).__name__})".encode()
+            return _SILENT, _TOO_LATE.format(seconds).encode()
+        status = _SILENT if isinstance(error, OSError) else _BROKEN
+        return status, f"no answer ({type(error).__name__})".encode()
     finally:
         late.cancel()
         connection.close()
     if over.is_set():
-        return 0, _TOO_LATE.format(MOST_SECONDS).encode()
+        return _SILENT, _TOO_LATE.format(seconds).encode()
     if answer.length and len(body) <= most:
-        return 0, b"half an answer"
+        return _BROKEN, b"half an answer"
     if len(body) > most:
-        return 0, f"an answer of more than {most:,} bytes".encode()
+        return _BROKEN, f"an answer of more than {most:,} bytes".encode()
     return answer.status, body
 
 
@@ -212,6 +217,18 @@ def _shut(made: socket.socket, over: threading.Event) -> None:
     over.set()
     with suppress(OSError):
         made.shutdown(socket.SHUT_RDWR)
+
+
+def _lost(running: Running, found: str) -> InputError:
+    """The network cannot be entered: the right is missing, or the program has just ended.
+
+    Raises:
+        InputError: as of `Running.check_end`: it ended.
+    """
+    for _ in range(_MOMENTS):
+        _check_alive(running)
+        time.sleep(_PAUSE)
+    return _closed(found)
 
 
 def _check_alive(running: Running) -> None:

@@ -10,7 +10,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 import msgspec
@@ -29,6 +29,7 @@ from heldout.board.organiser.containers import (
     find_image,
     remove_leftovers,
     started,
+    write_filter,
 )
 from heldout.board.organiser.program_servers import ask_all, connecting, wait_for
 from heldout.board.rules.spec import Programs
@@ -47,7 +48,7 @@ FOLDER = "running"
 
 _JOULES = 3_600_000
 _MINUTE = 60.0
-_DIGITS = 3
+_DIGITS = 2
 
 Meter = Callable[[], AbstractContextManager[Callable[[], float | None]]]
 """Measures the energy of the machine: its context gives what to ask at the end, in kWh."""
@@ -162,7 +163,8 @@ def run_plan(plan: Plan, engine: Engine, *, meter: Meter | None = None) -> Ran:
         remove_leftovers(engine, label)
         image = find_image(engine, plan.program)
         with _folder(plan) as folder, (meter or _no_meter)() as spent:
-            job = _make_job(plan, image, folder, label)
+            seccomp = write_filter(engine, folder.path("seccomp.json"))
+            job = replace(_make_job(plan, image, folder, label), seccomp=seccomp)
             with started(engine, job) as running:
                 latency = _work(plan, running, folder)
                 seconds = running.seconds
@@ -170,11 +172,11 @@ def run_plan(plan: Plan, engine: Engine, *, meter: Meter | None = None) -> Ran:
             energy = spent()
             runs = {name: _read_run(folder, name) for name in plan.queries}
     costs = Costs(
-        seconds=round(seconds, _DIGITS),
-        query_latency_ms=round(1000 * latency, _DIGITS),
-        processor_seconds=_round(usage.processor_seconds),
-        memory_mib=_round(usage.memory_mib),
-        energy_kwh=_round(energy, 6),
+        seconds=round_cost(seconds),
+        query_latency_ms=round_cost(1000 * latency),
+        processor_seconds=_round_known(usage.processor_seconds),
+        memory_mib=_round_known(usage.memory_mib),
+        energy_kwh=_round_known(energy),
         machine=say_machine(),
     )
     return Ran(runs=runs, costs=costs, engine=str(engine))
@@ -210,6 +212,15 @@ def record_run(session: Session, plan: Plan, ran: Ran) -> Entry:
         "engine": ran.engine,
     }
     return session.log("ran", plan.id, sealed=sealed)
+
+
+def round_cost(number: float) -> float:
+    """Two significant digits: costs are published, and a program could write into further ones."""
+    return float(f"{number:.{_DIGITS}g}")
+
+
+def _round_known(number: float | None) -> float | None:
+    return None if number is None else round_cost(number)
 
 
 def find_meter() -> Meter | None:
@@ -349,7 +360,3 @@ def _read_run(folder: Folder, name: str) -> bytes:
             hint="a program writes into the files that are there; it can make no others",
         )
     return data
-
-
-def _round(number: float | None, digits: int = _DIGITS) -> float | None:
-    return None if number is None else round(number, digits)
