@@ -177,7 +177,7 @@ def test_a_lost_database_is_told_on_every_page_and_logged_without_tokens(
     answers += [one.post(f"{root}/{page}", token) for page in ("exit", "item/1/keep")]
     for answer in answers:
         assert answer.status_code == 503
-        assert "Your saved answers are safe" in words_of(answer)
+        assert "What you saved is safe" in words_of(answer)
         assert "does not answer" not in answer.text
     assert "database-lost" in caplog.text
     assert token["token"] not in caplog.text

@@ -211,11 +211,26 @@ def _open_invitation(connection: Connection, secret: str, *, now: datetime) -> I
     wanted = select(invitations).where(invitations.c.hash == hash_secret(secret))
     row = connection.execute(wanted).first()
     if row is None:
-        raise _problem("invitation-unknown", "invitation", "a link that is none", "one of ours")
+        raise _problem(
+            "invitation-unknown",
+            "invitation",
+            "a link that this board did not make, or only a part of one",
+            "the whole link from the organiser",
+        )
     if row.used_at is not None:
-        raise _problem("invitation-used", "invitation", "a link that was used", "a new one")
+        raise _problem(
+            "invitation-used",
+            "invitation",
+            "a link that was used",
+            "a new invitation from the organiser",
+        )
     if row.expires_at <= now:
-        raise _problem("invitation-expired", "invitation", "a link that has ended", "a new one")
+        raise _problem(
+            "invitation-expired",
+            "invitation",
+            "a link that has ended",
+            "a new invitation from the organiser",
+        )
     return _invitation(row)
 
 

@@ -186,8 +186,8 @@ _STATUSES: Mapping[type[Exception], int] = {
 }
 """Error -> status of its answer; an `HTTPException` has its own."""
 
-_LINK = "Please open the study again with the link that you were given"
-_SAVED = "Your saved answers are safe."
+_LINK = "Please open the page again with the whole link that you were given"
+_SAVED = "What you saved is safe."
 _ERROR_PAGES: Mapping[int, tuple[str, ...]] = {
     400: ("That could not be read", "Nothing was changed. Please go back and try again."),
     403: (
