@@ -1,16 +1,19 @@
 """The tables of the intake are made, migrated up and down, and share a database with a campaign."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import intake_stage
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from click.testing import CliRunner
 from intake_stage import NOW, files_of, make_stage
 from sqlalchemy import inspect, select, text
 
 from databases import ENGINES, new_url
 from heldout.cli import serving
+from heldout.cli.program import main
 from heldout.database.database import Schema, migrate, open_database
 from heldout.database.errors import DatabaseError
 from heldout.intake.notices import add_notice, list_notices
@@ -84,6 +87,58 @@ def test_a_full_intake_goes_down_and_its_tables_are_gone(url: str, tmp_path: Pat
     left = set(database.read(lambda connection: inspect(connection).get_table_names()))
     assert left == {INTAKE.version_table}
     database.close()
+
+
+def test_an_administrator_goes_back_before_an_earlier_heldout_is_installed(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The earlier one refuses the tables, and says how the later one takes them back."""
+    later = later_schema(tmp_path)
+    database = open_database(url, later)
+    make_stage(database, tmp_path).team("Harbor")
+    with pytest.raises(DatabaseError, match="serve --tables intake=0001") as caught:
+        open_database(url, INTAKE)
+    assert caught.value.code == "database-newer"
+
+    def serve(asked: str, *options: str) -> tuple[int, str]:
+        told = [*options, "--tables", asked]
+        result = CliRunner(env={"DATABASE_URL": url}).invoke(main, ["serve", *told])
+        return result.exit_code, result.output
+
+    monkeypatch.setattr("heldout.intake.tables.INTAKE", later)
+    code, said = serve("show")
+    assert code == 0
+    assert " ".join(said.split()) == "intake 0002 known campaign=0001, intake=0002, intake=0001"
+    for wrong in ("intake", "intake=base", "intake=0003", "down"):
+        assert serve(wrong)[0] == 2
+    assert serve("campaign=0001")[0] == 2
+    assert database.read(later.find_revision) == "0002"
+    code, said = serve("intake=0001")
+    assert (code, said.split()[:4]) == (0, ["intake", "0001;", "was", "0002"])
+    database.close()
+    earlier = open_database(url, INTAKE)
+    columns = earlier.read(lambda one: inspect(one).get_columns("teams"))
+    assert "colour" not in [column["name"] for column in columns]
+    assert [team.name for team in list_teams(earlier)] == ["Harbor"]
+    earlier.close()
+    gone = f"sqlite:///{tmp_path}/gone.sqlite"
+    assert serve("show", "--database", gone)[0] == 2
+    assert not (tmp_path / "gone.sqlite").exists()
+
+
+def later_schema(folder: Path) -> Schema:
+    """The intake of a later heldout, whose teams have a colour."""
+    versions = folder / "later" / "versions"
+    versions.mkdir(parents=True)
+    for name in ("env.py", "versions/first_tables.py"):
+        (folder / "later" / name).write_text((INTAKE.migrations / name).read_text())
+    (versions / "second.py").write_text(
+        "from alembic import op\nfrom sqlalchemy import Column, Text\n"
+        'revision, down_revision = "0002", "0001"\nbranch_labels = depends_on = None\n\n\n'
+        'def upgrade():\n    op.add_column("teams", Column("colour", Text))\n\n\n'
+        'def downgrade():\n    op.drop_column("teams", "colour")\n'
+    )
+    return replace(INTAKE, migrations=folder / "later")
 
 
 def test_a_migration_that_fails_leaves_all_as_it_was(url: str, tmp_path: Path) -> None:

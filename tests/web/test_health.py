@@ -60,6 +60,7 @@ def application() -> FastAPI:
         raise RuntimeError(token)
 
     router.add_api_route("/j/{token}/item", item, methods=["GET", "POST"])
+
     async def refused(token: str) -> PlainTextResponse:
         return PlainTextResponse(token, 429, {ERROR_CODE: "upload-quota"})
 

@@ -244,6 +244,11 @@ _PORTS = click.IntRange(1, _LAST_PORT)
 )
 @add_option("uploads", Uploads, None)
 @add_option("root", Root, None)
+@click.option(
+    "--tables",
+    metavar="show|NAME=VERSION",
+    help="Versions of the database's tables to print, or one to go back to, instead of serving.",
+)
 def serve(
     *,
     campaign: Path,
@@ -258,6 +263,7 @@ def serve(
     board: Path | None,
     uploads: Path | None,
     root: str | None,
+    tables: str | None,
 ) -> None:
     """Serve the judging pages of a campaign, or a board's pages for teams, until interrupted.
 
@@ -274,11 +280,19 @@ def serve(
 
     /health answers as long as the process does, /ready if database and folder can be used.
 
+    --tables show prints the versions of the database's tables. Before you install an earlier
+    heldout, stop the server, make a backup, and take the tables back with this one.
+
     \b
     Example:
       heldout serve campaign --port 8080
       heldout serve --board kb --uploads ../uploads --root https://board.example
+      heldout serve --uploads ../uploads --tables intake=0001
     """
+    if tables is not None:
+        with needs_web():
+            print_facts(answers(), _change_tables(tables, campaign, url, uploads))
+        return
     if (board is None) != (uploads is None):
         raise click.UsageError("--board and --uploads go together")
     with needs_web():
@@ -321,6 +335,38 @@ def serve(
             proxy_headers=proxy is not None,
             forwarded_allow_ips=proxy or "",
         )
+
+
+def _change_tables(
+    asked: str, campaign: Path, url: str | None, uploads: Path | None
+) -> list[tuple[str, str]]:
+    """Take tables to a version where one is asked for, NAME=VERSION; and say which there are.
+
+    Raises:
+        StoreError: no database has such tables.
+    """
+    from heldout.database.database import change_version, sqlite_url  # noqa: PLC0415 - needs the extra
+    from heldout.intake.app import intake_file  # noqa: PLC0415 - heavy
+    from heldout.intake.tables import INTAKE  # noqa: PLC0415 - heavy
+    from heldout.judging.campaign.files import CampaignFolder  # noqa: PLC0415 - heavy
+    from heldout.judging.database.database import CAMPAIGN  # noqa: PLC0415 - heavy
+
+    known = {
+        f"{one.name}={version}": one for one in (CAMPAIGN, INTAKE) for version in one.revisions()
+    }
+    if asked not in ("show", *known):
+        raise click.UsageError(f"--tables takes show, {', '.join(known)}")
+    schemas = (CAMPAIGN, INTAKE) if asked == "show" else (known[asked],)
+    files = [CampaignFolder(campaign).database, *([intake_file(uploads)] if uploads else [])]
+    here = [sqlite_url(file.absolute()) for file in files if file.is_file()]
+    facts = [
+        (schema.name, f"{now}; was {was}" if now != was else f"{now}")
+        for address in ([url] if url else here)
+        for schema, was, now in change_version(address, schemas, asked.partition("=")[2])
+    ]
+    if not facts:
+        raise StoreError("there are no such tables: name their --database, or --uploads")
+    return [*facts, ("known", ", ".join(known))]
 
 
 def read_address(text: str) -> tuple[str, int]:

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
 from sqlalchemy import Column, Connection, MetaData, Table, func, insert, select, text
 
-from heldout.database.database import Database, Schema, migrate, open_database, parse_url
+from heldout.database.database import Database, Schema, migrate, open_database, open_existing
 from heldout.database.errors import DatabaseError
 from heldout.errors import InputError
 
@@ -54,17 +53,13 @@ def dump_database(
     Raises:
         DatabaseError: it cannot be read, or has none of these schemas.
     """
-    address = parse_url(url)
-    name = address.render_as_string(hide_password=True)
-    if address.get_backend_name() == "sqlite" and not Path(str(address.database)).is_file():
-        raise DatabaseError("database-address", f"{name} is not there")
-    database = open_database(url)
+    database = open_existing(url)
 
     def work(connection: Connection) -> Dump[Kept]:
         found = {one.name: one.find_revision(connection) for one in schemas}
         revisions = {schema: revision for schema, revision in found.items() if revision is not None}
         if not revisions:
-            raise DatabaseError("database-other", f"{name} holds no tables of heldout")
+            raise DatabaseError("database-other", f"{database.name} holds no tables of heldout")
         tables: dict[str, Kept] = {}
         rows: dict[str, int] = {}
         for table in _tables_of(connection, schemas):

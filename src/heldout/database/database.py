@@ -9,7 +9,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -260,10 +260,10 @@ class Schema:
         """The newest revision."""
         return ScriptDirectory(str(self.migrations)).get_current_head()
 
-    def revisions(self) -> frozenset[str]:
-        """Every revision that this heldout knows."""
+    def revisions(self) -> tuple[str, ...]:
+        """Every revision that this heldout knows, the newest first."""
         scripts = ScriptDirectory(str(self.migrations))
-        return frozenset(script.revision for script in scripts.walk_revisions())
+        return tuple(script.revision for script in scripts.walk_revisions())
 
     def find_revision(self, connection: Connection) -> str | None:
         """The revision that a database has; `None` where it has no tables of this wing."""
@@ -311,6 +311,20 @@ def open_database(url: str, *schemas: Schema, processes: int = 1) -> Database:
     return database
 
 
+def open_existing(url: str) -> Database:
+    """Open a database that is there, and change nothing in it, not even its tables.
+
+    Raises:
+        SetupError: as `open_database`.
+        DatabaseError: code `database-address`: a SQLite file is not there; as `open_database`.
+    """
+    address = parse_url(url)
+    if address.get_backend_name() == "sqlite" and not Path(str(address.database)).is_file():
+        name = address.render_as_string(hide_password=True)
+        raise DatabaseError("database-address", f"{name} is not there")
+    return open_database(url)
+
+
 def check_schemas(database: Database, *schemas: Schema) -> str:
     """Whether an open database can be read and has the tables of today: "ok", or an `ErrorCode`.
 
@@ -333,6 +347,36 @@ def migrate(database: Database, schema: Schema, revision: str = "head") -> None:
         DatabaseError: codes `database-newer`, `database-other`; see `ErrorCode`.
     """
     database.write(lambda connection: _migrate(connection, database.name, schema, revision))
+
+
+def change_version(
+    url: str, schemas: Sequence[Schema], version: str = ""
+) -> list[tuple[Schema, str, str]]:
+    """The versions of the tables in a database, taken to another where one is asked for.
+
+    Args:
+        url: of a database that is there.
+        schemas: that may have tables in it.
+        version: to which theirs are taken; "" to look only.
+
+    Returns:
+        Of each schema that it has: its version before, and now.
+
+    Raises:
+        SetupError, DatabaseError: as `open_existing` and `migrate`.
+    """
+    database, found = open_existing(url), list[tuple[Schema, str, str]]()
+    try:
+        for schema in schemas:
+            was = database.read(schema.find_revision)
+            if was is None:
+                continue
+            if version:
+                migrate(database, schema, version)
+            found.append((schema, was, version or was))
+    finally:
+        database.close()
+    return found
 
 
 def run_migrations() -> None:
@@ -362,16 +406,16 @@ def _migrate(connection: Connection, name: str, schema: Schema, revision: str) -
     found = schema.find_revision(connection)
     if found is None and set(inspect(connection).get_table_names()) & set(schema.metadata.tables):
         raise DatabaseError("database-other", f"{name} holds tables that are no {schema.name}'s")
-    scripts = ScriptDirectory(str(schema.migrations))
-    known = {script.revision for script in scripts.walk_revisions()}
-    if found is not None and found not in known:
+    revisions = schema.revisions()
+    if found is not None and found not in revisions:
         raise DatabaseError(
-            "database-newer", f"{name} was written by a later heldout (schema {found}): upgrade"
+            "database-newer",
+            f"{name} was written by a later heldout ({schema.name} {found}): upgrade, or go back "
+            f"with that heldout: heldout serve --tables {schema.name}={revisions[0]}",
         )
     config = Config()
     config.set_main_option("script_location", str(schema.migrations).replace("%", "%%"))
     config.attributes.update(connection=connection, schema=schema)
-    revisions = [script.revision for script in scripts.walk_revisions()]  # the newest first
     target = revisions[0] if revision == "head" else revision
     down = target == "base" or (
         found is not None and revisions.index(target) > revisions.index(found)

@@ -36,6 +36,11 @@ _TOLD = ("received", "published", "rejected", "asked")
 _LOG = logging.getLogger("heldout.intake")
 
 
+def intake_file(uploads: Path) -> Path:
+    """The intake's database in the folder of uploads, where no address is given."""
+    return uploads / _FILE
+
+
 def intake_database(uploads: Path, url: str, *, processes: int = 1) -> Database:
     """The intake's database.
 
@@ -47,7 +52,7 @@ def intake_database(uploads: Path, url: str, *, processes: int = 1) -> Database:
     Raises:
         SetupError, DatabaseError: as `open_database`.
     """
-    address = url or sqlite_url((uploads / _FILE).absolute())
+    address = url or sqlite_url(intake_file(uploads).absolute())
     return open_database(address, INTAKE, processes=processes)
 
 
