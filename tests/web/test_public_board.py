@@ -41,6 +41,17 @@ def test_a_folder_is_read_again_when_it_changes_and_else_not(tmp_path: Path) -> 
         PublicBoard(board, Clock(NOW)).view()
 
 
+def test_pages_of_standings_take_so_much_memory_whatever_is_asked(tmp_path: Path) -> None:
+    board = make_board(tmp_path)
+    show(board, *(f"{number}-{'x' * 20_000}" for number in range(200)))
+    view = PublicBoard(board, Clock(NOW)).view()
+    asked = [view.standings(offset=offset, limit=200) for offset in range(20)]
+    assert sum(len(page.data) for page in asked) > 60 << 20
+    assert sum(len(page.data) for page in view.pages.values()) < 20 << 20
+    assert view.standings(offset=0, limit=200) is asked[0]
+    assert view.standings(offset=19, limit=200) == asked[19]
+
+
 def test_a_clone_follows_its_remote_once_a_minute(tmp_path: Path) -> None:
     board, clock = make_board(tmp_path), Clock(NOW)
     git(board, "init", "-q", "-b", "main")
