@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
-from heldout.errors import SetupError
+from heldout.errors import InputError, SetupError
 from heldout.trec.accelerators import INTERFACE, Accelerators, find_accelerators, switched_off
 
 if TYPE_CHECKING:  # it also has to say that numpy is missing
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # it also has to say that numpy is missing
 
     from heldout.trec.scans import Scan
 
-Kind = Literal["package", "program", "compiled"]
+Kind = Literal["package", "program", "engine", "compiled"]
 Group = Literal["base", "reading", "analyses", "boards", "judging", "rankers", "data"]
 State = Literal["in use", "ready", "off", "missing", "broken"]
 """`in use` when runs are read, `ready` to be imported or started, `off` by `HELDOUT_WITHOUT`."""
@@ -51,7 +51,8 @@ class Part:
 
     Attributes:
         name: of the package, of the program, or `compiled`, as `HELDOUT_WITHOUT` names it.
-        kind: a Python package, a program on the PATH, or what a C compiler makes of ours.
+        kind: a Python package, a program on the PATH, one of those that run containers, or what a C
+            compiler makes of ours.
         group: `base` is needed by every command; the others are what a part is for.
         use: what it is used for, in a few words.
         brings: what one has of it.
@@ -169,6 +170,14 @@ PARTS: tuple[Part, ...] = (
         "boards: all commands of participants and organisers, and the demo",
         "apt install git, or brew install git",
     ),
+    Part(
+        "podman or docker",
+        "engine",
+        "boards",
+        "programs in place of runs",
+        "heldout run: programs of teams in containers; HELDOUT_ENGINE names another one",
+        "apt install podman, or docker; docs/how-to/code-submissions.md",
+    ),
     *_packages(
         "analyses",
         _extra("png"),
@@ -254,7 +263,7 @@ def find_parts(environ: Mapping[str, str], parts: Sequence[Part] = PARTS) -> tup
     """How each part stands, in the same order.
 
     Args:
-        environ: `PATH`, where programs are looked for, and `HELDOUT_WITHOUT`.
+        environ: `PATH`, where programs are looked for, `HELDOUT_WITHOUT` and `HELDOUT_ENGINE`.
         parts: which to look for.
     """
     used = find_accelerators(environ)
@@ -283,8 +292,9 @@ def _settle(finding: Finding, environ: Mapping[str, str], used: Accelerators) ->
 
 
 def _find(part: Part, environ: Mapping[str, str]) -> Finding:
-    if part.kind == "program":
-        return _find_program(part, environ)
+    if part.kind in ("program", "engine"):
+        find = _find_program if part.kind == "program" else _find_engine
+        return find(part, environ)
     compiled, version = part.kind == "compiled", None
     try:
         if compiled and find_spec(_SCANNER) is None:
@@ -324,6 +334,23 @@ def _find_program(part: Part, environ: Mapping[str, str]) -> Finding:
         why = f"it is older than {least}, the first that heldout is made for"
         return Finding(part=part, state="broken", version=version, why=why)
     return Finding(part=part, state="ready", version=version)
+
+
+def _find_engine(part: Part, environ: Mapping[str, str]) -> Finding:
+    """Whether containers can be run, and limited: as `heldout run` finds it out."""
+    try:
+        from heldout.board.organiser import containers  # noqa: PLC0415 - it needs msgspec, which may be gone
+    except ImportError:
+        return Finding(part=part, state="missing")
+    words, path = environ.get("HELDOUT_ENGINE", ""), environ.get("PATH")
+    if not words and not any(shutil.which(name, path=path) for name in containers.ENGINES):
+        return Finding(part=part, state="missing")
+    try:
+        engine = containers.find_engine(words, "", environ, patience=_PATIENCE)
+        containers.check_limits(engine)
+    except InputError as error:
+        return Finding(part=part, state="broken", why=error.problems[0].found)
+    return Finding(part=part, state="ready", version=engine.version)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -116,7 +116,7 @@ def test_nothing_optional(hide: Callable[..., None], monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", "")
     result = call()
     assert result.exit_code == 0, result.output
-    assert result.output.startswith("All that scoring runs needs is here; 33 of 33 ")
+    assert result.output.startswith("All that scoring runs needs is here; 34 of 34 ")
     for extra in ("fast", "cluster", "png", "web", "rankers", "neural", "timestamps", "measures"):
         assert f"pip install 'heldout[{extra}]'\n" in result.output
     assert "apt install git" in result.output
@@ -243,6 +243,33 @@ def test_programs_that_do_not_run(
     assert not found.stops
 
 
+ENGINE = """case "$1" in
+--version) echo podman version 5.4.2 ;;
+info) echo '{"host": {"cgroupControllers": [%s]}}' ;;
+esac"""
+
+
+@pytest.mark.parametrize(
+    ("text", "state", "why"),
+    [
+        (ENGINE % '"cpu", "memory", "pids"', "ready", ""),
+        (ENGINE % '"cpu"', "broken", "an engine without limits of memory, pids"),
+        ("echo cannot connect >&2; exit 1", "broken", '--version fails: "cannot connect"'),
+    ],
+)
+def test_what_runs_containers(tmp_path: Path, text: str, state: str, why: str) -> None:
+    found = find("podman or docker", make_program(tmp_path, "podman", text))
+    assert (found.state, found.why) == (state, why)
+    assert found.version == ("podman 5.4.2" if state == "ready" else None)
+
+
+def test_what_runs_containers_by_another_name(tmp_path: Path) -> None:
+    environ = make_program(tmp_path, "engine", ENGINE % '"cpu", "memory", "pids"')
+    assert find("podman or docker", environ).state == "missing"
+    named = {**environ, "HELDOUT_ENGINE": str(tmp_path / "engine")}
+    assert find("podman or docker", named).state == "ready"
+
+
 # switches
 
 
@@ -297,27 +324,35 @@ def test_what_is_stored_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="sees open files on Linux only")
-@pytest.mark.parametrize(
-    "names", [("TMPDIR",), ("SQLITE_TMPDIR",), ("TMPDIR", "SQLITE_TMPDIR"), ()]
-)
-def test_rows_go_where_it_is_said(names: tuple[str, ...], tmp_path: Path) -> None:
-    environ = {name: str(tmp_path / name) for name in names}
-    for folder in environ.values():
-        Path(folder).mkdir()
+def test_rows_go_where_it_is_said(tmp_path: Path) -> None:
+    """SQLite looks at its variables once in a process, so each case is a child of one process."""
+    cases = [("TMPDIR",), ("SQLITE_TMPDIR",), ("TMPDIR", "SQLITE_TMPDIR"), ()]
+    environs = [{name: str(tmp_path / name) for name in names} for names in cases]
+    for name in ("TMPDIR", "SQLITE_TMPDIR"):
+        (tmp_path / name).mkdir()
     code = (
         "import os\n"
         f"from {Gathered.__module__} import Gathered\n"
-        "gathered = Gathered(in_memory=0, path='run')\n"
-        "for number in range(8): gathered.add(b'q', b'x' * (1 << 20), [number])\n"
-        "links = [f'/proc/self/fd/{fd}' for fd in os.listdir('/proc/self/fd')]\n"
-        "print([os.readlink(l) for l in links if os.path.islink(l)])"
+        f"for environ in {environs}:\n"
+        "    if os.fork():\n"
+        "        assert os.wait()[1] == 0\n"
+        "        continue\n"
+        "    os.environ.update(environ)\n"
+        "    gathered = Gathered(in_memory=0, path='run')\n"
+        "    for number in range(8): gathered.add(b'q', b'x' * (1 << 20), [number])\n"
+        "    links = [f'/proc/self/fd/{fd}' for fd in os.listdir('/proc/self/fd')]\n"
+        "    print([os.readlink(l) for l in links if os.path.islink(l)], flush=True)\n"
+        "    os._exit(0)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], env={}, capture_output=True, text=True, check=True
     )
-    spilled = re.findall(r"'([^']+)/etilqs_", done.stdout)
-    assert spilled
-    assert {str(find_scratch(environ)[-1].path)} == set(spilled)
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(environs)
+    for environ, line in zip(environs, lines, strict=True):
+        spilled = re.findall(r"'([^']+)/etilqs_", line)
+        assert spilled
+        assert {str(find_scratch(environ)[-1].path)} == set(spilled)
 
 
 def test_scratch_that_is_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,17 +44,18 @@ def send(
     command: Sequence[str] = (),
     port: int | None = None,
     name: str = "one",
+    now: str = DAY,
     **fields: Any,
 ) -> str:
     """Draft, fill in and submit a program, and take it in."""
-    answer = town.participant("draft", name, "--image", image, "--json", now=DAY)
+    answer = town.participant("draft", name, "--image", image, "--json", now=now)
     assert answer.code == 0, answer
     submission = str(answer.json["id"])
     program = {"image": image, "command": list(command), "port": port}
     town.fill(submission, **TEAM, program=program, **fields)
-    answer = town.participant("submit", submission, now=DAY)
+    answer = town.participant("submit", submission, now=now)
     assert answer.code == 0, answer
-    assert town.take_in(now=DAY)["received"][0]["kind"] == "received"
+    assert town.take_in(now=now)["received"][0]["kind"] == "received"
     return submission
 
 

@@ -25,7 +25,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -138,12 +138,14 @@ class Engine:
         flags: options of each container, after ours.
         version: as it says.
         environ: variables that it gets; a container gets none of them.
+        patience: seconds within which it answers.
     """
 
     words: tuple[str, ...]
     flags: tuple[str, ...] = ()
     version: str = ""
     environ: Mapping[str, str] = field(default_factory=dict)
+    patience: float = _PATIENCE
 
     @property
     def is_podman(self) -> bool:
@@ -172,7 +174,7 @@ class Engine:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 env=dict(self.environ),
-                timeout=_PATIENCE,
+                timeout=self.patience,
                 check=False,
             )
         except FileNotFoundError:
@@ -181,13 +183,16 @@ class Engine:
             raise _broken(self, f"{words[0]}: {error}") from None
 
 
-def find_engine(words: str, flags: str, environ: Mapping[str, str]) -> Engine:
+def find_engine(
+    words: str, flags: str, environ: Mapping[str, str], *, patience: float = _PATIENCE
+) -> Engine:
     """The program that runs containers.
 
     Args:
         words: the program and its options, as in a shell; "" for the first of `ENGINES` there is.
         flags: further options of each container, as in a shell.
         environ: variables of this process.
+        patience: seconds within which it answers.
 
     Raises:
         InputError: code `container-engine`: there is none, or it does not run.
@@ -197,12 +202,13 @@ def find_engine(words: str, flags: str, environ: Mapping[str, str]) -> Engine:
         words=_split(words, "--engine") or (found or ENGINES[0],),
         flags=_split(flags, "--container-flags"),
         environ=environ,
+        patience=patience,
     )
     version = engine.ask("--version").splitlines()
     if not version:
         raise _broken(engine, "it says no version")
     said = version[0].strip().lower().replace(" version ", " ").partition(",")[0]
-    return Engine(words=engine.words, flags=engine.flags, version=said, environ=environ)
+    return replace(engine, version=said)
 
 
 def _split(words: str, option: str) -> tuple[str, ...]:
