@@ -45,6 +45,9 @@ _APPLETS = (
     "mount",
     "unshare",
 )
+FAKE_IMAGE = "demo@sha256:" + "1" * 64
+"""The image of the engine that is a script."""
+
 _SCRIPT = """\
 #!/bin/sh
 here={here}
@@ -130,7 +133,7 @@ def fake_engine(folder: Path, program: str) -> Here:
     limits = ["cpu", "memory", "pids"]
     (folder / "info.json").write_text(json.dumps({"host": {"cgroupControllers": limits}}))
     (folder / "program").write_text(program)
-    image = "demo@sha256:" + "1" * 64
+    image = FAKE_IMAGE
     (folder / "images" / image).write_text('[{"Id":"' + "2" * 64 + '","Config":{"Cmd":["rank"]}}]')
     script = folder / "engine"
     script.write_text(_SCRIPT.format(here=folder))

@@ -1,13 +1,18 @@
 """Programs in place of runs, from the draft to the page; every call is a command."""
 
+import atexit
+import functools
+import shutil
+import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from containers_here import Here, fake_engine, podman_here, why_no_podman
-from town import TEAM, Answer, Town, found_town
+from containers_here import FAKE_IMAGE, Here, fake_engine, podman_here, why_no_podman
+from town import TEAM, Answer, Town, copy_town, found_town
 from trusting import read_files
 
 from heldout.board.scores.session import organiser_session
@@ -25,16 +30,50 @@ IN_CONTAINER = ANSWERS.format("/queries", "/output")
 IN_SCRIPT = ANSWERS.format("$IN", "$OUT")
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    """A town whose board takes programs."""
-    town = found_town(tmp_path)
+@functools.cache
+def town_of_programs() -> Town:
+    """A town whose board takes programs; to be copied."""
+    folder = Path(tempfile.mkdtemp(prefix="heldout-programs-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    town = found_town(folder)
     rules = town.board / "board.toml"
     rules.write_text(rules.read_text() + RULES)
     assert town.organiser("rebuild", now=DAY).code == 0
     town.push()
     town.pull()
     return town
+
+
+@functools.cache
+def town_with_one() -> tuple[Town, str]:
+    """The same, where a program waits to be run; to be copied."""
+    folder = Path(tempfile.mkdtemp(prefix="heldout-programs-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    town = copy_town(town_of_programs(), folder)
+    return town, send(town, FAKE_IMAGE)
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    """A town whose board takes programs."""
+    return copy_town(town_of_programs(), tmp_path)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A town where a program waits, and what runs it."""
+
+    town: Town
+    here: Here
+    id: str
+
+
+@pytest.fixture
+def sent(tmp_path: Path) -> Sent:
+    """A program that answers every query with its document."""
+    town, submission = town_with_one()
+    here = fake_engine(tmp_path / "engine", IN_SCRIPT)
+    return Sent(town=copy_town(town, tmp_path), here=here, id=submission)
 
 
 def send(
@@ -63,9 +102,8 @@ def run(town: Town, here: Here, submission: str) -> Answer:
     return town.organiser("run", submission, *here.options, now=LATER)
 
 
-def test_a_program_goes_from_the_draft_to_the_page(town: Town, tmp_path: Path) -> None:
-    here = fake_engine(tmp_path / "engine", IN_SCRIPT)
-    submission = send(town, here.image)
+def test_a_program_goes_from_the_draft_to_the_page(sent: Sent) -> None:
+    town, here, submission = sent.town, sent.here, sent.id
     before = town.organiser("review", submission, now=DAY)
     assert before.code == 1
     assert f"not-run: a program that has not been run: heldout run {submission}" in before.out
@@ -94,9 +132,8 @@ def test_a_program_in_a_container(town: Town) -> None:
     assert town.publish(submission, now=LATER).code == 0
 
 
-def test_an_image_with_another_digest(town: Town, tmp_path: Path) -> None:
-    here = fake_engine(tmp_path / "engine", IN_SCRIPT)
-    submission = send(town, here.image)
+def test_an_image_with_another_digest(sent: Sent) -> None:
+    town, here, submission = sent.town, sent.here, sent.id
     images = here.folder / "images"
     kinds = town.kinds()
     images.joinpath(here.image).rename(images / "demo")
@@ -110,9 +147,9 @@ def test_an_image_with_another_digest(town: Town, tmp_path: Path) -> None:
     assert town.audit()["ok"]
 
 
-def test_a_broken_run_is_refused_by_its_review_and_removed(town: Town, tmp_path: Path) -> None:
-    here = fake_engine(tmp_path / "engine", "echo a b > $OUT/dev.run; echo c > $OUT/eval.run")
-    submission = send(town, here.image)
+def test_a_broken_run_is_refused_by_its_review_and_removed(sent: Sent) -> None:
+    town, here, submission = sent.town, sent.here, sent.id
+    (here.folder / "program").write_text("echo a b > $OUT/dev.run; echo c > $OUT/eval.run")
     assert run(town, here, submission).code == 0
     answer = town.organiser("review", submission, now=LATER)
     assert answer.code == 1
@@ -146,9 +183,8 @@ def test_what_was_measured_is_withheld_with_the_name(town: Town, tmp_path: Path)
     assert "sha256:1111" in (town.board / "log.jsonl").read_text()
 
 
-def test_new_metadata_keep_the_runs_and_the_program(town: Town, tmp_path: Path) -> None:
-    here = fake_engine(tmp_path / "engine", IN_SCRIPT)
-    submission = send(town, here.image)
+def test_new_metadata_keep_the_runs_and_the_program(sent: Sent) -> None:
+    town, here, submission = sent.town, sent.here, sent.id
     assert run(town, here, submission).code == 0
     town.fill(submission, model_description="another description")
     assert town.participant("amend", submission, now=LATER).code == 0
@@ -163,9 +199,8 @@ def test_new_metadata_keep_the_runs_and_the_program(town: Town, tmp_path: Path) 
     assert [e["kind"] for e in town.events()].count("ran") == 1
 
 
-def test_an_organiser_who_runs_another_program_is_found_out(town: Town, tmp_path: Path) -> None:
-    here = fake_engine(tmp_path / "engine", IN_SCRIPT)
-    submission = send(town, here.image)
+def test_an_organiser_who_runs_another_program_is_found_out(sent: Sent) -> None:
+    town, here, submission = sent.town, sent.here, sent.id
     assert run(town, here, submission).code == 0
     assert town.audit()["ok"]
     said: dict[str, object] = {"runs": {}, "costs": {"seconds": 1, "query_latency_ms": 1}}
