@@ -107,6 +107,8 @@ def test_a_program_goes_from_the_draft_to_the_page(sent: Sent) -> None:
     before = town.organiser("review", submission, now=DAY)
     assert before.code == 1
     assert f"not-run: a program that has not been run: heldout run {submission}" in before.out
+    assert f"image     {here.image}\ncommand   the one of the image\n" in before.out
+    assert f"next      heldout run {submission}\n          heldout reject" in before.out
     answer = run(town, here, submission)
     assert answer.code == 0, answer
     assert f"next      heldout review {submission}" in answer.out
@@ -191,8 +193,8 @@ def test_new_metadata_keep_the_runs_and_the_program(sent: Sent) -> None:
     assert town.take_in(now=LATER)["received"][0]["kind"] == "updated"
     assert town.organiser("review", submission, now=LATER).code == 0
     town.fill(submission, program={"image": here.image.replace("1", "2")})
-    sent = town.participant("amend", submission, now=LATER)
-    if sent.code == 0:
+    amended = town.participant("amend", submission, now=LATER)
+    if amended.code == 0:
         (receipt,) = town.take_in(now=LATER)["received"]
         assert receipt["kind"] == "refused"
     assert town.publish(submission, now=LATER).code == 0
@@ -234,7 +236,8 @@ def test_a_board_takes_programs_only_where_it_says_so(town: Town, tmp_path: Path
     (town.root / "dev.run").write_text("x")
     both = ("draft", "two", "--image", here.image, "--dev", town.root / "dev.run")
     assert "program-and-runs" in town.participant(*both, now=DAY).err
-    assert "wrong-field" in town.participant("draft", "three", "--image", "demo", now=DAY).err
+    bad = town.participant("draft", "three", "--image", "demo", now=DAY)
+    assert "wrong-field  --image\n" in bad.err
 
 
 HIDDEN_SET = """

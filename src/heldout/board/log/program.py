@@ -90,8 +90,8 @@ def parse_image(image: str) -> Program:
     Raises:
         InputError: code `wrong-field`: the image is not named with its digest.
     """
-    if problems := [*check_program({"image": image}, path="--image")]:
-        raise InputError(problems)
+    if not _IMAGE.fullmatch(image):
+        raise InputError(_wrong_image("--image", image))
     return Program(image=image)
 
 
@@ -122,8 +122,7 @@ def check_program(value: object, *, path: str) -> Iterator[Problem]:
 def _check_values(value: Mapping[str, Any], path: str) -> Iterator[Problem]:
     image = value.get("image")
     if not isinstance(image, str) or not _IMAGE.fullmatch(image):
-        hint = "podman image inspect NAME --format '{{.Digest}}' prints the digest"
-        yield _wrong(f"{path}.image", image, "NAME@sha256: and 64 hexadecimal digits", hint)
+        yield _wrong_image(f"{path}.image", image)
     command = value.get("command", [])
     if (
         not isinstance(command, list)
@@ -135,6 +134,11 @@ def _check_values(value: Mapping[str, Any], path: str) -> Iterator[Problem]:
     port = value.get("port")
     if port is not None and (type(port) is not int or not _LOWEST_PORT <= port <= _MOST_PORT):
         yield _wrong(f"{path}.port", port, f"a number from {_LOWEST_PORT} to {_MOST_PORT}, or null")
+
+
+def _wrong_image(place: str, image: object) -> Problem:
+    hint = "podman image inspect NAME --format '{{.Digest}}' prints the digest"
+    return _wrong(place, image, "NAME@sha256: and 64 hexadecimal digits", hint)
 
 
 def _wrong(place: str, found: object, expected: str, hint: str = "") -> Problem:

@@ -319,7 +319,7 @@ def find_image(engine: Engine, program: Program) -> Image:
         path="metadata.json:program.image",
         found=f"no image {program.image} here",
         expected="the image on this machine: heldout fetches none",
-        hint=f"{engine.words[0]} pull {program.image}, or load the file that the team gave you",
+        hint=f"{shlex.join(engine.words)} pull {program.image}, or load the team's file",
     )
 
 

@@ -1,5 +1,6 @@
 """What an organiser's steps answer: lines for a person, documents for a program."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -9,6 +10,7 @@ from typing import Any
 import msgspec
 
 from heldout.board.log.final import Final
+from heldout.board.log.program import Program
 from heldout.board.organiser.decide import Decision
 from heldout.board.organiser.rebuild import Rebuilt
 from heldout.board.organiser.review import Review
@@ -134,10 +136,22 @@ def _who(result: Review) -> list[tuple[str, str]]:
     return [
         ("team", f"{team}; {used}"),
         ("system", f"{manifest.description}; {manifest.type}; {embargo}"),
+        *_program_lines(manifest.program),
         *[("link", link) for link in links],
         ("trained", manifest.training_data or "not said"),
         ("open runs", _OPEN_RUNS[manifest.open_runs]),
         *([("cost", ", ".join(costs))] if costs else []),
+    ]
+
+
+def _program_lines(program: Program | None) -> list[tuple[str, str]]:
+    """What is to be run; the image is what an organiser has to fetch first."""
+    if program is None:
+        return []
+    port = "" if program.port is None else f"; answers on port {program.port}"
+    return [
+        ("image", program.image),
+        ("command", f"{shlex.join(program.command) or 'the one of the image'}{port}"),
     ]
 
 
@@ -181,6 +195,8 @@ def _next(result: Review) -> list[tuple[str, str]]:
     name = result.submission.id
     reason = ' --why "…"' if result.needs_reason else ""
     publish = [] if result.stands_against else [("next", f"heldout publish {name}{reason}")]
+    if any(finding.rule == "not-run" for finding in result.findings):
+        publish = [("next", f"heldout run {name}")]
     rest = [f'heldout reject {name} --why "…"']
     rest += [f'heldout ask {name} "…"'] if result.submission.pending else []
     lines = [*publish, *[("", line) for line in rest]]

@@ -107,11 +107,11 @@ def _report(place: OrganiserPlace, submission: str, ran: Ran | None) -> None:
 
 
 def _say_costs(costs: Costs) -> str:
-    parts = [f"{costs.seconds:,.1f} s, {costs.query_latency_ms:,.3g} ms a query"]
+    parts = [f"{costs.seconds:,.10g} s, {costs.query_latency_ms:,g} ms a query"]
     if costs.processor_seconds is not None:
-        parts.append(f"{costs.processor_seconds:,.1f} s of processors")
+        parts.append(f"{costs.processor_seconds:,.10g} s of processors")
     if costs.memory_mib is not None:
-        parts.append(f"{costs.memory_mib:,.0f} MiB of memory")
+        parts.append(f"{costs.memory_mib:,.10g} MiB of memory")
     energy = (
         "no counter of energy here" if costs.energy_kwh is None else f"{costs.energy_kwh:g} kWh"
     )
