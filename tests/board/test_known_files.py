@@ -1,14 +1,22 @@
 """A rebuild makes and writes only what is different, and repairs what somebody changed."""
 
+import subprocess
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scored_board import QUERIES, ScoredBoard, make_board
 
-from heldout.board.organiser.rebuild import rebuild
+from heldout.board.organiser import receive
+from heldout.board.organiser.answer import ForgeAccess
+from heldout.board.organiser.rebuild import catch_up, rebuild
+from heldout.board.organiser.steps import take_in
+from heldout.board.scores import public_log
+from heldout.board.scores.session import Session, check_clock
 from heldout.board.site import table
-from heldout.board.store import known_files
+from heldout.board.store import known_files, vault
 
 _SYSTEMS = 8
 
@@ -30,13 +38,15 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScoredBoard:
     return board
 
 
-def _stamps(board: ScoredBoard) -> dict[str, tuple[int, int]]:
+def _stamps(board: ScoredBoard, *folders: str) -> dict[str, tuple[int, int]]:
     root = board.root / "board"
-    files = [*(root / "leaderboard").rglob("*"), *(root / "submissions").rglob("*")]
+    files = [
+        p for one in folders or ("leaderboard", "submissions") for p in (root / one).rglob("*")
+    ]
     return {
         path.relative_to(root).as_posix(): (path.stat().st_ino, path.stat().st_mtime_ns)
         for path in files
-        if path.is_file()
+        if path.is_file() and ".git" not in path.relative_to(root).parts
     }
 
 
@@ -78,6 +88,7 @@ def test_nothing_new_writes_no_page_of_an_entry(board: ScoredBoard) -> None:
     after = _stamps(board)
     changed = {path for path in after if before.get(path) != after[path]}
     assert not {path for path in changed if "/entries/" in path or "submissions/" in path}
+    assert not {path for path in changed if "/rows-" in path}
 
 
 @pytest.mark.parametrize(
@@ -101,3 +112,63 @@ def test_a_page_says_no_rank_that_the_next_entry_changes(board: ScoredBoard) -> 
     text = (board.root / "board/leaderboard/entries/20261101-1.html").read_text()
     assert "Among ranks 5–8" in text
     assert "As of" not in text
+
+
+def test_a_rebuild_with_nothing_new_writes_no_file_at_all(board: ScoredBoard) -> None:
+    session = board.tick()
+    rebuild(session)  # the day of the front page
+    before = _stamps(board, "")
+    again = rebuild(session)
+    assert (again.changed, again.commit) == (0, None)
+    assert _stamps(board, "") == before
+    rebuild(board.tick())
+    changed = {path for path, one in _stamps(board, "leaderboard").items() if before[path] != one}
+    assert changed == {"leaderboard/index.html", "leaderboard/leaderboard.json"}
+
+
+def test_git_is_started_as_often_whatever_the_board_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As on a large board everything is remembered, and the table has several pages.
+    for module in (known_files, public_log, receive, vault):
+        monkeypatch.setattr(module, "_MANY", 2)
+    monkeypatch.setattr(table, "_ONE_PAGE", 4)
+    monkeypatch.setattr(table, "_ROWS", 4)
+    started = list[str]()
+    popen = subprocess.Popen
+
+    def start(command: Sequence[str], *rest: Any, **named: Any) -> "subprocess.Popen[Any]":
+        started.append(next(c for c in command[1:] if not c.startswith("-") and "=" not in c))
+        return popen(command, *rest, **named)
+
+    board = make_board(tmp_path)
+    board.baseline("bm25", [0.3] * QUERIES)
+    found = []
+    for size in (1, 12):
+        while len(board.session.history().submissions) < size + 1:
+            number = len(board.session.history().submissions)
+            board.enter(f"20261101-{number}", [0.4 + number / 50] * QUERIES, team=f"Team {number}")
+        rebuild(board.tick())
+        with monkeypatch.context() as patched:
+            patched.setattr(subprocess, "Popen", start)
+            found.append({step: _count(board, step, started) for step in _STEPS})
+    assert all(found[0].values())
+    assert found[0] == found[1]
+
+
+_STEPS: Mapping[str, Callable[[Session], object]] = {
+    "inbox": lambda session: take_in(session, ForgeAccess()),
+    "review": check_clock,
+    "publish": lambda session: catch_up(session, news=True),
+    "nothing new": rebuild,
+}
+
+
+def _count(board: ScoredBoard, step: str, started: list[str]) -> list[str]:
+    """The git processes that a step starts."""
+    if step == "publish":
+        name = f"20261102-{len(board.session.history().submissions)}"
+        board.enter(name, [0.7] * QUERIES, team=name)
+    started.clear()
+    _STEPS[step](board.tick())
+    return [*started]

@@ -84,6 +84,7 @@ def test_a_memory_of_a_forged_log_is_not_believed(board: ScoredBoard, tmp_path: 
         sha256=hashlib.sha256(data).digest(),
         chain=honest.chain,
         fold=honest.fold,
+        marks=honest.marks,
     )
     stranger.vault.remember("events", encode_memory(lie))
     (board.root / _MEMORY).write_bytes((stranger.root / _MEMORY).read_bytes())

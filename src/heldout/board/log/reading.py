@@ -47,12 +47,14 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
         sha256: of these bytes.
         chain: verified to their end.
         fold: what these events say.
+        marks: as `Log.marks`.
     """
 
     length: int
     sha256: bytes
     chain: Chain
     fold: Fold
+    marks: list[tuple[int, int]]
 
 
 @dataclass(slots=True)
@@ -110,8 +112,7 @@ class Log:
         """Verify the line that comes next, newline included, and go on with it."""
         entry = self.chain.take(line.removesuffix(b"\n"), place=place)
         self.length += len(line)
-        if self.chain.count - self.marks[-1][0] >= _BETWEEN:
-            self.marks.append((self.chain.count, self.length))
+        mark_line(self.marks, self.chain.count, self.length)
         self.digest.update(line)
         self._history, self._last = None, entry
         if self.fault is None:
@@ -198,7 +199,11 @@ class Log:
     def remember(self) -> Remembered:
         """What is known of it now."""
         return Remembered(
-            length=self.length, sha256=self.digest.digest(), chain=self.chain, fold=self.fold
+            length=self.length,
+            sha256=self.digest.digest(),
+            chain=self.chain,
+            fold=self.fold,
+            marks=[*self.marks],
         )
 
     def begins_with(self, other: "Log") -> bool:
@@ -212,6 +217,12 @@ class Log:
         if number == len(self) - 1:
             return self.chain.hash == digest
         return any(entry.hash == digest for entry in self.at([number]))
+
+
+def mark_line(marks: list[tuple[int, int]], number: int, offset: int) -> None:
+    """Note where the line of an event begins, where the last mark is far enough before it."""
+    if number - marks[-1][0] >= _BETWEEN:
+        marks.append((number, offset))
 
 
 def read_log(open_: Callable[[], BinaryIO], *, path: str, known: Remembered | None = None) -> Log:
@@ -263,7 +274,7 @@ def _go_on(stream: BinaryIO, open_: Callable[[], BinaryIO], known: Remembered | 
         digest,
         remembered=chain.count,
         known=known.sha256,
-        marks=[(0, 0), (chain.count, known.length)],
+        marks=[*known.marks],
     )
 
 

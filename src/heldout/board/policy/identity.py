@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Literal
 from urllib.parse import parse_qs, urlsplit
@@ -42,8 +42,10 @@ _ARXIV = re.compile(r"/(?:abs|pdf|html)/([a-z-]+/\d{7}|\d{4}\.\d{4,5})(?:v\d+)?"
 _DOI = re.compile(r"10\.\d{4,9}/[^\s?#]+", re.ASCII)
 _FORGES = frozenset(("github.com", "gitlab.com", "codeberg.org", "bitbucket.org"))
 _OWNER_AND_NAME = 2
+_CACHED = 1 << 15  # links and names of a large board: each is asked for by several rules
 
 
+@lru_cache(maxsize=_CACHED)
 def link_key(link: str) -> str:
     """What a link points to, the same for every form of its address.
 
@@ -395,7 +397,8 @@ def _ties(entrant: Entrant, other: Entrant) -> Iterator[TieKind]:
         yield "paper"
     if link_key(entrant.code) and link_key(entrant.code) == link_key(other.code):
         yield "code"
-    if _one_institution(entrant, other) and _much_in_common(entrant, other):
+    # The second question takes longer, and mostly the first one says no.
+    if _much_in_common(entrant, other) and _one_institution(entrant, other):
         yield "institution"
 
 
@@ -422,16 +425,20 @@ def _much_in_common(entrant: Entrant, other: Entrant) -> bool:
 
     Names that look alike are left to `look_alike_evidence`.
     """
+    if _own_words(entrant.team).isdisjoint(_own_words(other.team)):
+        return False
     if compare_names(entrant.team, other.team) is not None:
         return False
     institution = {*spelling_words(entrant.institution), *spelling_words(other.institution)}
-    one, two = (
-        {word for word in without_fillers(name) if len(word) >= _WORD or not word.isascii()}
-        - institution
-        - _SMALL_WORDS
-        for name in (entrant.team, other.team)
-    )
+    one, two = (_own_words(name) - institution for name in (entrant.team, other.team))
     return bool(one and two) and len(one & two) >= _SHARED * min(len(one), len(two))
+
+
+@lru_cache(maxsize=_CACHED)
+def _own_words(name: str) -> frozenset[str]:
+    """The words of a team's name that not any name could have."""
+    long = {word for word in without_fillers(name) if len(word) >= _WORD or not word.isascii()}
+    return frozenset(long - _SMALL_WORDS)
 
 
 def _describe(characters: Iterable[str]) -> str:

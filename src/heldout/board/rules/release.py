@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from statistics import stdev
+from statistics import NormalDist, stdev
 from typing import Literal
 
 import msgspec
@@ -406,6 +406,4 @@ def _steps(rule: ReleaseRule) -> int:
 
 @cache
 def _quantile(submissions: int) -> float:
-    from scipy.special import ndtri  # noqa: PLC0415 - only a Ladder needs it
-
-    return float(-ndtri(_LEVEL / submissions))
+    return -NormalDist().inv_cdf(_LEVEL / submissions)

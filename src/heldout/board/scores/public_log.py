@@ -18,7 +18,14 @@ import msgspec
 
 from heldout.board.log.events import Chain, Entry, format_entry, redact
 from heldout.board.log.history import Fold, History, list_renamed
-from heldout.board.log.reading import Log, Remembered, decode_memory, encode_memory, read_log
+from heldout.board.log.reading import (
+    Log,
+    Remembered,
+    decode_memory,
+    encode_memory,
+    mark_line,
+    read_log,
+)
 from heldout.board.log.submission import Submission, apply_event
 from heldout.board.standings.standings import Projector
 from heldout.board.store.logs import find_log, put_log
@@ -242,18 +249,19 @@ def write_public_log(repository: Repository, vault: Vault, public: PublicLog) ->
     if whole and not public.changed and not public.new:
         keep_public_log(vault, public)
         return False
-    digest, length, fold = hashlib.sha256(), 0, public.fold
+    digest, length, marks, fold = hashlib.sha256(), 0, [(0, 0)], public.fold
 
     def lines() -> Iterator[bytes]:
         nonlocal length
-        for line in public.lines():
+        for number, line in enumerate(public.lines(), 1):
             digest.update(line)
             length += len(line)
+            mark_line(marks, number, length)
             yield line
 
     repository.files.write_parts(LOG, lines())
     chain = replace(public.whole.chain, signers=dict(public.whole.chain.signers))
-    log = Log(partial(repository.files.open, LOG), chain, fold, length, digest)
+    log = Log(partial(repository.files.open, LOG), chain, fold, length, digest, marks=marks)
     log.remembered, log.known = chain.count, digest.digest()
     put_log(repository.files, LOG, log)
     memory = _Memory(

@@ -4,10 +4,11 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import cache, partial
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -194,7 +195,7 @@ def list_entry_sources(
     lines = {line.id: line for line in made}
     long = is_long(len(rows))
     ranks = not long or any(line.span is not None for line in shown)
-    written = {row.id: _write(row if ranks else replace(row, rank=None)) for row in rows}
+    written = {row.id: _write(row, with_rank=ranks) for row in rows}
     common = _digest_common(standings, rows, spec, facts)
     for at, row in enumerate(rows):
         position = _say_position(row, positions, long=long)
@@ -222,12 +223,16 @@ def list_entry_sources(
         )
 
 
-def _write(row: Row) -> bytes:
+_ALL_BUT_RANK = attrgetter(*(field.name for field in fields(Row) if field.name != "rank"))
+
+
+def _write(row: Row, *, with_rank: bool) -> bytes:
     """All that a row holds."""
+    told = (*_ALL_BUT_RANK(row), row.rank if with_rank else None)
     try:
-        return msgspec.msgpack.encode(row, order="deterministic")
+        return msgspec.msgpack.encode(told, order="deterministic")
     except UnicodeEncodeError:  # some text is cleaned only where it is written into the page
-        return repr(row).encode("utf-8", "surrogatepass")
+        return repr(told).encode("utf-8", "surrogatepass")
 
 
 def _draw_later(

@@ -136,10 +136,14 @@ class RowsPage:
     Attributes:
         frame: around it.
         table: the entries on this page.
+        ranked, unranked: its rows as HTML, which a script beside the page has too; "" before that
+            is made.
     """
 
     frame: Frame
     table: Table
+    ranked: str = ""
+    unranked: str = ""
 
 
 def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) -> BoardPage:

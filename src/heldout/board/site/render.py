@@ -254,7 +254,7 @@ def _render_rows(
         macros = _template("table.html").module
         ranked, unranked = macros.rows_of(page.table), macros.unranked_of(page.table)  # type: ignore[attr-defined]  # template macros
         texts = (msgspec.json.encode(str(part)).decode() for part in (ranked, unranked))
-        files[paths[0]] = _render(page, ranked=ranked, unranked=unranked)
+        files[paths[0]] = _render(replace(page, ranked=ranked, unranked=unranked))
         files[paths[1]] = f"heldoutRows({leaf.number}, {', '.join(texts)});\n".encode()
     return files
 
@@ -274,11 +274,10 @@ def _template(name: str) -> "Template":
     return load_templates("heldout.board.site", tie=tie).get_template(name)
 
 
-def _render(page: BoardPage | EntryPage | RowsPage | SeasonsPage, **more: str) -> bytes:
-    """The template of the page gets the page's fields by their names, and what is given beside."""
+def _render(page: BoardPage | EntryPage | RowsPage | SeasonsPage) -> bytes:
+    """The template of the page gets the page's fields by their names."""
     template = _template(TEMPLATES[type(page)])
-    named = {field.name: getattr(page, field.name) for field in fields(page)}
-    text: str = template.render(named | more)
+    text: str = template.render({field.name: getattr(page, field.name) for field in fields(page)})
     return text.encode()
 
 

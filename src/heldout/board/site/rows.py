@@ -331,8 +331,13 @@ def public_row(row: Row) -> Row:
     identity = row.identity
     if identity is not None:
         stated = None if identity.efficiency is None else _clean_texts(identity.efficiency)
-        identity = msgspec.structs.replace(_clean_texts(identity), efficiency=stated)
-    return replace(row, id=clean(row.id), type=clean(row.type), identity=identity)
+        identity = _clean_texts(identity)
+        if stated is not identity.efficiency:
+            identity = msgspec.structs.replace(identity, efficiency=stated)
+    name, kind = clean(row.id), clean(row.type)
+    if identity is row.identity and (name, kind) == (row.id, row.type):
+        return row
+    return replace(row, id=name, type=kind, identity=identity)
 
 
 def name_system(row: Row) -> str:
@@ -344,7 +349,7 @@ def _clean_texts(fields: _Texts) -> _Texts:
     """Every text of it, whatever fields there are: a link or words."""
     texts = {n: v for n, v in msgspec.structs.asdict(fields).items() if isinstance(v, str)}
     cleaned = {n: safe_link(text) if n in LINKS else clean(text) for n, text in texts.items()}
-    return msgspec.structs.replace(fields, **cleaned)
+    return fields if cleaned == texts else msgspec.structs.replace(fields, **cleaned)
 
 
 def _say_rule(row: Row) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -298,10 +299,9 @@ def _make_standings(
         every = [s for s in every if season.view in {*s.scores, *s.untold}]
     today, terms = now.date(), list_terms(history, now)
     deadline = one_shot_deadline(history)
-    base = {s.id: _row(s, history, spec.views, today=today) for s in every}
     why = {
         s.id: _why_unranked(s, history, spec.primary, deadline, terms)
-        or base[s.id].unlisted.get(spec.primary, "")
+        or list_reasons(spec.views, s.identity).get(spec.primary, "")
         for s in every
     }
     shown = [s for s in every if not why[s.id]]
@@ -309,19 +309,13 @@ def _make_standings(
     one_by_one = deadline is None
     trophies = _trophies(shown, spec.primary, bar=spec.baselines.bar) if one_by_one else frozenset()
     shown.sort(key=lambda s: (-Decimal(s.scores[spec.primary]), s.received, s.id))
+    make = partial(_row, history=history, views=spec.views, today=today)
     rows = []
     rank = 0
     for submission in shown:
         rank += not submission.baseline
-        row, trophy = base[submission.id], submission.id in trophies
-        rows.append(
-            replace(
-                row,
-                rank=None if submission.baseline else rank,
-                trophy=row.trophy if row.imported else trophy,
-                trophy_by_rule=trophy,
-            )
-        )
+        own = None if submission.baseline else rank
+        rows.append(make(submission, rank=own, trophy=submission.id in trophies))
     named = "" if season is None else season.name
     measured = find_measured(history.measured, season=named, view=spec.primary, now=now)
     corrected = {s.id: max(s.repaired) for s in every if s.repaired}
@@ -334,14 +328,15 @@ def _make_standings(
         as_of=now,
         primary=spec.primary,
         rows=_add_ranges(rows, measured, spec, season=named, closed=history.closed),
-        unranked=tuple(replace(base[s.id], unranked=why[s.id]) for s in others),
+        unranked=tuple(make(s, why=why[s.id]) for s in others),
         waiting=sum(s.pending for s in history.submissions.values()),
         decision_days=_median_days(history),
         season=named,
         measured=measured,
         final=history.final,
         finalists=tuple(
-            _row(history.submissions[name], history, (), today=today) for name in finalists
+            _row(history.submissions[name], history=history, views=(), today=today)
+            for name in finalists
         ),
     )
 
@@ -435,8 +430,27 @@ def _trophies(shown: Iterable[Submission], primary: str, *, bar: bool) -> frozen
     return frozenset(winners)
 
 
-def _row(submission: Submission, history: History, views: Iterable[View], *, today: date) -> Row:
-    """An entry's row, without a rank; a view that does not list it has no score there."""
+def _row(
+    submission: Submission,
+    *,
+    history: History,
+    views: Iterable[View],
+    today: date,
+    rank: int | None = None,
+    trophy: bool = False,
+    why: str = "",
+) -> Row:
+    """An entry's row; a view that does not list it has no score there.
+
+    Args:
+        submission: the entry.
+        history: of the log.
+        views: of the rules.
+        today: decides what is embargoed.
+        rank: its own.
+        trophy: whether it has one by the rule.
+        why: it has no rank.
+    """
     identity, until = submission.identity, submission.embargo_until
     if submission.published is None or submission.type is None:
         raise ValueError(submission.id)
@@ -448,7 +462,7 @@ def _row(submission: Submission, history: History, views: Iterable[View], *, tod
         return {view: text for view, text in texts.items() if view not in unlisted}
 
     return Row(
-        rank=None,
+        rank=rank,
         id=submission.id,
         received=submission.received,
         published=submission.published,
@@ -458,7 +472,9 @@ def _row(submission: Submission, history: History, views: Iterable[View], *, tod
         counts=submission.counts,
         seeds=submission.seeds,
         spreads=listed(submission.spreads),
-        trophy=bool(submission.old_trophy),
+        trophy=trophy if submission.old_trophy is None else submission.old_trophy,
+        trophy_by_rule=trophy,
+        unranked=why,
         imported=submission.old_trophy is not None,
         reveal_due=identity is None and until is not None and today >= until,
         embargo_until=until,

@@ -217,11 +217,12 @@ class Git:
             patterns: all refs where there is none.
             commits: whether a ref that names anything but a commit is left out.
         """
-        form = "--format=%(objecttype) %(objectname) %(refname)"
+        # The type of an object is asked for where it counts: git opens each object for it.
+        form = f"--format={'%(objecttype)' if commits else 'commit'} %(objectname) %(refname)"
         # Only \n ends a line here: a name is whatever bytes its owner pushed, U+2028 among them.
         lines = self._run(["for-each-ref", form, *patterns]).split(b"\n")[:-1]
         fields = [_name(line).split(" ", 2) for line in lines]
-        return {name: commit for kind, commit, name in fields if kind == "commit" or not commits}
+        return {name: commit for kind, commit, name in fields if kind == "commit"}
 
     def head(self) -> str | None:
         """The commit that is checked out; `None` before the first."""

@@ -17,7 +17,7 @@ followed (`store.files.Folder`), and only pages that a rebuild wrote are removed
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -131,7 +131,7 @@ class Repository:
                 path
                 for folder in _WRITTEN
                 for path, plain in files.walk(folder)
-                if plain and PurePosixPath(path).name.startswith(ASIDE)
+                if plain and path.rpartition("/")[2].startswith(ASIDE)
             ]
             for path in left:
                 files.delete(path)
@@ -282,8 +282,15 @@ class Repository:
         for remote in ("origin", "upstream"):
             data = self._remote_log(remote, stale=remote == "origin") if remote in known else None
             if data is not None:
-                found[remote] = parse_log(data, path=f"{remote}:{LOG}")
+                found[remote] = self._parse_remote(remote, data)
         return found
+
+    def _parse_remote(self, remote: str, data: bytes) -> tuple[Entry, ...]:
+        """The log in some bytes; where they are those of our own log they are verified once."""
+        if data == self.files.read_lines(LOG):
+            with suppress(StoreError):
+                return _read_log(data)
+        return parse_log(data, path=f"{remote}:{LOG}")
 
     def _remote_log(self, remote: str, *, stale: bool) -> bytes | None:
         """The public log on a remote's main branch; `stale` takes that of before, too."""
