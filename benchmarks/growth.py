@@ -33,6 +33,24 @@ _MEBI = 1 << 20
 _NOT_OURS = ("lock",)
 _ALL = ("inbox", "review", "publish", "rebuild", "status", "audit", "audit-vault")
 _WRAPPER = '#!/bin/sh\nprintf . >> "$HELDOUT_GIT_COUNT"\nexec {git} "$@"\n'
+_SKETCHES = """
+import sys
+from datetime import datetime
+from pathlib import Path
+from heldout.board.scores.compared import compare_runs, list_others
+from heldout.board.scores.session import begin_session
+from heldout.board.store.repository import Repository
+from heldout.board.store.vault import Vault
+
+board, vault, now = sys.argv[1:]
+moment = datetime.fromisoformat(now)
+session = begin_session(Repository(Path(board)), Vault(Path(vault)), now=moment)
+with session.vault.locked():
+    history = session.history()
+    *_, last = (one for one in history.submissions.values() if one.status == "published")
+    for step in (list_others, compare_runs):
+        step(session.vault, history, last, repair=lambda _: False)
+"""
 _State = dict[str, tuple[int, int, int]]  # path -> inode, time of change, bytes
 
 
@@ -67,7 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if not (root / "clone").exists():
                 numbers = (entries, entries * options.events_each, options.queries, options.depth)
                 builder = [sys.executable, str(_HERE / "growth_board.py"), str(root)]
-                shutil.rmtree(root, ignore_errors=True)
+                if not (root / "plan.json").exists():  # else all but its pages is made
+                    shutil.rmtree(root, ignore_errors=True)
                 subprocess.run([*builder, *map(str, numbers)], check=True)
             if options.keep is not None:  # what is kept stays as it was made
                 root = Path(shutil.copytree(root, Path(scratch) / str(entries), symlinks=True))
@@ -92,10 +111,30 @@ def _measure(root: Path, wanted: Sequence[str], scratch: Path) -> dict[str, Cost
         "audit": ["audit", "--board", str(root / "clone"), *now],
         "audit-vault": ["audit", *board, *private, *now],
     }
-    # What every organiser has who worked yesterday: branches fetched, logs and pages remembered.
-    for name in ("inbox", "rebuild"):
+    # What every organiser has who worked yesterday: branches fetched, logs, pages and runs
+    # remembered. git alone fetches many branches faster than an inbox does.
+    fetch = [
+        "git",
+        "fetch",
+        "-q",
+        "origin",
+        "+refs/heads/submission/*:refs/remotes/origin/submission/*",
+    ]
+    subprocess.run(fetch, cwd=root / "board", check=True)
+    for name in ("inbox", "rebuild", "rebuild"):
         _run(commands[name], root, scratch)
+    _sketch(root, plan["now"])
     return {name: _run(commands[name], root, scratch) for name in wanted}
+
+
+def _sketch(root: Path, now: str) -> None:
+    """Look at every earlier run, as the first review of a board does; what that took is printed."""
+    command = [sys.executable, "-c", _SKETCHES, str(root / "board"), str(root / "vault"), now]
+    ran = run_process(command, environ=os.environ, keep=False, watch=False)
+    told = f"{ran.cpu:.1f} s of processor, {ran.peak / _MEBI:.0f} MiB"
+    sys.stdout.write(
+        f"\nAll runs looked at, once for each board: {told if not ran.status else '-'}\n"
+    )
 
 
 def _run(arguments: Sequence[str], root: Path, scratch: Path) -> Cost:

@@ -120,8 +120,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     # Nothing of it has to outlive a crash of the machine, and a disk may be slow.
     os.fsync = _wait_for_nothing
-    _found(plan)
-    _fill(plan)
+    if not (plan.out / "plan.json").exists():  # else another call came as far as this
+        _found(plan)
+        _fill(plan)
     session = _session(plan, now=plan.now)
     with session.vault.locked(), session.repository.locked():
         bring_up_to_date(session)

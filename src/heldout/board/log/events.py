@@ -266,6 +266,7 @@ def format_time(moment: datetime) -> str:
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
+@lru_cache(maxsize=1 << 10)  # the steps of a fold ask for the same
 def parse_time(text: str) -> datetime:
     """The inverse of `format_time`; raises ValueError for anything else."""
     moment = datetime.fromisoformat(text)
