@@ -127,6 +127,17 @@ def test_a_score_on_a_new_view_is_no_erratum() -> None:
     ]
 
 
+def test_a_program_is_scored_after_it_was_run_and_not_before() -> None:
+    kinds = ("received", "reviewed", "ran", "reviewed")
+    one = row("0.403", days=3, events=tuple((AS_OF, kind, "a" * 64) for kind in kinds))
+    ((_, made),) = make_entry_pages(standings([one]), spec=spec(), facts=facts())
+    assert [moment.words for moment in made.history][1:] == [
+        "Opened in the vault",
+        "The organisers ran its program, which made the runs",
+        "Opened and scored in the vault",
+    ]
+
+
 def pictures(board: Standings) -> dict[str, str]:
     """Id -> the picture on the entry's page for a screen, "" for none."""
     pages = make_entry_pages(board, spec=spec(), facts=facts())

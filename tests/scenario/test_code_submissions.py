@@ -226,6 +226,9 @@ def test_a_board_takes_programs_only_where_it_says_so(town: Town, tmp_path: Path
     town.pull()
     late = town.participant("check", town.draft("late", now=LATER, seed=2), now=LATER)
     assert "this board takes programs alone" in late.out
+    begins = "heldout draft my-system --image NAME@sha256:DIGEST"
+    assert begins in (town.clone / "README.md").read_text()
+    assert begins in (town.board / "leaderboard" / "index.html").read_text()
     rules.write_text(rules.read_text().partition("\n[programs]")[0])
     assert town.organiser("rebuild", now=DAY).code == 0
     town.push()

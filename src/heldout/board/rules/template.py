@@ -253,8 +253,10 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
     }
 
 
-def draft_command(sets: Iterable[str]) -> str:
-    """The command by which a submission begins, with the runs that a board asks for."""
+def draft_command(sets: Iterable[str], *, programs: bool = False) -> str:
+    """The command by which a submission begins, with the runs or the program of a board."""
+    if programs:
+        return "heldout draft my-system --image NAME@sha256:DIGEST"
     runs = " ".join(
         f"--{key} {key}.run.gz" if key in ("dev", "eval") else f"--run {key}={key}.run.gz"
         for key in sets
@@ -265,7 +267,10 @@ def draft_command(sets: Iterable[str]) -> str:
 def format_readme(spec: BoardSpec) -> bytes:
     """The README.md of a board by its rules."""
     sets = tuple(spec.sets)
-    return _fill_readme(spec.title, spec.task, spec.install, sets, home=spec.home)
+    programs = spec.programs is not None and spec.programs.required
+    return _fill_readme(
+        spec.title, spec.task, spec.install, sets, home=spec.home, programs=programs
+    )
 
 
 def is_generated_readme(data: bytes, rules: Iterable[BoardSpec]) -> bool:
@@ -276,10 +281,13 @@ def is_generated_readme(data: bytes, rules: Iterable[BoardSpec]) -> bool:
         rules: all that a board has had.
     """
     return any(
-        data == _fill_readme(spec.title, spec.task, spec.install, sets, first=first, home=home)
+        data
+        == _fill_readme(
+            *(spec.title, spec.task, spec.install, sets), first=first, home=home, programs=programs
+        )
         for spec in rules
         for sets in (tuple(spec.sets),)
-        for first in (False, True)
+        for first, programs in ((False, False), (True, False), (False, True))
         for home in {spec.home, ""}  # before there was a workflow for the page it was not named
     )
 
@@ -292,6 +300,7 @@ def _fill_readme(
     *,
     first: bool = False,
     home: str = "",
+    programs: bool = False,
 ) -> bytes:
     """The text; `first` gives that of version 0.1.0, whose boards have it."""
     file = "`leaderboard/index.html`"
@@ -304,7 +313,7 @@ def _fill_readme(
     if first:
         draft = "heldout draft NAME " + " ".join(f"--run {name}=FILE" for name in sets)
     else:
-        draft = draft_command(sets)
+        draft = draft_command(sets, programs=programs)
     return fill_template("README.md", {**words, "draft": draft})
 
 

@@ -350,9 +350,12 @@ def _list_errata(row: Row, *, added: bool) -> Iterator[Erratum]:
 
 
 def _list_moments(row: Row, column: ViewColumn, spec: BoardSpec) -> Iterator[Moment]:
-    for at, kind, digest in row.events:
+    kinds = [kind for _, kind, _ in row.events]
+    for place, (at, kind, digest) in enumerate(row.events):
         words = HISTORY_WORDS.get(kind, clean(kind))
-        if kind == "published":
+        if kind == "reviewed" and "ran" in kinds[place:]:
+            words = "Opened in the vault"  # its program has not written a run yet
+        elif kind == "published":
             words = _say_published(row, column, spec, at)
         elif kind == "corrected" and at in row.added:
             words = "Scored on a new view; no earlier score changed"

@@ -164,7 +164,7 @@ def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
     return (
         *_list_registering(spec),
         Step(
-            _say_draft(spec),
+            draft_command(map(clean, spec.sets), programs=_asks_programs(spec)),
             "makes a dated id, a folder that git ignores, and a metadata file to fill in.",
         ),
         Step(
@@ -178,10 +178,8 @@ def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
     )
 
 
-def _say_draft(spec: BoardSpec) -> str:
-    if spec.programs is not None and spec.programs.required:
-        return "heldout draft NAME --image IMAGE@sha256:DIGEST"
-    return draft_command(map(clean, spec.sets))
+def _asks_programs(spec: BoardSpec) -> bool:
+    return spec.programs is not None and spec.programs.required
 
 
 def _list_registering(spec: BoardSpec) -> tuple[Step, ...]:
@@ -382,7 +380,7 @@ def _say_programs(spec: BoardSpec) -> str:
     programs = spec.programs
     if programs is None:
         return ""
-    taken = "must be" if programs.required else "may be"
+    taken = "must be a program" if programs.required else "may be a program in place of runs"
     limits = (
         f"{programs.memory:,} MiB of memory ({programs.disk:,} of them for files), "
         f"{count(programs.processors, 'processor')}, {programs.processes:,} processes and "
@@ -391,7 +389,7 @@ def _say_programs(spec: BoardSpec) -> str:
     secret = [name(key) for key, queries in spec.sets.items() if queries.secret]
     hidden = f" The {plain(join_names(secret))} queries are secret." if secret else ""
     return (
-        f"A submission {taken} a program: an image that the organisers run without a network, with "
+        f"A submission {taken}: an image that the organisers run without a network, with "
         f"{limits}.{hidden}"
     )
 
