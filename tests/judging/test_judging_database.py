@@ -127,6 +127,18 @@ def test_several_may_open_an_empty_database_at_once(url: str) -> None:
         one.close()
 
 
+def test_connections_of_a_rush_are_closed_after_it(tmp_path: Path) -> None:
+    """Each holds pages of the file in memory: the memory of a server would be that of its rush."""
+    database = open_database(databases.new_url("sqlite", tmp_path))
+    closed: list[object] = []
+    event.listen(database.engine, "close", lambda connection, _: closed.append(connection))
+    for rush in [database.engine.connect() for _ in range(40)]:
+        rush.exec_driver_sql("SELECT 1")
+        rush.close()
+    assert len(closed) == 35
+    database.close()
+
+
 def test_a_database_of_a_later_heldout_is_refused(url: str) -> None:
     database = open_database(url)
     database.write(

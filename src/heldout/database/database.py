@@ -46,6 +46,9 @@ WRITING = "heldout_writing"
 _MAKING = threading.Lock()
 _PATIENCE_S = 30
 _CONNECTIONS = 40
+_STAYING = 5
+"""Connections to a SQLite file that stay open for the next who needs one."""
+
 _SPARED = 10
 """Connections of a PostgreSQL server that are left to others: a backup, psql, `heldout prefer`."""
 
@@ -113,7 +116,8 @@ def make_engine(url: URL, *, connections: int = _CONNECTIONS) -> Engine:
     """An engine; it connects when it is first used.
 
     SQLite: a new file is for its owner alone, as it holds the key that signs; a write-ahead log
-    that is flushed at every commit, foreign keys, and a writer waits up to 30 s for another.
+    that is flushed at every commit, foreign keys, and a writer waits up to 30 s for another. Each
+    connection holds pages of the file in memory: those of a rush are closed after it.
     PostgreSQL: a connection is tried before it is used, so that one lost with the server is
     replaced; a server that does not answer is given up after about 10 s.
 
@@ -127,7 +131,14 @@ def make_engine(url: URL, *, connections: int = _CONNECTIONS) -> Engine:
     if url.get_backend_name() == "sqlite":
         _make_private(url)
         options: dict[str, Any] = {"isolation_level": None, "timeout": _PATIENCE_S}
-        engine = create_engine(url, connect_args=options, pool_size=connections, max_overflow=0)
+        staying = min(connections, _STAYING)
+        engine = create_engine(
+            url,
+            connect_args=options,
+            pool_size=staying,
+            max_overflow=connections - staying,
+            pool_use_lifo=True,
+        )
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
