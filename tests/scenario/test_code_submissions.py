@@ -16,6 +16,7 @@ from town import TEAM, Answer, Town, copy_town, found_town
 from trusting import read_files
 
 from heldout.board.scores.session import organiser_session
+from heldout.board.store import vault
 from heldout.board.store.repository import Repository
 
 pytestmark = pytest.mark.slow
@@ -134,7 +135,7 @@ def test_a_program_in_a_container(town: Town) -> None:
     assert town.publish(submission, now=LATER).code == 0
 
 
-def test_an_image_with_another_digest(sent: Sent) -> None:
+def test_an_image_with_another_digest(sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
     town, here, submission = sent.town, sent.here, sent.id
     images = here.folder / "images"
     kinds = town.kinds()
@@ -145,6 +146,8 @@ def test_an_image_with_another_digest(sent: Sent) -> None:
     images.joinpath("demo").unlink()
     assert "image-missing" in run(town, here, submission).err
     assert "container-engine" in town.organiser("run", submission, "--engine", "no", now=DAY).err
+    monkeypatch.setattr(vault, "_FREE", 1 << 60)
+    assert "vault-full" in run(town, here, submission).err
     assert town.kinds() == kinds
     assert town.audit()["ok"]
 

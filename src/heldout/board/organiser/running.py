@@ -154,10 +154,12 @@ def run_plan(plan: Plan, engine: Engine, *, meter: Meter | None = None) -> Ran:
     Raises:
         InputError: the engine cannot do it (`container-engine`, `container-limits`), the image is
             not that of the plan (`image-missing`, `image-digest`, `image-volume`), or the program
-            fails (`program-failed`, `-memory`, `-time`, `-output`, `-answer`).
+            fails (`program-failed`, `-memory`, `-time`, `-output`, `-answer`); `vault-full`: its
+            runs could fill the disk.
         StoreError: another program runs for this vault.
     """
     label = digest_bytes(str(plan.vault.root.resolve()).encode())[:32]
+    plan.vault.check_room(len(plan.queries) * RUN_LIMIT)
     with plan.vault.files.lock(f"{FOLDER}/lock"):
         check_limits(engine)
         remove_leftovers(engine, label)
