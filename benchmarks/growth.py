@@ -3,7 +3,7 @@
     python benchmarks/growth.py 100 1000 10000
     python benchmarks/growth.py 100 1000 --events-each 10 --keep /tmp/boards
 
-Makes a board of each size (`growth_board.py`; 10,000 entries take about half an hour and 6 GB),
+Makes a board of each size (`growth_board.py`; 10,000 entries take a quarter of an hour and 6 GB),
 then runs each command as a process and prints what it took: seconds of processor and peak memory,
 children included, files and bytes written to board and vault, git processes, bytes written by git.
 Then the exponents: 0 means that nothing grows, 1 that a command takes ten times as long at ten

@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -174,9 +175,10 @@ def _fill(plan: Plan) -> None:
     last, own = entries[-1], session.vault.own_signer(signers_of(entries))
     if own is None:
         raise RuntimeError(plan.out)
+    events = plan.out / "events"  # not the vault's: each worker would read that again as it grows
     with (
         Pool(os.cpu_count(), _begin, (plan,)) as workers,
-        (plan.out / "vault" / "events.jsonl").open("ab") as log,
+        events.open("wb") as log,
         (plan.out / "branches").open("wb") as branches,
     ):
         main = session.repository.git.head()
@@ -193,6 +195,9 @@ def _fill(plan: Plan) -> None:
                 )
                 log.write(format_entry(last))
             _write_branch(branches, entry, str(main))
+    with events.open("rb") as made_events, (plan.out / "vault" / "events.jsonl").open("ab") as log:
+        shutil.copyfileobj(made_events, log)
+    events.unlink()
     waits = plan.name(plan.entries)
     chosen = {"now": f"{plan.now:%Y-%m-%dT%H:%M:%SZ}", "waits": waits, "entries": plan.entries}
     (plan.out / "plan.json").write_text(json.dumps(chosen))
