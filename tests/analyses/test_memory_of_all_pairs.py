@@ -57,8 +57,8 @@ CASES = {
     "stability": (250, 20, {"flips": 2000, "trials": 300}, 9),
     # 4,950 pairs: a number for each in 2 x 100 halves, for four tests, would be 32 MB
     "reliability": (100, 40, {}, 15),
-    # 1,225 pairs: their lists alone would be 7 MB
-    "outcomes": (50, 20, {}, 8),
+    # 3,160 pairs: as objects 10 MB
+    "outcomes": (80, 8, {}, 8),
 }
 
 

@@ -19,6 +19,7 @@ from heldout.charts.svg import inline
 from heldout.cli.analyses.score_source import Source, load_measures
 from heldout.cli.program import analyse
 from heldout.errors import InputError
+from heldout.files.frames import write_parquet
 from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.rank_correlation import kendall
 
@@ -235,9 +236,15 @@ def test_the_command_takes_all_views_of_a_board(
     assert "leave" in run(*sources, "--view", "eval").output
 
 
-def test_the_command_takes_means_of_collections(tmp_path: Path) -> None:
-    means = tmp_path / "means.csv"
-    means.write_text("collection,a,b,c\nMSMARCO,.3,.2,.1\nNQ,.5,.4,\nFEVER,.1,.2,.3\n")
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_command_takes_means_of_collections(tmp_path: Path, suffix: str) -> None:
+    means = tmp_path / f"means.{suffix}"
+    if suffix == "csv":
+        means.write_text("Collection,a,b,c\nMSMARCO,.3,.2,.1\nNQ,.5,.4,\nFEVER,.1,.2,.3\n")
+    else:
+        names = ["MSMARCO", "NQ", "FEVER"]
+        systems = {"a": [0.3, 0.5, 0.1], "b": [0.2, 0.4, 0.2], "c": [0.1, None, 0.3]}
+        write_parquet({"Collection": names, **systems}, means)
     text = run("--transfer", means).output
     assert "unlike    MSMARCO and FEVER, tau -1.000 over 3 systems" in text
     found = json.loads(run("--transfer", means, "--json").stdout)

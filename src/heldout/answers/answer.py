@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
+from itertools import islice
 from math import isfinite
 from os import PathLike
 from pathlib import Path
@@ -178,13 +179,12 @@ def format_json(value: Any, *, newline: str = "\n") -> Iterator[str]:
     import msgspec  # noqa: PLC0415 - the same
 
     inner = f"{newline}  "
-    if _is_table(value) or _is_results(value):
+    if _is_results(value):
+        yield from _format_results(value, newline)
+    elif _is_table(value):
         yield "["
         for place, row in enumerate(value):
             yield f"{',' if place else ''}{inner}"
-            if _is_results(value):
-                yield _format_result(row, inner)
-                continue
             cells = _without_nan(row.tolist())
             text = json.dumps(cells, allow_nan=False, separators=(f",{inner}  ", ": "))
             yield f"[{inner}  {text[1:-1]}{inner}]" if cells else "[]"
@@ -200,18 +200,28 @@ def format_json(value: Any, *, newline: str = "\n") -> Iterator[str]:
         yield json.dumps(plain, indent=2, allow_nan=False).replace("\n", newline)
 
 
-def _format_result(result: Any, newline: str) -> str:
-    """One of many results; four times as fast as `json.dumps` indents."""
+def _format_results(results: Sequence[Any], newline: str) -> Iterator[str]:
+    """Many results as a list, some at a time: four times as fast as `json.dumps` indents one."""
     import json  # noqa: PLC0415 - most calls need none
 
     import msgspec  # noqa: PLC0415 - the same
 
-    plain = msgspec.to_builtins(result, enc_hook=_to_list, str_keys=True)
-    try:
-        text = json.dumps(plain, allow_nan=False)
-    except ValueError:
-        text = json.dumps(_without_nan(plain), allow_nan=False)
-    return msgspec.json.format(text.encode(), indent=2).decode().replace("\n", newline)
+    yield "["
+    rows = iter(results)
+    comma = ""
+    while some := list(islice(rows, _AT_ONCE)):
+        plain = msgspec.to_builtins(some, enc_hook=_to_list, str_keys=True)
+        try:
+            text = json.dumps(plain, allow_nan=False)
+        except ValueError:
+            text = json.dumps(_without_nan(plain), allow_nan=False)
+        lines = msgspec.json.format(text.encode(), indent=2).decode()
+        yield comma + lines[1:-2].replace("\n", newline)
+        comma = ","
+    yield f"{newline}]"
+
+
+_AT_ONCE = 128
 
 
 def _is_table(value: Any) -> bool:

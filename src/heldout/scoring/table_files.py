@@ -6,6 +6,7 @@ other one is a system. Or it has a row for each run and query, as `heldout evalu
 """
 
 import csv
+import re
 from collections.abc import Sequence
 from io import StringIO
 from os import PathLike, fspath
@@ -54,6 +55,17 @@ def read_table(path: str | PathLike[str], measure: str | None = None) -> ScoreTa
     if name.lower().endswith(PARQUET):
         return table_of_frame(read_parquet(name), measure, path=name)
     return parse_scores(read_table_text(Path(path)), path=name)
+
+
+def read_means(path: str | PathLike[str]) -> ScoreTable:
+    """As `read_table`, of means on collections: the first column is called `collection`."""
+    name = fspath(path)
+    if name.lower().endswith(PARQUET):
+        frame = open_frame(read_parquet(name), path=name)
+        first = [one for one in frame.columns[:1] if one.casefold() == "collection"]
+        return table_of_frame(frame.rename(dict.fromkeys(first, "query")), path=name)
+    text = read_table_text(Path(path))
+    return parse_scores(re.sub(r"(?i)^collection(?=\s*,)", "query", text), path=name)
 
 
 def write_table(table: ScoreTable, path: str | PathLike[str]) -> None:

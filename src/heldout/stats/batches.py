@@ -220,17 +220,18 @@ def _moments(samples: Samples) -> _Moments:
     return _Moments(mean, squares, freedom, np.where(squares > 0, error, 1.0))
 
 
-def signed_rank_tests(samples: Samples, *, level: float) -> TestColumns:
+def signed_rank_tests(samples: Samples, *, level: float, compiled: bool = False) -> TestColumns:
     """The signed-rank test of each sample of differences, two-sided.
 
     Args:
         samples: differences B - A; equal ones are equal floats.
         level: of the intervals, between 0 and 1.
+        compiled: whether numba may be used where it is installed; the answer is the same.
     """
     moved = samples.without_zeros()
     used = moved.sizes
     tested = (samples.sizes > 1) & (used > 0)
-    estimates = estimate_pseudomedians(moved, level=level)
+    estimates = estimate_pseudomedians(moved, level=level, compiled=compiled)
     ranks = moved.rank_sizes()
     p = signed_rank_p(ranks.above, ranks.ties, wins=ranks.wins, losses=ranks.losses, size=used)
     exact = tested & (used <= EXACT_AT_MOST)
@@ -289,7 +290,11 @@ def _results(
     level: float,
     *,
     why: NDArray[np.int8],
-    **numbers: Floats,
+    difference: Floats,
+    low: Floats,
+    high: Floats,
+    statistic: Floats,
+    p: Floats,
 ) -> TestColumns:
     return TestColumns(
         test=test,
@@ -299,5 +304,9 @@ def _results(
         why=why,
         reasons=_REASONS,
         options=check_options({}, TESTS[test].options, test=test),
-        **numbers,
+        difference=difference,
+        low=low,
+        high=high,
+        statistic=statistic,
+        p=p,
     )

@@ -229,23 +229,31 @@ def _cut_sums(own: _Values, limit: float) -> tuple[int, float, float]:
 def _search_sum(own: _Values, place: int, cuts: _Cuts, tried: int) -> tuple[float, int]:
     """The sum of two values at a place, and how many cuts are remembered now."""
     low, high = 2 * own.values[0], 2 * own.values[-1]
+    size = own.before[-1]
+    least, most = 0, size * (size + 1) // 2
     for cut in range(tried):
-        if cuts.totals[cut] < place:
-            low = max(low, cuts.above[cut])
-        else:
-            high = min(high, cuts.below[cut])
+        if cuts.totals[cut] < place and cuts.above[cut] >= low:
+            low, least = cuts.above[cut], cuts.totals[cut]
+        elif cuts.totals[cut] >= place and cuts.below[cut] <= high:
+            high, most = cuts.below[cut], cuts.totals[cut]
+    step = 0
     while low < high:
-        limit = low + (high - low) / 2
+        # Where it is if sums lie evenly; every third time in the middle, if they do not
+        share = 0.5 if step % 3 == 2 else (place - least) / (most - least)  # noqa: PLR2004 - third
+        limit = low + (high - low) * share
+        if limit >= high:
+            limit = low + (high - low) / 2
         if limit >= high:
             limit = low
         total, below, above = _cut_sums(own, limit)
+        step += 1
         if tried < len(cuts.totals):
             cuts.totals[tried], cuts.below[tried], cuts.above[tried] = total, below, above
             tried += 1
         if total < place:
-            low = above
+            low, least = above, total
         else:
-            high = below
+            high, most = below, total
     return high, tried
 
 

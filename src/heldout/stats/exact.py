@@ -13,9 +13,9 @@ the sums still fit into a float64: on 5,793 queries and scores up to 1 that is 2
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -283,9 +283,25 @@ def gather_samples(values: Floats, present: NDArray[np.bool_]) -> Samples:
     """
     # What is not a number is sorted to the end
     ordered = np.sort(np.where(present, values + 0.0, np.nan), axis=1)
-    sizes = present.sum(axis=1, dtype=np.int64)
-    flat = ordered[np.arange(values.shape[1]) < sizes[:, None]]
-    owners = np.repeat(np.arange(len(values)), sizes)
+    return _gather_sorted(ordered, present.sum(axis=1, dtype=np.int64))
+
+
+def gather_codes(codes: NDArray[np.uint16], sizes: NDArray[np.int64], values: Floats) -> Samples:
+    """As `gather_samples`, of values that are few: 16 bits are sorted by their digits.
+
+    Args:
+        codes: shape (samples, places): places in `values`; 65,535 where there is none.
+        sizes: how many each row has.
+        values: ascending.
+    """
+    coded = _gather_sorted(np.sort(codes, axis=1, kind="stable"), sizes)
+    return replace(coded, values=values[coded.values])
+
+
+def _gather_sorted(ordered: NDArray[Any], sizes: NDArray[np.int64]) -> Samples:
+    """The first so many of each row, which are in order."""
+    flat = ordered[np.arange(ordered.shape[1]) < sizes[:, None]]
+    owners = np.repeat(np.arange(len(sizes)), sizes)
     first = _begins(flat, owners)
     return Samples(
         values=flat[first],
@@ -295,7 +311,7 @@ def gather_samples(values: Floats, present: NDArray[np.bool_]) -> Samples:
     )
 
 
-def _begins(values: Floats, owners: Integers) -> Integers:
+def _begins(values: NDArray[Any], owners: Integers) -> Integers:
     """Where a value differs from the one before, or is of another sample."""
     begins = np.ones(len(values), np.bool_)
     begins[1:] = (values[1:] != values[:-1]) | (owners[1:] != owners[:-1])

@@ -61,7 +61,6 @@ def _share_of_a_only(a_only: int, b_only: int, *, size: int, margin: float) -> f
 
 
 _LAID_OUT = 4096
-_MANY = 64
 _BINS = (64, 2048)
 _MARGIN = 0.25
 
@@ -452,8 +451,7 @@ def _lay_out(samples: Samples, rows: Indices, size: int) -> Floats:
 
 def _look_for(samples: Samples, rows: Indices, places: Integers, *, compiled: bool) -> Floats:
     starts, ends = np.searchsorted(samples.owners, [rows, rows + 1])
-    # numba takes longer to load than to look through a few
-    search = _compiled_search() if compiled and len(rows) >= _MANY else None
+    search = _compiled_search() if compiled and len(rows) else None
     if search is not None:
         averages = np.zeros(places.shape)
         search(samples.values, samples.counts, np.stack((starts, ends), axis=1), places, averages)

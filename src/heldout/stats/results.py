@@ -112,6 +112,8 @@ class TestColumns(Sequence[TestResult]):
         why: places in `reasons`.
         reasons: sentences, in which `{used}` stands for the number; `None` for no reason.
         options: of the test, the same for all pairs.
+        place: where each pair's result stands in the columns, if many have the same; `None` where
+            each has its own.
     """
 
     __test__: ClassVar[bool] = False
@@ -128,6 +130,7 @@ class TestColumns(Sequence[TestResult]):
     why: NDArray[np.int8]
     reasons: tuple[str | None, ...]
     options: Mapping[str, object] = field(default_factory=dict)
+    place: NDArray[np.int32] | None = None
 
     @classmethod
     def of(cls, results: Sequence[TestResult], places: NDArray[np.intp]) -> "TestColumns":
@@ -139,19 +142,25 @@ class TestColumns(Sequence[TestResult]):
         """
         reasons = tuple(dict.fromkeys(one.why for one in results))
         numbers = {
-            name: np.array([getattr(one, name) for one in results], np.float64)[places]
+            name: np.array([getattr(one, name) for one in results], np.float64)
             for name in ("difference", "low", "high", "statistic", "p")
         }
         return cls(
             test=results[0].test,
             level=results[0].level,
-            n=np.array([one.n for one in results], np.int32)[places],
-            used=np.array([one.used for one in results], np.int32)[places],
+            n=np.array([one.n for one in results], np.int32),
+            used=np.array([one.used for one in results], np.int32),
             **numbers,
-            why=np.array([reasons.index(one.why) for one in results], np.int8)[places],
+            why=np.array([reasons.index(one.why) for one in results], np.int8),
             reasons=tuple(one and one.replace("{", "{{").replace("}", "}}") for one in reasons),
             options=results[0].options,
+            place=places.astype(np.int32),
         )
+
+    def column(self, name: Literal["difference", "p"]) -> Floats:
+        """A number of every pair."""
+        numbers: Floats = getattr(self, name)
+        return numbers if self.place is None else numbers[self.place]
 
     def put(self, start: int, other: "TestColumns") -> None:
         """Take over what others say, of the pairs from `start` on."""
@@ -165,11 +174,13 @@ class TestColumns(Sequence[TestResult]):
 
     def take(self, places: NDArray[np.intp]) -> "TestColumns":
         """Those of some pairs."""
+        if self.place is not None:
+            return replace(self, place=self.place[places])
         some = {name: getattr(self, name)[places] for name in _ARRAYS}
         return replace(self, **some)
 
     def __len__(self) -> int:
-        return len(self.p)
+        return len(self.p if self.place is None else self.place)
 
     @overload
     def __getitem__(self, place: int) -> TestResult: ...
@@ -183,7 +194,7 @@ class TestColumns(Sequence[TestResult]):
 
     def rows(self, start: int, stop: int) -> list[TestResult]:
         """The results of pairs that follow each other."""
-        part = slice(start, stop)
+        part = slice(start, stop) if self.place is None else self.place[start:stop]
         numbers = (self.difference, self.low, self.high, self.statistic, self.p)
         return [
             TestResult(

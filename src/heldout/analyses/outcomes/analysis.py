@@ -74,7 +74,7 @@ def _choose_places(result: Outcomes, among: Places, most: int) -> Places:
 
 def _least_p(result: Outcomes) -> Floats:
     """The smallest p of each pair; 1 without any."""
-    ps = [test.p for test in result.pairs.tested.tests.values()]
+    ps = [test.column("p") for test in result.pairs.tested.tests.values()]
     least: Floats = np.nan_to_num(np.fmin.reduce(ps), nan=1.0)
     return least
 
@@ -150,7 +150,7 @@ def count_opposed(result: Outcomes) -> tuple[int, int]:
 
 def _both_hold(pairs: JudgedPairs, esl: Line, rr: Line, alpha: float) -> Flags:
     """Whether both are significant, and by their own differences for different runs."""
-    longer, higher = (pairs.tested.tests[line].difference for line in (esl, rr))
+    longer, higher = (pairs.tested.tests[line].column("difference") for line in (esl, rr))
     held: Flags = (pairs.corrected[esl] <= alpha) & (pairs.corrected[rr] <= alpha)
     return held & (longer * higher > 0)
 

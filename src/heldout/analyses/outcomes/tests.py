@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from heldout.analyses.outcomes.options import Margins
 from heldout.scoring.first_ranks import FirstRanks, Side
 from heldout.stats.batches import mean_above_p, signed_rank_tests, t_tests
-from heldout.stats.exact import DECIMALS, gather_samples
+from heldout.stats.exact import DECIMALS, Samples, gather_codes, gather_samples
 from heldout.stats.rank_tests import share_not_lower_p
 from heldout.stats.results import Alternative, TestColumns, TestResult, with_none
 from heldout.stats.student import bounded_mean_p, crossed_t
@@ -47,11 +47,15 @@ FOUND: tuple[Line, ...] = ("binomial", "found_crossed_t")
 
 Pair = tuple[Side, Side]
 Integers = NDArray[np.int64]
+Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
 
-_CELLS = 1 << 19
+_CELLS = 1 << 17
 _ROWS = 1024
 _TASKS = 32
+
+# Pairs from which numba saves more time than it takes to load
+_MANY = 1 << 13
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -291,16 +295,26 @@ def compare_runs(
     some = Pairs.of(pairs)
     place = {name: row for row, name in enumerate(ranks.systems)}
     rows = np.array([place[run] for side in some.sides for run in side.runs], np.intp)
-    ask = _Ask(margins, level, ranks.k)
-    found = _gather(len(some), _compare_all(ranks, rows[some.a], rows[some.b], ask, executor))
+    ask = _Ask(margins, level, ranks.k, compiled=len(some) >= _MANY)
+    found = _gather(
+        len(some), _compare_all(ranks.ranks, (rows[some.a], rows[some.b]), ask, executor)
+    )
     binomial, a_not_fewer, b_not_fewer = _test_counts(found.a_only, found.b_only, ranks, ask)
     return TestedPairs(
         pairs=some,
         neither=len(ranks.queries) - found.a_only - found.b_only - found.both,
         a_not_fewer=a_not_fewer,
         b_not_fewer=b_not_fewer,
-        **found._asdict() | {"tests": {"binomial": binomial, **found.tests}},
+        **found._asdict() | {"tests": {"binomial": binomial, **_share_sizes(found)}},
     )
+
+
+def _share_sizes(found: "_Compared") -> dict[Line, TestColumns]:
+    """The tests of case (3), with one column of how many queries both find."""
+    return {
+        line: replace(test, n=found.both, used=test.used if "rank" in line else found.both)
+        for line, test in found.tests.items()
+    }
 
 
 class _Ask(NamedTuple):
@@ -309,14 +323,15 @@ class _Ask(NamedTuple):
     margins: Margins
     level: float
     k: int
+    compiled: bool
 
 
 class _Compared(NamedTuple):
     """Pairs of rows, counted and compared where both find: fields of `TestedPairs`."""
 
-    a_only: Integers
-    b_only: Integers
-    both: Integers
+    a_only: NDArray[np.int32]
+    b_only: NDArray[np.int32]
+    both: NDArray[np.int32]
     esl: Floats
     rr: Floats
     tests: dict[Line, TestColumns]
@@ -326,39 +341,40 @@ class _Compared(NamedTuple):
 
 
 def _compare_all(
-    ranks: FirstRanks,
-    first: NDArray[np.intp],
-    second: NDArray[np.intp],
-    ask: _Ask,
-    executor: Executor | None,
+    ranks: Integers, rows: tuple[Rows, Rows], ask: _Ask, executor: Executor | None
 ) -> Iterator[_Compared]:
     """Compare pairs of rows, in parts that follow each other."""
+    scale, size = _Scale.of(ranks), len(rows[0])
     if executor is None:
-        yield from _compare_some(ranks.ranks, first, second, ask)
+        yield from _compare_some(ranks, scale, rows, ask)
         return
     # Few tasks: each carries the ranks to whoever does it
-    length = max(1, -(-len(first) // _TASKS))
+    length = max(1, -(-size // _TASKS))
     tasks = deque(
-        executor.submit(_compare_part, ranks.ranks, first[part], second[part], ask)
-        for part in (slice(at, at + length) for at in range(0, len(first), length))
+        executor.submit(_compare_part, ranks, scale, _part(rows, at, length), ask)
+        for at in range(0, size, length)
     )
     while tasks:
         yield tasks.popleft().result()
 
 
 def _compare_part(
-    ranks: Integers, first: NDArray[np.intp], second: NDArray[np.intp], ask: _Ask
+    ranks: Integers, scale: "_Scale | None", rows: tuple[Rows, Rows], ask: _Ask
 ) -> _Compared:
-    return _gather(len(first), _compare_some(ranks, first, second, ask))
+    return _gather(len(rows[0]), _compare_some(ranks, scale, rows, ask))
 
 
 def _compare_some(
-    ranks: Integers, first: NDArray[np.intp], second: NDArray[np.intp], ask: _Ask
+    ranks: Integers, scale: "_Scale | None", rows: tuple[Rows, Rows], ask: _Ask
 ) -> Iterator[_Compared]:
     size = max(1, min(_ROWS, _CELLS // ranks.shape[1]))
-    for start in range(0, len(first), size):
-        part = slice(start, start + size)
-        yield _compare_rows(ranks[first[part]], ranks[second[part]], ask)
+    for start in range(0, len(rows[0]), size):
+        yield _compare_rows(ranks, scale, _part(rows, start, size), ask)
+
+
+def _part(rows: tuple[Rows, Rows], start: int, size: int) -> tuple[Rows, Rows]:
+    first, second = rows
+    return first[start : start + size], second[start : start + size]
 
 
 def _gather(size: int, parts: Iterator[_Compared]) -> _Compared:
@@ -388,7 +404,7 @@ def _room(like: Any, size: int) -> Any:
 
 
 def _test_counts(
-    a_only: Integers, b_only: Integers, ranks: FirstRanks, ask: _Ask
+    a_only: NDArray[np.int32], b_only: NDArray[np.int32], ranks: FirstRanks, ask: _Ask
 ) -> tuple[TestColumns, Floats, Floats]:
     """Case (2) of each pair: the binomial test, and whether either finds fewer."""
     size = len(ranks.queries)
@@ -411,25 +427,87 @@ def _test_counts(
     return TestColumns.of(results, places), fewer[places, 0], fewer[places, 1]
 
 
-def _compare_rows(first: Integers, second: Integers, ask: _Ask) -> _Compared:
+class _Scale(NamedTuple):
+    """All differences of few ranks, so that those of a pair need not be computed and compared.
+
+    Attributes:
+        ranks: uint8, shape (systems, queries): places in the sorted ranks that there are.
+        lengths: all differences of ranks, ascending.
+        length: the place of b - a, shape (ranks, ranks); 65,535 where a or b is 0.
+        shares: all differences of reciprocal ranks, ascending.
+        share: the place of 1/b - 1/a, likewise.
+    """
+
+    ranks: NDArray[np.uint8]
+    lengths: Floats
+    length: NDArray[np.uint16]
+    shares: Floats
+    share: NDArray[np.uint16]
+
+    @classmethod
+    def of(cls, ranks: Integers) -> "_Scale | None":
+        """The scale of positions; `None` where there are too many different ones."""
+        different, places = np.unique(ranks, return_inverse=True)
+        if len(different) > _FEW_RANKS:
+            return None
+        none = (different[:, None] == 0) | (different == 0)
+        a, b = (
+            np.where(none, 1, one).astype(np.float64) for one in (different[:, None], different)
+        )
+        lengths, length = np.unique(b - a + 0.0, return_inverse=True)
+        # Rounded once from whole numbers, so that equal differences are equal floats
+        shares, share = np.unique((a - b) / (a * b) + 0.0, return_inverse=True)
+        coded = [
+            np.where(none, _NONE, one.reshape(none.shape)).astype(np.uint16)
+            for one in (length, share)
+        ]
+        return cls(
+            ranks=places.reshape(ranks.shape).astype(np.uint8),
+            lengths=lengths,
+            length=coded[0],
+            shares=shares,
+            share=coded[1],
+        )
+
+    def gather(self, first: Rows, second: Rows, sizes: Integers) -> tuple[Samples, Samples]:
+        """Differences of ranks and of reciprocal ranks, of pairs of rows."""
+        places = self.ranks[first].astype(np.intp) * len(self.length) + self.ranks[second]
+        return (
+            gather_codes(self.length.take(places), sizes, self.lengths),
+            gather_codes(self.share.take(places), sizes, self.shares),
+        )
+
+
+_FEW_RANKS = 255
+_NONE = np.iinfo(np.uint16).max
+
+
+def _compare_rows(
+    ranks: Integers, scale: _Scale | None, rows: tuple[Rows, Rows], ask: _Ask
+) -> _Compared:
+    first, second = (ranks[own] for own in rows)
     both = (first > 0) & (second > 0)
+    answered = both.sum(axis=1)
     a, b = (np.where(both, one, 1).astype(np.float64) for one in (first, second))
-    lengths = gather_samples(b - a, both)
-    # Rounded once from whole numbers, so that equal differences are equal floats
-    shares = gather_samples((a - b) / (a * b), both)
-    finds_more = np.where((second > 0).sum(axis=1) > (first > 0).sum(axis=1), 1, -1)
+    if scale is None:
+        lengths = gather_samples(b - a, both)
+        # Rounded once from whole numbers, so that equal differences are equal floats
+        shares = gather_samples((a - b) / (a * b), both)
+    else:
+        lengths, shares = scale.gather(*rows, answered)
+    found_a, found_b = ((one > 0).sum(axis=1) for one in (first, second))
+    finds_more = np.where(found_b > found_a, 1, -1)
     harm = replace(lengths, values=lengths.values * finds_more[lengths.owners])
-    a_only, b_only = (((one > 0) & ~both).sum(axis=1, dtype=np.int32) for one in (first, second))
     return _Compared(
-        a_only=a_only,
-        b_only=b_only,
-        both=both.sum(axis=1, dtype=np.int32),
-        esl=_means(np.where(both, a, 0), np.where(both, b, 0), both),
-        rr=_means(np.where(both, 1 / a, 0), np.where(both, 1 / b, 0), both),
+        a_only=(found_a - answered).astype(np.int32),
+        b_only=(found_b - answered).astype(np.int32),
+        both=answered.astype(np.int32),
+        esl=_means(np.where(both, a, 0), np.where(both, b, 0), answered),
+        rr=_means(np.where(both, 1 / a, 0), np.where(both, 1 / b, 0), answered),
         tests={
-            "esl_signed_rank": signed_rank_tests(lengths, level=ask.level),
+            "esl_signed_rank": signed_rank_tests(lengths, level=ask.level, compiled=ask.compiled),
             "esl_t": t_tests(lengths, level=ask.level),
-            "rr_signed_rank": signed_rank_tests(shares, level=ask.level),
+            "rr_signed_rank": signed_rank_tests(shares, level=ask.level, compiled=ask.compiled),
             "rr_t": t_tests(shares, level=ask.level),
         },
         # Lower is better: A does no harm if B - A is above minus the margin, B if it is below it
@@ -439,9 +517,8 @@ def _compare_rows(first: Integers, second: Integers, ask: _Ask) -> _Compared:
     )
 
 
-def _means(first: Floats, second: Floats, both: NDArray[np.bool_]) -> Floats:
+def _means(first: Floats, second: Floats, sizes: Integers) -> Floats:
     """Means over queries that both find, rounded: which is the larger decides, and not an error."""
-    sizes = both.sum(axis=1)
     means = [
         np.round(values.sum(axis=1) / np.maximum(sizes, 1), DECIMALS) for values in (first, second)
     ]

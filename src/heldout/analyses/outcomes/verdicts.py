@@ -269,7 +269,7 @@ class JudgedPairs(Sequence[Judged]):
         ]
 
 
-_ROWS = 1024
+_ROWS = 128
 _SIGNS: Mapping[Side | None, int] = {"A": -1, None: 0, "B": 1}
 _SIDES: tuple[Side | None, ...] = ("A", None, "B")
 
@@ -321,7 +321,7 @@ def judge_pairs(pairs: TestedPairs, rules: Rules) -> JudgedPairs:
     """
     declared = line_of(rules.by, "crossed-t" if pairs.grouped else rules.decide)
     corrected = correct_lines(
-        {line: test.p for line, test in pairs.tests.items()},
+        {line: test.column("p") for line, test in pairs.tests.items()},
         declared=declared,
         correction=rules.correction,
     )
@@ -385,10 +385,10 @@ class _Facts:
         agreed = np.all([one == favoured[0] for one in favoured], axis=0)
         rare = pairs.no_rare_harm
         return cls(
-            more=_favoured(found.difference),
-            more_p=found.p,
+            more=_favoured(found.column("difference")),
+            more_p=found.column("p"),
             above=_favoured_by(pairs, declared),
-            above_p=pairs.tests[declared].p,
+            above_p=pairs.tests[declared].column("p"),
             not_longer={
                 "A": np.maximum(rare, np.nan_to_num(pairs.a_not_longer)),
                 "B": np.maximum(rare, np.nan_to_num(pairs.b_not_longer)),
@@ -440,7 +440,7 @@ def _favoured(differences: Floats) -> Signs:
 
 def _favoured_by(pairs: TestedPairs, line: Line) -> Signs:
     """Whom a line favours, by its test and by the mean; nobody where these differ."""
-    tested = _favoured(pairs.tests[line].difference)
+    tested = _favoured(pairs.tests[line].column("difference"))
     if line in FOUND:
         return tested
     length = line.startswith("esl")
@@ -477,12 +477,14 @@ class _Signs(NamedTuple):
 
 def _name_kinds(signs: _Signs, rules: Rules) -> tuple[tuple[Verdict, ...], NDArray[np.int16]]:
     """The verdicts that there are, and which of them each pair has."""
-    shape = (4,) * len(_Signs._fields)
-    codes = np.ravel_multi_index([np.asarray(one, np.intp) + 1 for one in signs], shape)
-    different, kind = np.unique(codes, return_inverse=True)
+    codes = np.zeros(len(signs.more), np.int32)
+    for one in signs:
+        codes = 4 * codes + (one + np.int8(1))
+    different = np.unique(codes)
+    shape = (4,) * len(signs)
     digits = np.stack(np.unravel_index(different, shape), axis=1) - 1
     kinds = tuple(_judge(_Signs(*row), rules) for row in digits.tolist())
-    return kinds, kind.astype(np.int16)
+    return kinds, np.searchsorted(different, codes).astype(np.int16)
 
 
 _OTHER: Mapping[Side, Side] = {"A": "B", "B": "A"}

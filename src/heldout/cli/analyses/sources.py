@@ -1,6 +1,5 @@
 """Where an analysis gets what it is computed from: files, tables, or a board's vault."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,7 +32,7 @@ from heldout.scoring.options import FacetSource, RunOrder, RunPatterns
 from heldout.scoring.query_facets import load_facet
 from heldout.scoring.run_files import find_runs, read_table_text
 from heldout.scoring.sources import Scores
-from heldout.scoring.table import parse_scores
+from heldout.scoring.table_files import read_means
 from heldout.trec.reading.sources import open_input
 
 Alike = Annotated[
@@ -229,7 +228,7 @@ class ViewSource:
     tables: Annotated[
         tuple[str, ...],
         Opt(
-            "Table of scores by query, which is a view. Can be given many times.",
+            "Table of scores by query, which is a view. CSV or Parquet. Can be given many times.",
             names=("--scores",),
             metavar="TABLE.csv",
         ),
@@ -239,7 +238,7 @@ class ViewSource:
         Path | None,
         Opt(
             "Means in place of runs: a header `collection` and system names, then a row "
-            "for each collection; an empty cell for no score.",
+            "for each collection; an empty cell for no score. CSV or Parquet.",
             metavar="TABLE.csv",
             path="file",
         ),
@@ -259,11 +258,7 @@ class ViewSource:
         if self.transfer is not None:
             if files or self.board.folder is not None:
                 raise click.UsageError("--transfer has means of everything: leave the others away")
-            # A table of scores whose queries are collections
-            text = read_table_text(self.transfer)
-            text = re.sub(r"^collection(?=\s*,)", "query", text, flags=re.IGNORECASE)
-            path = str(self.transfer)
-            return Means(table=parse_scores(text, path=path), path=path)
+            return Means(table=read_means(self.transfer), path=str(self.transfer))
         if self.board.folder is not None:
             if files or self.measures or self.board.view:
                 raise click.UsageError(
