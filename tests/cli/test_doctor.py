@@ -21,6 +21,7 @@ from packaging.requirements import Requirement
 
 from heldout import installation
 from heldout import installation as speed
+from heldout.board.organiser import containers
 from heldout.cli.program import main
 from heldout.errors import SetupError
 from heldout.installation import (
@@ -57,6 +58,13 @@ def states(document: dict[str, Any]) -> dict[str, str]:
 
 def find(name: str, environ: dict[str, str]) -> Finding:
     return next(found for found in find_parts(environ) if found.part.name == name)
+
+
+@pytest.fixture(autouse=True)
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No container engine of this machine is asked: that takes longer than all the rest."""
+    monkeypatch.delenv("HELDOUT_ENGINE", raising=False)
+    monkeypatch.setattr(containers, "ENGINES", ())
 
 
 @pytest.fixture
@@ -257,7 +265,10 @@ esac"""
         ("echo cannot connect >&2; exit 1", "broken", '--version fails: "cannot connect"'),
     ],
 )
-def test_what_runs_containers(tmp_path: Path, text: str, state: str, why: str) -> None:
+def test_what_runs_containers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, state: str, why: str
+) -> None:
+    monkeypatch.setattr(containers, "ENGINES", ("podman",))
     found = find("podman or docker", make_program(tmp_path, "podman", text))
     assert (found.state, found.why) == (state, why)
     assert found.version == ("podman 5.4.2" if state == "ready" else None)
