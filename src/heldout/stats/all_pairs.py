@@ -445,13 +445,36 @@ def _rank_scores(
     """Twice the rank sums of B's scores among those of both, and their ties."""
     if halves.histograms is not None:
         return halves.histograms.rank_sums(a, b)
+    elements = _merge_scores(halves, a, b)
+    sums = sum_midranks(elements, halves.member, compiled=halves.compiled)
+    return sums.doubled, sums.ties
+
+
+def _merge_scores(halves: Halves, a: Indices, b: Indices) -> Sorted:
+    """The scores of A and B of each pair in one order, those of B labelled."""
+    skip = np.zeros(len(a), np.intp)
+    merge = _compiled_merge() if halves.compiled else None
+    if merge is not None:
+        shape = (len(a), 2 * len(halves.member))
+        merged = Sorted(
+            order=np.empty(shape, np.intp),
+            labels=np.empty(shape, np.bool_),
+            starts=np.empty(shape, np.bool_),
+            skip=skip,
+        )
+        merge(halves.order, halves.ordered, a, b, merged)
+        return merged
     queries = np.concatenate((halves.order[a], halves.order[b]), axis=1)
     both = np.concatenate((halves.ordered[a], halves.ordered[b]), axis=1)
     labels = np.zeros(both.shape, np.bool_)
     labels[:, len(halves.member) :] = True
-    sums = sum_midranks(
-        sort_elements(both, labels, queries=queries, skip=np.zeros(len(both), np.intp)),
-        halves.member,
-        compiled=halves.compiled,
-    )
-    return sums.doubled, sums.ties
+    return sort_elements(both, labels, queries=queries, skip=skip)
+
+
+@cache
+def _compiled_merge() -> Callable[..., None] | None:
+    try:
+        from heldout.stats.compiled import merge  # noqa: PLC0415 - numba is an extra, slow to load
+    except ImportError:
+        return None
+    return merge

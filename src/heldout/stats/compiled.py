@@ -160,6 +160,43 @@ def _walk(elements: Sorted, member: NDArray[np.uint8], sums: MidrankSums, counts
 
 
 @_compile
+def merge(
+    order: NDArray[np.intp],
+    ordered: NDArray[np.float64],
+    a: NDArray[np.intp],
+    b: NDArray[np.intp],
+    merged: Sorted,
+) -> None:
+    """Put the scores of two systems in one order, from the order of each; see `all_pairs.Halves`.
+
+    Args:
+        order: queries by rising score, shape (systems, queries).
+        ordered: the scores in that order.
+        a: places of the systems A.
+        b: places of the systems B, whose scores are labelled.
+        merged: to be filled, but for `skip`.
+    """
+    size = order.shape[1]
+    for p in range(len(a)):
+        first, second = ordered[a[p]], ordered[b[p]]
+        i, j = 0, 0
+        last = -np.inf
+        for place in range(2 * size):
+            label = i == size or (j < size and second[j] < first[i])
+            if label:
+                value = second[j]
+                merged.order[p, place] = order[b[p], j]
+                j += 1
+            else:
+                value = first[i]
+                merged.order[p, place] = order[a[p], i]
+                i += 1
+            merged.labels[p, place] = label
+            merged.starts[p, place] = value != last
+            last = value
+
+
+@_compile
 def _reaches(row: NDArray[np.float32], other: NDArray[np.float32], least: np.float32) -> bool:
     """Whether two rows differ by so much somewhere."""
     reached = False
