@@ -515,6 +515,18 @@ def test_an_answer_waits_no_longer_than_the_program_may_run() -> None:
     server.threads[0].join()
 
 
+@pytest.mark.skipif(not Path("/proc/self/ns/net").exists(), reason="sees networks on Linux only")
+def test_no_service_of_this_machine_is_asked() -> None:
+    """The engine may run on another machine, where its process numbers mean others than here."""
+    elsewhere: Any = SimpleNamespace(pid=os.getpid())
+
+    def enter() -> None:
+        with connecting(elsewhere, 8080):
+            pytest.fail("it was entered")
+
+    assert code_of(enter) == ("container-engine", "a container in the network of this machine")
+
+
 @pytest.mark.parametrize(("ends", "code"), [(True, "program-failed"), (False, "container-engine")])
 def test_a_network_that_cannot_be_entered(
     monkeypatch: pytest.MonkeyPatch, *, ends: bool, code: str
@@ -524,7 +536,7 @@ def test_a_network_that_cannot_be_entered(
     moments = iter([False, False, ends])
 
     class Gone:
-        pid = 1
+        pid = 0
 
         @property
         def ended(self) -> bool:

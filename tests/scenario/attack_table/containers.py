@@ -129,6 +129,13 @@ def _programs() -> Iterator[Attack]:
             "refused: `program-answer`",
         ),
         (
+            asked,
+            "a process number that is another's on this machine",
+            "test_no_service_of_this_machine_is_asked",
+            "send the queries to another service",
+            "refused: `container-engine`",
+        ),
+        (
             made,
             "an image with volumes, another user and proxies",
             "test_an_image_whose_settings_would_take_protection_away",

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from urllib.parse import urlencode
 
 import msgspec
@@ -74,8 +75,11 @@ def connecting(running: Running, port: int, *, nsenter: str = "nsenter") -> Iter
         nsenter: the program of util-linux.
 
     Raises:
-        InputError: code `container-engine`: its network cannot be entered.
+        InputError: code `container-engine`: its network cannot be entered, or is that of this
+            machine, where another service would be asked.
     """
+    if _is_ours(running.pid):
+        raise _closed("a container in the network of this machine")
     if os.geteuid() == 0:
         enter = [nsenter, f"--net=/proc/{running.pid}/ns/net"]
     else:  # the user who owns the container's user namespace is root in it
@@ -217,6 +221,15 @@ def _shut(made: socket.socket, over: threading.Event) -> None:
     over.set()
     with suppress(OSError):
         made.shutdown(socket.SHUT_RDWR)
+
+
+def _is_ours(pid: int) -> bool:
+    """Whether a process, perhaps of another machine's engine, is in this process's own network."""
+    try:
+        there, here = (Path(f"/proc/{one}/ns/net").stat() for one in (pid, "self"))
+    except OSError:  # it ended, or may not be looked at: then it cannot be entered either
+        return False
+    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
 
 
 def _lost(running: Running, found: str) -> InputError:

@@ -159,8 +159,8 @@ def run_plan(plan: Plan, engine: Engine, *, meter: Meter | None = None) -> Ran:
         StoreError: another program runs for this vault.
     """
     label = digest_bytes(str(plan.vault.root.resolve()).encode())[:32]
-    plan.vault.check_room(len(plan.queries) * RUN_LIMIT)
     with plan.vault.files.lock(f"{FOLDER}/lock"):
+        plan.vault.check_room(len(plan.queries) * RUN_LIMIT)
         check_limits(engine)
         remove_leftovers(engine, label)
         image = find_image(engine, plan.program)
