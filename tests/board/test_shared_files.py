@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.log.events import Draft, Entry, link
+from heldout.board.log.history import read_history
 from heldout.board.store.git import Change
 from heldout.board.store.sharing import KEPT, check_plain, judge_file, kept_path, logged_files
 from heldout.errors import StoreError
@@ -48,13 +49,15 @@ def reviewed(**kept: bytes) -> Told:
 
 def test_the_last_event_that_scored_a_submission_vouches_for_its_files() -> None:
     first = reviewed(scores=b"1", signatures=b"s")
-    logged = logged_files(chain(OPENED, RECEIVED, first))
+    logged = logged_files(read_history(chain(OPENED, RECEIVED, first)))
     assert logged == {
         "labels/eval.qrels": digest(b"labels"),
         f"scores/{NAME}.json": digest(b"1"),
         f"signatures/{NAME}.npz": digest(b"s"),
     }
-    later = logged_files(chain(OPENED, RECEIVED, first, reviewed(scores=b"2", signatures=b"s")))
+    later = logged_files(
+        read_history(chain(OPENED, RECEIVED, first, reviewed(scores=b"2", signatures=b"s")))
+    )
     assert judge_file(f"scores/{NAME}.json", b"1", later) == "unlogged"
     assert judge_file(f"scores/{NAME}.json", b"2", later) == "logged"
 
@@ -62,7 +65,7 @@ def test_the_last_event_that_scored_a_submission_vouches_for_its_files() -> None
 def test_an_event_that_scores_nothing_leaves_them_as_they_were() -> None:
     asked: Told = ("asked", NAME, {"why": "?"}, {})
     entries = chain(OPENED, RECEIVED, reviewed(scores=b"1"), asked)
-    assert judge_file(f"scores/{NAME}.json", b"1", logged_files(entries)) == "logged"
+    assert judge_file(f"scores/{NAME}.json", b"1", logged_files(read_history(entries))) == "logged"
 
 
 LOGGED = {"labels/eval.qrels": digest(b"labels"), f"scores/{NAME}.json": digest(b"1")}

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from town import Town, found_town, git
 
+from heldout.board.log.reading import Log
+
 NOW = "2026-11-05T12:00:00Z"
 LATER = "2026-11-06T12:00:00Z"
 MOST_WITH_NOTHING_NEW = 13
@@ -55,6 +57,21 @@ def processes(
     return len(started), received
 
 
+def passes_over_log(town: Town, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often the vault's log is gone through where nothing is remembered of what arrived."""
+    (town.board / ".git" / "heldout-arrivals.json").unlink()
+    began, lines = list[int](), Log.lines
+
+    def note(log: Log, start: int = 0) -> Iterator[bytes]:
+        began.append(start)
+        return lines(log, start)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Log, "lines", note)
+        assert town.take_in(now=LATER)["received"] == []
+    return len(began)
+
+
 def test_the_number_of_processes_is_constant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,8 +81,9 @@ def test_the_number_of_processes_is_constant(
     assert len(received) == 2
     nothing_new, received = processes(town, monkeypatch, now=NOW)
     assert received == []
+    passes = passes_over_log(town, monkeypatch)
     send(town, 2, 22)
-    many, received = processes(town, monkeypatch, now=NOW)
+    many, received = processes(town, monkeypatch, now=LATER)
     assert len(received) == 20
     again, received = processes(town, monkeypatch, now=LATER)
     assert received == []
@@ -73,6 +91,7 @@ def test_the_number_of_processes_is_constant(
     assert many - few <= 20  # the files of each new submission are read by one process
     memory = json.loads((town.board / ".git" / "heldout-arrivals.json").read_bytes())
     assert len(memory) == 22
+    assert passes_over_log(town, monkeypatch) == passes
 
 
 def test_what_is_remembered_counts_only_where_the_log_has_it(

@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import msgspec
 
@@ -198,7 +199,8 @@ def receive(
     """
     known = session.history().submissions
     fair = refuse_contested(arrivals, known=known, accepted=accepted)
-    return _take_all(session, fair, _log)
+    taken = set(taken_in(session)) if fair else set[Taken]()
+    return _take_all(session, fair, partial(_log, taken=taken))
 
 
 def list_merged(session: Session, *, main: str) -> tuple[Arrival, ...]:
@@ -298,14 +300,12 @@ def taken_in(session: Session) -> frozenset[Taken]:
     return frozenset((name, text) for name, text in found if name is not None and text)
 
 
-def _log(session: Session, arrival: Arrival) -> Receipt:
+def _log(session: Session, arrival: Arrival, *, taken: set[Taken]) -> Receipt:
     if arrival.id is None:
         raise InputError(arrival.problems)
-    known = any(
-        entry.get("fingerprint") == arrival.fingerprint
-        for entry in session.vault.log().select_about([arrival.id])
-    )
-    kind = "known" if known else _log_submission(session, arrival, arrival.id)
+    mark = (str(arrival.id), arrival.fingerprint)
+    kind = "known" if mark in taken else _log_submission(session, arrival, arrival.id)
+    taken.add(mark)
     return Receipt(source=arrival.source, id=arrival.id, kind=kind)
 
 

@@ -74,13 +74,12 @@ def kept_path(folder: str, submission: str) -> str:
     return f"{folder}/{submission}{KEPT[folder]}"
 
 
-def logged_files(entries: Sequence[Entry]) -> dict[str, str]:
+def logged_files(history: History) -> dict[str, str]:
     """Path in the vault -> SHA-256, of every file that the log has the digest of.
 
     Args:
-        entries: the vault's log, verified.
+        history: what the vault's log says.
     """
-    history = read_history(entries)
     labels = {f"labels/{held_out_file(name)}": digest for name, digest in history.labels.items()}
     kept = {
         kept_path(folder, submission.id): digest
@@ -253,7 +252,8 @@ class Sharing:
         self._files.write_whole(GITIGNORE, IGNORED, mode=0o600)
         self._files.write_whole(ATTRIBUTES, AS_IT_IS, mode=0o600)
         tip = self._fetch()
-        ours, theirs = self._files.read_lines(EVENTS), self._read_log(tip)
+        ours = self._files.read_lines(EVENTS)
+        theirs = self._read_log(tip, known=ours)
         self._check_continues(ours, theirs)
         log = max(ours, theirs, key=len)
         taken = _Taken() if tip is None else self._meet(tip, log)
@@ -262,25 +262,26 @@ class Sharing:
             self._files.write_whole(EVENTS, log, mode=0o600)
             told.insert(0, f"taken over from {self.remote}: {_tell(_since(log, ours))}")
         elif log != theirs:
-            self.record(log)
+            entries = parse_log(log, path=EVENTS)
+            self.record(log, last=entries[-1], history=read_history(entries))
             told.append(f"sent to {self.remote}, which lacked it: {_tell(_since(log, theirs))}")
         return tuple(told)
 
-    def record(self, log: bytes) -> None:
+    def record(self, log: bytes, *, last: Entry, history: History) -> None:
         """Make the last event of a log happen: one commit with all that belongs to it, one push.
 
         Args:
-            log: the whole log; `events.jsonl` may still lack its last line.
+            log: the whole log, verified; `events.jsonl` may still lack its last line.
+            last: its last event.
+            history: what it says, with that event.
 
         Raises:
             OvertakenError: another organiser's event came first.
             StoreError: the remote did not take it, or does not say whether it did.
         """
-        entries = parse_log(log, path=EVENTS)
-        last = entries[-1]
         known = self._tip()
         commit = self.git.make_commit(
-            self._paths(entries),
+            self._paths(history),
             {EVENTS: log},
             message=f"event {last.event.seq}: {last.event.kind} {last.event.submission or ''}",
             author=self.git.configured_author() or Author(name=last.event.by, email=_NO_ADDRESS),
@@ -338,8 +339,11 @@ class Sharing:
             )
         return tip
 
-    def _read_log(self, tip: str | None) -> bytes:
-        """The log of the remote, verified; empty where there is none yet."""
+    def _read_log(self, tip: str | None, *, known: bytes = b"") -> bytes:
+        """The log of the remote; empty where there is none yet.
+
+        It is verified, unless it is the known one: whoever uses ours verifies that.
+        """
         if tip is None:
             return b""
         data = self.git.read_path(tip, EVENTS, limit=_MOST_BYTES)
@@ -349,7 +353,8 @@ class Sharing:
                 f"nothing but a vault's then; {_KEPT}"
             )
         try:
-            parse_log(data, path=f"{self.remote}:{EVENTS}")
+            if data != known:
+                parse_log(data, path=f"{self.remote}:{EVENTS}")
         except StoreError as error:
             raise StoreError(f"{error}; {_KEPT}") from None
         return data
@@ -387,7 +392,7 @@ class Sharing:
 
     def _take(self, files: Sequence[Change], known: Mapping[str, str], log: bytes) -> "_Taken":
         """Write the files that are new or changed; none before all of them were looked at."""
-        logged = logged_files(parse_log(log, path=EVENTS))
+        logged = logged_files(read_history(parse_log(log, path=EVENTS)))
         own = {EVENTS, GITIGNORE, *_unneeded(log)}
         fresh: list[Change] = []
         left: list[Change] = []
@@ -422,9 +427,9 @@ class Sharing:
                 f"first: move yours out of the vault, call again, and compare; {_KEPT}"
             )
 
-    def _paths(self, entries: Sequence[Entry]) -> tuple[str, ...]:
+    def _paths(self, history: History) -> tuple[str, ...]:
         """What a commit takes from the folder: what has its event by now, and no edited file."""
-        logged = logged_files(entries)
+        logged = logged_files(history)
         paths = [GITIGNORE, ATTRIBUTES, *(["sealed"] if self._files.is_folder("sealed") else [])]
         for folder in (name for name in SHARED_FOLDERS if name != "sealed"):
             for path in (f"{folder}/{name}" for name in self._files.names(folder)):

@@ -589,7 +589,9 @@ class Vault:
         entry = self.make_entry(draft, now=now)
         line = format_entry(entry)
         if sharing is not None:
-            sharing.record(self.files.read_lines(EVENTS) + line)
+            fold = log.fold.copy()
+            fold.take(entry)
+            sharing.record(self.files.read_lines(EVENTS) + line, last=entry, history=fold.now())
         self.files.append_line(EVENTS, line)
         if self.stored is None:
             went_on(self.files, EVENTS, line)
