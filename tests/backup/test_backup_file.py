@@ -278,6 +278,16 @@ def test_what_a_killed_restore_left_in_the_clear_is_removed_by_the_next(tmp_path
     assert {one.name for one in tmp_path.iterdir()} == {"b", "new", "uploads"}
 
 
+def test_a_link_where_the_backup_is_unpacked_leads_nowhere(tmp_path: Path) -> None:
+    """Somebody who may write beside the folder, as in /tmp, would get the vault's keys."""
+    made = backed_up(tmp_path, {"a": b"one"})
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / ".writing-restore-new").symlink_to(elsewhere)
+    assert refused(made, tmp_path) == "restore-place"
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_links_databases_and_half_written_files_are_left_out_by_name(tmp_path: Path) -> None:
     root = tmp_path / "uploads"
     root.mkdir()

@@ -14,16 +14,26 @@ from contextlib import ExitStack
 from http.client import HTTPConnection
 from pathlib import Path
 
+import anyio
 import httpx2
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse
 from judging_stage import Stages
+from starlette.types import Message, Send
 
 from heldout.cli.serving import served_app
-from heldout.web.guard import Connection, QuietLog, server_options
+from heldout.web import forms
+from heldout.web.forms import network_of
+from heldout.web.guard import Connection, Guard, QuietLog, network, server_options
+from heldout.web.pages import Study
 
 Serve = Callable[..., tuple[str, int]]
+LARGE = 1 << 24
+
+
+def take_form(fields: forms.Form) -> PlainTextResponse:
+    return PlainTextResponse(str(len(fields)))
 
 
 @pytest.fixture
@@ -33,6 +43,8 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         def start(**limits: object) -> tuple[str, int]:
             app = FastAPI()
             app.add_api_route("/health", lambda: PlainTextResponse("alive"), methods=["GET"])
+            app.add_api_route("/form", take_form, methods=["POST"])
+            app.add_api_route("/large", lambda: PlainTextResponse(b"x" * LARGE), methods=["GET"])
             kind = type("Limited", (Connection,), limits)
             found = httpx2.URL(stages.serve(app, http=kind))
             return found.host, found.port or 0
@@ -155,6 +167,88 @@ def test_idle_connections_of_one_address_leave_places(serve: Serve) -> None:
         while not is_alive(address):
             assert time.monotonic() < end
             time.sleep(0.1)
+
+
+def test_a_form_that_comes_in_drips_is_ended(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(forms, "_BODY_SECONDS", 0.3)
+    address = serve()
+    head = b"POST /form HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
+    with socket.create_connection(address) as line:
+        line.sendall(head + b"token=")
+        line.settimeout(10)
+        assert line.recv(100).startswith(b"HTTP/1.1 408")
+    with socket.create_connection(address) as line:
+        line.sendall(head)
+    assert is_alive(address)
+    assert not caplog.records  # a connection that breaks is no bug of ours
+
+
+def read_slowly(address: tuple[str, int], *, pause: float) -> int:
+    """Bytes of the large answer until it ends; nothing is read for a while at first."""
+    with socket.socket() as line:
+        if pause:
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 13)
+        line.settimeout(10)
+        line.connect(address)
+        line.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        time.sleep(pause)
+        read = 0
+        with contextlib.suppress(ConnectionError):
+            while data := line.recv(1 << 20):
+                read += len(data)
+        return read
+
+
+def test_who_reads_nothing_of_an_answer_is_let_go(serve: Serve) -> None:
+    """Else each keeps a connection from others for ever, and the answer in memory."""
+    address = serve(read_seconds=0.2)
+    assert read_slowly(address, pause=1.0) < LARGE
+    assert read_slowly(address, pause=0.0) > LARGE
+
+
+def test_a_long_answer_is_handed_over_in_pieces() -> None:
+    data = bytes(range(256)) * 1000
+
+    async def answer(_scope: object, _receive: object, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": data})
+
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b""}
+
+    async def keep(message: Message) -> None:
+        sent.append(message)
+
+    guarded = Guard(app=answer, study=Study(name="x"))
+    anyio.run(guarded, {"type": "http", "method": "GET", "path": "/"}, receive, keep)
+    bodies = [message for message in sent if message["type"] == "http.response.body"]
+    assert max(len(one["body"]) for one in bodies) <= 1 << 16
+    assert b"".join(one["body"] for one in bodies) == data
+    assert [one.get("more_body", False) for one in bodies] == [True] * (len(bodies) - 1) + [False]
+
+
+@pytest.mark.parametrize(
+    ("host", "counted"),
+    [
+        ("192.0.2.7", "192.0.2.7/32"),
+        ("::ffff:192.0.2.7", "192.0.2.7/32"),
+        ("2001:db8::1", "2001:db8::/64"),
+        ("2001:db8::ffff:2", "2001:db8::/64"),
+        ("testclient", "testclient"),
+        ("127.0.0.9", ""),
+        ("::1", ""),
+        ("::ffff:127.0.0.1", ""),
+    ],
+)
+def test_an_address_is_counted_as_one_machine_or_one_network(host: str, counted: str) -> None:
+    """IPv4 that comes as IPv6 is no common network: one sender would use up everybody's slots."""
+    request = Request({"type": "http", "client": (host, 1)})
+    assert network_of(request) == counted
+    assert not counted or network(host) == counted
 
 
 def test_a_server_in_front_is_no_one_address(serve: Serve) -> None:

@@ -1,14 +1,16 @@
 """Makes a backup: of a board, its vault, a database and further folders, as of one moment.
 
-Vault and board are locked while they are read, so no command is half done in what is stored; the
-database is read in one transaction, while its server goes on. The vault's private keys are in it,
-so it is encrypted always, and never for a key alone that lies in the vault: where its disk dies,
-that key is gone with it.
+Vault and board are locked while they are read, so no command is half done in what is stored. The
+database is read first, in one transaction, while its server goes on: what the server moves
+afterwards, from the parts of an upload to its delivery, is found at one place or at both.
+
+The vault's private keys are in it, so it is encrypted always, and never for a key alone that lies
+in the vault: where its disk dies, that key is gone with it.
 """
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -33,9 +35,10 @@ from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import own_recipients, plain
 from heldout.board.store.git import Git
 from heldout.board.store.repository import Repository
+from heldout.board.store.uploads import UPLOADING
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError, StoreError, quote
-from heldout.files.durable import Folder
+from heldout.files.durable import ASIDE, Folder
 
 if TYPE_CHECKING:
     from heldout.database.database import Schema
@@ -108,11 +111,12 @@ def back_up(
     everybody = choose_recipients(sources.repository, vault, recipients)
     collected = _Collected()
     with _locked(sources.repository, vault), new_backup(path, everybody) as writer:
+        rows = _add_database(writer, sources.database)
         manifest = Manifest(
             created_at=format_time(now),
             program=program,
             folders=collected.add_folders(writer, sources),
-            database=_add_database(writer, sources.database),
+            database=rows,
             log=_log_state(sources.repository, vault),
         )
         writer.finish(manifest)
@@ -123,7 +127,7 @@ def back_up(
         rows=None if database is None else sum(database.rows.values()),
         log=manifest.log,
         recipients=tuple(everybody),
-        left_out=tuple(collected.left_out),
+        left_out=tuple(dict.fromkeys(collected.left_out)),
     )
 
 
@@ -245,13 +249,16 @@ class _Collected:
         tracked, state = _add_git(writer, git)
         files: dict[str, Stored] = {}
         found = set()
-        for path in self._list(folder, name):
-            found.add(path)
-            with folder.open(path) as source:
-                if path in tracked and _is_blob(source.read(), tracked[path]):
+        for _ in range(2):  # the second time what a server has moved since
+            for path in self._list(folder, name):
+                if path in found:
                     continue
-                source.seek(0)
-                files[path] = writer.add_file(source, f"{name}/{path}")
+                with suppress(FileNotFoundError), folder.open(path) as source:
+                    found.add(path)
+                    if path in tracked and _is_blob(source.read(), tracked[path]):
+                        continue
+                    source.seek(0)
+                    files[path] = writer.add_file(source, f"{name}/{path}")
         if state is not None:
             deleted = tuple(sorted(tracked.keys() - found))
             state = GitState(
@@ -270,7 +277,7 @@ class _Collected:
         for path, is_plain in folder.walk():
             if path.startswith(".git/") or path in (".git", _LOCKS.get(name)):
                 continue
-            if any(part.startswith(".writing-") for part in path.split("/")):
+            if any(part.startswith((ASIDE, UPLOADING)) for part in path.split("/")):
                 continue  # being written, or left by a killed command: nothing yet
             if not is_plain:
                 self.left_out.append(f"{quote(f'{name}/{path}')}: a link, or no file")
@@ -287,8 +294,11 @@ def _find_database(folder: Folder, path: str) -> str | None:
     for ending in _SQLITE_LOGS:
         if path.endswith(ending) and folder.is_file(path.removesuffix(ending)):
             path = path.removesuffix(ending)
-    with folder.open(path) as file:
-        is_database = file.read(len(_SQLITE)) == _SQLITE
+    try:
+        with folder.open(path) as file:
+            is_database = file.read(len(_SQLITE)) == _SQLITE
+    except FileNotFoundError:  # gone since it was listed
+        return None
     return "a database of SQLite; back it up by --database" if is_database else None
 
 

@@ -106,8 +106,18 @@ def restore(
     aside.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(aside, ignore_errors=True)  # what a killed call left: a vault in the clear
     try:
+        aside.mkdir(mode=0o700)  # ours alone, and no link
+    except FileExistsError:
+        raise InputError.of(
+            "restore-place",
+            str(aside),
+            "something that cannot be removed",
+            "no file of this name: the backup is written there first",
+            "remove it, or name another folder, best where nobody else may write",
+        ) from None
+    try:
         root = aside / "root"
-        (aside / _STREAMS).mkdir(mode=0o700, parents=True)
+        (aside / _STREAMS).mkdir()
         root.mkdir(mode=0o700)
         notes = _write(path, identities, manifest, aside)
         taken, lost = (0, ()) if newer is None else take_over(root / VAULT, newer)

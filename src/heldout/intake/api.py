@@ -23,7 +23,7 @@ from heldout.intake.form import too_large
 from heldout.intake.service import Intake, Shown, receipt_document, receipt_of, status_of
 from heldout.intake.teams import Team
 from heldout.intake.uploads import DeclaredFile, Upload
-from heldout.web.forms import network_of
+from heldout.web.forms import network_of, read_body
 from heldout.web.guard import RETRY_SECONDS
 from heldout.web.health import ERROR_CODE
 
@@ -412,13 +412,14 @@ async def _read_model(request: Request, model: type[Model]) -> Model:
     Raises:
         InputError: code `upload-too-large` or `request`.
     """
-    data = bytearray()
-    async for piece in request.stream():
-        data += piece
-        if len(data) > _MOST_JSON:
-            raise too_large("a long document", f"at most {_MOST_JSON:,} bytes of JSON")
     try:
-        return model.model_validate_json(bytes(data))
+        data = await read_body(request, _MOST_JSON)
+    except HTTPException as error:
+        if error.status_code != 413:  # noqa: PLR2004 - HTTP's
+            raise
+        raise too_large("a long document", f"at most {_MOST_JSON:,} bytes of JSON") from None
+    try:
+        return model.model_validate_json(data)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the body"

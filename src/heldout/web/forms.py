@@ -8,25 +8,54 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from ipaddress import ip_address, ip_network
 from typing import Annotated
 from urllib.parse import parse_qs
 
+import anyio
 import msgspec
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from heldout.errors import StoreError
-from heldout.web.guard import Guard, OldTokenError, add_handlers, read_value, sign_value
+from heldout.web.guard import Guard, OldTokenError, add_handlers, network, read_value, sign_value
 from heldout.web.pages import Study
 
 _DIGITS = 12
 _Seconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999)]
 _Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999_999)]
+
+
+_BODY_SECONDS = 30.0
+
+
+async def read_body(request: Request, longest: int) -> bytes:
+    """The whole body of a request that is short.
+
+    Args:
+        request: what comes.
+        longest: most bytes.
+
+    Raises:
+        HTTPException: 413 it is longer; 408 it did not come within 30 seconds: who sends it in
+            drips keeps a connection from others; 400 the connection broke.
+    """
+    body = bytearray()
+    try:
+        with anyio.fail_after(_BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > longest:
+                    raise HTTPException(413)
+    except TimeoutError:
+        raise HTTPException(408) from None
+    except ClientDisconnect:
+        raise HTTPException(400) from None
+    return bytes(body)
 
 
 def _fields_reader(
@@ -35,11 +64,7 @@ def _fields_reader(
     """Reads the fields of a form of at most so many bytes and fields."""
 
     async def read_fields(request: Request) -> Mapping[str, Sequence[str]]:
-        body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > longest:
-                raise HTTPException(413)
+        body = await read_body(request, longest)
         try:
             return parse_qs(
                 body.decode(), keep_blank_values=True, max_num_fields=most, errors="strict"
@@ -154,14 +179,8 @@ def network_of(request: Request) -> str:
 
     A server in front that was not named with --proxy calls from here for everybody.
     """
-    host = address_of(request)
-    try:
-        found = ip_address(host)
-    except ValueError:
-        return host
-    if found.is_loopback:
-        return ""
-    return str(ip_network((found, 64 if found.version == 6 else 32), strict=False))  # noqa: PLR2004 - IPv6
+    found = network(address_of(request))
+    return "" if found.startswith("127.") or found == network("::1") else found
 
 
 _ELSEWHERE = ("cross-site", "same-site")

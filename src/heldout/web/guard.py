@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from ipaddress import ip_address, ip_network
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -110,6 +111,7 @@ def content_policy(
     )
 
 
+_PIECE = 1 << 16
 _HEADERS = {
     "Content-Security-Policy": content_policy(),
     "Referrer-Policy": "no-referrer",
@@ -250,6 +252,12 @@ class Guard:
                     headers.setdefault(name, value)
             elif head:
                 message = {**message, "body": b""}
+            elif len(body := message.get("body", b"")) > _PIECE:
+                # Whoever does not read has a piece in memory, and not all of it.
+                for start in range(0, len(body), _PIECE):
+                    piece = body[start : start + _PIECE]
+                    await send({**message, "body": piece, "more_body": True})
+                message = {**message, "body": b""}
             await send(message)
 
         try:
@@ -384,7 +392,7 @@ class Attempts:
         """Remember one; of very many addresses the oldest are forgotten."""
         recent = [at for at in self.failures.pop(address, ()) if now - at < _WINDOW]
         while len(self.failures) >= _MOST_ADDRESSES:
-            del self.failures[next(iter(self.failures))]
+            self.failures.pop(next(iter(self.failures)), None)  # another thread may be first
         self.failures[address] = [*recent, now][-_MOST_FAILURES:]
 
 
@@ -401,29 +409,48 @@ def _digest(text: str) -> bytes:
 _BACKLOG = 256
 
 
+def network(host: str) -> str:
+    """Whose slots are counted together: an IPv4 address, of IPv6 a network; else `host` itself."""
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return host
+    found = getattr(found, "ipv4_mapped", None) or found
+    return str(ip_network((found, 64 if found.version == 6 else 32), strict=False))  # noqa: PLR2004 - IPv6
+
+
 class Connection(H11Protocol):
-    """A connection of uvicorn's that ends where it keeps a place and asks nothing.
+    """A connection of uvicorn's that ends where it keeps a place and asks or reads nothing.
 
     Attributes:
         most: connections of a process.
-        most_of_one: those of one address; a server in front, which is named, is not counted.
+        most_of_one: those of one address, of IPv6 one network; a server in front, which is named,
+            is not counted.
         head_seconds: until the head of a request has come.
+        read_seconds: in which some of an answer is read, or the connection ends.
+        read_bytes: how much of it at least.
         front: address of the server in front, "" without.
     """
 
     most = 400
     most_of_one = 200
     head_seconds = 10.0
+    read_seconds = 20.0
+    read_bytes = 20 << 10
     front = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn says BaseTransport
         """Take it, or close it where there are too many."""
         self._late: asyncio.TimerHandle | None = None
+        self._reading: asyncio.TimerHandle | None = None
+        self._unread = 0
         peer = transport.get_extra_info("peername")
         host = peer[0] if peer else ""
-        same = sum(one.client is not None and one.client[0] == host for one in self._others())
+        self._network = network(host)
+        same = sum(one._network == self._network for one in self._others())  # noqa: SLF001 - its own kind
         crowded = host != self.front and same >= self.most_of_one
         _send_at_once(transport)
+        transport.set_write_buffer_limits(0)  # what the reader has not taken is told at once
         super().connection_made(transport)
         if crowded or len(self.connections) > self.most:
             transport.abort()
@@ -438,7 +465,32 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of it."""
         self._stop_watching()
+        self._stop_waiting()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Wait for a reader who takes an answer slowly, but not for ever."""
+        super().pause_writing()
+        self._unread = self.transport.get_write_buffer_size()
+        self._reading = self.loop.call_later(self.read_seconds, self._check_reader)
+
+    def resume_writing(self) -> None:
+        """Go on: all was taken."""
+        self._stop_waiting()
+        super().resume_writing()
+
+    def _check_reader(self) -> None:
+        left = self.transport.get_write_buffer_size()
+        if self._unread - left < self.read_bytes:
+            self.transport.abort()
+            return
+        self._unread = left
+        self._reading = self.loop.call_later(self.read_seconds, self._check_reader)
+
+    def _stop_waiting(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
     def _others(self) -> list["Connection"]:
         return [one for one in self.connections if isinstance(one, Connection)]

@@ -19,6 +19,7 @@ def attacks() -> Iterator[Attack]:
     mails = Group(family=FAMILY, module="web/test_mail.py")
     accounts = Group(family=FAMILY, module="intake/test_intake_teams.py")
     parts = Group(family=FAMILY, module="intake/test_intake_uploads.py")
+    backups = Group(family=FAMILY, module="backup/test_backup_file.py")
     jobs = Group(family=FAMILY, module="intake/test_intake_jobs.py")
     inbox = Group(family=FAMILY, module="scenario/test_hostile_branches.py")
     for group, name, test, tries, becomes in (
@@ -198,6 +199,13 @@ def attacks() -> Iterator[Attack]:
             "the worker goes on with the next job",
         ),
         (
+            backups,
+            "a link where a backup is unpacked",
+            "test_a_link_where_the_backup_is_unpacked_leads_nowhere",
+            "have the vault's keys written elsewhere",
+            "refused: `restore-place`; nothing is written",
+        ),
+        (
             mails,
             "line ends in a name",
             "test_a_name_starts_no_header",
@@ -217,6 +225,27 @@ def attacks() -> Iterator[Attack]:
             "test_a_head_that_comes_in_drips_is_closed",
             "occupy a connection for ever",
             "closed after some seconds",
+        ),
+        (
+            lines,
+            "a form in drips",
+            "test_a_form_that_comes_in_drips_is_ended",
+            "occupy a connection for ever",
+            "ended after 30 seconds",
+        ),
+        (
+            lines,
+            "a large answer that nobody reads",
+            "test_who_reads_nothing_of_an_answer_is_let_go",
+            "occupy connections and memory for ever",
+            "closed after 20 seconds; a piece of it is in memory",
+        ),
+        (
+            lines,
+            "many addresses of one IPv6 network, or IPv4 as IPv6",
+            "test_an_address_is_counted_as_one_machine_or_one_network",
+            "pass the limits of an address, or use up everybody's",
+            "a network is counted as one, an IPv4 address as itself",
         ),
         (
             lines,

@@ -80,8 +80,11 @@ DELIVERY = "delivery-"
 """What the name of a delivery's folder begins with; sixteen digits of a digest follow."""
 
 _NAME_DIGITS = 16
-_ASIDE = ".uploading-"
-_LOCK = ".uploading.lock"
+UPLOADING = ".uploading"
+"""What the names of files begin with that are there only while an upload goes on."""
+
+_ASIDE = f"{UPLOADING}-"
+_LOCK = f"{UPLOADING}.lock"
 _ACCOUNT = ".account"
 _MODE = 0o640
 _FOLDER_MODE = 0o750
