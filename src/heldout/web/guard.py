@@ -528,7 +528,8 @@ def _send_at_once(transport: asyncio.Transport) -> None:
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-_ARENA_MAX = -8
+_ARENA_MAX, _MMAP_THRESHOLD = -8, -3
+_LARGE = 1 << 20
 
 
 def share_one_heap() -> None:
@@ -537,11 +538,13 @@ def share_one_heap() -> None:
     The C library of Linux (glibc) gives threads up to eight heaps for each core. Uploads and
     database run in threads that come and go, each heap keeps the most that any of them ever took,
     and a server would grow for hours. Python's threads gain nothing by them: they take turns
-    anyway. Elsewhere nothing is done.
+    anyway. Blocks of a mebibyte and more go back to the system at once: else the library takes
+    them from the heap too, once it has seen some, and they leave holes. Elsewhere nothing is done.
     """
     limit = getattr(ctypes.CDLL(None), "mallopt", None)
     if limit is not None:
         limit(_ARENA_MAX, 1)
+        limit(_MMAP_THRESHOLD, _LARGE)
 
 
 class QuietLog(logging.Filter):
