@@ -3,10 +3,13 @@
 import hashlib
 import os
 import re
+import shlex
 import shutil
+import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -89,6 +92,47 @@ def test_the_same_files_again_are_known_and_keep_their_receipt(folder: UploadFol
     assert lying(folder) == files_of()
 
 
+def test_a_delivery_that_was_emptied_is_none(folder: UploadFolder) -> None:
+    """What takes its files one by one leaves its folder: the same files again are new."""
+    send(folder, files_of())
+    (delivery,) = folder.path.glob("delivery-*")
+    for path in delivery.iterdir():
+        path.unlink()
+    assert not send(folder, files_of()).known
+    assert lying(folder) == files_of()
+    (folder.path / "delivery-0000000000000000").mkdir()
+    few = replace(folder, limits=replace(folder.limits, deliveries=2))
+    send(few, {f"{ONE}{ENDINGS[1]}": b"new"})
+    assert len(list(folder.path.glob("delivery-*"))) == 2
+
+
+def test_the_page_s_command_takes_deliveries_and_nothing_else(
+    folder: UploadFolder, tmp_path: Path
+) -> None:
+    """As docs/how-to/accept-uploads.md has it, but from a folder of this machine."""
+    rsync = shutil.which("rsync")
+    if rsync is None:
+        pytest.skip("no rsync here")
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "accept-uploads.md").read_text("utf-8")
+    (line,) = [line for line in page.splitlines() if line.startswith("rsync ")]
+    send(folder, files_of())
+    beside = (".parts/x/file", ".uploading-x/form", "intake.sqlite", "intake.sqlite-wal")
+    for name in beside:
+        (folder.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder.path / name).write_text("the server's own")
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    *options, source, target = shlex.split(line)[1:]
+    assert (source, target) == ("server:uploads/", "uploads/")
+    command = [rsync, *options, f"{folder.path}/", f"{taken}/"]
+    subprocess.run(command, check=True, capture_output=True)
+    (arrival,) = find_in_folder(taken, "age")
+    assert arrival.read() == files_of()
+    assert [one.name.partition("-")[0] for one in taken.iterdir()] == ["delivery"]
+    assert all((folder.path / name).is_file() for name in beside)
+    assert not send(folder, files_of()).known
+
+
 def test_nobody_replaces_or_blocks_what_another_sends_under_the_same_id(
     folder: UploadFolder,
 ) -> None:
@@ -124,7 +168,7 @@ def test_what_is_no_plain_file_is_neither_followed_nor_replaced(
     (place,) = folder.path.glob("delivery-*")
     shutil.rmtree(place)
     if make == "folder":
-        place.mkdir()
+        (place / "somebody's").mkdir(parents=True)
     elif make == "pipe":
         os.mkfifo(place)
     else:

@@ -46,6 +46,13 @@ def attacks() -> Iterator[Attack]:
         ),
         (
             folder,
+            "files that were taken, sent again",
+            "test_a_delivery_that_was_emptied_is_none",
+            "have them taken for known, and lost",
+            "they are a new delivery",
+        ),
+        (
+            folder,
             "several uploads that each would fit",
             "test_room_is_set_apart_before_anything_is_read",
             "fill the disk",

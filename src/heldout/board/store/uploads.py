@@ -185,6 +185,8 @@ class UploadFolder:
 
     def _check_room(self, wanted: int, others: Sequence["_Share"]) -> None:
         """Refuse more bytes than there is room for, counting what others have set apart."""
+        for name in _names(self.path):
+            self._drop_emptied(name)
         deliveries = [name for name in _names(self.path) if name.startswith(DELIVERY)]
         stored = _bytes_in(self.path) + sum(_bytes_in(self.path / name) for name in deliveries)
         apart = sum(max(other.reserved, other.written) for other in others)
@@ -210,6 +212,12 @@ class UploadFolder:
             else:
                 shares.append(share)
         return shares
+
+    def _drop_emptied(self, name: str) -> None:
+        """Remove a delivery whose files were taken one by one, as rsync does it."""
+        if name.startswith(DELIVERY):
+            with suppress(OSError):  # it has files, or is no folder
+                (self.path / name).rmdir()
 
     def has_delivery(self, digests: Mapping[str, str]) -> bool:
         """Whether files lie there and no inbox has taken them yet: name -> SHA-256."""
@@ -430,6 +438,7 @@ class Delivery:
         _, kind = self._folder.check_set(sizes)
         name = _delivery_name({name: file.digest for name, file in self._files.items()})
         with Folder(self._folder.path).lock(_LOCK, wait=True):
+            self._folder._drop_emptied(name)  # noqa: SLF001 - of one mind
             known = os.path.lexists(self._folder.path / name)
             if not known:
                 Folder(self._aside).sync()
