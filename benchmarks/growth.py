@@ -121,6 +121,16 @@ def _measure(root: Path, wanted: Sequence[str], scratch: Path) -> dict[str, Cost
         "+refs/heads/submission/*:refs/remotes/origin/submission/*",
     ]
     subprocess.run(fetch, cwd=root / "board", check=True)
+    # As where git has repacked: commits lie together, and no whole pack is mapped to list branches.
+    told = subprocess.run(
+        ["git", "remote", "get-url", "origin"],
+        cwd=root / "board",
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    for repository in (told.stdout.strip(), root / "board"):
+        subprocess.run(["git", "-c", "pack.window=0", "repack", "-adq"], cwd=repository, check=True)
     for name in ("inbox", "rebuild", "rebuild"):
         _run(commands[name], root, scratch)
     _sketch(root, plan["now"])

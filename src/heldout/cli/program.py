@@ -3,6 +3,7 @@
 `heldout --help` imports none of numpy, scipy or torch.
 """
 
+import gc
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -319,6 +320,9 @@ class _Program(_Lazy):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """As click's; Ctrl-C and what cannot be printed end in a line, not in a traceback."""
         prepare_streams()
+        # A log of 100,000 events is a million objects, none of which is garbage: looking for some
+        # at every 700 new ones takes an eighth of the time.
+        gc.set_threshold(50_000, 20, 20)
         try:
             with written_out():
                 return super().main(*args, **kwargs)

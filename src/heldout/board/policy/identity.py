@@ -13,12 +13,12 @@ Whether a public id or text gives away who sent a submission, though an embargo 
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, get_args
 from urllib.parse import parse_qs, urlsplit
 
 from heldout.board.log.history import History
@@ -232,6 +232,8 @@ TieKind = Literal["key", "paper", "code", "institution", "name"]
 """`key`, `paper`, `code`: two teams have the same one. `institution`: two teams of one
 institution have names with much in common. `name`: one team's name under another institution."""
 
+TIE_KINDS: tuple[TieKind, ...] = get_args(TieKind)
+
 _SHARED = 0.5
 _WORD = 3
 _NAMED = 5
@@ -303,12 +305,15 @@ def visible_to(reader: Reader, others: Iterable[Entrant]) -> tuple[Entrant, ...]
     return tuple(other for other in others if reader == "organiser" or not other.hidden)
 
 
-def same_people(entrant: Entrant, others: Iterable[Entrant]) -> Sequence[tuple[TieKind, Entrant]]:
+def same_people(
+    entrant: Entrant, others: Iterable[Entrant], *, kinds: Collection[TieKind] = TIE_KINDS
+) -> Sequence[tuple[TieKind, Entrant]]:
     """What ties a submission to those of other teams, or its name to another institution.
 
     Args:
         entrant: the submission.
         others: those known; itself among them does no harm.
+        kinds: what is looked for.
 
     Returns:
         What they share, though their teams differ, with the other submission; in the order of the
@@ -318,7 +323,7 @@ def same_people(entrant: Entrant, others: Iterable[Entrant]) -> Sequence[tuple[T
         (kind, other.submission): (kind, other)
         for other in others
         if not _is_own(entrant, other)
-        for kind in _ties(entrant, other)
+        for kind in _ties(entrant, other, kinds)
     }
     return [*found.values()]
 
@@ -368,9 +373,8 @@ def tie_evidence(
     """The ties of some kinds, one sentence for each kind and other team."""
     wanted = set(kinds)
     groups: dict[tuple[TieKind, str], list[Entrant]] = defaultdict(list)
-    for kind, other in same_people(entrant, visible_to(reader, others)):
-        if kind in wanted:
-            groups[kind, team_key(other.team)].append(other)
+    for kind, other in same_people(entrant, visible_to(reader, others), kinds=wanted):
+        groups[kind, team_key(other.team)].append(other)
     for (kind, _), tied in groups.items():
         ids = some_ids([other.submission for other in tied])
         yield f"{_TIES[kind]} {quote(tied[0].team)} ({ids})"
@@ -385,21 +389,27 @@ def _is_own(entrant: Entrant, other: Entrant) -> bool:
     return repaired or other.submission == entrant.submission
 
 
-def _ties(entrant: Entrant, other: Entrant) -> Iterator[TieKind]:
+def _ties(entrant: Entrant, other: Entrant, kinds: Collection[TieKind]) -> Iterator[TieKind]:
     if team_key(entrant.team) == team_key(other.team):
-        named = entrant.institution and other.institution
+        named = "name" in kinds and entrant.institution and other.institution
         if named and not _one_institution(entrant, other):
             yield "name"
         return
-    if entrant.key and entrant.key == other.key:
+    if "key" in kinds and entrant.key and entrant.key == other.key:
         yield "key"
-    if link_key(entrant.paper) and link_key(entrant.paper) == link_key(other.paper):
+    if "paper" in kinds and _is_same_link(entrant.paper, other.paper):
         yield "paper"
-    if link_key(entrant.code) and link_key(entrant.code) == link_key(other.code):
+    if "code" in kinds and _is_same_link(entrant.code, other.code):
         yield "code"
-    # The second question takes longer, and mostly the first one says no.
-    if _much_in_common(entrant, other) and _one_institution(entrant, other):
+    # The last question takes longer, and mostly the one before says no.
+    wanted = "institution" in kinds and _much_in_common(entrant, other)
+    if wanted and _one_institution(entrant, other):
         yield "institution"
+
+
+def _is_same_link(one: str, two: str) -> bool:
+    key = link_key(one)
+    return bool(key) and key == link_key(two)
 
 
 def _one_institution(entrant: Entrant, other: Entrant) -> bool:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from statistics import median
 
 from heldout.board.site.columns import COLUMNS, Column
-from heldout.board.site.rows import TableRow, ViewColumn, make_row, name_entry, stars_of
+from heldout.board.site.rows import TableRow, ViewColumn, make_row, name_entry, short_name, stars_of
 from heldout.board.site.words import Phrase, count, join_names, phrase
 from heldout.board.standings.standings import Row, Standings, best_so_far
 from heldout.charts.scores import Entry, cost_chart, progress_chart, scatter_chart
@@ -113,7 +113,7 @@ def _points(
     ids = {row.id for row in records}
     return [
         Entry(
-            label=make_row(row, columns).system,
+            label=short_name(row),
             day=row.received.date(),
             score=float(row.scores[official]),
             other=float(row.scores[dev.key]) if dev and dev.key in row.scores else None,
@@ -326,7 +326,7 @@ def _cost_figure(
     front = [row for row in stated if positions[row.id] in best]
     points = [
         Entry(
-            label=make_row(row, columns).system,
+            label=short_name(row),
             day=row.received.date(),
             score=float(row.scores[official.key]),
             other=float(costs[row.id]),

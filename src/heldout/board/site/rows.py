@@ -239,7 +239,7 @@ def make_row(
         anchor=f"entry-{stem}",
         day=row.received.date().isoformat(),
         day_words=day_words(row.received),
-        system=cut(name_system(row), _MOST),
+        system=short_name(row),
         identity=who,
         type=row.type,
         primary=first,
@@ -343,6 +343,11 @@ def public_row(row: Row) -> Row:
 def name_system(row: Row) -> str:
     """What an entry is called: its description, or its id; an embargo withholds both."""
     return ANONYMOUS if row.identity is None else row.identity.description or row.id
+
+
+def short_name(row: Row) -> str:
+    """The same in a table, cut where it is long."""
+    return cut(name_system(row), _MOST)
 
 
 def _clean_texts(fields: _Texts) -> _Texts:

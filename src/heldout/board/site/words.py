@@ -7,6 +7,7 @@ or a JSON file, so all of them say the same.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import quote, urlsplit
 
 from heldout.answers.text import clean
@@ -86,6 +87,7 @@ def safe_link(text: str) -> str:
     return text
 
 
+@lru_cache(maxsize=1 << 15)  # each page of a board asks for most of them
 def file_stem(submission: str) -> str:
     """A file name without its ending for an id; ids of submissions stay as they are."""
     return quote(clean(submission), safe="")
