@@ -175,7 +175,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 _STYLES = {"error": "bold red", "note": "yellow"}
-_PIECES = 256
+_AT_ONCE = 1 << 16
 _INDENT = 7  # under the code, after "error  "
 
 
@@ -323,11 +323,14 @@ def print_json(value: Any) -> None:
     from heldout.answers.answer import format_json  # noqa: PLC0415 - most calls print tables
 
     pieces: list[str] = []
+    size = 0
     for piece in format_json(value):
         pieces.append(piece)
-        if len(pieces) >= _PIECES:
+        size += len(piece)
+        if size >= _AT_ONCE:
             click.echo("".join(pieces), nl=False)
             pieces.clear()
+            size = 0
     click.echo("".join(pieces))
 
 
