@@ -129,7 +129,7 @@ PARTS: tuple[Part, ...] = (
         (
             "numba",
             "tests of all pairs",
-            "heldout analyse reliability computes compiled; without it the answers are the same",
+            "analyses of all pairs compute compiled; without it the answers are the same",
         ),
     ),
     *_packages(

@@ -69,6 +69,9 @@ def flip_test(
 ) -> NDArray[np.float64]:
     """Two-sided p of every pair, not corrected for how many pairs there are.
 
+    By numpy alone: it is asked of one pair at a time (`heldout compare`), where numba takes longer
+    to load than it saves.
+
     Args:
         values: finite scores, shape (systems, queries).
         rng: where signs come from.
