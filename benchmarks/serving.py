@@ -12,8 +12,8 @@ kills  Sealed submissions are sent while something is killed (SIGKILL) again and
        acknowledged has to be in the folder, byte for byte, and the organiser's `inbox` and `review`
        have to take and score each of them once; called again they do nothing.
 soak   Readers and uploads at a fixed rate for so many minutes, while the memory of the server's
-       processes is sampled. Flat is: the 95% interval of the slope after the first fifth includes
-       0, or lies below `--flat` megabytes an hour.
+       processes is sampled, without pages of files. Flat is: the 95% interval of the slope after
+       the first fifth includes 0, or lies below `--flat` megabytes an hour.
 drill  No server: the board of `--entries` entries and its vault are backed up, restored into a
        temporary folder and audited, each by the real command.
 
@@ -253,12 +253,19 @@ def cpu_of(pid: int) -> float:
     return total / TICKS
 
 
-def memory_of(pid: int) -> int:
-    """Bytes in memory of a process and all below it."""
+def memory_of(pid: int, *, files: bool = True) -> int:
+    """Bytes in memory of a process and all below it.
+
+    Args:
+        pid: of the process.
+        files: whether pages of files count, as of libraries: the system drops and reads them again
+            as it needs room for others.
+    """
     total = 0
     for one in tree_of(pid):
         with suppress(FileNotFoundError, ProcessLookupError):
-            total += int(Path(f"/proc/{one}/statm").read_text().split()[1]) * PAGE
+            _, resident, shared, *_ = map(int, Path(f"/proc/{one}/statm").read_text().split())
+            total += (resident - (0 if files else shared)) * PAGE
     return total
 
 
@@ -317,7 +324,8 @@ def measure_soak(options: argparse.Namespace) -> Mapping[str, Any]:
 
         def sample() -> None:
             while not done.wait(options.every):
-                samples.append((time.monotonic() - start, memory_of(served.server.pid)))
+                memory = memory_of(served.server.pid, files=False)
+                samples.append((time.monotonic() - start, memory))
 
         def upload() -> None:
             for number, token in enumerate(tokens):
