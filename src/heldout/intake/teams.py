@@ -670,20 +670,6 @@ def list_identities(database: Database, team: int) -> tuple[SignInIdentity, ...]
     )
 
 
-def unlink_identity(database: Database, team: int, provider: str, subject: str) -> bool:
-    """Let an identity sign in no more; whether it did.
-
-    Raises:
-        DatabaseError: see `ErrorCode`.
-    """
-    gone = remove(identities).where(
-        identities.c.provider == provider,
-        identities.c.subject == subject,
-        identities.c.team == team,
-    )
-    return database.write(lambda connection: connection.execute(gone).rowcount) == 1
-
-
 def _identity(column: Any, provider: str, subject: str) -> Any:
     return select(column).where(identities.c.provider == provider, identities.c.subject == subject)
 
