@@ -190,7 +190,9 @@ def _look(root: Path) -> _State:
                 if file in _NOT_OURS:
                     continue
                 seen = (Path(folder) / file).lstat()
-                found[f"{folder}/{file}"] = seen.st_ino, seen.st_mtime_ns, seen.st_size
+                # git marks a pack as used by its time, and never changes one.
+                changed = 0 if folder.endswith("/objects/pack") else seen.st_mtime_ns
+                found[f"{folder}/{file}"] = seen.st_ino, changed, seen.st_size
     return found
 
 
