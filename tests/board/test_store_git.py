@@ -103,6 +103,35 @@ def test_a_tip_that_git_cannot_read_is_an_error_and_the_others_are_read(git: Git
     assert git.changes(base, base) == {base: ()}
 
 
+def test_what_a_person_has_staged_stays_staged_and_uncommitted(git: Git) -> None:
+    commit(git, a="1", b="1")
+    for name in ("a", "b"):
+        (git.root / name).write_text("2")
+    run(git, "add", "b")
+    made = git.commit_paths(["a"], message="x", author=SOMEONE, at=AT)
+    assert made is not None
+    assert git.read_path(made, "b", limit=9) == b"1"
+    assert run(git, "diff", "--cached", "--name-only") == "b"
+
+
+def test_no_commit_ends_a_merge_that_is_under_way(git: Git) -> None:
+    base = commit(git, a="1", b="1")
+    side = git.commit_on("side", base, {"b": b"2"}, message="m", author=SOMEONE, at=AT)
+    main = commit(git, c="3")
+    run(git, "merge", "-q", "--no-ff", "--no-commit", side)
+    (git.root / "a").write_text("2")
+    with pytest.raises(StoreError, match="merge"):
+        git.commit_paths(["a"], message="x", author=SOMEONE, at=AT)
+    assert git.head() == main
+
+
+def run(git: Git, *arguments: str) -> str:
+    """What git prints, as somebody."""
+    command = ["git", "-c", "user.name=x", "-c", "user.email=x", *arguments]
+    ran = subprocess.run(command, cwd=git.root, capture_output=True, check=True, text=True)
+    return ran.stdout.strip()
+
+
 def test_a_branch_that_took_in_the_main_line_again(git: Git) -> None:
     base = commit(git, a="1")
     side = git.commit_on("side", base, {"b": b"2"}, message="m", author=SOMEONE, at=AT)

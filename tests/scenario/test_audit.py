@@ -1,5 +1,6 @@
 """What an audit claims to check, it finds: every kind of tampering, one at a time."""
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -92,9 +93,17 @@ def test_every_single_byte_of_the_public_log_counts(town: Town) -> None:
         assert not town.audit()["ok"], place
 
 
+def sealed(town: Town, name: str) -> Path:
+    """The vault's copy of a received file, or of the held-out labels."""
+    kept = town.board / f"submissions/{name}"
+    if name == "labels":
+        kept = town.vault / "labels" / "eval.qrels"
+    return town.vault / "sealed" / hashlib.sha256(kept.read_bytes()).hexdigest()
+
+
 FILE_CHANGES: Mapping[str, tuple[Change, str]] = {
     "a sealed file": (
-        edit(f"board/submissions/{ONE}.tar.age", lambda data: data[:-1] + b"x"),
+        edit(f"board/submissions/{ONE}.tar.age", lambda data: data[:-1] + bytes([data[-1] ^ 1])),
         f"submissions/{ONE}.tar.age is not the file that was received",
     ),
     "a sealed file removed": (
@@ -144,7 +153,11 @@ FILE_CHANGES: Mapping[str, tuple[Change, str]] = {
         f"the vault has no scores of {ONE}",
     ),
     "a received file in the vault": (
-        lambda town: next((town.vault / "sealed").iterdir()).write_bytes(b"x"),
+        lambda town: sealed(town, f"{ONE}.tar.age").write_bytes(b"x"),
+        "is missing or damaged",
+    ),
+    "the version of the labels that was committed to": (
+        lambda town: sealed(town, "labels").write_bytes(b"x"),
         "is missing or damaged",
     ),
     "the vault's last event cut": (

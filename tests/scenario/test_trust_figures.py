@@ -15,7 +15,7 @@ from trusting import DAY, DECIDED, REVEAL, REVEALED, THIRD_TEAM, add_baseline, f
 
 from heldout.board.audit import archive_audit
 from heldout.board.log.measured import Figures
-from heldout.board.scores import measuring
+from heldout.board.scores import due_figures, measuring
 from heldout.board.scores.measuring import Compared, measure_ranking
 from heldout.board.standings.standings import Comparable, choose_comparable
 
@@ -259,7 +259,7 @@ def test_figures_told_before_their_day_are_found_by_anybody(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     today = lambda *_, **__: date(2026, 11, 3)  # noqa: E731 - a rule that is not board.toml's
-    monkeypatch.setattr(measuring, "due_day", today)
+    monkeypatch.setattr(due_figures, "due_day", today)
     assert town.organiser("rebuild", now="2026-11-04T10:00:00Z").code == 0
     town.push()
     town.pull()

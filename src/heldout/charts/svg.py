@@ -199,9 +199,16 @@ def place_labels(
 
 def _beside(spot: Spot, spots: Sequence[Spot]) -> Iterator[Label]:
     """Where a rising line leaves room, and close enough that nobody takes it for another's."""
-    for right, down, align in _WAYS if spot.text else ():
+    if not spot.text:
+        return
+    near = [
+        other
+        for other in spots
+        if abs(other.x - spot.x) <= _NEAR and abs(other.y - spot.y) <= _NEAR and other is not spot
+    ]
+    for right, down, align in _WAYS:
         label = Label(spot.x + right, spot.y + down, spot.text, align)
-        if all(other is spot or _is_nearest(label, spot, other) for other in spots):
+        if all(_is_nearest(label, spot, other) for other in near):
             yield label
 
 
@@ -213,6 +220,9 @@ _WAYS: tuple[tuple[float, float, Literal["left", "right"]], ...] = (
     (-_GAP - 3, 0, "right"),
     (_GAP, -15, "left"),
 )
+
+_NEAR = 6 + 2 * max(hypot(right, down) for right, down, _ in _WAYS)
+"""No label of a spot is nearer to another one that is so far away, or in doubt."""
 
 
 def _is_nearest(label: Label, spot: Spot, other: Spot) -> bool:

@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -299,11 +299,9 @@ def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
     removed = _list_removed(vault)
     for submission in history.submissions.values():
         files = (*submission.files.values(), *submission.runs.values())
-        for digest in (one for one in files if one not in removed):
-            try:
-                vault.sealed(digest)
-            except HeldoutError as error:
-                yield str(error)
+        yield from _check_sealed(vault, (one for one in files if one not in removed))
+    held_out = {one for made in history.commitments for one in (made.files or {}).values()}
+    yield from _check_sealed(vault, filter(vault.has_sealed, sorted(held_out)))
     yield from registration_faults(entries)
     yield from _check_signatures(history)
     yield from _check_scores(vault, history)
@@ -311,6 +309,14 @@ def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
     yield from _check_kept(vault, history)
     yield from _check_held_out(vault, history)
     yield from _check_programs(vault, entries, history)
+
+
+def _check_sealed(vault: Vault, digests: Iterable[str]) -> Iterator[str]:
+    for digest in digests:
+        try:
+            vault.sealed(digest)
+        except HeldoutError as error:
+            yield str(error)
 
 
 def _check_programs(vault: Vault, entries: Sequence[Entry], history: History) -> Iterator[str]:

@@ -73,6 +73,8 @@ _PROGRAMS: tuple[tuple[str, str], ...] = (
 # Folder and state of its settings -> where git stores its objects and settings, of repositories.
 _STORAGE: dict[tuple[Path, tuple[int, int]], Path] = {}
 # An empty line for the root of a working tree; in a bare repository it may be missing.
+_UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
+"""Files of git's while a person is at something that a whole commit would end."""
 _ROOT = re.compile(r"(?:\n(?:true|false)|true)\n(.+)\n", re.DOTALL)
 _OBJECT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _LIMITED = re.compile(
@@ -720,9 +722,21 @@ class Git:
         look = ["diff", "--cached", "--quiet", "--no-ext-diff", "--no-textconv", "--", *present]
         if self._start(look).returncode == 0:
             return None
-        command = ["commit", "-q", "--no-verify", "--only", "-m", message, "--", *present]
+        command = ["commit", "-q", "--no-verify", "-m", message]
+        if not self._has_only(present):
+            # Reads every one of these files again: tens of thousands on a large board.
+            command += ["--only", "--", *present]
         self._run(command, env=_signature(author, at))
         return self.head()
+
+    def _has_only(self, paths: Sequence[str]) -> bool:
+        """Whether a commit of the index is one of these paths alone, and ends no merge."""
+        own = self.root / self._run(["rev-parse", "--git-dir"]).decode().strip()
+        if any((own / name).exists() for name in _UNDER_WAY):
+            return False
+        look = ["diff", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff"]
+        staged, here = (self._run([*look, *there]) for there in ([], ["--", *paths]))
+        return staged == here
 
     def make_commit(
         self,
