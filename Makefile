@@ -34,9 +34,10 @@ demo: .venv/ready-demo
 # that is done takes over the last tests of another.
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-# Without what is both slow and real or in a browser, and without torch: `make test-all` has these.
+# Without what is both slow and real or in a browser, without torch and containers: `make test-all`
+# has these.
 test: .venv/ready
-	$(PYTEST) -m "not neural and not (slow and (real or browser))"
+	$(PYTEST) -m "not neural and not containers and not (slow and (real or browser))"
 
 # Everything, every point at which a command can be killed, and what `alone` is a part of.
 test-all: .venv/ready

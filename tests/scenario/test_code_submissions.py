@@ -125,6 +125,7 @@ def test_a_program_goes_from_the_draft_to_the_page(sent: Sent) -> None:
     assert "(run before)" in again.out
 
 
+@pytest.mark.containers
 @pytest.mark.skipif(bool(why_no_podman()), reason=f"no containers: {why_no_podman()}")
 def test_a_program_in_a_container(town: Town) -> None:
     here = podman_here()

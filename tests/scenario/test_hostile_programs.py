@@ -36,8 +36,9 @@ RUN = "echo q1 Q0 d1 1 1.0 x > /output/dev.run"
 Play = Callable[..., Ran]
 
 
-def unless(why: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(bool(why), reason=f"no containers: {why}")
+def unless(why: str) -> tuple[pytest.MarkDecorator, ...]:
+    skipped = pytest.mark.skipif(bool(why), reason=f"no containers: {why}")
+    return pytest.mark.containers, skipped
 
 
 @pytest.fixture(

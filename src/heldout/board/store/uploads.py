@@ -414,13 +414,13 @@ class Delivery:
         """Set more room apart: a large step, or where that does not fit what it needs now."""
         folder = self._folder
         with Folder(folder.path).lock(_LOCK, wait=True):
-            others = folder._under_way()  # noqa: SLF001 - of one mind; itself among them
+            others = folder._under_way()  # noqa: SLF001 - a class of this module; itself among them
             need = self._written - self._account.reserved
             try:
-                folder._check_room(_STEP, others)  # noqa: SLF001 - of one mind
+                folder._check_room(_STEP, others)  # noqa: SLF001 - a class of this module
                 need = max(need, _STEP)
             except InputError:
-                folder._check_room(need, others)  # noqa: SLF001 - of one mind
+                folder._check_room(need, others)  # noqa: SLF001 - a class of this module
             self._account.reserve(self._account.reserved + need)
 
     def finish(self, *, now: datetime) -> UploadReceipt:
@@ -438,7 +438,7 @@ class Delivery:
         _, kind = self._folder.check_set(sizes)
         name = _delivery_name({name: file.digest for name, file in self._files.items()})
         with Folder(self._folder.path).lock(_LOCK, wait=True):
-            self._folder._drop_emptied(name)  # noqa: SLF001 - of one mind
+            self._folder._drop_emptied(name)  # noqa: SLF001 - a class of this module
             known = os.path.lexists(self._folder.path / name)
             if not known:
                 Folder(self._aside).sync()
