@@ -122,14 +122,14 @@ def _measure(root: Path, wanted: Sequence[str], scratch: Path) -> dict[str, Cost
     ]
     subprocess.run(fetch, cwd=root / "board", check=True)
     # As where git has repacked: commits lie together, and no whole pack is mapped to list branches.
-    told = subprocess.run(
+    remote = subprocess.run(
         ["git", "remote", "get-url", "origin"],
         cwd=root / "board",
         check=True,
         capture_output=True,
         text=True,
     )
-    for repository in (told.stdout.strip(), root / "board"):
+    for repository in (remote.stdout.strip(), root / "board"):
         subprocess.run(["git", "-c", "pack.window=0", "repack", "-adq"], cwd=repository, check=True)
     for name in ("inbox", "rebuild", "rebuild"):
         _run(commands[name], root, scratch)
@@ -141,9 +141,9 @@ def _sketch(root: Path, now: str) -> None:
     """Look at every earlier run, as the first review of a board does; what that took is printed."""
     command = [sys.executable, "-c", _SKETCHES, str(root / "board"), str(root / "vault"), now]
     ran = run_process(command, environ=os.environ, keep=False, watch=False)
-    told = f"{ran.cpu:.1f} s of processor, {ran.peak / _MEBI:.0f} MiB"
+    took = f"{ran.cpu:.1f} s of processor, {ran.peak / _MEBI:.0f} MiB"
     sys.stdout.write(
-        f"\nAll runs looked at, once for each board: {told if not ran.status else '-'}\n"
+        f"\nAll runs looked at, once for each board: {took if not ran.status else '-'}\n"
     )
 
 

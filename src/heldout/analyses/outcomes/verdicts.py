@@ -450,7 +450,7 @@ def _favoured_by(pairs: TestedPairs, line: Line) -> Signs:
 
 
 class _Signs(NamedTuple):
-    """What a verdict is told from: of all pairs, or of one.
+    """What a verdict is made from: of all pairs, or of one.
 
     Attributes:
         strict: whether the strict rule holds.
