@@ -1,6 +1,8 @@
 """Entries scored again: side by side as one by one, and what fails says so here."""
 
-from collections.abc import Sequence
+import errno
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,11 +10,16 @@ from scored_board import ScoredBoard, make_board, query_ids
 
 from heldout.board.log.manifest import Identity
 from heldout.board.organiser.decide import publish_baseline
-from heldout.board.scores import rescoring
-from heldout.board.scores.kept import ScoreFile
-from heldout.board.scores.rescoring import rescore, rescore_each, score_baseline
+from heldout.board.organiser.steps import score_part
+from heldout.board.scores import precomputed, rescoring
+from heldout.board.scores.kept import ScoreFile, digest_scores
+from heldout.board.scores.precomputed import Precomputed, Taken
+from heldout.board.scores.rescoring import ScoredAhead, rescore, rescore_each, score_baseline
+from heldout.board.scores.session import Session, look_at
 from heldout.board.scores.sets import SetData, load_sets
-from heldout.errors import HeldoutError
+from heldout.board.store.vault import Vault
+from heldout.errors import HeldoutError, InputError, StoreError
+from heldout.scoring.shards import Shard, parse_shard
 
 IDENTITY = Identity(
     team="organisers", institution="", description="a run", paper="", code="", training_data=""
@@ -91,3 +98,224 @@ def test_what_cannot_be_scored_says_why(
     assert next(again)[0] == ids[0]
     with pytest.raises(HeldoutError, match=str(alone.value)[:40]):
         next(again)
+
+
+# Parts of a correction: scored ahead of it, by others, into the vault.
+
+
+@pytest.fixture
+def town(entered: tuple[ScoredBoard, Sequence[str]], tmp_path: Path) -> ScoredBoard:
+    """A copy whose labels were repaired since, which nobody has logged."""
+    board = entered[0].copy(tmp_path / "town")
+    labels = board.vault.labels_file("eval")
+    labels.write_whole(labels.read_bytes() + b"eval00 0 deval01 1\n", mode=0o600)
+    return board
+
+
+def reader_of(board: ScoredBoard) -> Session:
+    return look_at(board.session.repository, board.root / "vault", now=board.now)
+
+
+def score(board: ScoredBoard, ids: Sequence[str], part: str) -> ScoredAhead:
+    return score_part(reader_of(board), ids, parse_shard(part)).outcome
+
+
+def ahead_of(board: ScoredBoard) -> Precomputed:
+    return Precomputed(board.session, sets_of(board))
+
+
+def again(
+    board: ScoredBoard, ids: Sequence[str], ahead: Precomputed
+) -> list[tuple[str, ScoreFile]]:
+    return list(rescore_each(board.session, sets_of(board), ids, ahead=ahead))
+
+
+def files_of(board: ScoredBoard) -> dict[str, bytes]:
+    found = (path for path in board.root.rglob("*") if path.is_file() and path.name != "lock")
+    return {path.relative_to(board.root).as_posix(): path.read_bytes() for path in found}
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_correction_finds_what_its_parts_scored(
+    town: ScoredBoard,
+    entered: tuple[ScoredBoard, Sequence[str]],
+    cores: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, ids = entered
+    monkeypatch.setattr(rescoring, "_WORTH_PROCESSES", 0)
+    monkeypatch.setattr(rescoring, "count_cores", lambda: cores)
+    alone = one_by_one(town, ids)
+    assert alone != one_by_one(entered[0], ids)
+    before = files_of(town)
+    parts = [score(town, ids, part) for part in ("1/3", "2/3", "3/3")]
+    assert sorted(name for part in parts for name in part.scored) == sorted(ids)
+    assert [(part.before, part.left, part.failed) for part in parts] == [((), (), {})] * 3
+    assert files_of(town).keys() - before.keys() == {f"vault/remembered/scores/{n}" for n in ids}
+    assert {name: files_of(town)[name] for name in before} == before
+
+    def refuse(*_: object) -> None:
+        pytest.fail("scored again")
+
+    monkeypatch.setattr(rescoring, "rescore", refuse)
+    ahead = ahead_of(town)
+    found = again(town, ids, ahead)
+    assert list(map(digest_scores, dict(found).values())) == [digest_scores(s) for _, s in alone]
+    assert found == alone
+    assert ahead.taken() == Taken(used=len(ids), others=0, differences=())
+    ahead.forget(ids)
+    assert files_of(town) == before
+
+
+def test_a_part_that_was_ended_goes_on_where_it_was(
+    town: ScoredBoard, entered: tuple[ScoredBoard, Sequence[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, ids = entered
+    scored: list[str] = []
+
+    def interrupted(session: Session, sets: dict[str, SetData], name: str) -> ScoreFile:
+        if len(scored) == 2:
+            raise KeyboardInterrupt
+        scored.append(name)
+        return rescore(session, sets, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rescoring, "rescore", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            score(town, ids, "1/1")
+    found = score(town, ids, "1/1")
+    assert sorted(found.before) == sorted(scored)
+    assert sorted((*found.before, *found.scored)) == sorted(ids)
+    assert score(town, ids, "1/1").before == tuple(Shard(1, 1).deal(ids, size=lambda _: 0))
+    assert len(again(town, ids, ahead := ahead_of(town))) == ahead.taken().used == len(ids)
+
+
+def relabel(board: ScoredBoard) -> None:
+    labels = board.vault.labels_file("eval")
+    labels.write_whole(labels.read_bytes() + b"eval01 0 deval00 1\n", mode=0o600)
+
+
+def add_view(board: ScoredBoard) -> None:
+    """Published entries get a score on it too."""
+    labels = board.vault.labels_file("eval")
+    board.vault.labels_file("more").write_whole(labels.read_bytes(), mode=0o600)
+    names = 'name = "more"\nset = "eval"\nmeasure = "RR@10"\nlabels = "more"\npublic = false'
+    board.rules(more=f"\n[[views]]\n{names}\n")
+
+
+def reword(board: ScoredBoard) -> None:
+    """Nothing that decides the score of an entry of before."""
+    board.rules(('title = "KB"', 'title = "Another title"'))
+
+
+def edit_queries(board: ScoredBoard) -> None:
+    repository = board.session.repository
+    (path,) = (q.queries for name, q in board.session.spec().sets.items() if name == "dev")
+    text = repository.files.read(path)
+    repository.files.write_whole(path, text.replace(b"what is dev00", b"what was dev00"))
+
+
+def replace_keys(board: ScoredBoard) -> None:
+    board.vault.add_identity("another", "AGE-SECRET-KEY-1")
+
+
+def damage(board: ScoredBoard) -> None:
+    for path in (board.root / "vault/remembered/scores").iterdir():
+        data = bytearray(path.read_bytes())
+        data[-1] ^= 1
+        path.write_bytes(data)
+
+
+def swap(board: ScoredBoard) -> None:
+    """Each entry has the scores of another one, by whoever can write into the vault's folder."""
+    paths = sorted((board.root / "vault/remembered/scores").iterdir())
+    contents = [path.read_bytes() for path in paths]
+    for path, data in zip(paths, contents[1:] + contents[:1], strict=True):
+        path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("change", "differences"),
+    [
+        (relabel, ("labels",)),
+        (add_view, ("labels", "rules")),
+        (edit_queries, ("public files",)),
+        (replace_keys, None),
+        (damage, None),
+        (swap, None),
+    ],
+)
+def test_what_another_plan_scored_is_scored_again(
+    town: ScoredBoard,
+    entered: tuple[ScoredBoard, Sequence[str]],
+    change: Callable[[ScoredBoard], None],
+    differences: tuple[str, ...] | None,
+) -> None:
+    _, ids = entered
+    score(town, ids, "1/1")
+    change(town)
+    ahead = ahead_of(town)
+    assert again(town, ids, ahead) == one_by_one(town, ids)
+    others = 0 if differences is None else len(ids)
+    assert ahead.taken() == Taken(used=0, others=others, differences=differences or ())
+
+
+def test_rules_that_decide_no_score_change_no_plan(
+    town: ScoredBoard, entered: tuple[ScoredBoard, Sequence[str]]
+) -> None:
+    _, ids = entered
+    score(town, ids, "1/1")
+    reword(town)
+    again(town, ids, ahead := ahead_of(town))
+    assert ahead.taken() == Taken(used=len(ids), others=0, differences=())
+
+
+def test_other_code_and_other_files_of_an_entry_are_another_plan(
+    town: ScoredBoard, entered: tuple[ScoredBoard, Sequence[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, ids = entered
+    score(town, ids, "1/1")
+    submission = town.session.history().submissions[ids[0]]
+    ahead = ahead_of(town)
+    assert ahead.find(submission) is not None
+    assert ahead.find(replace(submission, sealed_again="0" * 64)) is None
+    assert ahead.taken().differences == ("files of the entry",)
+    monkeypatch.setattr(precomputed, "code_version", lambda: "heldout 9")
+    newer = ahead_of(town)
+    assert newer.find(submission) is None
+    assert newer.taken().differences == ("versions of heldout, Python or numpy",)
+
+
+def test_a_part_names_what_cannot_be_scored_and_stores_the_rest(
+    town: ScoredBoard, entered: tuple[ScoredBoard, Sequence[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, ids = entered
+    lost, damaged = ids[:2]
+    (town.root / f"vault/signatures/{lost}.npz").unlink()
+    run = next(iter(town.session.history().submissions[damaged].runs.values()))
+    (town.root / "vault/sealed" / run).write_bytes(b"nothing\n")
+    found = score(town, ids, "1/1")
+    assert (found.left, sorted(found.scored)) == ((lost,), sorted(ids[2:]))
+    assert [p.code for p in found.failed[damaged]] == ["not-scored"]
+    assert "is missing or damaged" in found.failed[damaged][0].found
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space is left")
+
+    monkeypatch.setattr(Vault, "remember", full)
+    score_of = score(town, ids[3:], "1/1")
+    assert score_of.before == tuple(ids[3:])
+    damage(town)
+    assert [p.code for p in score(town, ids[3:], "1/1").failed[ids[3]]] == ["not-stored"]
+
+
+def test_a_part_scores_by_accepted_rules_and_published_entries_alone(
+    town: ScoredBoard, entered: tuple[ScoredBoard, Sequence[str]]
+) -> None:
+    _, ids = entered
+    with pytest.raises(InputError, match="unknown-submission"):
+        score(town, [*ids, "20261101-nobody"], "1/2")
+    edit_queries(town)
+    with pytest.raises(StoreError, match=r"queries/dev\.tsv is not the file that the log has"):
+        score(town, ids, "1/2")
+    assert not (town.root / "vault/remembered/scores").exists()

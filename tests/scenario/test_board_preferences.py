@@ -364,7 +364,12 @@ def test_a_call_that_ended_after_the_event_is_gone_on_with(
         with pytest.raises(MemoryError):
             town.organiser(*told, now=NEXT)
     assert town.kinds()[-1] == "changed-rules"
-    answer = town.organiser(*told, "--json", now=NEXT)
+    every = [row["id"] for row in town.rows()]
+    part = town.organiser("correct", *every, "--why", "new", "--shard", "1/1", "--json", now=NEXT)
+    assert part.json["scored"] == 2
+    with monkeypatch.context() as only_stored:
+        only_stored.setattr("heldout.board.scores.rescoring.rescore", _die)
+        answer = town.organiser(*told, "--json", now=NEXT)
     assert answer.code == 0, answer
     assert answer.json["published"] is None
     assert len(answer.json["scored"]) == 2

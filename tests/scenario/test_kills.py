@@ -96,6 +96,10 @@ def _correct(town: Town) -> list[str]:
     return _organiser(town, "correct", *ids, "--why", "one label was on a wrong document")
 
 
+def _correct_part(town: Town) -> list[str]:
+    return [*_correct(town), "--shard", "1/1"]
+
+
 def _extend(town: Town) -> list[str]:
     ids = _received(town, embargo=REVEAL)
     town.publish(*ids, now=EARLIER)
@@ -162,6 +166,7 @@ CASES = {
     "reject": Case(prepare=_reject, least=19),
     "ask": Case(prepare=_ask, least=18),
     "correct": Case(prepare=_correct, least=40),
+    "correct --shard": Case(prepare=_correct_part, least=6, after="correct"),
     "extend": Case(prepare=_extend, least=25),
     "board finalists": Case(prepare=_finalists, least=15),
     "board final": Case(prepare=_final, least=15),
@@ -179,7 +184,9 @@ def kill_everywhere(case: Case, folder: Path) -> Any:
     town.root.mkdir(exist_ok=True)
     arguments = case.prepare(town)
     after = [_organiser(town, "audit", now="2026-12-02T00:00:00Z")]
-    if case.after != "audit":
+    if case.after == "correct":
+        after.insert(0, arguments[: arguments.index("--shard")])
+    elif case.after != "audit":
         after.insert(0, _organiser(town, "inbox"))
     if case.after == "submit":
         after.insert(0, _participant(town, "submit", arguments[1]))

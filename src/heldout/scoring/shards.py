@@ -10,7 +10,7 @@ missing, or in what the parts differ from what is asked for.
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -57,13 +57,15 @@ class Shard:
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
-    def deal(self, paths: Iterable[str]) -> list[str]:
+    def deal(self, runs: Iterable[str], *, size: Callable[[str], int] | None = None) -> list[str]:
         """The runs of this part: largest first, every run goes to the next part, round and round.
 
         Args:
-            paths: all runs; in what order, and how often each, does not matter.
+            runs: all runs; in what order, and how often each, does not matter.
+            size: bytes of a run, the same on every machine; without it runs are paths of files.
         """
-        ordered = sorted(set(paths), key=lambda path: (-_size(path), path))
+        bytes_of = _size if size is None else size
+        ordered = sorted(set(runs), key=lambda run: (-bytes_of(run), run))
         return ordered[self.number - 1 :: self.of]
 
 

@@ -1,12 +1,14 @@
 """What an organiser does with submissions, each step in one call.
 
 A step decides, makes everything public again and answers on the forge. The session's lock is held.
+`score_part` alone decides nothing and needs no lock.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from heldout.board.log.submission import Submission
 from heldout.board.organiser import decide
@@ -27,9 +29,23 @@ from heldout.board.organiser.receive import (
     taken_in,
 )
 from heldout.board.organiser.review import Review, review
+from heldout.board.scores.commitments import find_rule_change
+from heldout.board.scores.precomputed import Precomputed, Taken
 from heldout.board.scores.public_log import find_public_log
-from heldout.board.scores.rescoring import list_earlier, rescore_each
-from heldout.board.scores.session import NotedRules, Session, commit_held_out, note_held_out
+from heldout.board.scores.rescoring import (
+    ScoredAhead,
+    list_earlier,
+    rescore_each,
+    score_ahead,
+    size_of,
+)
+from heldout.board.scores.session import (
+    NotedRules,
+    Session,
+    commit_held_out,
+    note_held_out,
+    refuse_rules,
+)
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.board.standings.overdue import Overdue, list_overdue_at
 from heldout.board.store.arrivals import (
@@ -42,6 +58,8 @@ from heldout.board.store.arrivals import (
 )
 from heldout.board.store.fetching import BRANCHES, fetch_arrivals
 from heldout.errors import StoreError, plural
+from heldout.progress_bar import SILENT, Progress
+from heldout.scoring.shards import Shard
 
 _WEEK = 7
 
@@ -55,12 +73,14 @@ class Outcome:
         rebuilt: what was made public again.
         earlier: entries that are still scored with earlier labels.
         reopens_final: whether the final has to be opened again, since its scores changed.
+        ahead: what became of scores that parts of a correction had stored.
     """
 
     decisions: tuple[Decision, ...]
     rebuilt: Rebuilt
     earlier: tuple[str, ...] = ()
     reopens_final: bool = False
+    ahead: Taken | None = None
 
     @property
     def done(self) -> tuple[str, ...]:
@@ -145,6 +165,8 @@ def correct_all(
 ) -> Outcome:
     """Score entries or baselines again with today's labels, and publish what changed.
 
+    Scores that `score_part` stored are taken where they hold today.
+
     Args:
         session: of the organiser.
         forge: answers the entries.
@@ -156,7 +178,8 @@ def correct_all(
     entries = [decide.check_published(session, name) for name in ids]
     decide.check_text(session, why, *ids, anyway=anyway)
     sets = load_sets(session.repository, session.spec(), vault=session.vault)
-    scores = dict(rescore_each(session, sets, list(dict.fromkeys(ids))))
+    ahead = Precomputed(session, sets)
+    scores = dict(rescore_each(session, sets, list(dict.fromkeys(ids)), ahead=ahead))
     for entry in entries:
         decide.check_scored(entry, scores[entry.id])
     # Only now is it sure that the labels can be read and give scores: an event is for good.
@@ -168,11 +191,78 @@ def correct_all(
     rebuilt = catch_up(session, news=noted or _is_news(decisions))
     entered = {entry.id for entry in entries if not entry.baseline}
     answer_all(session, forge, [d.id for d in decisions if d.kind and d.id in entered], {})
+    ahead.forget(scores)
     return Outcome(
         decisions=tuple(decisions),
         rebuilt=rebuilt,
         earlier=tuple(list_earlier(session, sets)),
         reopens_final=has_other_scores(session),
+        ahead=ahead.taken(),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartOfCorrection:
+    """A part of the entries of a correction, whose scores were computed ahead of it.
+
+    Attributes:
+        shard: which part.
+        entries: how many entries all parts have.
+        outcome: of the entries of this part.
+        stored_in: the folder of the scores.
+    """
+
+    shard: Shard
+    entries: int
+    outcome: ScoredAhead
+    stored_in: Path
+
+    def document(self) -> dict[str, Any]:
+        """All of it but the scores, as a JSON document."""
+        return {
+            "shard": self.shard.number,
+            "of": self.shard.of,
+            "stored_in": str(self.stored_in),
+            "entries": self.entries,
+            "scored": len(self.outcome.scored) + len(self.outcome.before),
+            "stored_before": len(self.outcome.before),
+            "left": self.outcome.left,
+            "failed": [
+                {"id": name, "problems": [asdict(one) for one in problems]}
+                for name, problems in self.outcome.failed.items()
+            ],
+        }
+
+
+def score_part(
+    session: Session, ids: Sequence[str], shard: Shard, *, progress: Progress = SILENT
+) -> PartOfCorrection:
+    """Score a part of the entries of a correction ahead of it, where there is room.
+
+    Nothing is decided, logged or published, no lock is held, and nothing leaves the vault. Where
+    the vault lies in a folder that several machines see, each can score a part at the same time.
+
+    Args:
+        session: of the organiser; it may be opened to be read alone.
+        ids: all entries of the correction.
+        shard: which part of them.
+        progress: of the entries of this part.
+
+    Raises:
+        InputError: one of them is not published, or cannot be scored again.
+        StoreError: the board's folder has rules or files that nobody accepted.
+    """
+    change = find_rule_change(session.repository, session.vault)
+    if change is not None:
+        refuse_rules(change)
+    entries = {name: decide.check_published(session, name) for name in ids}
+    sets = load_sets(session.repository, session.spec(), vault=session.vault)
+    ahead = Precomputed(session, sets)
+    own = shard.deal(entries, size=lambda name: size_of(session, entries[name]))
+    with progress.steps("scoring", len(own)) as done:
+        outcome = score_ahead(ahead, own, done=done)
+    return PartOfCorrection(
+        shard=shard, entries=len(entries), outcome=outcome, stored_in=ahead.folder
     )
 
 

@@ -14,10 +14,12 @@ from heldout.board.log.program import Program
 from heldout.board.organiser.decide import Decision
 from heldout.board.organiser.rebuild import Rebuilt
 from heldout.board.organiser.review import Review
+from heldout.board.organiser.steps import PartOfCorrection
 from heldout.board.rules.changes import difference_facts, held_out_file
 from heldout.board.rules.release import release_score
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.kept import RunReport
+from heldout.board.scores.precomputed import Taken
 from heldout.board.scores.releasing import describe_released, describe_true
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import NotedRules, Session
@@ -355,6 +357,36 @@ def decision_facts(session: Session, decision: Decision, verb: str, standings: S
         released_fact(row, spec),
         rank_fact(row, standings, bar=spec.baselines.bar),
     ]
+
+
+def part_facts(found: PartOfCorrection) -> Facts:
+    """What was scored of a part of a correction, and what is left to the correction itself."""
+    outcome = found.outcome
+    scored, before = len(outcome.scored) + len(outcome.before), len(outcome.before)
+    own = scored + len(outcome.left) + len(outcome.failed)
+    entries = plural(found.entries, "entry", "entries")
+    facts = [
+        ("shard", f"{found.shard}: {own:,} of {entries}"),
+        ("scored", f"{scored:,}, {before:,} of them stored before"),
+        ("stored", f"in {found.stored_in}; nothing was logged or published"),
+    ]
+    if outcome.left:
+        names = ", ".join(outcome.left)
+        facts.append(("left", f"{names}: without --shard, since a signature is missing"))
+    return facts
+
+
+def ahead_facts(found: Taken, *, among: int) -> Facts:
+    """How many scores a correction took from its parts; nothing where there were none."""
+    facts = []
+    if found.used or found.others:
+        entries = plural(among, "entry", "entries")
+        facts.append(("stored", f"{found.used:,} of {entries} as --shard stored them"))
+    if found.others:
+        others = plural(found.others, "entry", "entries")
+        differ = ", ".join(found.differences)
+        facts.append(("", f"{others} of another plan scored again; other there: {differ}"))
+    return facts
 
 
 def _changes(decision: Decision, row: Row) -> Facts:

@@ -7,11 +7,12 @@ is lost, damaged, or not what the log vouches for.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
 from heldout.board.log.submission import Submission
-from heldout.board.rules.changes import add_label_views, is_key, stem_of
+from heldout.board.rules.changes import is_key, stem_of
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.kept import (
     RunReport,
@@ -21,15 +22,24 @@ from heldout.board.scores.kept import (
     store_scores,
     store_signatures,
 )
+from heldout.board.scores.precomputed import (
+    Precomputed,
+    held_out_of,
+    labels_of,
+    rules_of,
+    sets_of,
+)
 from heldout.board.scores.score import Opened, open_submission, score_run, score_views
 from heldout.board.scores.session import Session
-from heldout.board.scores.sets import SetData, load_sets
-from heldout.errors import HeldoutError, InputError, TrustError
+from heldout.board.scores.sets import SetData
+from heldout.errors import HeldoutError, InputError, Problem, TrustError
 from heldout.files.cores import count_cores
 from heldout.files.durable import File
 from heldout.ids import query_set_of
 from heldout.scoring.cache import code_version
 from heldout.trec.scans import Scan
+
+T = TypeVar("T")
 
 _BATCH = 256
 """Entries whose scores are in memory at once."""
@@ -63,13 +73,13 @@ def open_and_score(
     Returns:
         The outcome; one that does not open, or has errors, says so in it.
     """
-    spec = add_label_views(session.spec_at(submission.received), session.spec())
-    sets = _sets_of(session, spec, sets)
+    spec = rules_of(session, submission)
+    sets = sets_of(session, spec, sets)
     outcome = ScoreFile(
         files=dict(submission.scored_files),
         code_version=code_version(),
-        labels=_labels(sets),
-        held_out=_held_out(sets),
+        labels=labels_of(sets),
+        held_out=held_out_of(sets),
     )
     try:
         opened = open_submission(session.vault, spec, sets, submission)
@@ -114,9 +124,9 @@ def rescore(session: Session, sets: Mapping[str, SetData], submission_id: str) -
     submission = session.history().submissions[submission_id]
     if not submission.baseline:
         return open_and_score(session, sets, submission)
-    spec = add_label_views(session.spec_at(submission.received), session.spec())
+    spec = rules_of(session, submission)
     runs = {name: session.vault.sealed(digest) for name, digest in submission.runs.items()}
-    scored = score_baseline(spec, _sets_of(session, spec, sets), runs)
+    scored = score_baseline(spec, sets_of(session, spec, sets), runs)
     _keep_signatures(session, submission, scored.scans)
     return scored.scores
 
@@ -126,17 +136,18 @@ def rescore_each(
     sets: Mapping[str, SetData],
     ids: Sequence[str],
     *,
+    ahead: Precomputed | None = None,
     done: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[str, ScoreFile]]:
     """As `rescore`, of many entries: on all cores where that pays, in the order of `ids`.
 
-    Keys, held-out labels and opened runs stay in the memory of this machine. No cluster and no
-    folder of stored scores gets any of them.
+    Keys, held-out labels and opened runs stay in the memory of this machine.
 
     Args:
         session: of the organiser.
         sets: the board's query sets.
         ids: of submissions and baselines.
+        ahead: scores that were computed before, which are taken where they hold today.
         done: called after each.
 
     Yields:
@@ -145,9 +156,17 @@ def rescore_each(
     Raises:
         TrustError, InputError: as `rescore`, for the first entry of which it is so.
     """
+    reader = replace(session, vault=replace(session.vault, read_only=True))
     for start in range(0, len(ids), _BATCH):
         batch = ids[start : start + _BATCH]
-        found = _rescore_at_once(session, sets, batch)
+        entries = [session.history().submissions[name] for name in batch]
+        # What has to be written, or fails, is left to this process: it has the lock, and says why.
+        known = [one for one in entries if _has_signatures(session, one)]
+        found = {}
+        if ahead is not None:
+            found = {one.id: scores for one in known if (scores := ahead.find(one)) is not None}
+        rest = [one for one in known if one.id not in found]
+        found |= _side_by_side(session, rest, _rescore_there, (reader, sets))
         for name in batch:
             scores = found.pop(name, None)
             if scores is None:
@@ -156,34 +175,40 @@ def rescore_each(
             yield name, scores
 
 
-def _rescore_at_once(
-    session: Session, sets: Mapping[str, SetData], ids: Sequence[str]
-) -> dict[str, ScoreFile]:
-    """The scores of the entries that other processes can score, where starting them pays.
+def _side_by_side(
+    session: Session,
+    submissions: Sequence[Submission],
+    score: Callable[[Any, str], T | None],
+    work: object,
+    *,
+    done: Callable[[], None] = lambda: None,
+) -> dict[str, T]:
+    """What other processes give for entries, where starting them pays; without those that fail.
 
-    What has to be written, or fails, is left to this process: it has the lock, and says why.
+    Args:
+        session: of the organiser.
+        submissions: the entries.
+        score: gives the outcome of one, by its id.
+        work: what `score` gets first, sent to each process once.
+        done: called after each.
     """
-    history = session.history()
-    submissions = [history.submissions[name] for name in ids]
-    known = [one for one in submissions if _has_signatures(session, one)]
-    seconds = sum(_ENTRY_SECONDS + _size(session, one) / _OPENED for one in known)
+    seconds = sum(_ENTRY_SECONDS + size_of(session, one) / _OPENED for one in submissions)
     jobs = count_cores() if seconds > _WORTH_PROCESSES and session.vault.stored is None else 1
     if jobs == 1:
         return {}
     from heldout.scoring.workers import open_processes, spread  # noqa: PLC0415 - few calls need it
 
-    reader = replace(session, vault=replace(session.vault, read_only=True))
-    names = [one.id for one in known]
-    with open_processes(_rescore_there, (reader, sets)) as (score, open_executor):
+    names = [one.id for one in submissions]
+    with open_processes(score, work) as (score_there, open_executor):
         found = spread(
             names,
-            score,
+            score_there,
             died=_leave,
             open_executor=open_executor,
             lanes=jobs,
-            done=lambda: None,
+            done=done,
         )
-    return {name: scores for name, scores in zip(names, found, strict=True) if scores is not None}
+    return {name: one for name, one in zip(names, found, strict=True) if one is not None}
 
 
 def _rescore_there(work: tuple[Session, Mapping[str, SetData]], name: str) -> ScoreFile | None:
@@ -198,7 +223,79 @@ def _leave(_name: str) -> None:
     """What a process was at when it was ended is scored again."""
 
 
-def _size(session: Session, submission: Submission) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredAhead:
+    """What became of entries whose scores were to be computed ahead of a correction.
+
+    Attributes:
+        scored: their scores were computed and stored.
+        before: they had been stored before.
+        left: their scores cannot be stored without their signatures, which only the correction
+            itself writes.
+        failed: id -> why there are no scores.
+    """
+
+    scored: tuple[str, ...]
+    before: tuple[str, ...]
+    left: tuple[str, ...]
+    failed: Mapping[str, tuple[Problem, ...]]
+
+
+def score_ahead(
+    ahead: Precomputed, ids: Sequence[str], *, done: Callable[[], None] = lambda: None
+) -> ScoredAhead:
+    """Score entries by the labels of today, as `rescore_each`, and store each when it is scored.
+
+    Nothing else is written, and no lock is held: others may do the same at once.
+
+    Args:
+        ahead: where scores are stored; its session may be opened to be read alone.
+        ids: of submissions and baselines.
+        done: called after each entry that is scored.
+    """
+    session = ahead.session
+    submissions = [session.history().submissions[name] for name in ids]
+    known = [one for one in submissions if _has_signatures(session, one)]
+    before = {one.id for one in known if ahead.find(one) is not None}
+    todo = [one for one in known if one.id not in before]
+    found = _side_by_side(session, todo, _score_ahead, ahead, done=done)
+    for one in todo:
+        if one.id not in found:
+            found[one.id] = _score_ahead(ahead, one.id)
+            done()
+    return ScoredAhead(
+        scored=tuple(name for name, problems in found.items() if not problems),
+        before=tuple(name for name in ids if name in before),
+        left=tuple(one.id for one in submissions if one not in known),
+        failed={name: problems for name, problems in found.items() if problems},
+    )
+
+
+def _score_ahead(ahead: Precomputed, name: str) -> tuple[Problem, ...]:
+    """Why there are no scores; empty once they are stored."""
+    try:
+        scores = rescore(ahead.session, ahead.sets, name)
+        if scores.views:
+            ahead.store(ahead.session.history().submissions[name], scores)
+            return ()
+    except InputError as error:
+        return error.problems
+    except HeldoutError as error:
+        return (_fail("not-scored", name, str(error)),)
+    except OSError as error:
+        return (_fail("not-stored", name, str(error)),)
+    wrong = [p for run in scores.runs.values() for p in run.problems if p.severity == "error"]
+    refused = [_fail("not-scored", name, scores.refusal)] if scores.refusal else []
+    return (*refused, *scores.metadata_problems, *wrong)
+
+
+def _fail(code: str, name: str, found: str) -> Problem:
+    expected = "scores that the correction will find"
+    hint = "is the disk full?" if code == "not-stored" else ""
+    return Problem(code, name, found, expected, hint)
+
+
+def size_of(session: Session, submission: Submission) -> int:
     """Bytes of its sealed files, or of a baseline's runs."""
     digests = submission.runs.values() if submission.baseline else submission.files.values()
     stats = (session.vault.files.stat(f"sealed/{digest}") for digest in digests)
@@ -231,8 +328,8 @@ def score_baseline(
         code_version=code_version(),
         runs={name: _report(scan) for name, scan in scans.items()},
         views=dict(score_views(spec, sets, scans)),
-        labels=_labels(sets),
-        held_out=_held_out(sets),
+        labels=labels_of(sets),
+        held_out=held_out_of(sets),
     )
     return ScoredBaseline(runs=runs, scans=scans, scores=scores)
 
@@ -265,8 +362,8 @@ def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
     A key that came later changes no score that was made before it.
     """
     asked = {name: data for name, data in sets.items() if name in scores.runs}
-    others = any(scores.labels.get(key) != digest for key, digest in _labels(asked).items())
-    now = _held_out(asked)
+    others = any(scores.labels.get(key) != digest for key, digest in labels_of(asked).items())
+    now = held_out_of(asked)
     # A mask that was taken away decides as much as one that came.
     gone = {n for n in scores.held_out if stem_of(n) in asked} - now.keys()
     noted = {n: d for n, d in now.items() if scores.held_out or "." in n}
@@ -277,7 +374,7 @@ def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
 def lacks_key(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
     """Whether scores were made before a query set had its key."""
     asked = {name: data for name, data in sets.items() if name in scores.runs}
-    return any(is_key(n) and n not in scores.held_out for n in _held_out(asked))
+    return any(is_key(n) and n not in scores.held_out for n in held_out_of(asked))
 
 
 def list_earlier(session: Session, sets: Mapping[str, SetData]) -> tuple[str, ...]:
@@ -289,32 +386,6 @@ def list_earlier(session: Session, sets: Mapping[str, SetData]) -> tuple[str, ..
         and (scores := read_stored(session.vault, submission)) is not None
         and is_earlier(scores, sets)
     )
-
-
-def _sets_of(
-    session: Session, spec: BoardSpec, sets: Mapping[str, SetData]
-) -> Mapping[str, SetData]:
-    """The query sets by the rules of a day; mostly those of today."""
-    today = session.spec().sets
-    same = all(today.get(name) == queries for name, queries in spec.sets.items())
-    same = same and spec.release.feedback == session.spec().release.feedback
-    if same and all(sets[view.set].can_score(view) for view in spec.views):
-        return {name: sets[name] for name in spec.sets}
-    return load_sets(session.repository, spec, vault=session.vault)
-
-
-def _labels(sets: Mapping[str, SetData]) -> dict[str, str]:
-    """Set, or set/labels -> SHA-256 of the labels."""
-    return {
-        f"{name}/{labels}" if labels else name: str(digest)
-        for name, data in sets.items()
-        for labels, digest in data.digests.items()
-    }
-
-
-def _held_out(sets: Mapping[str, SetData]) -> dict[str, str]:
-    """Every file of the vault that scores on these sets depend on -> SHA-256."""
-    return {name: digest for data in sets.values() for name, digest in data.held_out.items()}
 
 
 def _describe(outcome: ScoreFile, opened: Opened) -> ScoreFile:

@@ -17,6 +17,7 @@ vault/                   mode 0700, never inside the board
   refused                marks of refused arrivals that were printed in full, one a line
   running/               what a program reads and writes while `heldout run` runs it
   remembered/            what was verified before, so that it need not be again; may be removed
+  remembered/scores/ID   scores that were computed ahead of a correction
   events.jsonl           everything that happened; append-only, hash-chained
 
 Where it is a git clone with a remote, several organisers share it: store/sharing.py. No symlink in
@@ -545,6 +546,14 @@ class Vault:
             return None
         mark, content = data[:_MARK], data[_MARK:]
         return content if hmac.compare_digest(mark, _authenticate(key, name, content)) else None
+
+    def forget(self, name: str) -> None:
+        """Remove what `remember` stored."""
+        self.files.delete(f"{REMEMBERED}/{name}")
+
+    def sweep_memory(self, folder: str) -> None:
+        """Remove what killed calls of `remember` left aside in a folder below `remembered/`."""
+        self.files.sweep(f"{REMEMBERED}/{folder}")
 
     def _memory_key(self) -> bytes | None:
         """A secret that only who has the vault's private keys can know."""

@@ -19,7 +19,14 @@ from heldout.cli.context import (
     reach_forge,
     require_yes,
 )
-from heldout.cli.printing import answers, print_facts, print_json, print_problems
+from heldout.cli.printing import (
+    TERMINAL,
+    answers,
+    messages,
+    print_facts,
+    print_json,
+    print_problems,
+)
 from heldout.errors import plural, printable
 from heldout.options import Opt
 
@@ -168,22 +175,60 @@ def correct(
     why: Why,
     anyway: Annotated[bool, Opt("Log the reason also where no score changes.")] = False,
     yes: _NamesNobody = False,
+    part: Annotated[
+        str | None,
+        Opt(
+            "Part of the entries to score now, without logging or publishing: 3/10 is the third "
+            "of ten. The call without it then finds these scores.",
+            names=("--shard",),
+            metavar="I/N",
+        ),
+    ] = None,
     place: OrganiserPlace,
 ) -> None:
     """Publish errata: score entries or baselines again with today's labels, and say why.
 
     Says which other entries are still scored with earlier labels.
 
+    Where many machines see the vault's folder, each can score one --shard of many entries; a last
+    call, without it, finds their scores in the vault and publishes.
+
     \b
     Example:
       heldout correct 20261120-lighthouse-monot5 \\
       --why "two labels were on wrong queries"
     """
+    if part is not None:
+        _score_part(ids, part, place)
+        return
     from heldout.board.organiser.steps import correct_all
 
     with place.session() as session:
         outcome = correct_all(session, reach_forge(), ids, why=why, unchanged=anyway, anyway=yes)
         _report(place, session, outcome, "corrected")
+
+
+def _score_part(ids: Sequence[str], part: str, place: OrganiserPlace) -> None:
+    """Score a part of a correction's entries; exit code 1 where some have no score, 2 where all."""
+    from heldout.board.organiser import words
+    from heldout.board.organiser.steps import score_part
+    from heldout.board.scores.session import look_at
+    from heldout.scoring.shards import parse_shard
+
+    if place.accept_rules:
+        raise click.UsageError("--shard logs nothing: without --accept-rules")
+    shard = parse_shard(part)
+    session = look_at(place.board(), place.need_vault(), now=place.now)
+    found = score_part(session, ids, shard, progress=TERMINAL)
+    place.answer(found.document(), words.part_facts(found))
+    failed = found.outcome.failed
+    if failed and not place.as_json:
+        for problems in failed.values():
+            messages().print()
+            print_problems(messages(), problems)
+    if failed:
+        some = found.outcome.scored or found.outcome.before or found.outcome.left
+        raise click.exceptions.Exit(1 if some else 2)
 
 
 @click.command()
@@ -297,6 +342,8 @@ def _report(place: OrganiserPlace, session: Session, outcome: Outcome, verb: str
         for decision in outcome.decisions
         for fact in words.decision_facts(session, decision, verb, rebuilt.standings)
     ]
+    if outcome.ahead is not None:
+        facts += words.ahead_facts(outcome.ahead, among=len(outcome.decisions))
     facts += words.rebuilt_facts(rebuilt)
     commands = [f'heldout correct {" ".join(earlier)} --why "…"'] if earlier else []
     commands += ['heldout board final --why "…"'] if outcome.reopens_final else []

@@ -21,6 +21,7 @@ from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import check_unchanged, compare_held_out
 from heldout.board.scores.kept import ScoreFile, read_stored
+from heldout.board.scores.precomputed import Precomputed
 from heldout.board.scores.published import check_set, list_published
 from heldout.board.scores.rescoring import rescore_each
 from heldout.board.scores.score import ViewScore
@@ -228,10 +229,12 @@ def score_versions(
         else:
             done()
     decisions = []
-    for name, scores in rescore_each(session, sets, list(lacking), done=done):
+    ahead = Precomputed(session, sets)
+    for name, scores in rescore_each(session, sets, list(lacking), ahead=ahead, done=done):
         repaired = not lacking[name].items() <= scores.labels.items()
         reason = f"{why}, and on labels that were repaired" if repaired else why
         decisions.append(correct(session, name, scores, why=reason))
+    ahead.forget(lacking)
     return tuple(decisions)
 
 
