@@ -1,17 +1,20 @@
 """Outcomes of all pairs at once are those of each pair by itself."""
 
+import json
 import math
 from dataclasses import asdict
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 from scipy import stats
 
-from heldout.analyses.outcomes.options import Margins
-from heldout.analyses.outcomes.outcomes import all_pairs
+from heldout.analyses.outcomes.options import Margins, Rules
+from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes
 from heldout.analyses.outcomes.tests import Line, PairTests, compare_runs
+from heldout.answers.answer import format_json, to_document
 from heldout.scoring.first_ranks import FirstRanks, first_ranks
 from heldout.scoring.table import table_of
 from heldout.stats.rank_tests import share_not_lower_p
@@ -111,3 +114,33 @@ def test_no_pair_depends_on_the_pairs_beside_it() -> None:
     pairs = all_pairs(ranks)
     together = compare_runs(ranks, pairs, MARGINS, level=0.95)
     assert [*together] == [compare_runs(ranks, [p], MARGINS, level=0.95)[0] for p in pairs]
+
+
+@given(st.lists(st.floats(width=64), max_size=40))
+def test_numbers_of_a_column_are_written_as_json_writes_each(numbers: list[float]) -> None:
+    texts = [text for piece in format_json(Numbers(numbers)) for text in piece.split("\n")]
+    written = [text.removeprefix('    "p": ') for text in texts if '"p": ' in text]
+    finite = [one if math.isfinite(one) else None for one in numbers]
+    assert written == [json.dumps(one) for one in finite]
+
+
+class Numbers:
+    """Results of a single number."""
+
+    def __init__(self, numbers: list[float]) -> None:
+        self._numbers = np.array(numbers, np.float64)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def columns(self, start: int, stop: int) -> dict[str, object]:
+        return {"p": self._numbers[start:stop]}
+
+
+@given(hnp.arrays(np.int64, (4, 9), elements=st.integers(0, 5)), st.booleans())
+def test_pairs_in_columns_are_written_as_each_result_is(table: Integers, harmful: bool) -> None:  # noqa: FBT001 - drawn
+    ranks = ranks_of(table, 10)
+    rules = Rules(harm="plain" if harmful else "margin", margins=MARGINS)
+    judged = analyse_outcomes(ranks, all_pairs(ranks), rules).pairs
+    rows = [to_document(one) for one in judged]
+    assert "".join(format_json(judged)) == json.dumps(rows, indent=2)

@@ -8,7 +8,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, get_args, overload
+from typing import Any, ClassVar, Literal, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -192,9 +192,40 @@ class TestColumns(Sequence[TestResult]):
         place = range(len(self))[place]
         return self.rows(place, place + 1)[0]
 
+    def columns(self, start: int, stop: int) -> dict[str, Any]:
+        """The fields of `TestResult` of pairs that follow each other, in columns where they differ.
+
+        Args:
+            start: the first pair.
+            stop: the one after the last.
+        """
+        part = self._part(start, stop)
+        return {
+            "test": self.test,
+            "n": self.n[part],
+            "used": self.used[part],
+            "difference": self.difference[part],
+            "low": self.low[part],
+            "high": self.high[part],
+            "level": self.level,
+            "alternative": "two-sided",
+            "statistic": self.statistic[part],
+            "p": self.p[part],
+            "why": self._whys(part),
+            "options": self.options,
+        }
+
+    def _part(self, start: int, stop: int) -> slice | NDArray[np.int32]:
+        return slice(start, stop) if self.place is None else self.place[start:stop]
+
+    def _whys(self, part: slice | NDArray[np.int32]) -> list[str | None]:
+        reasons = [self.reasons[place] for place in self.why[part].tolist()]
+        numbers = self.used[part].tolist()
+        return [why and why.format(used=used) for why, used in zip(reasons, numbers, strict=True)]
+
     def rows(self, start: int, stop: int) -> list[TestResult]:
         """The results of pairs that follow each other."""
-        part = slice(start, stop) if self.place is None else self.place[start:stop]
+        part = self._part(start, stop)
         numbers = (self.difference, self.low, self.high, self.statistic, self.p)
         return [
             TestResult(
@@ -208,14 +239,14 @@ class TestColumns(Sequence[TestResult]):
                 alternative="two-sided",
                 statistic=statistic,
                 p=p,
-                why=None if why is None else why.format(used=used),
+                why=why,
                 options=self.options,
             )
             for n, used, difference, low, high, statistic, p, why in zip(
                 self.n[part].tolist(),
                 self.used[part].tolist(),
                 *(with_none(column[part]) for column in numbers),
-                [self.reasons[place] for place in self.why[part].tolist()],
+                self._whys(part),
                 strict=True,
             )
         ]

@@ -88,6 +88,11 @@ class Pairs(Sequence[Pair]):
         """Some of the pairs."""
         return replace(self, a=self.a[places], b=self.b[places])
 
+    def columns(self, places: NDArray[np.intp]) -> dict[str, list[Any]]:
+        """The fields of some of `sides`."""
+        sides = [self.sides[place] for place in places.tolist()]
+        return {"name": [side.name for side in sides], "runs": [side.runs for side in sides]}
+
     def __len__(self) -> int:
         return len(self.a)
 
@@ -234,6 +239,19 @@ class TestedPairs(Sequence[PairTests]):
         place = range(len(self))[place]
         (fields,) = self.rows(place, place + 1)
         return PairTests(**fields)
+
+    def columns(self, start: int, stop: int) -> dict[str, Any]:
+        """The fields of `PairTests` of pairs that follow each other, in columns."""
+        part = slice(start, stop)
+        return {
+            "a": self.pairs.columns(self.pairs.a[part]),
+            "b": self.pairs.columns(self.pairs.b[part]),
+            **{name: getattr(self, name)[part] for name in _COUNTS},
+            "esl": {"a": self.esl[0, part], "b": self.esl[1, part]},
+            "rr": {"a": self.rr[0, part], "b": self.rr[1, part]},
+            "tests": {line: test.columns(start, stop) for line, test in self.tests.items()},
+            **{name: getattr(self, name)[part] for name in _PS},
+        }
 
     def rows(self, start: int, stop: int) -> Iterator[dict[str, Any]]:
         """The fields of `PairTests` of pairs that follow each other."""
