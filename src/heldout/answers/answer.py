@@ -259,7 +259,7 @@ def _format_columns(results: InColumns, newline: str) -> Iterator[str]:
     yield f"{newline}]" if len(results) else "]"
 
 
-_FILLED = 1024
+_FILLED = 256
 
 
 def _leave_blanks(
