@@ -90,6 +90,7 @@ FOREIGN: Mapping[str, Mapping[str, Change]] = {
     "a deleted submission": {"submissions/20261101-old.tar.age": None},
     "a changed board.toml": {"board.toml": ("100644", b"schema = 1")},
     "a changed log": {"log.jsonl": ("100644", b"{}\n")},
+    "a file of earlier events": {"log/00000000.jsonl": ("100644", b"{}\n")},
     "a changed leaderboard": {"leaderboard/leaderboard.json": ("100644", b"{}")},
     "a workflow": {".github/workflows/run.yml": ("100644", b"on: push")},
     "attributes with a filter": {".gitattributes": ("100644", b"* filter=evil\n")},

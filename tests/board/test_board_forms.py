@@ -8,7 +8,8 @@ from scored_board import FOUNDED, ScoredBoard, make_board
 
 from heldout.board.log.events import Draft
 from heldout.board.scores.session import begin_session
-from heldout.board.store.repository import LOG, SPEC, Repository
+from heldout.board.store.logs import LOG
+from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault
 from heldout.envelope.keys import new_signing_key
 from heldout.errors import StoreError

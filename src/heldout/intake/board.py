@@ -22,7 +22,8 @@ from heldout.board.log.history import History, read_history
 from heldout.board.log.submission import Submission
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.store.repository import KEYS, LEADERBOARD, LOG, README, SPEC, Repository
+from heldout.board.store.logs import LOG, read_public_log
+from heldout.board.store.repository import KEYS, LEADERBOARD, README, SPEC, Repository
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
 
@@ -199,7 +200,7 @@ class View:
         packed = BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for name in sorted(set(named)):
-                data = self.read(name)
+                data = read_public_log(self.read) if name == LOG else self.read(name)
                 if data is None and name != README:
                     raise StoreError(f"{name} is missing in the board")
                 archive.writestr(zipfile.ZipInfo(name, _ZIP_DAY), data or b"", zipfile.ZIP_DEFLATED)
@@ -314,7 +315,7 @@ class PublicBoard:
         if commit is None or commit == self._mark:
             return None
         read = partial(git.read_path, commit, limit=_MOST_BYTES)
-        view = _make_view(parse_log(read(LOG) or b"", path=LOG), read)
+        view = _make_view(parse_log(read_public_log(read) or b"", path=LOG), read)
         self._mark = commit
         return view
 

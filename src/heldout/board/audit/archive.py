@@ -55,7 +55,8 @@ from heldout.board.scores.published import open_published_runs
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.board.standings.standings import project
-from heldout.board.store.repository import LOG, Repository
+from heldout.board.store.logs import LOG
+from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError, quote
 from heldout.files.zipped import unpack_zip, write_zip

@@ -129,6 +129,13 @@ class Log:
             stream.seek(offset)
             yield from islice(stream, start - number, self.chain.count - number)
 
+    def find(self, number: int) -> int:
+        """The byte where the line of an event begins; the log's length for the next event."""
+        if number >= self.chain.count:
+            return self.length
+        before, offset = self.marks[bisect_right(self.marks, (number, self.length)) - 1]
+        return offset + sum(map(len, islice(self.lines(before), number - before)))
+
     def entries(self, start: int = 0) -> Iterator[Entry]:
         """The events from one on."""
         return (read_verified(line) for line in self.lines(start))

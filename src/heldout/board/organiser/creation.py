@@ -14,7 +14,7 @@ from heldout.board.rules.template import NewBoard, new_board_files
 from heldout.board.scores.commitments import new_keys, store_versions
 from heldout.board.scores.session import Session, begin_session
 from heldout.board.scores.sets import SetData, check_sets, digest_public
-from heldout.board.store.repository import LOG, SPEC, Repository
+from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault, check_apart
 from heldout.envelope.bundle import new_identity, recipient_of
 from heldout.envelope.keys import public_key
@@ -140,7 +140,7 @@ def is_created(root: Path, vault_root: Path, plan: NewBoard, sets: Mapping[str, 
     held = entries[0].get("labels") or {}
     given_then = {name: digest for name, digest in held.items() if not is_key(name)}
     same = entries[0].get("board.toml") == files[SPEC].decode() and given_then == labels
-    public = repository.files.read_lines(LOG)
+    public = repository.log_bytes()
     return same and public.startswith(format_entry(redact(entries[0], ())))
 
 

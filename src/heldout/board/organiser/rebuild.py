@@ -48,10 +48,10 @@ from heldout.board.standings.seasons import current_standings, list_seasons
 from heldout.board.standings.standings import Standings, project
 from heldout.board.store.git import AS_IT_IS, ATTRIBUTES, Author
 from heldout.board.store.known_files import KnownFiles
+from heldout.board.store.logs import CLOSED, LOG
 from heldout.board.store.repository import (
     KEYS,
     LEADERBOARD,
-    LOG,
     README,
     SPEC,
     TIMESTAMPS,
@@ -61,7 +61,9 @@ from heldout.board.store.repository import (
 
 _PUBLIC = (
     *(SPEC, README, ".gitignore", ATTRIBUTES, "keys", "queries", "qrels", "candidates"),
-    *("submissions", LOG, LEADERBOARD, TIMESTAMPS, *WORKFLOW_PATHS.values(), *PAGE_PATHS.values()),
+    *("submissions", LOG, CLOSED, LEADERBOARD, TIMESTAMPS),
+    *WORKFLOW_PATHS.values(),
+    *PAGE_PATHS.values(),
 )
 KEEPER = Author(name="heldout", email="heldout@localhost")
 """Author of a commit where git knows no name."""

@@ -40,7 +40,8 @@ from heldout.board.rules.spec_file import parse_spec, refuse_spec
 from heldout.board.scores.score import ViewScore, score_run, score_views
 from heldout.board.scores.sets import SetData, check_unedited, load_sets
 from heldout.board.store.arrivals import find_registration, find_request
-from heldout.board.store.repository import LOG, SPEC, Repository
+from heldout.board.store.logs import LOG
+from heldout.board.store.repository import SPEC, Repository
 from heldout.errors import InputError, Problem, StoreError, plural, quote
 from heldout.ids import SubmissionId, find_near, query_set_of, say_near, submission_date
 from heldout.trec.scanning.plain import hash_documents

@@ -329,7 +329,7 @@ _INSTALL = r"(git\+)?https://[A-Za-z0-9][A-Za-z0-9._~:/@%+=#-]{0,499}"
 _TAKEN = frozenset(
     (
         *("", ".git", ".heldout", "board.toml", "drafts"),
-        *("labels", "leaderboard", "log.jsonl", "submissions"),
+        *("labels", "leaderboard", "log", "log.jsonl", "submissions"),
     )
 )
 _MOST_SEEDS = 20

@@ -7,11 +7,14 @@ Where nothing is remembered, or rules have changed or names were joined since, a
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -28,8 +31,18 @@ from heldout.board.log.reading import (
 )
 from heldout.board.log.submission import Submission, apply_event
 from heldout.board.standings.standings import Projector
-from heldout.board.store.logs import find_log, put_log
-from heldout.board.store.repository import LOG, Repository
+from heldout.board.store.git import Git
+from heldout.board.store.logs import (
+    CLOSED,
+    LOG,
+    LogFile,
+    find_log,
+    list_log_files,
+    open_log,
+    plan_log_files,
+    put_log,
+)
+from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
 from heldout.files.durable import Mark
@@ -37,7 +50,6 @@ from heldout.files.durable import Mark
 _MEMORY = "public"
 _COMMITTED = "committed"
 _MANY = 1_000
-_MOST_LOG = 1 << 30
 _SHA1_DIGITS = 40
 _LATER = datetime.max.replace(tzinfo=UTC)
 
@@ -128,12 +140,12 @@ class PublicLog:
             yield self.changed.get(entry.event.seq, entry)
         yield from self.new
 
-    def lines(self) -> Iterator[bytes]:
-        """Every line, newline included."""
-        for number, line in enumerate(self.before.lines()):
+    def lines(self, start: int = 0) -> Iterator[bytes]:
+        """The lines from an event on, newline included."""
+        for number, line in enumerate(self.before.lines(start), start):
             entry = self.changed.get(number)
             yield line if entry is None else format_entry(entry)
-        yield from map(format_entry, self.new)
+        yield from map(format_entry, self.new[max(start - len(self.before), 0) :])
 
     def about_board(self) -> Iterator[Entry]:
         """The events about no submission, in order."""
@@ -244,26 +256,16 @@ def write_public_log(repository: Repository, vault: Vault, public: PublicLog) ->
         vault: remembers.
         public: what has to be there.
     """
-    found = repository.files.stat(LOG)
-    whole = found is not None and found.st_size == public.before.length
-    if whole and not public.changed and not public.new:
+    files = plan_log_files(len(public))
+    same = {file.name for file in _list_same(repository, public, files)}
+    if len(same) == len(files):
         keep_public_log(vault, public)
         return False
-    digest, length, marks, fold = hashlib.sha256(), 0, [(0, 0)], public.fold
-
-    def lines() -> Iterator[bytes]:
-        nonlocal length
-        for number, line in enumerate(public.lines(), 1):
-            digest.update(line)
-            length += len(line)
-            mark_line(marks, number, length)
-            yield line
-
-    repository.files.write_parts(LOG, lines())
-    chain = replace(public.whole.chain, signers=dict(public.whole.chain.signers))
-    log = Log(partial(repository.files.open, LOG), chain, fold, length, digest, marks=marks)
-    log.remembered, log.known = chain.count, digest.digest()
-    put_log(repository.files, LOG, log)
+    ids = _recall_ids(vault, public.before)
+    log = _write_files(repository, public, [file for file in files if file.name not in same])
+    put_log(repository.files, [file.name for file in files], log)
+    if ids is not None:
+        _find_ids(log, vault, like=ids[LOG], known={name: ids[name] for name in same})
     memory = _Memory(
         log=log.remember(),
         at=public.now,
@@ -272,10 +274,62 @@ def write_public_log(repository: Repository, vault: Vault, public: PublicLog) ->
         waiting=public.waiting,
     )
     seen = public.before.remembered
-    if chain.count > _MANY and (public.changed or chain.count - seen > _MANY):
+    if len(log) > _MANY and (public.changed or len(log) - seen > _MANY):
         vault.remember(_MEMORY, encode_memory(memory))
     _KNOWN[repository.files.path(LOG)] = vault.mark_of_memory(_MEMORY), memory
     return True
+
+
+def _list_same(
+    repository: Repository, public: PublicLog, files: Sequence[LogFile]
+) -> Iterator[LogFile]:
+    """The files that have just the events that they have to have, as these have to be shown."""
+    before = public.before
+    found = set(list_log_files(repository.files)) if len(before) else set()
+    changed = sorted(public.changed)
+    start = 0
+    for file in files:
+        there = repository.files.stat(file.name) if file.name in found else None
+        # The files are read one behind the other: one may begin elsewhere than it should.
+        if there is None or file.end > len(before) or start != before.find(file.first):
+            return
+        start += there.st_size
+        if start != before.find(file.end):
+            return
+        if bisect_left(changed, file.first) == bisect_left(changed, file.end):
+            yield file
+
+
+def _write_files(repository: Repository, public: PublicLog, files: Sequence[LogFile]) -> Log:
+    """Write files of the public log in one pass through it; the log that lies there then."""
+    before, fold = public.before, public.fold
+    again = bool(public.changed) or not len(before)
+    digest = hashlib.sha256() if again else before.digest.copy()
+    length, marks = (0, [(0, 0)]) if again else (before.length, [*before.marks])
+    hashed = 0 if again else len(before)
+    start = 0 if again else files[0].first
+
+    def lines() -> Iterator[bytes]:
+        nonlocal length
+        for number, line in enumerate(public.lines(start), start):
+            if number >= hashed:
+                digest.update(line)
+                length += len(line)
+                mark_line(marks, number + 1, length)
+            yield line
+
+    # One stream, opened before the first file is replaced: all lines come from the old ones.
+    rest, at = lines(), start
+    for file in files:
+        deque(islice(rest, file.first - at), maxlen=0)
+        repository.files.write_parts(file.name, islice(rest, file.end - file.first))
+        at = file.end
+    deque(rest, maxlen=0)
+    names = [file.name for file in plan_log_files(len(public))]
+    chain = replace(public.whole.chain, signers=dict(public.whole.chain.signers))
+    log = Log(partial(open_log, repository.files, names), chain, fold, length, digest, marks=marks)
+    log.remembered, log.known = chain.count, digest.digest()
+    return log
 
 
 def keep_public_log(vault: Vault, public: PublicLog) -> None:
@@ -328,7 +382,8 @@ def find_public_log(repository: Repository, vault: Vault) -> Log:
         memory = _recall(repository, vault)
         return None if memory is None else memory.log
 
-    log = find_log(repository.files, LOG, recall=recall)
+    names = list_log_files(repository.files)
+    log = find_log(repository.files, names, path=LOG, recall=recall)
     repository.check_pinned(log, path=LOG)
     return log
 
@@ -349,14 +404,13 @@ def find_committed_log(repository: Repository, vault: Vault) -> Log | None:
     head = git.head() if git.is_repository() else None
     if head is None:
         return empty_log()
-    blob = git.blob_of(head, LOG)
     try:
         here = find_public_log(repository, vault)
-        if blob is not None and blob == _blob_of(here, vault, like=blob):
+        if _has_just(git, head, here, vault):
             return here
     except StoreError:
         pass  # what lies here is damaged: only git has it
-    data = git.read_path(head, LOG, limit=_MOST_LOG) or b""
+    data = repository.log_at(head) or b""
     try:
         return read_log(lambda: BytesIO(data), path=LOG)
     except StoreError:
@@ -373,20 +427,55 @@ def is_committed(repository: Repository, vault: Vault, log: Log) -> bool:
     head = git.head() if git.is_repository() else None
     if head is None:
         return True
-    blob, found = git.blob_of(head, LOG), repository.files.stat(LOG)
-    whole = found is not None and found.st_size == log.length
-    return whole and blob is not None and blob == _blob_of(log, vault, like=blob)
+    sizes = [repository.files.stat(file.name) for file in plan_log_files(len(log))]
+    whole = sum(found.st_size for found in sizes if found is not None) == log.length
+    return whole and _has_just(git, head, log, vault)
 
 
-def _blob_of(log: Log, vault: Vault, *, like: str) -> str:
-    """The id that git gives to a log's bytes, by the kind of id that another one is of."""
-    digest = log.digest.digest()
-    told = vault.recall(_COMMITTED)
-    if told is not None and told.startswith(digest):
-        return told.removeprefix(digest).decode("ascii")
+def _has_just(git: Git, commit: str, log: Log, vault: Vault) -> bool:
+    """Whether a commit has this log, in the files in which it has to lie."""
+    last = git.blob_of(commit, LOG)
+    if last is None:
+        return False
+    ids, there = _find_ids(log, vault, like=last), {LOG: last}
+    if len(ids) > 1:
+        there.update((file.path, file.blob) for file in git.files(commit, CLOSED))
+    return all(there.get(name) == one for name, one in ids.items())
+
+
+def _find_ids(
+    log: Log, vault: Vault, *, like: str, known: Mapping[str, str] | None = None
+) -> Mapping[str, str]:
+    """File of a log -> the id that git gives to its bytes; remembered.
+
+    Args:
+        log: the public one.
+        vault: remembers.
+        like: an id of the kind.
+        known: ids of some of the files.
+    """
+    ids = dict(_recall_ids(vault, log) or known or {})
     algorithm = hashlib.sha1 if len(like) == _SHA1_DIGITS else hashlib.sha256
-    made = algorithm(b"blob %d\0" % log.length, usedforsecurity=False)
-    for line in log.lines():
-        made.update(line)
-    vault.remember(_COMMITTED, digest + made.hexdigest().encode("ascii"))
-    return made.hexdigest()
+    files = plan_log_files(len(log))
+    missing = [file for file in files if file.name not in ids]
+    for file in missing:
+        size = log.find(file.end) - log.find(file.first)
+        made = algorithm(b"blob %d\0" % size, usedforsecurity=False)
+        for line in islice(log.lines(file.first), file.end - file.first):
+            made.update(line)
+        ids[file.name] = made.hexdigest()
+    if missing:
+        vault.remember(_COMMITTED, log.digest.digest() + msgspec.msgpack.encode(ids))
+    return ids
+
+
+def _recall_ids(vault: Vault, log: Log) -> Mapping[str, str] | None:
+    """What is remembered of a log's files; `None` for nothing, or of another log."""
+    told, digest = vault.recall(_COMMITTED), log.digest.digest()
+    if told is None or not told.startswith(digest):
+        return None
+    try:
+        ids = msgspec.msgpack.decode(told.removeprefix(digest), type=dict[str, str])
+    except msgspec.MsgspecError:
+        return None
+    return ids if ids.keys() == {file.name for file in plan_log_files(len(log))} else None

@@ -57,7 +57,8 @@ from heldout.board.scores.public_log import (
     list_hidden,
 )
 from heldout.board.scores.sets import check_excluded, digest_public, find_edited, restore_public
-from heldout.board.store.repository import LEADERBOARD, LOG, SPEC, Repository
+from heldout.board.store.logs import LOG
+from heldout.board.store.repository import LEADERBOARD, SPEC, Repository
 from heldout.board.store.sharing import newer_agreement, newer_rules
 from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import short_recipient

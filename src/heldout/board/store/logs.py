@@ -1,65 +1,161 @@
-"""Logs in a folder: verified once in a process, and then only where their file has changed.
+"""The files of a log, and logs that are verified once in a process.
 
-A file's mark (`Folder.mark`) tells whether it may have changed. Where it says nothing, the bytes
-are held against the SHA-256 of those that were verified.
+The public log is `log.jsonl`. Where it has more than 10,000 events, each full ten thousand of the
+earlier ones lie in a file of their own, `log/00000000.jsonl` and so on, named by the number of the
+first; `log.jsonl` has the rest. So git stores and sends what is new alone, and no file outgrows
+what a forge takes (GitHub: 100 MB). How many events `log/` has to give says the first line of
+`log.jsonl`; what else lies there is never read.
+
+A verified log is read again only where its files have changed. A file's mark (`Folder.mark`) tells
+whether it may have. Where it says nothing, the bytes are held against the SHA-256 of those that
+were verified.
 """
 
 import hashlib
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from io import BytesIO
+from io import SEEK_CUR, SEEK_END, SEEK_SET, BufferedReader, BytesIO, RawIOBase
+from itertools import pairwise, takewhile
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from heldout.board.log.reading import Log, Remembered, read_log
 from heldout.files.durable import Folder
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+LOG = "log.jsonl"
+CLOSED = "log"
+"""Folder of the full files of the public log."""
+
+IN_FILE = 10_000
+_HEAD = 64
+_FIRST = re.compile(rb'\{"event":\{"seq":(\d{1,12}),')
 _CHUNK = 1 << 20
 _LOGS: dict[Path, tuple[object, Log]] = {}
-"""File -> its mark when it was read last, and the log in it."""
+"""File -> the marks of its log when that was read last, and the log."""
+
+
+class LogFile(NamedTuple):
+    """A file of the public log.
+
+    Attributes:
+        name: its path in the board.
+        first: number of its first event.
+        end: number of the event behind its last one.
+    """
+
+    name: str
+    first: int
+    end: int
+
+
+def plan_log_files(events: int) -> tuple[LogFile, ...]:
+    """The files that a public log of so many events lies in, in order."""
+    starts = range(0, max(events, 1), IN_FILE)
+    closed = [LogFile(_name_closed(first), first, end) for first, end in pairwise(starts)]
+    return (*closed, LogFile(LOG, starts[-1], events))
+
+
+def list_log_files(folder: Folder) -> tuple[str, ...]:
+    """The files that a public log lies in, in order; none where it is missing."""
+    if not folder.exists(LOG):
+        return ()
+    with folder.open(LOG) as stream:
+        earlier = _list_earlier(stream.read(_HEAD))
+    return (*takewhile(folder.exists, earlier), LOG)
+
+
+def read_public_log(find: Callable[[str], bytes | None]) -> bytes | None:
+    """The bytes of a public log, all its files in order; `None` where there is none.
+
+    Args:
+        find: gives a file's bytes by its path in the board, `None` where there is none.
+    """
+    last = find(LOG)
+    if last is None:
+        return None
+    closed = []
+    for name in _list_earlier(last):
+        data = find(name)
+        if data is None:
+            break  # the log has a hole, which its chain shows
+        closed.append(data)
+    return b"".join((*closed, last))
+
+
+def open_log(folder: Folder, names: Sequence[str]) -> BinaryIO:
+    """A stream of a log: its files, one behind the other."""
+    if len(names) == 1:
+        return folder.open(names[0])
+    return BufferedReader(_Joined([folder.open(name) for name in names]), _CHUNK)
 
 
 def find_log(
-    folder: Folder, name: str, *, recall: Callable[[], Remembered | None] = lambda: None
+    folder: Folder,
+    names: Sequence[str],
+    *,
+    path: str,
+    recall: Callable[[], Remembered | None] = lambda: None,
 ) -> Log:
-    """The log in a file, verified; an empty one where there is none.
+    """The log in some files, verified; an empty one where there is none.
 
     Args:
-        folder: where it lies.
-        name: of the file.
+        folder: where they lie.
+        names: of the files, in order; none where the log is missing.
+        path: name of the log, for errors; that of the last file.
         recall: gives what is remembered of it from an earlier process; asked where this one has
             not read it.
 
     Raises:
         StoreError: a line breaks the chain.
     """
-    path, mark = folder.path(name), folder.mark(name)
-    if not folder.exists(name):
-        _LOGS.pop(path, None)  # another log may begin here
-        return read_log(BytesIO, path=name)
-    before, log = _LOGS.get(path, (None, None))
-    if log is None or mark is None or mark != before:
-        opened = partial(folder.open, name)
+    key = folder.path(path)
+    if not names:
+        _LOGS.pop(key, None)  # another log may begin here
+        return read_log(BytesIO, path=path)
+    marks = _mark_all(folder, names)
+    before, log = _LOGS.get(key, (None, None))
+    if log is None or marks is None or marks != before:
+        opened = partial(open_log, folder, names)
         if log is None or not _is_still(log, opened):
-            log = read_log(opened, path=name, known=recall())
+            log = read_log(opened, path=path, known=recall())
         else:
             log.open = opened
-        _LOGS[path] = mark, log
+        _LOGS[key] = marks, log
     return log
 
 
 def went_on(folder: Folder, name: str, line: bytes) -> None:
-    """Take up a line that was just appended to a log here."""
+    """Take up a line that was just appended to a log of one file."""
     path = folder.path(name)
     _, log = _LOGS.get(path, (None, None))
     if log is not None:
         log.take(line, place=f"{name}:{len(log) + 1}")
-        _LOGS[path] = folder.mark(name), log
+        _LOGS[path] = _mark_all(folder, (name,)), log
 
 
-def put_log(folder: Folder, name: str, log: Log) -> None:
-    """Take a log as the one that was just written here."""
-    _LOGS[folder.path(name)] = folder.mark(name), log
+def put_log(folder: Folder, names: Sequence[str], log: Log) -> None:
+    """Take a log as the one that was just written to these files."""
+    _LOGS[folder.path(names[-1])] = _mark_all(folder, names), log
+
+
+def _name_closed(first: int) -> str:
+    return f"{CLOSED}/{first:08d}.jsonl"
+
+
+def _list_earlier(head: bytes) -> Iterator[str]:
+    """The files before one that begins with these bytes."""
+    found = _FIRST.match(head)
+    return map(_name_closed, range(0, int(found[1]) if found else 0, IN_FILE))
+
+
+def _mark_all(folder: Folder, names: Sequence[str]) -> object:
+    """The marks of files; `None` where one of them tells nothing."""
+    marks = {name: folder.mark(name) for name in names}
+    return None if None in marks.values() else marks
 
 
 def _is_still(log: Log, opened: Callable[[], BinaryIO]) -> bool:
@@ -70,3 +166,41 @@ def _is_still(log: Log, opened: Callable[[], BinaryIO]) -> bool:
             digest.update(data)
             left -= len(data)
         return not left and b"\n" not in stream.read() and digest.digest() == log.digest.digest()
+
+
+class _Joined(RawIOBase):
+    """Files to read as if they were one."""
+
+    def __init__(self, files: Sequence[BinaryIO]) -> None:
+        self._files = files
+        self._sizes = [file.seek(0, SEEK_END) for file in files]
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        starts = {SEEK_SET: 0, SEEK_CUR: self._at, SEEK_END: sum(self._sizes)}
+        self._at = max(starts[whence] + offset, 0)
+        return self._at
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        start, view = 0, memoryview(buffer)
+        for file, size in zip(self._files, self._sizes, strict=True):
+            left = start + size - self._at
+            if left > 0:
+                file.seek(self._at - start)
+                data = file.read(min(left, len(view)))
+                view[: len(data)] = data
+                self._at += len(data)
+                return len(data)
+            start += size
+        return 0
+
+    def close(self) -> None:
+        for file in self._files:
+            file.close()
+        super().close()

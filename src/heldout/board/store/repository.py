@@ -7,6 +7,7 @@ board/
   keys/organisers.txt       whom submissions are sealed for, as `age -R` takes it
   submissions/              sealed files of published submissions
   log.jsonl                 the public log
+  log/                      its earlier events, where there are more than 10,000 (`store.logs`)
   timestamps/               SEQ.tsr: an authority's time stamp of an event; may be absent
   leaderboard/              index.html, entries/, CSV, JSON; manifest.json lists them
   drafts/, .heldout/        a participant's own; git ignores them
@@ -19,7 +20,7 @@ followed (`store.files.Folder`), and only pages that a rebuild wrote are removed
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -30,6 +31,7 @@ from heldout.board.log.reading import Log
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.store.git import Git
+from heldout.board.store.logs import CLOSED, LOG, read_public_log
 from heldout.errors import InputError, Problem, StoreError
 from heldout.files.durable import ASIDE, File, Folder
 from heldout.trec.groups import read_candidates
@@ -37,7 +39,6 @@ from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.queries import Queries, read_queries
 
 SPEC = "board.toml"
-LOG = "log.jsonl"
 LEADERBOARD = "leaderboard"
 KEYS = "keys/organisers.txt"
 README = "README.md"
@@ -47,7 +48,17 @@ _MOST_LOG = 1 << 30
 _PINNED = ".heldout/pinned.json"
 _MOST_PINNED = 1 << 12
 _WRITTEN = (
-    *("keys", "queries", "qrels", "submissions", LEADERBOARD, TIMESTAMPS, "drafts", ".heldout"),
+    *(
+        "keys",
+        "queries",
+        "qrels",
+        "submissions",
+        CLOSED,
+        LEADERBOARD,
+        TIMESTAMPS,
+        "drafts",
+        ".heldout",
+    ),
 )
 
 
@@ -161,7 +172,7 @@ class Repository:
             StoreError: the log is missing, damaged, or of another board.
         """
         self.log()
-        history = _fold_log(self.files.read_lines(LOG))
+        history = _fold_log(self.log_bytes())
         if history is None:
             raise StoreError(
                 f"{LOG} is missing or empty, so nothing says which rules hold; "
@@ -208,9 +219,18 @@ class Repository:
         Raises:
             StoreError: it is damaged, or of another board than this clone has worked with.
         """
-        entries = _read_log(self.files.read_lines(LOG))
+        entries = _read_log(self.log_bytes())
         self._check_pinned(entries, path=LOG)
         return entries
+
+    def log_bytes(self) -> bytes:
+        """The whole lines of the public log, not verified; b"" where it is missing."""
+        data = read_public_log(self.files.find) or b""
+        return data[: data.rfind(b"\n") + 1]
+
+    def log_at(self, commit: str) -> bytes | None:
+        """The bytes of the public log at a commit, not verified; `None` where it has none."""
+        return read_public_log(partial(self.git.read_path, commit, limit=_MOST_LOG))
 
     def pin(self, entries: Sequence[Entry]) -> None:
         """Remember in this clone which board a verified log is of, and since when it is signed.
@@ -287,7 +307,7 @@ class Repository:
 
     def _parse_remote(self, remote: str, data: bytes) -> tuple[Entry, ...]:
         """The log in some bytes; where they are those of our own log they are verified once."""
-        if data == self.files.read_lines(LOG):
+        if data == self.log_bytes():
             with suppress(StoreError):
                 return _read_log(data)
         return parse_log(data, path=f"{remote}:{LOG}")
@@ -302,7 +322,7 @@ class Repository:
             if not stale:
                 return None
         commit = self.git.refs(ref).get(ref)
-        return self.git.read_path(commit, LOG, limit=_MOST_LOG) if commit else None
+        return self.log_at(commit) if commit else None
 
     def newest_log(self) -> tuple[Entry, ...]:
         """The newest copy of the public log: a remote's, or our own where it goes on from there.

@@ -513,7 +513,8 @@ class Vault:
         """The log, of which what this vault remembers is not verified again."""
         if self.stored is not None:
             return _log_in_memory(self.files.read_lines(EVENTS))
-        return find_log(self.files, EVENTS, recall=self._recall_log)
+        names = (EVENTS,) if self.files.exists(EVENTS) else ()
+        return find_log(self.files, names, path=EVENTS, recall=self._recall_log)
 
     def _recall_log(self) -> Remembered | None:
         return decode_memory(self.recall(_LOG), Remembered)

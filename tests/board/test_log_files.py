@@ -1,0 +1,255 @@
+"""The public log of a large board lies in several files, and reads as if it were one."""
+
+import subprocess
+from datetime import timedelta
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scored_board import QUERIES, ScoredBoard, make_board
+
+from heldout.board.log.events import Entry, format_entry
+from heldout.board.organiser.rebuild import Rebuilt, rebuild
+from heldout.board.scores import public_log
+from heldout.board.scores.public_log import find_public_log
+from heldout.board.scores.session import is_behind
+from heldout.board.standings.standings import project
+from heldout.board.store import logs
+from heldout.board.store.logs import (
+    list_log_files,
+    open_log,
+    plan_log_files,
+    read_public_log,
+)
+from heldout.board.store.repository import Repository
+from heldout.errors import StoreError
+from heldout.intake.board import PublicBoard
+from memory_folder import MemoryFolder
+
+_IN_FILE = 4
+
+
+@pytest.fixture(autouse=True)
+def few_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four events in place of ten thousand, and all is remembered."""
+    monkeypatch.setattr(logs, "IN_FILE", _IN_FILE)
+    monkeypatch.setattr(public_log, "_MANY", 0)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> ScoredBoard:
+    """Three entries, one under an embargo, in git; nothing public was written yet."""
+    board = make_board(tmp_path_factory.mktemp("files"))
+    board.baseline("bm25", [0.3] * QUERIES)
+    until = (board.now + timedelta(days=30)).date()
+    board.enter("20261101-open", [0.5] * QUERIES, team="One")
+    board.enter("20261101-hidden", [0.6] * QUERIES, team="Two", until=until)
+    board.enter("20261101-third", [0.4] * QUERIES, team="Three")
+    board.session.repository.git.init()
+    return board
+
+
+@pytest.fixture
+def board(template: ScoredBoard, tmp_path: Path) -> ScoredBoard:
+    """A copy, rebuilt."""
+    copy = template.copy(tmp_path / "copy")
+    forget()
+    rebuild(copy.tick())
+    return copy
+
+
+def forget() -> None:
+    """As a new process begins."""
+    logs._LOGS.clear()
+    public_log._KNOWN.clear()
+
+
+def folder(board: ScoredBoard) -> Path:
+    return board.root / "board"
+
+
+def log_of(board: ScoredBoard) -> tuple[Entry, ...]:
+    return project(board.vault.entries(), now=board.now)
+
+
+def check(board: ScoredBoard) -> None:
+    """The files are those that have to be there, each with its own events; git has them."""
+    lines = [format_entry(entry) for entry in log_of(board)]
+    planned = plan_log_files(len(lines))
+    for name, first, end in planned:
+        assert (folder(board) / name).read_bytes() == b"".join(lines[first:end])
+    session = board.session
+    assert list_log_files(session.repository.files) == tuple(name for name, _, _ in planned)
+    assert session.repository.log() == log_of(board)
+    for _ in range(2):
+        log = find_public_log(session.repository, session.vault)
+        assert [*log.lines()] == lines
+        assert [log.find(number) for number in range(len(lines) + 1)] == [
+            sum(map(len, lines[:number])) for number in range(len(lines) + 1)
+        ]
+        assert not is_behind(session)
+        forget()
+    head = session.repository.git.head()
+    assert head is not None
+    assert session.repository.log_at(head) == b"".join(lines)
+
+
+def rebuilt(board: ScoredBoard) -> Rebuilt:
+    """After an hour."""
+    return rebuild(board.tick())
+
+
+@given(
+    parts=st.lists(st.binary(min_size=1, max_size=20), min_size=1, max_size=5),
+    steps=st.lists(st.tuples(st.integers(0, 90), st.integers(-1, 30)), max_size=8),
+)
+def test_a_stream_of_several_files_is_one_stream(
+    parts: list[bytes], steps: list[tuple[int, int]]
+) -> None:
+    files, whole = MemoryFolder(Path("/nowhere")), BytesIO(b"".join(parts))
+    names = [f"log/{number}" for number in range(len(parts))]
+    for name, part in zip(names, parts, strict=True):
+        files.write_whole(name, part)
+    with open_log(files, names) as stream:
+        for offset, size in steps:
+            assert stream.seek(offset) == whole.seek(offset)
+            assert stream.read(size) == whole.read(size)
+            assert stream.tell() == whole.tell()
+        stream.seek(0)
+        whole.seek(0)
+        assert stream.readlines() == whole.readlines()
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        (0, [("log.jsonl", 0, 0)]),
+        (4, [("log.jsonl", 0, 4)]),
+        (5, [("log/00000000.jsonl", 0, 4), ("log.jsonl", 4, 5)]),
+        (8, [("log/00000000.jsonl", 0, 4), ("log.jsonl", 4, 8)]),
+        (9, [("log/00000000.jsonl", 0, 4), ("log/00000004.jsonl", 4, 8), ("log.jsonl", 8, 9)]),
+    ],
+)
+def test_a_file_is_closed_when_the_next_event_comes(
+    events: int, expected: list[tuple[str, int, int]]
+) -> None:
+    assert [tuple(file) for file in plan_log_files(events)] == expected
+
+
+def test_the_files_are_the_log_day_after_day(board: ScoredBoard) -> None:
+    """New events, an embargo that ends, and days on which nothing happens."""
+    check(board)
+    for days in (0, 10, 21, 40):
+        board.now += timedelta(days=days)
+        if days != 21:
+            board.reject(board.send(f"20261101-day-{days}", [0.2] * QUERIES).submission.id)
+        told = rebuilt(board)
+        assert told.revealed == (("20261101-hidden",) if days == 21 else ())
+        check(board)
+        assert rebuild(board.session).commit is None
+
+
+def test_a_publication_touches_the_last_files_alone(board: ScoredBoard) -> None:
+    git = board.session.repository.git
+    head = git.head() or ""
+    closed = sorted((folder(board) / "log").iterdir())
+    assert len(closed) > 1
+    before = {path: path.stat() for path in closed}
+    board.reject(board.send("20261101-late", [0.2] * QUERIES).submission.id)
+    told = rebuilt(board)
+    assert {path: path.stat() for path in closed} == before
+    assert told.commit is not None
+    command = ["git", "diff", "--name-only", head, told.commit, "--", "log", "log.jsonl"]
+    changed = subprocess.run(command, cwd=folder(board), capture_output=True, text=True, check=True)
+    *_, closed_last, last = (file.name for file in plan_log_files(len(log_of(board))))
+    assert {last} <= {*changed.stdout.split()} <= {closed_last, last}
+
+
+def test_an_end_of_an_embargo_writes_only_where_a_line_changes(board: ScoredBoard) -> None:
+    names = [file.name for file in plan_log_files(len(log_of(board)))]
+    before = {name: (folder(board) / name).stat() for name in names}
+    board.now += timedelta(days=31)
+    assert rebuilt(board).revealed == ("20261101-hidden",)
+    after = {name: (folder(board) / name).stat() for name in names}
+    assert 0 < sum(before[name] != after[name] for name in names) < len(names)
+
+
+def one_file(root: Path) -> None:
+    """As heldout wrote it before."""
+    names = list_log_files(Repository(root).files)
+    data = b"".join((root / name).read_bytes() for name in names)
+    (root / "log.jsonl").write_bytes(data)
+
+
+def killed(root: Path) -> None:
+    """A file was closed, and log.jsonl not yet written."""
+    closed = sorted((root / "log").iterdir())
+    (root / "log.jsonl").write_bytes(closed[-1].read_bytes())
+
+
+def cut_elsewhere(root: Path) -> None:
+    first, second, *_ = sorted((root / "log").iterdir())
+    line, *rest = second.read_bytes().splitlines(keepends=True)
+    first.write_bytes(first.read_bytes() + line)
+    second.write_bytes(b"".join(rest))
+
+
+def with_a_hole(root: Path) -> None:
+    (root / "log" / "00000004.jsonl").unlink()
+
+
+def edited(root: Path) -> None:
+    path = root / "log" / "00000004.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"by":"', b'"by":"x', 1))
+
+
+@pytest.mark.parametrize("change", [one_file, killed, cut_elsewhere, with_a_hole, edited])
+def test_a_rebuild_puts_the_files_right(board: ScoredBoard, change: object) -> None:
+    assert callable(change)
+    change(folder(board))
+    forget()
+    repository = board.session.repository
+    if change in (with_a_hole, edited):
+        with pytest.raises(StoreError, match=r"log\.jsonl:\d+"):
+            repository.log()
+    else:
+        log = repository.log()
+        assert log == log_of(board)[: len(log)]
+    rebuilt(board)
+    check(board)
+
+
+def test_other_files_in_the_folder_are_never_read(board: ScoredBoard) -> None:
+    there = len(log_of(board))
+    for name in ("notes.txt", "99999996.jsonl", f"{(there // _IN_FILE + 1) * _IN_FILE:08d}.jsonl"):
+        (folder(board) / "log" / name).write_text("{}\n")
+    check(board)
+
+
+def test_a_first_line_that_lies_about_its_number_ends_in_an_error(board: ScoredBoard) -> None:
+    path = folder(board) / "log.jsonl"
+    data = path.read_bytes()
+    path.write_bytes(b'{"event":{"seq":999999999999,' + data[data.index(b'"at"') :])
+    with pytest.raises(StoreError, match=r"log\.jsonl:\d+"):
+        board.session.repository.log()
+
+
+def test_a_clone_and_the_server_have_the_whole_log(board: ScoredBoard, tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", str(folder(board)), str(clone)], check=True)
+    assert Repository(clone).newest_log() == log_of(board)
+    view = PublicBoard(clone, clock=lambda: board.now).view()
+    assert [*view.history.submissions] == [*board.vault.history().submissions]
+    root = tmp_path / "unpacked"
+    root.mkdir()
+    (root / "archive.zip").write_bytes(view.archive().data)
+    subprocess.run(["python3", "-m", "zipfile", "-e", "archive.zip", "."], cwd=root, check=True)
+    assert Repository(root).log() == log_of(board)
+
+
+def test_no_log_is_no_file() -> None:
+    files = MemoryFolder(Path("/nowhere"))
+    assert list_log_files(files) == ()
+    assert read_public_log(files.find) is None
