@@ -330,7 +330,7 @@ def measure_soak(options: argparse.Namespace) -> Mapping[str, Any]:
         def upload() -> None:
             for number, token in enumerate(tokens):
                 wait = start + number / options.rate - time.monotonic()
-                if wait > 0 and done.wait(wait):
+                if done.wait(max(wait, 0)):  # it is over, also for a sender who comes too late
                     return
                 send(served.client(token), made_up(number, options.bytes), sent)
 

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import threading
+import tracemalloc
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -366,6 +367,31 @@ def test_what_a_killed_server_left_is_removed_at_the_next_upload(folder: UploadF
             assert len(list(folder.path.glob(".uploading-*.account"))) == 2
         first.write(b"on it goes"[:5])
     assert lying(folder) == {}
+
+
+def test_an_upload_takes_no_more_memory_where_thousands_wait(folder: UploadFolder) -> None:
+    """Else a server whose inbox is seldom emptied grows with every upload."""
+
+    def most_bytes() -> int:
+        with folder.deliver(size=1):
+            pass  # what is made once, as the lock, is there
+        tracemalloc.start()
+        try:
+            with folder.deliver(size=1):
+                return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    def wait(numbers: Iterable[int]) -> None:
+        for number in numbers:
+            one = folder.path / f"delivery-{number:016x}"
+            one.mkdir()
+            (one / f"20261121-{number}{ENDINGS[0]}").write_bytes(b"x")
+
+    wait(range(10))
+    few = most_bytes()
+    wait(range(10, 2000))
+    assert most_bytes() < few + 10_000  # the names alone take 150 kB
 
 
 def test_of_several_that_race_for_an_id_each_is_whole(folder: UploadFolder) -> None:

@@ -215,6 +215,14 @@ def test_what_is_acknowledged_is_on_the_disk(tmp_path: Path) -> None:
     database.close()
 
 
+def test_a_connection_holds_few_pages_of_the_file(tmp_path: Path) -> None:
+    """Each of a server's would fill up to 2 MB in the course of hours."""
+    database = open_database(sqlite_url(tmp_path / "campaign.sqlite"))
+    kib = database.read(lambda one: -int(one.exec_driver_sql("PRAGMA cache_size").scalar_one()))
+    assert 0 < kib <= 256
+    database.close()
+
+
 def test_without_the_extra_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(SetupError, match=r"heldout\[web\]"):

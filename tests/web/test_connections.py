@@ -153,6 +153,55 @@ def test_a_worker_process_shares_one_heap_before_all_else(monkeypatch: pytest.Mo
         served_app()
 
 
+GARBAGE = """
+import gc
+from heldout.web.guard import collect_garbage_often
+
+
+class Ring:
+    here = most = 0
+
+    def __init__(self):
+        self.me = self
+        Ring.here += 1
+        Ring.most = max(Ring.most, Ring.here)
+
+    def __del__(self):
+        Ring.here -= 1
+
+
+gc.set_threshold(50_000, 20, 20)
+collect_garbage_often()
+for _ in range(40_000):
+    Ring()
+print(Ring.most)
+"""
+
+
+def test_a_server_holds_little_garbage() -> None:
+    """Commands look for it seldom: the program of the server is one of them."""
+    done = subprocess.run(
+        [sys.executable, "-c", GARBAGE], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 2_000
+
+
+def test_a_worker_process_looks_for_garbage_once_all_is_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    called: list[str] = []
+    monkeypatch.setattr("heldout.web.guard.share_one_heap", lambda: called.append("heap"))
+    monkeypatch.setattr("heldout.web.guard.collect_garbage_often", lambda: called.append("garbage"))
+
+    def make() -> tuple[FastAPI, dict[str, Callable[[], str]]]:
+        called.append("pages")
+        return FastAPI(), {}
+
+    monkeypatch.setattr("heldout.cli.serving._make_pages", make)
+    served_app()
+    assert called == ["heap", "pages", "garbage"]
+
+
 def test_a_second_request_has_its_own_time(serve: Serve) -> None:
     address = serve(head_seconds=2.0)
     with contextlib.closing(HTTPConnection(*address, timeout=10)) as line:

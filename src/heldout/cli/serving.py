@@ -421,7 +421,7 @@ def _count_jobs(url: str) -> Mapping[tuple[str, str], int]:
 
 def served_app() -> "ASGIApp":
     """The application over the database that `DATABASE_URL` names, with what an operator asks."""
-    from heldout.web.guard import share_one_heap  # noqa: PLC0415 - heavy
+    from heldout.web.guard import collect_garbage_often, share_one_heap  # noqa: PLC0415 - heavy
     from heldout.web.health import Readiness, check_folder, ready_route, watch_requests  # noqa: PLC0415 - heavy
 
     share_one_heap()
@@ -429,7 +429,9 @@ def served_app() -> "ASGIApp":
     if uploads := os.environ.get(UPLOADS):
         checks["uploads"] = partial(check_folder, Path(uploads))
     app.include_router(ready_route(Readiness(checks)))
-    return watch_requests(app, os.environ, log=bool(os.environ.get(_LOG_REQUESTS)))
+    watched = watch_requests(app, os.environ, log=bool(os.environ.get(_LOG_REQUESTS)))
+    collect_garbage_often()
+    return watched
 
 
 def _make_pages() -> "tuple[FastAPI, dict[str, Check]]":

@@ -49,6 +49,10 @@ _CONNECTIONS = 40
 _STAYING = 5
 """Connections to a SQLite file that stay open for the next who needs one."""
 
+_PAGES_KIB = 256
+"""Pages of a SQLite file that a connection holds. Eight times as much is SQLite's own limit: a
+server would grow for hours until each connection has read so much. The system holds the file."""
+
 _SPARED = 10
 """Connections of a PostgreSQL server that are left to others: a backup, psql, `heldout prefer`."""
 
@@ -170,6 +174,7 @@ def _make_private(url: URL) -> None:
 def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute(f"PRAGMA cache_size=-{_PAGES_KIB}")
     for _ in range(_JOURNAL_TRIES):
         try:
             connection.execute("PRAGMA journal_mode=WAL")

@@ -185,25 +185,36 @@ class UploadFolder:
 
     def _check_room(self, wanted: int, others: Sequence["_Share"]) -> None:
         """Refuse more bytes than there is room for, counting what others have set apart."""
-        for name in _names(self.path):
-            self._drop_emptied(name)
-        deliveries = [name for name in _names(self.path) if name.startswith(DELIVERY)]
-        stored = _bytes_in(self.path) + sum(_bytes_in(self.path / name) for name in deliveries)
+        deliveries, stored = self._count_deliveries()
+        stored += _bytes_in(self.path)
         apart = sum(max(other.reserved, other.written) for other in others)
         coming = sum(max(0, other.reserved - other.written) for other in others)
         free = shutil.disk_usage(self.path).free - coming
         if (
-            len(deliveries) >= self.limits.deliveries
+            deliveries >= self.limits.deliveries
             or stored + apart + wanted > self.limits.folder_bytes
             or free - wanted < self.limits.free_bytes
         ):
             raise _full()
 
+    def _count_deliveries(self) -> tuple[int, int]:
+        """Deliveries that wait for the inbox, and their bytes; emptied ones are removed."""
+        count = total = 0
+        for one in _entries(self.path):
+            if not one.name.startswith(DELIVERY):
+                continue
+            try:
+                os.rmdir(one.path)  # noqa: PTH106 - see `_entries`
+            except OSError:  # it has files, or is no folder
+                count, total = count + 1, total + _bytes_in(one.path)
+        return count, total
+
     def _under_way(self) -> list["_Share"]:
         """The uploads under way; what a killed server left behind is removed."""
         shares = []
-        for name in _names(self.path):
-            if not name.startswith(_ASIDE) or name.endswith(_ACCOUNT):
+        names = [one.name for one in _entries(self.path) if one.name.startswith(_ASIDE)]
+        for name in sorted(names):
+            if name.endswith(_ACCOUNT):
                 continue
             share = _Share.read(self.path / name)
             if share is None:
@@ -221,7 +232,7 @@ class UploadFolder:
 
     def has_delivery(self, digests: Mapping[str, str]) -> bool:
         """Whether files lie there and no inbox has taken them yet: name -> SHA-256."""
-        return bool(_names(self.path / _delivery_name(digests)))
+        return any(_entries(self.path / _delivery_name(digests)))
 
     def drop_delivery(self, digests: Mapping[str, str]) -> None:
         """Remove a delivery that its sender has replaced; name -> SHA-256."""
@@ -488,22 +499,29 @@ def _delivery_name(digests: Mapping[str, str]) -> str:
     return f"{DELIVERY}{digest_bytes(lines.encode())[:_NAME_DIGITS]}"
 
 
-def _names(folder: Path) -> list[str]:
+def _entries(folder: str | Path) -> Iterator["os.DirEntry[str]"]:
+    """What lies in a folder, one after the other; nothing where there is none.
+
+    Each upload looks at all that waits for the inbox, which may be ten thousand deliveries. A list
+    of them leaves holes in the memory of a server that runs for weeks, and a `Path` puts each name
+    into Python's table of names, which only grows.
+    """
     try:
-        return sorted(path.name for path in folder.iterdir())
+        entries = os.scandir(folder)
     except (FileNotFoundError, NotADirectoryError):
-        return []
+        return
+    with entries:
+        yield from entries
 
 
-def _bytes_in(folder: Path) -> int:
+def _bytes_in(folder: str | Path) -> int:
     """Bytes of the files in a folder, but for the accounts; what is gone by now counts not."""
     total = 0
-    for name in _names(folder):
-        if name.startswith(_ASIDE):
-            continue
-        with suppress(OSError):
-            found = (folder / name).lstat()
-            total += found.st_size if stat.S_ISREG(found.st_mode) else 0
+    for one in _entries(folder):
+        if not one.name.startswith(_ASIDE):
+            with suppress(OSError):
+                found = one.stat(follow_symlinks=False)
+                total += found.st_size if stat.S_ISREG(found.st_mode) else 0
     return total
 
 
