@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from fastapi.responses import PlainTextResponse
 from judging_stage import Stages
 from starlette.types import Message, Send
 
-from heldout.cli.serving import served_app
+from heldout.cli.serving import run_pages, served_app
 from heldout.web import forms
 from heldout.web.forms import network_of
 from heldout.web.guard import Connection, Guard, QuietLog, network, server_options
@@ -200,6 +201,16 @@ def test_a_worker_process_looks_for_garbage_once_all_is_loaded(
     monkeypatch.setattr("heldout.cli.serving._make_pages", make)
     served_app()
     assert called == ["heap", "pages", "garbage"]
+
+
+def test_pages_of_one_process_look_after_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of `heldout survive triage --serve`."""
+    called: list[str] = []
+    for name in ("share_one_heap", "collect_garbage_often"):
+        monkeypatch.setattr(f"heldout.web.guard.{name}", partial(called.append, name))
+    monkeypatch.setattr("uvicorn.run", lambda *_, **__: called.append("run"))
+    run_pages(FastAPI(), "127.0.0.1", 8000)
+    assert called == ["share_one_heap", "collect_garbage_often", "run"]
 
 
 def test_a_second_request_has_its_own_time(serve: Serve) -> None:

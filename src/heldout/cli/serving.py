@@ -103,15 +103,23 @@ def run_pages(app: "FastAPI | str", host: str, port: int, **options: Any) -> Non
     """Serve pages until interrupted.
 
     Args:
-        app: the application, or the name of the function that makes it.
+        app: the application; or the name of the function that makes it in each worker process,
+            which then looks after the memory of that process (`served_app`).
         host: where to listen.
         port: there.
         options: further ones of `uvicorn.run`.
     """
     import uvicorn  # noqa: PLC0415 - only for this
 
-    from heldout.web.guard import server_options  # noqa: PLC0415 - the same
+    from heldout.web.guard import (  # noqa: PLC0415 - the same
+        collect_garbage_often,
+        server_options,
+        share_one_heap,
+    )
 
+    if not isinstance(app, str):
+        share_one_heap()
+        collect_garbage_often()
     options |= server_options()
     grace = _GRACE_SECONDS
     uvicorn.run(app, host=host, port=port, timeout_graceful_shutdown=grace, **options)
