@@ -39,6 +39,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> ScoredBoard:
 def board(template: ScoredBoard, tmp_path: Path) -> ScoredBoard:
     """A copy, as another process would find it."""
     logs._LOGS.clear()
+    logs._APPENDED.clear()
     public_log._KNOWN.clear()
     return template.copy(tmp_path / "copy")
 
@@ -109,6 +110,38 @@ def test_a_change_within_one_step_of_the_clock_is_seen(board: ScoredBoard) -> No
     file.write_bytes(data.replace(b'"by":"a', b'"by":"b', 1))
     with pytest.raises(StoreError, match="the event was changed"):
         board.vault.log()
+
+
+def test_many_events_in_a_row_read_the_log_once(
+    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board.tick().log("received", "20261102-first", public={"files": {}})
+    with monkeypatch.context() as patch:
+        patch.setattr(logs, "_is_still", lambda *_: pytest.fail("read again"))
+        for number in range(20):
+            event = board.tick().log("received", f"20261102-{number:02}", public={"files": {}})
+            assert f"20261102-{number:02}" in board.session.history().submissions
+            assert board.vault.log().last == event
+    assert board.vault.log().history == read_history(board.vault.entries())
+
+
+@pytest.mark.parametrize("after", ["another line", "a part of a line", "another file"])
+def test_what_others_do_after_an_event_is_seen(board: ScoredBoard, after: str) -> None:
+    """Where no mark tells it, since the clock of the file system has steps."""
+    board.tick().log("received", "20261102-mine", public={"files": {}})
+    file = board.root / _EVENTS
+    data = file.read_bytes()
+    if after == "another file":
+        file.unlink()
+        file.write_bytes(data.replace(b'"by":"a', b'"by":"b', 1))
+    else:
+        line = data.splitlines(keepends=True)[-1]
+        file.write_bytes(data + (line if after == "another line" else line[:-2]))
+    if after == "a part of a line":
+        assert board.vault.log().history == read_history(parse_log(data, path="events.jsonl"))
+    else:
+        with pytest.raises(StoreError, match=r"changed|chain is broken"):
+            board.vault.log()
 
 
 def test_the_public_log_is_the_same_with_and_without_a_memory(
