@@ -99,6 +99,9 @@ class MemoryGit(Git):
             and (not commits or self.objects[one][0] == "commit")
         }
 
+    def pack_refs(self, *, least: int) -> None:
+        """Nothing: here no ref has a file."""
+
     def set_refs(self, refs: Mapping[str, str | None]) -> None:
         for ref, one in refs.items():
             if one is None:

@@ -19,6 +19,7 @@ from heldout.board.policy.names import (
     is_generic,
     mixed_words,
     skeleton,
+    skeleton_words,
     spelling_words,
 )
 
@@ -131,6 +132,13 @@ def test_all_capitals_and_fullwidth_are_the_same_team(name: str) -> None:
 )
 def test_near_is_relative_to_the_words_that_differ(one: str, two: str, kind: str | None) -> None:
     assert compare_names(one, two) == kind
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_plain_letters_are_folded_as_any_others(name: str) -> None:
+    """Words of ASCII letters take a shorter way, which a word of another script shuts off."""
+    for words in (spelling_words, skeleton_words):
+        assert words(f"{name} ж") == (*words(name), *words("ж"))
 
 
 @given(st.text("abcd", max_size=12), st.text("abcd", max_size=12), st.integers(0, 5))

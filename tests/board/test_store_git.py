@@ -54,6 +54,27 @@ def test_a_commit_has_the_given_paths_author_and_time(git: Git) -> None:
     assert int(stamp.stdout) == int(AT.timestamp())
 
 
+def test_refs_of_many_files_are_packed_and_the_head_is_still_read_without_git(
+    git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = commit(git, a="1")
+    git.set_refs({f"refs/remotes/origin/submission/{number}": made for number in range(4)})
+    before, branch = git.refs(commits=False), git.root / ".git/refs/heads/main"
+    git.pack_refs(least=5)
+    assert branch.exists()
+    git.pack_refs(least=4)
+    assert not branch.exists()
+    assert git.refs(commits=False) == before
+    with monkeypatch.context() as patched:
+        patched.setattr(Git, "_start", None)
+        assert git.head() == made
+    later = commit(git, a="2")
+    assert git.head() == later
+    git.set_refs({"refs/heads/other": made})
+    (git.root / ".git/HEAD").write_text("ref: refs/heads/none\n")
+    assert git.head() is None
+
+
 def test_a_branch_is_made_without_touching_the_working_tree(git: Git) -> None:
     main = commit(git, a="1")
     tip = git.commit_on("submission/x", main, {"s/b": b"2"}, message="m", author=SOMEONE, at=AT)

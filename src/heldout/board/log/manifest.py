@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,6 +20,8 @@ from heldout.errors import InputError, Problem, quote
 _MOST_CHARACTERS = 2000
 _MOST_UNKNOWN = 10
 _MOST_REVISIONS = 1_000_000
+_TEAMS = 1 << 15  # names whose keys are kept: several rules ask for that of every entry
+_IN_NO_LINK = frozenset(" <>\"'`\\")
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 # Letters, marks and symbols that show nothing: one of them would make another team of a name.
 _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(
@@ -229,6 +232,7 @@ def parse_day(text: str) -> date:
     return date.fromisoformat(text.replace("/", "-"))
 
 
+@lru_cache(maxsize=_TEAMS)
 def team_key(team: str) -> str:
     """The name under which a team's submissions are counted: case, width and spaces folded."""
     folded = unicodedata.normalize("NFKC", team).casefold()
@@ -326,7 +330,7 @@ def is_link(text: str) -> bool:
     except ValueError:
         return False
     host = parts.hostname or ""
-    tidy = not any(not c.isprintable() or c in " <>\"'`\\" for c in text)
+    tidy = text.isprintable() and _IN_NO_LINK.isdisjoint(text)
     return parts.scheme in ("http", "https") and "." in host and parts.username is None and tidy
 
 

@@ -161,16 +161,17 @@ class Log:
         """Kind and submission of every event, in order."""
         return map(read_head, self.lines())
 
-    def public_texts(self, field: str) -> Iterator[tuple[str | None, str]]:
+    def public_texts(self, field: str, *, start: int = 0) -> Iterator[tuple[str | None, str]]:
         """Submission and text of a field, of the events that have it; no more of them is read.
 
         Args:
             field: a text, and public in every event that has it.
+            start: the first event that is looked at.
         """
         # No text has this inside: there a backslash stands before each quotation mark.
         name = msgspec.json.encode(field) + b":"
         wanted = re.compile(re.escape(name) + rb'("(?:[^"\\]|\\.)*")')
-        for line in self.lines():
+        for line in self.lines(start):
             if name in line and (found := wanted.search(line)) is not None:
                 yield read_head(line)[1], msgspec.json.decode(found[1])
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from io import BytesIO
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from heldout.board.log.events import check_clock, format_entry
 from heldout.board.log.history import History
@@ -41,8 +42,6 @@ from heldout.board.scores.session import (
     list_unlogged,
     note_held_out,
 )
-from heldout.board.site.render import render_board
-from heldout.board.site.rules import BoardFacts, SetFacts, list_trust
 from heldout.board.standings.overdue import Overdue, list_overdue
 from heldout.board.standings.seasons import current_standings, list_seasons
 from heldout.board.standings.standings import Standings, project
@@ -58,6 +57,9 @@ from heldout.board.store.repository import (
     Repository,
     WrittenPages,
 )
+
+if TYPE_CHECKING:
+    from heldout.board.site.rules import BoardFacts
 
 _PUBLIC = (
     *(SPEC, README, ".gitignore", ATTRIBUTES, "keys", "queries", "qrels", "candidates"),
@@ -241,6 +243,9 @@ def _write_pages(
     now: datetime,
     known: KnownFiles | None = None,
 ) -> tuple[Standings, WrittenPages]:
+    # With the charts a seventh of all that a command loads, and mostly nothing is drawn.
+    from heldout.board.site.render import render_board  # noqa: PLC0415 - see above
+
     history = public.history
     seasons = list_seasons(history, spec, now=now)
     standings, here = current_standings(history, spec, now=now)
@@ -255,10 +260,12 @@ def _write_pages(
 
 def _facts(
     repository: Repository, spec: BoardSpec, public: Log | PublicLog, standings: Standings
-) -> BoardFacts:
+) -> "BoardFacts":
+    from heldout.board.site import rules  # noqa: PLC0415 - the same
+
     counts = _count_judged(spec, standings)
     sets = {
-        name: SetFacts(
+        name: rules.SetFacts(
             queries=len(repository.queries(files.queries).texts),
             judged=counts.get(name),
         )
@@ -266,14 +273,14 @@ def _facts(
         if repository.files.is_file(files.queries)  # the record of an old board has none
     }
     history = public.history
-    return BoardFacts(
+    return rules.BoardFacts(
         sets=sets,
         events=len(public),
         head=public.chain.hash,
         example=spec.example or _example(repository, spec),
         repository=spec.repository,
         home=spec.home,
-        trust=list_trust(public.about_board(), heads=public.heads),
+        trust=rules.list_trust(public.about_board(), heads=public.heads),
         closed=history.closed,
         versions=tuple(_list_versions(history, standings)),
     )

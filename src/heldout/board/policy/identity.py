@@ -409,7 +409,7 @@ def _ties(entrant: Entrant, other: Entrant, kinds: Collection[TieKind]) -> Itera
 
 def _is_same_link(one: str, two: str) -> bool:
     key = link_key(one)
-    return bool(key) and key == link_key(two)
+    return bool(key) and bool(two) and key == link_key(two)
 
 
 def _one_institution(entrant: Entrant, other: Entrant) -> bool:
@@ -435,7 +435,8 @@ def _much_in_common(entrant: Entrant, other: Entrant) -> bool:
 
     Names that look alike are left to `look_alike_evidence`.
     """
-    if _own_words(entrant.team).isdisjoint(_own_words(other.team)):
+    # A word is a team's own whoever has it, so that the other's words need no looking at.
+    if _own_words(entrant.team).isdisjoint(spelling_words(other.team)):
         return False
     if compare_names(entrant.team, other.team) is not None:
         return False

@@ -29,8 +29,9 @@ _ACCENTS = {
     for code in block
 }
 _MOST_MARKS = 30
-_KEPT = 1 << 12
+_KEPT = 1 << 15
 """Names remembered: each submission is compared with all teams and their words."""
+_ASCII_WORDS = {code: " " for code in range(128) if not chr(code).isalnum()}
 _TOGETHER = (
     {"Latin", "Han", "Hiragana", "Katakana"},
     {"Latin", "Han", "Bopomofo"},
@@ -97,6 +98,8 @@ def _fold_width(name: str) -> str:
     Putting n marks in order takes n squared time: the Stream-Safe Text Format of UAX #15 ends a
     run of them at the same number.
     """
+    if name.isascii():
+        return name
     kept, run = [], 0
     for character in name:
         run = run + 1 if unicodedata.combining(character) else 0
@@ -107,12 +110,16 @@ def _fold_width(name: str) -> str:
 
 def _fold(text: str) -> str:
     """Case, width and accents folded, characters that show nothing removed."""
+    if text.isascii():
+        return text.lower()
     folded = unicodedata.normalize("NFKC", text.casefold())
     bare = unicodedata.normalize("NFD", folded).translate(_ACCENTS)
     return "".join(c for c in unicodedata.normalize("NFC", bare) if unicodedata.category(c) != "Cf")
 
 
 def _words(text: str) -> tuple[str, ...]:
+    if text.isascii():
+        return tuple(text.translate(_ASCII_WORDS).split())
     kept = (c if unicodedata.category(c)[0] in "LNM" else " " for c in text)
     return tuple("".join(kept).split())
 
@@ -170,7 +177,9 @@ def count_edits(first: str, second: str, *, most: int) -> int:
 
     Source: the optimal string alignment distance (Damerau 1964; no part is edited twice).
     """
-    if abs(len(first) - len(second)) > most:
+    # An edit adds one letter at most, and takes away one at most; a swap does neither.
+    one, two = Counter(first), Counter(second)
+    if max((one - two).total(), (two - one).total()) > most:
         return most + 1
     before: list[int] = []
     last = list(range(len(second) + 1))

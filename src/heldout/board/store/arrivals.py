@@ -107,10 +107,12 @@ def find_in_git(
     """
     refused = {ref: source for ref in unread or {} if (source := _source(ref)) is not None}
     yield from (_unread(source, (unread or {})[ref]) for ref, source in refused.items())
-    tips = _arrival_tips(git, only=only)
+    tips = _arrival_tips(git, only=only, commits=False)
     brought = {} if taken is None else recall(git, _MEMORY)
     known = {tip for tip, one in brought.items() if tuple(one.split(" ", 1)) in (taken or ())}
-    new = [(ref, source, tip) for ref, source, tip in tips if tip not in known]
+    new = [one for one in tips if one[2] not in known]
+    if new:  # git opens every object to say which are commits
+        new = [one for one in _arrival_tips(git, only=only) if one[2] not in known]
     seen: set[tuple[str, bool]] = set()
     clean = {tip: brought[tip] for _, _, tip in tips if tip in brought}
     for (_, _, tip), arrival in _read_tips(git, form, new, main=main):
@@ -172,14 +174,16 @@ def request_number(git: Git, head: str) -> str:
     return known[1]
 
 
-def _arrival_tips(git: Git, *, only: Container[str] | None, kind: str = "submission") -> list[_Tip]:
+def _arrival_tips(
+    git: Git, *, only: Container[str] | None, kind: str = "submission", commits: bool = True
+) -> list[_Tip]:
     """The refs that something may arrive on: branches first, then requests by their numbers."""
 
     def order(ref: str) -> tuple[bool, str, int]:
         request = _REQUEST.fullmatch(ref)
         return (False, ref, 0) if request is None else (True, request[1], int(request[2]))
 
-    refs = git.refs(*_REFS)
+    refs = git.refs(*_REFS, commits=commits)
     return [
         (ref, source, refs[ref])
         for ref in sorted(refs, key=order)

@@ -28,6 +28,7 @@ _MOST_FILE = 1 << 30
 _MOST_BYTES = 3 << 30
 _MOST_TREE = 1 << 22
 _MOST_REMEMBERED = 10_000
+_MANY_SINGLE = 256
 _FETCH = Bounds(cpu=120, file=_MOST_BYTES + (1 << 26))
 _MEMORY = "heldout-refused.json"
 _Tip = tuple[str, str]  # a ref there, and the object that it names
@@ -66,6 +67,7 @@ def fetch_arrivals(
     kinds = tuple(kinds)
     done: dict[str, Fetched | StoreError] = {}
     listed: dict[str, str] = {}
+    git.pack_refs(least=_MANY_SINGLE)
     here = git.refs("refs/remotes/", *REQUESTS, commits=False)
     for remote, address in remotes.items():
         try:

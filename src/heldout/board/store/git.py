@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Timer
@@ -75,6 +76,7 @@ _STORAGE: dict[tuple[Path, tuple[int, int]], Path] = {}
 # An empty line for the root of a working tree; in a bare repository it may be missing.
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 """Files of git's while a person is at something that a whole commit would end."""
+_MANY_REFS = ("remotes", "pull", "merge-requests")
 _ROOT = re.compile(r"(?:\n(?:true|false)|true)\n(.+)\n", re.DOTALL)
 _OBJECT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _LIMITED = re.compile(
@@ -232,11 +234,22 @@ class Git:
             storage = self.root / ".git"
             name = (storage / "HEAD").read_text("utf-8").rstrip("\n")
             if name.startswith(f"ref: {_HEADS}"):
-                name = (storage / name.removeprefix("ref: ")).read_text("utf-8").rstrip("\n")
+                name = _read_ref(storage, name.removeprefix("ref: "))
             if _OBJECT.fullmatch(name):
                 return name
         result = self._start(["rev-parse", "-q", "--verify", "HEAD^{commit}"])
         return result.stdout.decode().strip() if result.returncode == 0 else None
+
+    def pack_refs(self, *, least: int) -> None:
+        """Write the refs into one file where at least so many of others have a file of their own.
+
+        git opens every such file whenever refs are listed. It packs them by itself when it collects
+        garbage, which it never does here. Where it cannot now, nothing is lost.
+        """
+        folders = [self._path_of(f"refs/{name}") for name in _MANY_REFS]
+        single = (file for folder in folders for *_, files in os.walk(folder) for file in files)
+        if sum(1 for _ in islice(single, least)) == least:
+            self._start(["pack-refs", "--all"])
 
     def branch(self) -> str:
         """Name of the branch that is checked out."""
@@ -895,6 +908,18 @@ class Git:
             yield process
         finally:
             _end_all(process)
+
+
+def _read_ref(storage: Path, ref: str) -> str:
+    """What a ref of a repository names: its own file says it, else the one of all packed refs.
+
+    Raises:
+        OSError: neither is there.
+    """
+    with suppress(FileNotFoundError):
+        return (storage / ref).read_text("utf-8").rstrip("\n")
+    before, found, _ = (storage / "packed-refs").read_bytes().partition(f" {ref}\n".encode())
+    return before.rpartition(b"\n")[2].decode() if found else ""
 
 
 def _bound(pid: int, bounds: Bounds) -> None:
