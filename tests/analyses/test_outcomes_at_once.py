@@ -5,6 +5,7 @@ import math
 from dataclasses import asdict
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -17,6 +18,7 @@ from heldout.analyses.outcomes.tests import Line, PairTests, compare_runs
 from heldout.answers.answer import format_json, to_document
 from heldout.scoring.first_ranks import FirstRanks, first_ranks
 from heldout.scoring.table import table_of
+from heldout.stats.all_pairs import has_compiled
 from heldout.stats.rank_tests import share_not_lower_p
 from heldout.stats.results import TestResult
 from heldout.stats.tests import compare_counts, run_test
@@ -144,3 +146,20 @@ def test_pairs_in_columns_are_written_as_each_result_is(table: Integers, harmful
     judged = analyse_outcomes(ranks, all_pairs(ranks), rules).pairs
     rows = [to_document(one) for one in judged]
     assert "".join(format_json(judged)) == json.dumps(rows, indent=2)
+
+
+@pytest.mark.parametrize(("queries", "k"), [(7, 3), (40, 100), (300, 20)])
+def test_without_numba_every_figure_is_the_same_byte_for_byte(
+    queries: int, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert has_compiled()
+    random = np.random.default_rng(queries)
+    table = random.integers(0, k + 1, (6, queries)) * (random.random((6, queries)) < 0.8)
+    table[5] = table[4]
+    ranks = ranks_of(np.concatenate((table, np.zeros((1, queries), np.int64))), k)
+    written = []
+    for least in (0, 1 << 30):
+        monkeypatch.setattr("heldout.analyses.outcomes.tests._MANY", least)
+        judged = analyse_outcomes(ranks, all_pairs(ranks), Rules()).pairs
+        written.append("".join(format_json(judged)))
+    assert written[0] == written[1]

@@ -6,7 +6,8 @@ answers are the same, up to the rounding of sums. Arrays of p-values have any co
 stands for undefined, and a p is never 0.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -232,14 +233,14 @@ def signed_rank_tests(samples: Samples, *, level: float, compiled: bool = False)
     used = moved.sizes
     tested = (samples.sizes > 1) & (used > 0)
     estimates = estimate_pseudomedians(moved, level=level, compiled=compiled)
-    ranks = moved.rank_sizes()
-    p = signed_rank_p(ranks.above, ranks.ties, wins=ranks.wins, losses=ranks.losses, size=used)
+    above, ties, wins = _sum_ranks(moved, compiled=compiled)
+    p = signed_rank_p(above, ties, wins=wins, losses=used - wins, size=used)
     exact = tested & (used <= EXACT_AT_MOST)
-    ends = np.cumsum(np.bincount(ranks.owners, minlength=len(used)))
-    for sample in np.flatnonzero(exact).tolist():
-        own = slice(ends[sample - 1] if sample else 0, ends[sample])
-        doubled = np.repeat(ranks.doubled[own], ranks.tied[own]).tolist()
-        p[sample] = _exact_p(doubled, int(ranks.above[sample]))
+    ranks = moved.some(exact).rank_sizes()
+    ends = np.cumsum(np.bincount(ranks.owners, minlength=int(exact.sum())))
+    for start, end, sample in zip([0, *ends], ends, np.flatnonzero(exact).tolist(), strict=False):
+        doubled = np.repeat(ranks.doubled[start:end], ranks.tied[start:end]).tolist()
+        p[sample] = _exact_p(doubled, int(above[sample]))
     return _results(
         samples.sizes,
         used,
@@ -248,10 +249,32 @@ def signed_rank_tests(samples: Samples, *, level: float, compiled: bool = False)
         difference=estimates.centre,
         low=estimates.low,
         high=estimates.high,
-        statistic=_where(tested, ranks.above / 2),
+        statistic=_where(tested, above / 2),
         p=_where(tested, p),
         why=_why(samples.sizes, {_ZERO: used == 0, _FEW: np.isnan(estimates.low)}),
     )
+
+
+def _sum_ranks(
+    samples: Samples, *, compiled: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Of `SignedRanks` the sums: above, ties and wins."""
+    work = _compiled_ranks() if compiled else None
+    if work is None:
+        ranks = samples.rank_sizes()
+        return ranks.above, ranks.ties, ranks.wins
+    above, ties, wins = np.empty((3, len(samples.sizes)), np.int64)
+    work(samples.values, samples.counts, samples.ends(), (above, ties, wins))
+    return above, ties, wins
+
+
+@cache
+def _compiled_ranks() -> Callable[..., None] | None:
+    try:
+        from heldout.stats.compiled import sum_ranks  # noqa: PLC0415 - numba is an extra, slow to load
+    except ImportError:
+        return None
+    return sum_ranks
 
 
 def _why(sizes: NDArray[np.int64], others: Mapping[str, Flags]) -> NDArray[np.int8]:

@@ -224,6 +224,83 @@ def mark(
     return marks
 
 
+@_compile
+def count_codes(
+    rows: tuple[NDArray[np.uint8], NDArray[np.intp], NDArray[np.intp]],
+    codes: NDArray[np.uint16],
+    size: int,
+    found: tuple[Whole, Whole, Whole],
+) -> int:
+    """Count the codes of pairs of rows.
+
+    Args:
+        rows: what all rows hold, and for each pair the first and the second of its rows.
+        codes: for what a query has in the first row and in the second, from 0; `size` for none.
+        size: how many codes there are.
+        found: to be filled for each code that a pair has, ascending, pair by pair: the code, how
+            many queries have it, and the place of the pair.
+
+    Returns:
+        How many were filled.
+    """
+    held, first, second = rows
+    code_of, count_of, pair_of = found
+    seen = np.zeros(size + 1, np.int64)
+    filled = 0
+    for pair in range(len(first)):
+        a, b = held[first[pair]], held[second[pair]]
+        for query in range(len(a)):
+            seen[codes[a[query], b[query]]] += 1
+        for code in range(size):
+            if seen[code]:
+                code_of[filled], count_of[filled], pair_of[filled] = code, seen[code], pair
+                filled += 1
+        seen[:] = 0
+    return filled
+
+
+@_compile
+def sum_ranks(
+    values: NDArray[np.float64],
+    counts: Whole,
+    ends: NDArray[np.intp],
+    sums: tuple[Whole, Whole, Whole],
+) -> None:
+    """Rank the sizes of values as `exact.Samples.rank_sizes`, from the two ends of their order.
+
+    Args:
+        values: distinct ones of each sample, ascending, one sample after the other; none is 0.
+        counts: how often each occurs.
+        ends: shape (samples, 2): where each sample begins and ends.
+        sums: to be filled: twice the rank sum of positive values, the sum of t³ - t over ties, and
+            how many values are positive.
+    """
+    above, ties, wins = sums
+    for sample in range(len(ends)):
+        start, end = ends[sample, 0], ends[sample, 1]
+        right = start
+        while right < end and values[right] < 0:
+            right += 1
+        left = right - 1
+        before = 0
+        above[sample], ties[sample], wins[sample] = 0, 0, 0
+        while left >= start or right < end:
+            below = -values[left] if left >= start else np.inf
+            over = values[right] if right < end else np.inf
+            won, tied = 0, 0
+            if over <= below:
+                won = counts[right]
+                right += 1
+            if below <= over:
+                tied = counts[left]
+                left -= 1
+            tied += won
+            above[sample] += won * (2 * before + tied + 1)
+            ties[sample] += tied * (tied * tied - 1)
+            wins[sample] += won
+            before += tied
+
+
 _CUTS = 64
 """Cuts of one sample that are remembered: the later ones are nearer to what is looked for."""
 

@@ -13,8 +13,10 @@ the sums still fit into a float64: on 5,793 queries and scores up to 1 that is 2
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -247,6 +249,21 @@ class Samples:
             values=self.values[kept], counts=counts, owners=owners, sizes=sizes.astype(np.int64)
         )
 
+    def ends(self) -> NDArray[np.intp]:
+        """Where the values of each sample begin and end, shape (samples, 2)."""
+        last = np.cumsum(self.distinct())
+        return np.stack((last - self.distinct(), last), axis=1)
+
+    def some(self, kept: NDArray[np.bool_]) -> "Samples":
+        """Some of the samples."""
+        inside = kept[self.owners]
+        return Samples(
+            values=self.values[inside],
+            counts=self.counts[inside],
+            owners=(np.cumsum(kept) - 1)[self.owners[inside]],
+            sizes=self.sizes[kept],
+        )
+
     def rank_sizes(self) -> SignedRanks:
         """Rank the sizes of all values, none of which is 0, within each sample."""
         size = np.abs(self.values)
@@ -296,6 +313,39 @@ def gather_codes(codes: NDArray[np.uint16], sizes: NDArray[np.int64], values: Fl
     """
     coded = _gather_sorted(np.sort(codes, axis=1, kind="stable"), sizes)
     return replace(coded, values=values[coded.values])
+
+
+def gather_pairs(
+    rows: tuple[NDArray[np.uint8], NDArray[np.intp], NDArray[np.intp]],
+    codes: NDArray[np.uint16],
+    sizes: NDArray[np.int64],
+    values: Floats,
+) -> Samples | None:
+    """As `gather_codes`, of pairs of rows, counted by numba; `None` where that is not installed.
+
+    Args:
+        rows: what all rows hold, and for each pair the first and the second of its rows.
+        codes: the place in `values` for each two that rows may hold; 65,535 where there is none.
+        sizes: how many each pair has.
+        values: ascending.
+    """
+    count = _compiled_count()
+    if count is None:
+        return None
+    known = len(values)
+    room = np.empty((3, len(sizes) * min(known, rows[0].shape[1])), np.int64)
+    filled = count(rows, np.minimum(codes, known).astype(np.uint16), known, tuple(room))
+    found, counts, owners = (one[:filled].copy() for one in room)
+    return Samples(values=values[found], counts=counts, owners=owners, sizes=sizes)
+
+
+@cache
+def _compiled_count() -> Callable[..., int] | None:
+    try:
+        from heldout.stats.compiled import count_codes  # noqa: PLC0415 - numba is an extra, slow to load
+    except ImportError:
+        return None
+    return count_codes
 
 
 def _gather_sorted(ordered: NDArray[Any], sizes: NDArray[np.int64]) -> Samples:

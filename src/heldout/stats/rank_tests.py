@@ -345,6 +345,7 @@ def _estimate(values: Scores, level: float) -> tuple[float, float | None, float 
     return averages.median(), averages.find(place), averages.find(averages.count + 1 - place)
 
 
+@cache
 def place_of_end(size: int, tail: float) -> int:
     """Place of the Walsh average that is an interval's lower end; below 1 where there is none.
 
@@ -396,7 +397,9 @@ def estimate_pseudomedians(
     places = _list_places(samples.sizes, level)
     averages = np.full(places.shape, np.nan)
     some = samples.sizes > 0
-    if _has_whole_numbers(samples):
+    if compiled and _compiled_search() is not None:
+        averages[some] = _look_for(samples, np.flatnonzero(some), places[some], compiled=True)
+    elif _has_whole_numbers(samples):
         least = float(samples.values.min())
         averages[some] = _look_up(_fold(samples)[some], places[some]) / 2 + least
     else:
@@ -406,7 +409,7 @@ def estimate_pseudomedians(
             laid_out = _lay_out(samples, rows, size)
             averages[rows] = laid_out[:, places[rows[0]].clip(min=1) - 1]
         large = np.flatnonzero(samples.sizes > EXACT_AT_MOST)
-        averages[large] = _look_for(samples, large, places[large], compiled=compiled)
+        averages[large] = _look_for(samples, large, places[large], compiled=False)
     first, second, low, high = np.where(places > 0, averages, np.nan).T
     return Pseudomedians(np.where(first == second, first, (first + second) / 2), low, high)
 
@@ -450,14 +453,14 @@ def _lay_out(samples: Samples, rows: Indices, size: int) -> Floats:
 
 
 def _look_for(samples: Samples, rows: Indices, places: Integers, *, compiled: bool) -> Floats:
-    starts, ends = np.searchsorted(samples.owners, [rows, rows + 1])
-    search = _compiled_search() if compiled and len(rows) else None
+    ends = samples.ends()[rows]
+    search = _compiled_search() if compiled else None
     if search is not None:
         averages = np.zeros(places.shape)
-        search(samples.values, samples.counts, np.stack((starts, ends), axis=1), places, averages)
+        search(samples.values, samples.counts, ends, places, averages)
         return np.round(averages, DECIMALS) + 0.0
     found = []
-    for start, end, wanted in zip(starts.tolist(), ends.tolist(), places.tolist(), strict=True):
+    for (start, end), wanted in zip(ends.tolist(), places.tolist(), strict=True):
         walsh = WalshAverages(samples.values[start:end], samples.counts[start:end])
         found.append([walsh.find(place) if place else np.nan for place in wanted])
     return np.array(found).reshape(places.shape)

@@ -75,28 +75,44 @@ def bounded_mean_p(samples: Samples, *, null: float, bound: float) -> Floats:
     size, room = len(samples.sizes), bound - null
     if room < 0:
         return np.zeros(size)
-    whole = Samples(
-        values=np.concatenate((samples.values - null, np.full(size, room))),
-        counts=np.concatenate((samples.counts, np.ones(size, np.int64))),
-        owners=np.concatenate((samples.owners, np.arange(size))),
-        sizes=samples.sizes + 1,
-    )
+    whole = _Padded.of(samples, null=null, bound=bound)
     below = whole.sum(whole.counts * whole.values) < 0
     p = np.where(below, 0.0, 1.0)
-    if room > 0:
-        p[below] = _chance_above_zero(_scale(whole, below, room))
+    if room > 0 and below.any():
+        values, counts = (np.compress(below, one, axis=1) for one in whole)
+        p[below] = _chance_above_zero(_Padded(values / room, counts))
     return p
 
 
-def _scale(samples: Samples, kept: NDArray[np.bool_], unit: float) -> Samples:
-    """Some of the samples, in other units."""
-    inside = kept[samples.owners]
-    return Samples(
-        values=samples.values[inside] / unit,
-        counts=samples.counts[inside],
-        owners=(np.cumsum(kept) - 1)[samples.owners[inside]],
-        sizes=samples.sizes[kept],
-    )
+class _Padded(NamedTuple):
+    """Samples side by side, padded with values of 0 that occur 0 times.
+
+    Attributes:
+        values: the distinct values of each sample, shape (values, samples).
+        counts: how often each occurs.
+    """
+
+    values: Floats
+    counts: Floats
+
+    @classmethod
+    def of(cls, samples: Samples, *, null: float, bound: float) -> "_Padded":
+        """Distances from a null, with that of the bound once more."""
+        distinct = samples.distinct()
+        rows = np.arange(len(samples.owners)) - (np.cumsum(distinct) - distinct)[samples.owners]
+        shape = (int(distinct.max(initial=0)) + 1, len(distinct))
+        values, counts = np.zeros(shape), np.zeros(shape)
+        values[rows, samples.owners] = samples.values - null
+        counts[rows, samples.owners] = samples.counts
+        values[distinct, np.arange(len(distinct))] = bound - null
+        counts[distinct, np.arange(len(distinct))] = 1
+        return cls(values, counts)
+
+    def sum(self, terms: Floats) -> Floats:
+        """A sum for each sample, in the order of its values, whatever samples are beside it."""
+        # numpy adds rows in their order, but pairs up the terms of a single column
+        total: Floats = np.cumsum(terms)[-1:] if terms.shape[1] == 1 else terms.sum(axis=0)
+        return total
 
 
 class _Path(NamedTuple):
@@ -117,7 +133,7 @@ class _Path(NamedTuple):
     weight: Floats
 
 
-def _chance_above_zero(samples: Samples) -> Floats:
+def _chance_above_zero(samples: _Padded) -> Floats:
     """Chance that a sum is above 0, each value times an exponential variable of its own.
 
     Dirichlet weights are exponential variables over their sum, which has no sign. The generating
@@ -128,16 +144,14 @@ def _chance_above_zero(samples: Samples) -> Floats:
         samples: of values with a mean below 0, the largest 1.
     """
     path = _descend(samples)
-    slopes = (samples.values * path.scale[samples.owners]) / (
-        1 - path.start[samples.owners] * samples.values
-    )
-    total, going = np.zeros(len(samples.sizes)), np.ones(len(samples.sizes), np.bool_)
+    slopes = (samples.values * path.scale) / (1 - path.start * samples.values)
+    total, going = np.zeros(len(path.start)), np.ones(len(path.start), np.bool_)
     for node in range(_NODES):
         # Steps of equal length in asinh: even a tail that falls slowly ends
         up = np.sinh(_STEP * node)
         slower = 1 + path.bend * path.flat * up**2
         right = path.bend * up**2 / slower
-        real, turned = 1 - right[samples.owners] * slopes, up * slopes
+        real, turned = 1 - right * slopes, up * slopes
         fall = samples.sum(samples.counts * np.log(real * real + turned * turned)) / 2
         phase = samples.sum(samples.counts * np.arctan2(turned, real))
         here = path.start + path.scale * (right + 1j * up)
@@ -151,22 +165,21 @@ def _chance_above_zero(samples: Samples) -> Floats:
     return np.asarray(np.clip(integral, 0.0, 1.0))
 
 
-def _descend(samples: Samples) -> _Path:
+def _descend(samples: _Padded) -> _Path:
     """The path from the saddle point, or from beside it where that is too near to the pole.
 
     It bends around the singularity at 1 and goes straight up where the function without that is
     smallest.
     """
-    none = np.zeros(len(samples.sizes))
+    none = np.zeros(samples.values.shape[1])
     near = _NEAR / np.sqrt(samples.sum(samples.counts * samples.values**2))
     start = np.maximum(_minimise(samples, none, none + 1), near)
-    rest = 1 - start[samples.owners] * samples.values
+    rest = 1 - start * samples.values
     slopes = samples.values / rest
     scale = 1 / np.sqrt(samples.sum(samples.counts * slopes**2))
     bend = samples.sum(samples.counts * slopes**3) * scale**3 / 3
-    others = replace(samples, counts=samples.counts * (samples.values < 1))
-    second = none.copy()
-    np.maximum.at(second, samples.owners, np.where(samples.values < 1, samples.values, 0.0))
+    others = samples._replace(counts=samples.counts * (samples.values < 1))
+    second = np.where(samples.values < 1, samples.values, 0.0).max(axis=0)
     end = np.where(second > 0, 1 / np.maximum(second, 1 / _FAR), _FAR)
     room = _minimise(others, start, end) - start
     return _Path(
@@ -178,13 +191,12 @@ def _descend(samples: Samples) -> _Path:
     )
 
 
-def _minimise(samples: Samples, left: Floats, right: Floats) -> Floats:
+def _minimise(samples: _Padded, left: Floats, right: Floats) -> Floats:
     """Where between two points the generating function is smallest."""
+    terms = samples.counts * samples.values
     for _ in range(_HALVINGS):
         middle = (left + right) / 2
-        slope = samples.sum(
-            samples.counts * samples.values / (1 - middle[samples.owners] * samples.values)
-        )
+        slope = samples.sum(terms / (1 - middle * samples.values))
         left, right = np.where(slope < 0, middle, left), np.where(slope < 0, right, middle)
     return left
 

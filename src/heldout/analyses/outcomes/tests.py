@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from heldout.analyses.outcomes.options import Margins
 from heldout.scoring.first_ranks import FirstRanks, Side
 from heldout.stats.batches import mean_above_p, signed_rank_tests, t_tests
-from heldout.stats.exact import DECIMALS, Samples, gather_codes, gather_samples
+from heldout.stats.exact import DECIMALS, Samples, gather_codes, gather_pairs, gather_samples
 from heldout.stats.rank_tests import share_not_lower_p
 from heldout.stats.results import Alternative, TestColumns, TestResult, with_none
 from heldout.stats.student import bounded_mean_p, crossed_t
@@ -50,7 +50,7 @@ Integers = NDArray[np.int64]
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
 
-_CELLS = 1 << 17
+_CELLS = 1 << 18
 _ROWS = 1024
 _TASKS = 32
 
@@ -359,10 +359,11 @@ class _Compared(NamedTuple):
 
 
 def _compare_all(
-    ranks: Integers, rows: tuple[Rows, Rows], ask: _Ask, executor: Executor | None
+    given: Integers, rows: tuple[Rows, Rows], ask: _Ask, executor: Executor | None
 ) -> Iterator[_Compared]:
     """Compare pairs of rows, in parts that follow each other."""
-    scale, size = _Scale.of(ranks), len(rows[0])
+    scale, size = _Scale.of(given), len(rows[0])
+    ranks = given.astype(np.float64)
     if executor is None:
         yield from _compare_some(ranks, scale, rows, ask)
         return
@@ -377,13 +378,13 @@ def _compare_all(
 
 
 def _compare_part(
-    ranks: Integers, scale: "_Scale | None", rows: tuple[Rows, Rows], ask: _Ask
+    ranks: Floats, scale: "_Scale | None", rows: tuple[Rows, Rows], ask: _Ask
 ) -> _Compared:
     return _gather(len(rows[0]), _compare_some(ranks, scale, rows, ask))
 
 
 def _compare_some(
-    ranks: Integers, scale: "_Scale | None", rows: tuple[Rows, Rows], ask: _Ask
+    ranks: Floats, scale: "_Scale | None", rows: tuple[Rows, Rows], ask: _Ask
 ) -> Iterator[_Compared]:
     size = max(1, min(_ROWS, _CELLS // ranks.shape[1]))
     for start in range(0, len(rows[0]), size):
@@ -487,13 +488,23 @@ class _Scale(NamedTuple):
             share=coded[1],
         )
 
-    def gather(self, first: Rows, second: Rows, sizes: Integers) -> tuple[Samples, Samples]:
+    def gather(self, rows: tuple[Rows, Rows], sizes: Integers) -> tuple[Samples, Samples]:
         """Differences of ranks and of reciprocal ranks, of pairs of rows."""
+        first, second = rows
         places = self.ranks[first].astype(np.intp) * len(self.length) + self.ranks[second]
         return (
             gather_codes(self.length.take(places), sizes, self.lengths),
             gather_codes(self.share.take(places), sizes, self.shares),
         )
+
+    def gather_compiled(
+        self, rows: tuple[Rows, Rows], sizes: Integers
+    ) -> tuple[Samples, Samples] | None:
+        """The same, counted by numba; `None` where that is not installed."""
+        both = (self.ranks, *rows)
+        lengths = gather_pairs(both, self.length, sizes, self.lengths)
+        shares = gather_pairs(both, self.share, sizes, self.shares)
+        return None if lengths is None or shares is None else (lengths, shares)
 
 
 _FEW_RANKS = 255
@@ -501,18 +512,19 @@ _NONE = np.iinfo(np.uint16).max
 
 
 def _compare_rows(
-    ranks: Integers, scale: _Scale | None, rows: tuple[Rows, Rows], ask: _Ask
+    ranks: Floats, scale: _Scale | None, rows: tuple[Rows, Rows], ask: _Ask
 ) -> _Compared:
     first, second = (ranks[own] for own in rows)
     both = (first > 0) & (second > 0)
     answered = both.sum(axis=1)
-    a, b = (np.where(both, one, 1).astype(np.float64) for one in (first, second))
-    if scale is None:
-        lengths = gather_samples(b - a, both)
+    samples = scale.gather_compiled(rows, answered) if scale is not None and ask.compiled else None
+    if scale is not None and samples is None:
+        samples = scale.gather(rows, answered)
+    elif samples is None:
+        a, b = (np.where(both, one, 1) for one in (first, second))
         # Rounded once from whole numbers, so that equal differences are equal floats
-        shares = gather_samples((a - b) / (a * b), both)
-    else:
-        lengths, shares = scale.gather(*rows, answered)
+        samples = gather_samples(b - a, both), gather_samples((a - b) / (a * b), both)
+    lengths, shares = samples
     found_a, found_b = ((one > 0).sum(axis=1) for one in (first, second))
     finds_more = np.where(found_b > found_a, 1, -1)
     harm = replace(lengths, values=lengths.values * finds_more[lengths.owners])
@@ -520,8 +532,8 @@ def _compare_rows(
         a_only=(found_a - answered).astype(np.int32),
         b_only=(found_b - answered).astype(np.int32),
         both=answered.astype(np.int32),
-        esl=_means(np.where(both, a, 0), np.where(both, b, 0), answered),
-        rr=_means(np.where(both, 1 / a, 0), np.where(both, 1 / b, 0), answered),
+        esl=_means(first * both, second * both, answered),
+        rr=_means(both / np.maximum(first, 1), both / np.maximum(second, 1), answered),
         tests={
             "esl_signed_rank": signed_rank_tests(lengths, level=ask.level, compiled=ask.compiled),
             "esl_t": t_tests(lengths, level=ask.level),
