@@ -24,6 +24,7 @@ from team_stage import (
 )
 
 from heldout.board.store.uploads import Limits
+from heldout.intake.api import NewUpload
 from heldout.intake.uploads import IntakeLimits
 
 __all__ = ["make_place", "place"]
@@ -47,6 +48,14 @@ def begin(team: httpx2.Client, files: dict[str, bytes]) -> str:
     answer = team.post(f"{API}/uploads", json=declared(files))
     assert answer.status_code == 201, answer.text
     return f"{API}/uploads/{answer.json()['id']}"
+
+
+def test_names_of_files_are_not_remembered() -> None:
+    """pydantic would hold 16,384 of them, whoever sent them."""
+    text = json.dumps(declared(files_of()))
+    one, two = (NewUpload.model_validate_json(text).files[0].name for _ in range(2))
+    assert one == two
+    assert one is not two
 
 
 def test_an_upload_is_handed_over_with_a_receipt(place: Place, team: httpx2.Client) -> None:

@@ -39,9 +39,13 @@ _SHARED = "public, max-age=30"
 
 
 class _Model(pydantic.BaseModel):
-    """A document of the API; what it does not know it refuses."""
+    """A document of the API; what it does not know it refuses.
 
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+    pydantic remembers up to 16,384 texts of JSON documents, for those that come again. Names of
+    files never do: a server would grow with every upload.
+    """
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, cache_strings="keys")
 
 
 class ProblemDocument(_Model):
