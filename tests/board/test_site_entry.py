@@ -22,7 +22,7 @@ from sample_boards import (
 from heldout.board.log.manifest import Efficiency
 from heldout.board.site.entries import format_bibtex, make_entry_pages
 from heldout.board.site.render import render_board
-from heldout.board.site.rows import make_columns, make_row, public_rows
+from heldout.board.site.rows import TableRow, make_columns, public_rows
 from heldout.board.site.words import plain
 from heldout.board.standings.standings import Standings
 
@@ -98,7 +98,7 @@ def test_without_an_address_there_is_no_permalink() -> None:
 @given(st.text())
 def test_bibtex_braces_balance_and_nothing_escapes_them(text: str) -> None:
     one = row("0.4", days=1, team=text, description=text)
-    line = make_row(public_rows(standings([one]))[0], make_columns(spec()))
+    line = TableRow(public_rows(standings([one]))[0], make_columns(spec()))
     made = format_bibtex(line, board=text.replace("\n", " "), link="https://a.example/%7D}")
     depth, low = 0, 1
     for character in made[made.index("{") :]:

@@ -12,6 +12,8 @@ from heldout.board.rules.spec import Season, Trust
 from heldout.board.site import render
 from heldout.board.site.pages import make_board_page
 from heldout.board.site.render import make_seasons_page, render_board
+from heldout.board.site.rules import BoardFacts
+from heldout.board.site.table import make_table
 from heldout.board.standings.seasons import SeasonStandings
 from heldout.board.standings.standings import Standings
 from heldout.charts.svg import draw_marks
@@ -21,6 +23,7 @@ MANY = {
     path.removeprefix("leaderboard/"): data
     for path, data in render_board(BOARDS["many"], spec(), facts()).items()
 }
+FACTS = facts()
 PAGES = ("index.html", "rows-2.html", "rows-3.html")
 MOST = 300_000
 
@@ -82,8 +85,18 @@ def test_no_page_of_the_table_is_over_300_kb_before_charts(size: int) -> None:
 def render_table_pages(board: Standings) -> dict[str, bytes]:
     """The pages of the table alone: the entries' own would take most of the time."""
     first = {"index.html": render._render(make_board_page(board, spec(), facts()))}
-    rows = render._render_rows(board, spec(), facts(), lambda _path, _digest: False)
+    rows = render_rows(board)
     return first | {path: data for path, data in rows.items() if path.endswith(".html")}
+
+
+def render_rows(
+    board: Standings,
+    told: BoardFacts = FACTS,
+    *,
+    same: render.Same = lambda _path, _made_of: False,
+) -> dict[str, bytes]:
+    """How its table goes on."""
+    return render._render_rows(make_table(board, spec()), board, spec(), told, same)
 
 
 def test_lists_of_a_long_board_are_cut_and_say_where_all_are() -> None:
@@ -114,16 +127,16 @@ def test_a_page_of_rows_changes_with_its_own_rows_alone() -> None:
     def note(path: str, made_of: bytes) -> bool:
         return asked.setdefault(path, made_of) == made_of
 
-    before = render._render_rows(board, spec(), facts(), lambda _path, _digest: False)
-    assert not render._render_rows(board, spec(), facts(), note)  # asks for each, and learns it
+    before = render_rows(board)
+    assert not render_rows(board, same=note)  # asks for each, and learns it
     assert asked.keys() == {f"leaderboard/{path}" for path in before}
     last = board.rows[-1]
     more = replace(last, id="one-more", rank=(last.rank or 0) + 1)
     later = replace(board, rows=(*board.rows, more), as_of=board.as_of + timedelta(days=1))
     told = replace(facts(), events=99, head=Digest("f" * 64))
-    after = render._render_rows(later, spec(), told, note)
+    after = render_rows(later, told, same=note)
     assert after.keys() == {path for path in before if path.startswith("rows-5")}
-    whole = render._render_rows(later, spec(), told, lambda _path, _digest: False)
+    whole = render_rows(later, told)
     assert {path for path, data in whole.items() if before[path] != data} == after.keys()
 
 

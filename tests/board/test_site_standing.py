@@ -23,7 +23,7 @@ from heldout.board.log.measured import Figures, Measured, Ranges
 from heldout.board.rules.spec import Policy, QuerySet, Registration, Runs, View
 from heldout.board.site.figures import make_figures
 from heldout.board.site.pages import make_board_page, say_standing
-from heldout.board.site.rows import make_columns, make_row, public_rows
+from heldout.board.site.rows import TableRow, make_columns, public_rows
 from heldout.board.site.rules import list_downloads, list_rules, list_steps
 from heldout.board.site.words import plain
 from heldout.board.standings.standings import Row, Standings
@@ -32,7 +32,7 @@ from heldout.board.standings.standings import Row, Standings
 def say(rows: list[Row], **changes: Any) -> str:
     columns = make_columns(spec())
     board = standings(rows)
-    lines = [make_row(r, columns) for r in public_rows(board)]
+    lines = [TableRow(r, columns) for r in public_rows(board)]
     days = {"opens": OPENS.date(), "today": AS_OF.date()} | changes
     return plain(say_standing(lines, columns[0], **days))
 

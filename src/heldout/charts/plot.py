@@ -423,7 +423,7 @@ class _Laid:
         for mark in plot.drawn:
             if isinstance(mark, _Marks):
                 others = {self.at(x, y) for x, y, _ in mark.spots} - named
-                wanted += [Spot(x, y, "") for x, y in sorted(others)]
+                wanted += [Spot(x, y, "") for x, y in others]
             elif isinstance(mark, _Stroke) and mark.width >= _THICK:
                 lines += _under([self.at(*point) for point in mark.points])
         levels = [Line(self.at(plot.x.low, y)[1], text) for y, text in plot.levels]

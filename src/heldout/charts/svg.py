@@ -6,10 +6,12 @@ dark.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import hypot
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
@@ -183,27 +185,51 @@ def place_labels(
         taken: what is already drawn.
         area: where names may be; lines go from its left end to its right end.
     """
-    spots = [one for one in wanted if isinstance(one, Spot)]
-    boxes = [*taken, *(_mark(one, area) for one in wanted)]
+    spots = _Spots([one for one in wanted if isinstance(one, Spot)])
+    lines = (one for one in wanted if isinstance(one, Line))
+    boxes = [*taken, *(Box(area.left, one.y - 1, area.right, one.y + 1) for one in lines)]
     placed = []
     for one in wanted:
-        ways = _beside(one, spots) if isinstance(one, Spot) else _along(one, area)
+        ways = _along(one, area) if isinstance(one, Line) else _beside(one, spots)
         for label in ways:
             box = box_of(label)
-            if _inside(box, area) and not any(box.overlaps(other) for other in boxes):
+            free = _inside(box, area) and not any(box.overlaps(other) for other in boxes)
+            if free and not spots.cover(box):
                 placed.append(label)
                 boxes.append(box)
                 break
     return tuple(placed)
 
 
-def _beside(spot: Spot, spots: Sequence[Spot]) -> Iterator[Label]:
+class _Spots:
+    """The marks of a chart from left to right: a name is compared with those near it alone."""
+
+    def __init__(self, spots: Iterable[Spot]) -> None:
+        self._spots = sorted(spots, key=attrgetter("x"))
+        self._across = [one.x for one in self._spots]
+
+    def between(self, left: float, right: float) -> Sequence[Spot]:
+        return self._spots[bisect_left(self._across, left) : bisect_right(self._across, right)]
+
+    def cover(self, box: Box) -> bool:
+        """Whether a mark lies on a box."""
+        half = 6.0
+        return any(
+            box.left < one.x + half
+            and one.x - half < box.right
+            and box.top < one.y + half
+            and one.y - half < box.bottom
+            for one in self.between(box.left - 2 * half, box.right + 2 * half)
+        )
+
+
+def _beside(spot: Spot, spots: _Spots) -> Iterator[Label]:
     """Where a rising line leaves room, and close enough that nobody takes it for another's."""
     if not spot.text:
         return
     near = [
         other
-        for other in spots
+        for other in spots.between(spot.x - _NEAR - 1, spot.x + _NEAR + 1)
         if abs(other.x - spot.x) <= _NEAR and abs(other.y - spot.y) <= _NEAR and other is not spot
     ]
     for right, down, align in _WAYS:
@@ -241,13 +267,6 @@ def _along(line: Line, area: Box) -> Iterator[Label]:
         for down in (-9, 10):
             yield Label(x, line.y + down, line.text, "right")
         x -= step
-
-
-def _mark(one: Spot | Line, area: Box) -> Box:
-    if isinstance(one, Line):
-        return Box(area.left, one.y - 1, area.right, one.y + 1)
-    half = 6.0
-    return Box(one.x - half, one.y - half, one.x + half, one.y + half)
 
 
 def _inside(box: Box, area: Box) -> bool:

@@ -226,13 +226,11 @@ def _write_readme(session: Session) -> int:
 def _write_submissions(session: Session, history: History, known: KnownFiles) -> int:
     """The sealed files of published submissions, as they were received."""
     return sum(
-        session.repository.write_file(
-            f"submissions/{name}", session.vault.sealed(digest).read_bytes()
-        )
+        session.repository.write_file(path, session.vault.sealed(digest).read_bytes())
         for submission in history.submissions.values()
         if submission.status == "published"
         for name, digest in submission.files.items()
-        if not known.is_same(f"submissions/{name}", bytes.fromhex(digest))
+        if not known.is_same(path := f"submissions/{name}", bytes.fromhex(digest))
     )
 
 

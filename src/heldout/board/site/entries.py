@@ -4,11 +4,10 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import cache, partial
-from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,9 +26,9 @@ from heldout.board.site.rows import (
     TableRow,
     ViewColumn,
     add_marks,
+    digest_rows,
     make_columns,
     make_rows,
-    name_system,
     public_rows,
     say_range,
 )
@@ -189,57 +188,37 @@ def list_entry_sources(
     rows, columns = public_rows(standings), make_columns(spec)
     positions = _find_positions(rows, columns[0])
     made = make_rows(standings, columns)
-    scored = [line for line in made if line.primary.text and not line.unranked]
-    shown = add_marks(scored, standings)
+    shown = add_marks([one for one in made if one.primary.text and not one.row.unranked], standings)
     places = {line.id: place for place, line in enumerate(shown)}
     lines = {line.id: line for line in made}
     long = is_long(len(rows))
     ranks = not long or any(line.span is not None for line in shown)
-    written = {row.id: _write(row, with_rank=ranks) for row in rows}
+    told = {
+        row.id: digest + (row.rank or 0).to_bytes(4, "big") if ranks else digest
+        for row, digest in zip(rows, digest_rows(standings), strict=True)
+    }
     common = _digest_common(standings, rows, spec, facts)
-    for at, row in enumerate(rows):
-        position = _say_position(row, positions, long=long)
-        listed = file_of_row(at, len(rows))
-        place = places.get(row.id)
-        beside = () if place is None else tuple(one.id for one in list_beside(place, shown))
-        digest = hashlib.sha256(common)
-        for part in (position.encode(), listed.encode(), *map(written.__getitem__, beside)):
-            digest.update(len(part).to_bytes(8, "big") + part)
-        digest.update(written[row.id])
-        yield EntrySource(
-            id=row.id,
-            digest=digest.digest(),
-            make=partial(
-                _make_page,
-                row,
-                lines,
-                None if place is None else _draw_later(place, shown, ranks=ranks),
-                position=position,
-                listed=listed,
-                standings=standings,
-                spec=spec,
-                facts=facts,
-            ),
+
+    def make(at: int) -> EntryPage:
+        place = places.get(rows[at].id)
+        return _make_page(
+            rows[at],
+            lines,
+            None if place is None else make_neighbourhood(place, shown, ranks=ranks),
+            position=_say_position(rows[at], positions, long=long),
+            listed=file_of_row(at, len(rows)),
+            standings=standings,
+            spec=spec,
+            facts=facts,
         )
 
-
-_ALL_BUT_RANK = attrgetter(*(field.name for field in fields(Row) if field.name != "rank"))
-
-
-def _write(row: Row, *, with_rank: bool) -> bytes:
-    """All that a row holds."""
-    told = (*_ALL_BUT_RANK(row), row.rank if with_rank else None)
-    try:
-        return msgspec.msgpack.encode(told, order="deterministic")
-    except UnicodeEncodeError:  # some text is cleaned only where it is written into the page
-        return repr(told).encode("utf-8", "surrogatepass")
-
-
-def _draw_later(
-    place: int, shown: Sequence[TableRow], *, ranks: bool
-) -> Callable[[], Figure | None]:
-    """The picture of an entry beside its neighbours, which is drawn where it is needed."""
-    return lambda: make_neighbourhood(place, shown, ranks=ranks)
+    for at, row in enumerate(rows):
+        said = f"{_say_position(row, positions, long=long)}\n{file_of_row(at, len(rows))}".encode()
+        place = places.get(row.id)
+        beside = () if place is None else list_beside(place, shown)
+        parts = (common, len(said).to_bytes(4, "big"), said, told[row.id])
+        digest = hashlib.sha256(b"".join([*parts, *(told[one.id] for one in beside)])).digest()
+        yield EntrySource(id=row.id, digest=digest, make=partial(make, at))
 
 
 def _digest_common(
@@ -272,7 +251,7 @@ def digest_code() -> bytes:
 def _make_page(
     row: Row,
     lines: Mapping[str, TableRow],
-    picture: Callable[[], Figure | None] | None,
+    picture: Figure | None,
     *,
     position: str,
     listed: str,
@@ -281,7 +260,7 @@ def _make_page(
     facts: BoardFacts,
 ) -> EntryPage:
     columns, short = make_columns(spec), lines[row.id]
-    line = replace(short, system=name_system(row), identity=row.identity)
+    line = replace(short, whole=True)
     permalink = _permalink(line, facts)
     title = short.system if line.embargo is None else f"{ANONYMOUS} entry"
     named = f"{title} – {clean(spec.title)}"
@@ -289,7 +268,7 @@ def _make_page(
         frame=make_frame(named, position, standings, spec, facts, root="../"),
         row=line,
         listed=listed,
-        picture=None if picture is None else picture(),
+        picture=picture,
         position=position,
         scores=(*_score_lines(row, line), *_final_lines(row, standings, spec)),
         facts=tuple(

@@ -5,9 +5,12 @@ an embargoed entry no more than the table does.
 """
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from heapq import nlargest
+from itertools import repeat
+from operator import attrgetter
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -16,16 +19,16 @@ import msgspec
 from heldout.answers.text import clean
 from heldout.board.log.events import format_time
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.site.columns import COLUMNS, COSTS, ENTRY, RESULT
+from heldout.board.site.columns import COLUMNS, COSTS, ENTRY, RESULT, Value
 from heldout.board.site.rows import (
     TableRow,
     ViewColumn,
     make_columns,
-    make_row,
     make_rows,
     name_entry,
     public_row,
     public_rows,
+    read_columns,
     released,
 )
 from heldout.board.site.rules import BoardFacts
@@ -76,17 +79,15 @@ def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
         *(f"{view.key}_spread" for view in views),
         *([standings.final.view] if standings.final is not None and final else []),
     ]
-    rows = (
-        [
-            *(_text(column.of(row)) for column in ENTRY),
-            *(released(row.scores, view.key) for view in views),
-            *(_text(column.of(row)) for column in (*RESULT, *COSTS)),
-            *(released(row.spreads, view.key) for view in views),
-            *([final.get(row.id, "")] if final else []),
-        ]
-        for row in public_rows(standings)
+    shown, values = public_rows(standings), read_columns(standings)
+    columns = (
+        *(values[column.key] for column in ENTRY),
+        *([released(row.scores, view.key) for row in shown] for view in views),
+        *(values[column.key] for column in (*RESULT, *COSTS)),
+        *([released(row.spreads, view.key) for row in shown] for view in views),
+        *([[final.get(row.id, "") for row in shown]] if final else []),
     )
-    return format_csv_rows(map(defuse, head), (map(defuse, row) for row in rows))
+    return format_csv_rows(map(defuse, head), zip(*map(_cells, columns), strict=True))
 
 
 def format_json(standings: Standings, spec: BoardSpec) -> bytes:
@@ -95,45 +96,51 @@ def format_json(standings: Standings, spec: BoardSpec) -> bytes:
     What is undefined is `null`, and `why` beside it says why.
     """
     views = make_columns(spec)
+    encode = msgspec.json.Encoder().encode
     informing = {view.key: view.use for view in views if view.for_information}
     document = {
         "schema": _SCHEMA,
         "board": clean(standings.board),
         "as_of": standings.as_of.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         **({"for_information": informing} if informing else {}),
-        "rows": [
-            _json_row(row, views, over=last is not None and standings.as_of.date() > last)
-            for row in public_rows(standings)
-            for last in (spec.last_day(row.received.date()),)
-        ],
+        "rows": [msgspec.Raw(encode(row)) for row in _json_rows(standings, views, spec)],
         **_final_json(standings, spec),
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _cells(values: Sequence[Value]) -> Iterable[str]:
+    """A column of CSV; many have nothing at all, and most few different texts."""
+    if values.count(None) == len(values):
+        return repeat("", len(values))
+    texts = ["" if value is None else str(value) for value in values]
+    safe = {text: defuse(text) for text in set(texts)}
+    if isinstance(values[0], bool):
+        safe = {text: text.lower() for text in safe}
+    return map(safe.__getitem__, texts)
 
 
-def _json_row(row: Row, views: tuple[ViewColumn, ...], *, over: bool) -> dict[str, Any]:
-    """A row; `over` is whether the last day of the board, or of its season, has passed."""
-    scored = [view for view in views if view.key in row.spreads]
-    return {
-        **{column.key: column.of(row) for column in ENTRY},
-        "scores": {view.key: _number(released(row.scores, view.key)) for view in views},
-        "spreads": {view.key: _number(released(row.spreads, view.key)) for view in scored},
-        **{column.key: column.of(row) for column in (*RESULT, *COSTS)},
-        "why": {
-            **{column.key: column.why(row) for column in COLUMNS if column.of(row) is None},
-            **{
-                f"scores.{view.key}": _why_no_score(row, view, over=over)
-                for view in views
-                if view.key not in row.scores
-            },
-        },
-    }
+def _json_rows(
+    standings: Standings, views: tuple[ViewColumn, ...], spec: BoardSpec
+) -> Iterator[dict[str, Any]]:
+    names, today = [column.key for column in COLUMNS], standings.as_of.date()
+    values = zip(*read_columns(standings).values(), strict=True)
+    for row, found in zip(public_rows(standings), values, strict=True):
+        told: dict[str, Any] = dict(zip(names[: len(ENTRY)], found, strict=False))
+        told["scores"] = {view.key: _number(released(row.scores, view.key)) for view in views}
+        scored = [view for view in views if view.key in row.spreads]
+        told["spreads"] = {view.key: _number(released(row.spreads, view.key)) for view in scored}
+        told |= zip(names[len(ENTRY) :], found[len(ENTRY) :], strict=True)
+        told["why"] = {
+            column.key: column.why(row)
+            for column, value in zip(COLUMNS, found, strict=True)
+            if value is None
+        }
+        if unscored := [view for view in views if view.key not in row.scores]:
+            last = spec.last_day(row.received.date())
+            over = last is not None and today > last
+            told["why"] |= {f"scores.{v.key}": _why_no_score(row, v, over=over) for v in unscored}
+        yield told
 
 
 def _number(text: str) -> msgspec.Raw | None:
@@ -241,7 +248,7 @@ def format_feed(
         XML in UTF-8, dated by its newest item: it stays as it is until something happens.
     """
     items = {item.about: item for pair in reversed(boards) for item in _items(*pair)}
-    newest = sorted(items.values(), key=lambda i: (i.when, i.about), reverse=True)[:_MOST]
+    newest = nlargest(_MOST, items.values(), key=attrgetter("when", "about"))
     home = safe_link(facts.home).rstrip("/")
     base = f"{home}/" if home else ""
     root = _feed_head(spec, base, updated=newest[0].when if newest else _midnight(spec.opens))
@@ -274,7 +281,7 @@ def _items(standings: Standings, spec: BoardSpec) -> Iterator[_Item]:
 
 def _finals(standings: Standings, columns: tuple[ViewColumn, ...]) -> Iterator[_Item]:
     """Each opening of a final; of a second one the reason says why."""
-    lines = {row.id: make_row(public_row(row), columns) for row in standings.finalists}
+    lines = {row.id: TableRow(public_row(row), columns) for row in standings.finalists}
     openings = () if standings.final is None else standings.final.openings
     for number, one in enumerate(openings, 1):
         yield _Item(
@@ -299,7 +306,7 @@ def _scores_published(
             when=_midnight(spec.closes + timedelta(1)),
             about="scores published",
             kind="scores",
-            row=make_row(waited[0], columns),
+            row=TableRow(waited[0], columns),
             entries=len(waited),
         )
 

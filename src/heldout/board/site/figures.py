@@ -7,7 +7,7 @@ from decimal import Decimal
 from statistics import median
 
 from heldout.board.site.columns import COLUMNS, Column
-from heldout.board.site.rows import TableRow, ViewColumn, make_row, name_entry, short_name, stars_of
+from heldout.board.site.rows import TableRow, ViewColumn, name_entry, short_name, stars_of
 from heldout.board.site.words import Phrase, count, join_names, phrase
 from heldout.board.standings.standings import Row, Standings, best_so_far
 from heldout.charts.scores import Entry, cost_chart, progress_chart, scatter_chart
@@ -78,11 +78,11 @@ def make_figures(
     points = _points(rows, columns, dev, records)
     figures = []
     if one_by_one:
-        steps = [make_row(row, columns) for row in records]
+        steps = [TableRow(row, columns) for row in records]
         stars = stars_of(standings.measured)
         signs = [_STARS.get(stars.get(row.id, ""), "") for row in rows]
         starred = [
-            replace(point, label=sign + point.label)
+            replace(point, label=sign + point.label) if sign else point
             for point, sign in zip(points, signs, strict=True)
         ]
         figures = [_progress(starred, steps, columns[0], today, bar=bar, starred=any(signs))]
@@ -223,12 +223,12 @@ def _reranking(rows: Sequence[Row], columns: tuple[ViewColumn, ...], today: date
     if not alone or not others:
         return []
     records = best_so_far(alone, columns[0].key, bar=False)
-    level = make_row(others[0], columns)
+    level = TableRow(others[0], columns)
     score = float(level.primary.text)
     best = Entry(label=f"full ranking: {level.system}", day=today, score=score, baseline=True)
     points = [*_points(alone, columns, None, records), best]
     chart = progress_chart(points, until=today, head=columns[0].title)
-    steps = [make_row(row, columns) for row in records]
+    steps = [TableRow(row, columns) for row in records]
     return [
         Figure(
             key="reranking",
@@ -344,7 +344,7 @@ def _cost_figure(
         says=phrase(
             f"{len(stated)} of {count(entries, 'entry', 'entries')} state their "
             f"{cost.title.lower()}. ",
-            _say_front([make_row(row, columns) for row in front]),
+            _say_front([TableRow(row, columns) for row in front]),
             free * bool(some),
             f" The numbers are the teams' own{cost.caveat}.",
         ),

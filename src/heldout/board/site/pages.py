@@ -146,13 +146,21 @@ class RowsPage:
     unranked: str = ""
 
 
-def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) -> BoardPage:
+def make_board_page(
+    standings: Standings, spec: BoardSpec, facts: BoardFacts, *, table: Table | None = None
+) -> BoardPage:
     """The page of the whole board.
+
+    Args:
+        standings: of the board.
+        spec: its rules.
+        facts: its sizes and addresses.
+        table: its `make_table`, where that is there already.
 
     Raises:
         SetupError: the `site` extra is not installed and there is a chart to draw.
     """
-    table = make_table(standings, spec)
+    table = make_table(standings, spec) if table is None else table
     shown = public_rows(standings)
     ranked = tuple(row for row in shown if not row.unranked)
     main = tuple(column for column in table.columns if not column.further)
@@ -210,11 +218,12 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
 
 
 def make_rows_pages(
-    standings: Standings, spec: BoardSpec, facts: BoardFacts
+    table: Table, standings: Standings, spec: BoardSpec, facts: BoardFacts
 ) -> tuple[RowsPage, ...]:
     """The pages on which a long table goes on; none where it is short.
 
     Args:
+        table: of the board.
         standings: of the board.
         spec: its rules.
         facts: its sizes and addresses.
@@ -223,16 +232,16 @@ def make_rows_pages(
     return tuple(
         RowsPage(
             frame=make_frame(
-                f"{table.leaf.words} \u2013 {title}",
-                f"Entries {table.leaf.words} by {table.columns[0].title}",
+                f"{part.leaf.words} \u2013 {title}",
+                f"Entries {part.leaf.words} by {part.columns[0].title}",
                 standings,
                 spec,
                 facts,
             ),
-            table=table,
+            table=part,
         )
-        for table in cut_table(make_table(standings, spec))[1:]
-        if table.leaf is not None
+        for part in cut_table(table)[1:]
+        if part.leaf is not None
     )
 
 

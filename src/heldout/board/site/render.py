@@ -31,12 +31,14 @@ from heldout.board.site.pages import (
 from heldout.board.site.rows import (
     TableRow,
     add_marks,
+    digest_rows,
     make_columns,
-    make_row,
     public_row,
+    public_rows,
 )
 from heldout.board.site.rules import BoardFacts
 from heldout.board.site.sections import Listing, listing_path, make_listing, rules_of
+from heldout.board.site.table import Table, make_table
 from heldout.board.site.words import count, file_stem, tie
 from heldout.board.standings.seasons import (
     OverallRow,
@@ -138,7 +140,7 @@ def _line(line: OverallRow, spec: BoardSpec) -> OverallLine:
         rank=line.rank,
         margin=f"{line.margin:+f}".replace("-", "−"),
         season=clean(line.season),
-        row=make_row(public_row(line.row), columns),
+        row=TableRow(public_row(line.row), columns),
     )
 
 
@@ -183,9 +185,10 @@ def render_board(
         ImportError: Jinja2 is not installed.
     """
     here = spec.in_season(seasons[0].season) if seasons else spec
+    table = make_table(standings, here)
     files = {
-        "index.html": _render(make_board_page(standings, here, facts)),
-        **_render_rows(standings, here, facts, same),
+        "index.html": _render(make_board_page(standings, here, facts, table=table)),
+        **_render_rows(table, standings, here, facts, same),
         **_render_standings("leaderboard", standings, here),
         **_figures_file(standings),
         **_render_entries(standings, here, facts, same),
@@ -236,18 +239,24 @@ def _render_entries(
 
 
 def _render_rows(
-    standings: Standings, spec: BoardSpec, facts: BoardFacts, same: Same
+    table: Table, standings: Standings, spec: BoardSpec, facts: BoardFacts, same: Same
 ) -> dict[str, bytes]:
     """How a long table goes on: pages, and the same rows for the script of the first page.
 
     A page opened from a folder may read no other page, but a script.
     """
+    pages = make_rows_pages(table, standings, spec, facts)
+    if not pages:
+        return {}
     files = {}
-    for page in make_rows_pages(standings, spec, facts):
+    ids = (row.id for row in public_rows(standings))
+    told = dict(zip(ids, digest_rows(standings), strict=True))
+    common = _digest_table(pages[0].table)
+    for page in pages:
         leaf = page.table.leaf
         if leaf is None:
             continue
-        paths, digest = (leaf.href, f"rows-{leaf.number}.js"), _digest_rows(page)
+        paths, digest = (leaf.href, f"rows-{leaf.number}.js"), _digest_page(page, told, common)
         known = [same(f"leaderboard/{path}", digest) for path in paths]
         if all(known):
             continue
@@ -259,15 +268,32 @@ def _render_rows(
     return files
 
 
-def _digest_rows(page: RowsPage) -> bytes:
-    """Of all that a page of rows and its script depend on."""
-    table, frame = page.table, page.frame
+def _digest_table(table: Table) -> bytes:
+    """Of what all pages of a table have in common; `table` is one of them."""
     told = {field.name: getattr(table, field.name) for field in fields(table)}
-    # What the page does not have: the last leaf's rows, the total, the day and the log.
+    told |= {"rows": (), "unranked": (), "leaf": None}
+    # What the pages do not have: which rows the last one has, and the total.
     told |= {"leaves": [leaf.href for leaf in table.leaves], "total": 0}
-    told["frame"] = (frame.title, frame.summary, frame.board)
     data = msgspec.msgpack.encode(told, enc_hook=lambda _code: None, order="deterministic")
     return hashlib.sha256(digest_code() + data).digest()
+
+
+def _digest_page(page: RowsPage, told: Mapping[str, bytes], common: bytes) -> bytes:
+    """Of all that a page of rows and its script depend on.
+
+    Args:
+        page: it has neither the day nor the head of the log.
+        told: id -> a digest of what the row holds, but for its rank.
+        common: `_digest_table`.
+    """
+    table, frame = page.table, page.frame
+    rows = [
+        (told[row.id], row.rank, row.star, row.span, row.lead_end)
+        for row in (*table.rows, *table.unranked)
+    ]
+    head = (table.leaf, frame.title, frame.summary, frame.board, len(table.unranked))
+    data = msgspec.msgpack.encode((common, *head, rows))
+    return hashlib.sha256(data).digest()
 
 
 def _template(name: str) -> "Template":

@@ -1,8 +1,11 @@
 """Rows of the table: a row of the standings in words, with its marks."""
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from functools import cached_property
+from operator import attrgetter
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -13,7 +16,7 @@ from heldout.board.log.manifest import LINKS, Efficiency, Identity
 from heldout.board.log.measured import Measured
 from heldout.board.rules.parts import say_part
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.site.columns import COSTS, Cell, Column, cost_columns, make_cell
+from heldout.board.site.columns import COLUMNS, Cell, Column, Value, make_cell
 from heldout.board.site.words import Part, count, file_stem, name, safe_link
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words
@@ -113,62 +116,146 @@ class Embargo:
         return self.after if self.due else self.before
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TableRow:
-    """One line of the leaderboard, cleaned.
+    """One line of the leaderboard.
+
+    A large board shows few of its rows on the pages that it makes again, so what a line says is
+    made when it is asked for.
 
     Attributes:
-        rank: `None` for a baseline.
-        ranks: first and last rank where a rank range was computed, else "".
-        id: the entry's id.
-        page: file name of its page, as it stands in a link.
-        anchor: id of its element.
-        day: date of submission, `2026-11-20`.
-        day_words: the same to be read.
-        system: the start of the description, which the entry's own page has in full; the id of an
-            entry without one, and "Anonymous" under an embargo.
-        identity: as the team wrote it, long names cut; `None` under an embargo.
-        type: submission type.
-        primary: the score that ranks.
-        scores: the others, in the order of the columns.
-        stated: key of each column of `COSTS` that is shown -> what the team states.
-        seeds: "3 seeds" where the scores are means over several, else "".
-        trophy: best when it was submitted.
-        baseline: an organiser's baseline.
-        corrected: an erratum was published that did more than publish a score on later labels.
-        embargo: `None` where the identity is shown.
-        unranked: why it has no rank, as a sentence begins; "" for what has one, and baselines.
-        imported: an old board's entry: its day and its trophy are that board's claims.
-        rule: what the rule says of its trophy, where that is not what the old board gave.
+        row: of `public_rows`.
+        columns: of scores, the one that ranks first.
+        whole: whether names stand in full, as on the entry's own page.
         star: `significant` or `noise` where it is published what the trophy was worth when it came.
         span: low, high and number of ranks, where a range is published.
         lead_end: whether the lead group ends below it.
     """
 
-    rank: int | None
-    ranks: str
-    id: str
-    page: str
-    anchor: str
-    day: str
-    day_words: str
-    system: str
-    identity: Identity | None
-    type: str
-    primary: Score
-    scores: tuple[Score, ...]
-    stated: Mapping[str, Cell]
-    seeds: str
-    trophy: bool
-    baseline: bool
-    corrected: bool
-    embargo: Embargo | None
-    unranked: str
-    imported: bool
-    rule: str
+    row: Row
+    columns: tuple[ViewColumn, ...]
+    _: KW_ONLY
+    whole: bool = False
     star: str = ""
     span: tuple[int, int, int] | None = None
     lead_end: bool = False
+
+    @property
+    def rank(self) -> int | None:
+        """`None` for a baseline, and for an entry without a rank."""
+        return self.row.rank
+
+    @property
+    def ranks(self) -> str:
+        """First and last rank where a rank range was computed, else ""."""
+        return say_range(self.row.rank_low, self.row.rank_high)
+
+    @property
+    def id(self) -> str:
+        """The entry's id."""
+        return self.row.id
+
+    @property
+    def page(self) -> str:
+        """File name of its page, as it stands in a link."""
+        return quote(file_stem(self.row.id)) + ".html"
+
+    @property
+    def anchor(self) -> str:
+        """Id of its element."""
+        return f"entry-{file_stem(self.row.id)}"
+
+    @property
+    def day(self) -> str:
+        """Date of submission, `2026-11-20`."""
+        return self.row.received.date().isoformat()
+
+    @property
+    def day_words(self) -> str:
+        """The same to be read."""
+        return day_words(self.row.received)
+
+    @property
+    def system(self) -> str:
+        """The start of the description, which the entry's own page has in full.
+
+        The id of an entry without one, and "Anonymous" under an embargo.
+        """
+        return name_system(self.row) if self.whole else short_name(self.row)
+
+    @property
+    def identity(self) -> Identity | None:
+        """As the team wrote it, long names cut; `None` under an embargo."""
+        who = self.row.identity
+        if who is None or self.whole:
+            return who
+        team, institution = cut(who.team, _MOST), cut(who.institution, _MOST)
+        return msgspec.structs.replace(who, team=team, institution=institution)
+
+    @property
+    def type(self) -> str:
+        """Submission type."""
+        return self.row.type
+
+    @property
+    def primary(self) -> Score:
+        """The score that ranks."""
+        return self._score(self.columns[0])
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        """The others, in the order of the columns."""
+        return tuple(map(self._score, self.columns[1:]))
+
+    @property
+    def seeds(self) -> str:
+        """How many, `3 seeds`, where the scores are means over several, else ""."""
+        return count(self.row.seeds, "seed") if self.row.seeds > 1 else ""
+
+    @property
+    def trophy(self) -> bool:
+        """Best when it was submitted."""
+        return self.row.trophy
+
+    @property
+    def baseline(self) -> bool:
+        """An organiser's baseline."""
+        return self.row.baseline
+
+    @property
+    def corrected(self) -> bool:
+        """An erratum was published that did more than publish a score on later labels."""
+        return self.row.corrected
+
+    @property
+    def embargo(self) -> Embargo | None:
+        """`None` where the identity is shown."""
+        return _embargo(self.row)
+
+    @property
+    def unranked(self) -> str:
+        """Why it has no rank, as a sentence begins; "" for what has one, and baselines."""
+        return self.row.unranked[:1].upper() + self.row.unranked[1:]
+
+    @property
+    def imported(self) -> bool:
+        """An old board's entry: its day and its trophy are that board's claims."""
+        return self.row.imported
+
+    @property
+    def rule(self) -> str:
+        """What the rule says of its trophy, where that is not what the old board gave."""
+        if self.row.trophy == self.row.trophy_by_rule:
+            return ""
+        return "no trophy by the rule" if self.row.trophy else "a trophy by the rule"
+
+    def cell(self, column: Column) -> Cell:
+        """What it has in a column of `COSTS`."""
+        return make_cell(column, self.row)
+
+    def _score(self, column: ViewColumn) -> Score:
+        row = self.row
+        return Score(column, released(row.scores, column.key), released(row.spreads, column.key))
 
 
 def make_columns(spec: BoardSpec) -> tuple[ViewColumn, ...]:
@@ -186,74 +273,64 @@ def filled_columns(columns: tuple[ViewColumn, ...], rows: Sequence[Row]) -> tupl
     return tuple(c for c in columns if c.primary or any(c.key in row.scores for row in rows))
 
 
+class _Shown:
+    """What all pages and files of some standings are made from, each made once."""
+
+    def __init__(self, standings: Standings) -> None:
+        self.standings = standings
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        return tuple(map(public_row, self.standings.every))
+
+    @cached_property
+    def digests(self) -> tuple[bytes, ...]:
+        return tuple(hashlib.sha256(_write(row)).digest() for row in self.rows)
+
+    @cached_property
+    def values(self) -> Mapping[str, Sequence[Value]]:
+        return {column.key: [*map(column.of, self.rows)] for column in COLUMNS}
+
+
+_LAST: list[_Shown] = []
+"""The last ones: every page and file of a board asks for the same."""
+
+
+def _shown(standings: Standings) -> _Shown:
+    if not _LAST or _LAST[0].standings is not standings:
+        _LAST[:] = [_Shown(standings)]
+    return _LAST[0]
+
+
 def public_rows(standings: Standings) -> tuple[Row, ...]:
     """All rows with all text cleaned; those without a rank come last."""
-    if not _CLEANED or _CLEANED[0][0] is not standings:
-        _CLEANED[:] = [(standings, tuple(map(public_row, standings.every)))]
-    return _CLEANED[0][1]
+    return _shown(standings).rows
 
 
-_CLEANED: list[tuple[Standings, tuple[Row, ...]]] = []
-"""The last ones: every page of a board asks for the same."""
+def digest_rows(standings: Standings) -> tuple[bytes, ...]:
+    """A digest of all that each of `public_rows` holds, but for its rank."""
+    return _shown(standings).digests
+
+
+def read_columns(standings: Standings) -> Mapping[str, Sequence[Value]]:
+    """Key of each of `COLUMNS` -> what each of `public_rows` has in it."""
+    return _shown(standings).values
+
+
+_ALL_BUT_RANK = attrgetter(*(field.name for field in fields(Row) if field.name != "rank"))
+
+
+def _write(row: Row) -> bytes:
+    told = _ALL_BUT_RANK(row)
+    try:
+        return msgspec.msgpack.encode(told, order="deterministic")
+    except UnicodeEncodeError:  # some text is cleaned only where it is written into the page
+        return repr(told).encode("utf-8", "surrogatepass")
 
 
 def make_rows(standings: Standings, columns: tuple[ViewColumn, ...]) -> tuple[TableRow, ...]:
     """The lines of all `public_rows`, in their order."""
-    shown = public_rows(standings)
-    if not _MADE or _MADE[0][0] is not shown:
-        _MADE[:] = [(shown, {})]
-    made = _MADE[0][1]
-    if columns not in made:
-        costs = cost_columns(shown)
-        made[columns] = tuple(make_row(row, columns, costs) for row in shown)
-    return made[columns]
-
-
-_MADE: list[tuple[tuple[Row, ...], dict[tuple[ViewColumn, ...], tuple[TableRow, ...]]]] = []
-"""The last ones, by their columns: the table, the pages of entries and the feed ask for them."""
-
-
-def make_row(
-    row: Row, columns: tuple[ViewColumn, ...], costs: Sequence[Column] = COSTS
-) -> TableRow:
-    """One line of the table from a row of `public_rows`.
-
-    Args:
-        row: cleaned.
-        columns: of scores.
-        costs: those of `COSTS` that are shown.
-    """
-    first, *others = (
-        Score(column, released(row.scores, column.key), released(row.spreads, column.key))
-        for column in columns
-    )
-    stem, who = file_stem(row.id), row.identity
-    if who is not None:
-        team, institution = cut(who.team, _MOST), cut(who.institution, _MOST)
-        who = msgspec.structs.replace(who, team=team, institution=institution)
-    return TableRow(
-        rank=row.rank,
-        ranks=say_range(row.rank_low, row.rank_high),
-        id=row.id,
-        page=quote(stem) + ".html",
-        anchor=f"entry-{stem}",
-        day=row.received.date().isoformat(),
-        day_words=day_words(row.received),
-        system=short_name(row),
-        identity=who,
-        type=row.type,
-        primary=first,
-        scores=tuple(others),
-        stated={column.key: make_cell(column, row) for column in costs},
-        seeds=count(row.seeds, "seed") if row.seeds > 1 else "",
-        trophy=row.trophy,
-        baseline=row.baseline,
-        corrected=row.corrected,
-        embargo=_embargo(row),
-        unranked=row.unranked[:1].upper() + row.unranked[1:],
-        imported=row.imported,
-        rule=_say_rule(row),
-    )
+    return tuple(TableRow(row, columns) for row in public_rows(standings))
 
 
 def released(scores: Mapping[str, str], view: str) -> str:
@@ -326,18 +403,30 @@ def _say_part(view: View) -> str:
     return ", ".join(parts)
 
 
+def _is_clean(row: Row) -> bool:
+    """Whether cleaning changes no text: all words at once, which is quicker than each."""
+    words, links = [row.id, row.type], list[str]()
+    who = row.identity
+    for one in () if who is None else (who, who.efficiency):
+        if one is not None:
+            for name, text in zip(one.__struct_fields__, msgspec.structs.astuple(one), strict=True):
+                if isinstance(text, str):
+                    (links if name in LINKS else words).append(text)
+    whole = " ".join(filter(None, words))
+    return clean(whole) == whole and all(safe_link(link) == link for link in links if link)
+
+
 def public_row(row: Row) -> Row:
     """A row with all text cleaned."""
+    if _is_clean(row):
+        return row
     identity = row.identity
     if identity is not None:
         stated = None if identity.efficiency is None else _clean_texts(identity.efficiency)
         identity = _clean_texts(identity)
         if stated is not identity.efficiency:
             identity = msgspec.structs.replace(identity, efficiency=stated)
-    name, kind = clean(row.id), clean(row.type)
-    if identity is row.identity and (name, kind) == (row.id, row.type):
-        return row
-    return replace(row, id=name, type=kind, identity=identity)
+    return replace(row, id=clean(row.id), type=clean(row.type), identity=identity)
 
 
 def name_system(row: Row) -> str:
@@ -350,17 +439,11 @@ def short_name(row: Row) -> str:
     return cut(name_system(row), _MOST)
 
 
-def _clean_texts(fields: _Texts) -> _Texts:
+def _clean_texts(told: _Texts) -> _Texts:
     """Every text of it, whatever fields there are: a link or words."""
-    texts = {n: v for n, v in msgspec.structs.asdict(fields).items() if isinstance(v, str)}
+    texts = {n: v for n, v in msgspec.structs.asdict(told).items() if isinstance(v, str)}
     cleaned = {n: safe_link(text) if n in LINKS else clean(text) for n, text in texts.items()}
-    return fields if cleaned == texts else msgspec.structs.replace(fields, **cleaned)
-
-
-def _say_rule(row: Row) -> str:
-    if row.trophy == row.trophy_by_rule:
-        return ""
-    return "no trophy by the rule" if row.trophy else "a trophy by the rule"
+    return told if cleaned == texts else msgspec.structs.replace(told, **cleaned)
 
 
 def say_range(low: int | None, high: int | None) -> str:

@@ -20,7 +20,6 @@ from heldout.board.site.rows import (
     ViewColumn,
     capital,
     make_columns,
-    make_row,
     make_rows,
     name_entry,
     public_row,
@@ -210,7 +209,7 @@ def make_final(standings: Standings, spec: BoardSpec) -> FinalSection | None:
     if final is None or view is None:
         return None
     columns = make_columns(spec)
-    lines = {row.id: make_row(public_row(row), columns) for row in standings.finalists}
+    lines = {row.id: TableRow(public_row(row), columns) for row in standings.finalists}
     opened = final.opened
     ids = [*final.finalists]
     if opened is not None:

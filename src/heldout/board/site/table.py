@@ -20,7 +20,7 @@ from heldout.board.site.rows import (
     public_rows,
 )
 from heldout.board.standings.seasons import listing_views
-from heldout.board.standings.standings import Standings
+from heldout.board.standings.standings import Row, Standings
 
 _ONE_PAGE = 150
 """Most rows on the only page of a table; MS MARCO's document board has 117."""
@@ -101,19 +101,19 @@ def make_table(standings: Standings, spec: BoardSpec) -> Table:
     filled = [c for c in filled_columns(make_columns(spec), shown) if c.key not in own]
     columns = tuple(sorted(filled, key=lambda column: column.further))
     every = make_rows(standings, columns)
-    rows = add_marks([row for row in every if not row.unranked], standings)
+    rows = add_marks([line for line in every if not line.row.unranked], standings)
     return Table(
         columns=columns,
         costs=cost_columns(ranked),
         heads={column.key: column for column in COLUMNS},
-        links=_name_links(rows),
-        ranged=any(row.ranks for row in rows),
+        links=_name_links(ranked),
+        ranged=any(row.rank_low is not None and row.rank_high is not None for row in ranked),
         rows=rows,
-        unranked=tuple(row for row in every if row.unranked),
-        types=tuple(dict.fromkeys(row.type for row in rows if row.type)),
+        unranked=tuple(line for line in every if line.row.unranked),
+        types=tuple(dict.fromkeys(row.type for row in ranked if row.type)),
         trophies=any(row.trophy and not row.star for row in rows),
         stars=any(row.star for row in rows),
-        seeds=any(row.seeds for row in rows),
+        seeds=any(row.seeds > 1 for row in ranked),
         bar=spec.baselines.bar and any(row.baseline for row in shown),
         record=is_record(standings),
         total=len(every),
@@ -134,8 +134,8 @@ def cut_table(table: Table) -> tuple[Table, ...]:
     return tuple(
         replace(
             table,
-            rows=tuple(row for row in part if not row.unranked),
-            unranked=tuple(row for row in part if row.unranked),
+            rows=tuple(line for line in part if not line.row.unranked),
+            unranked=tuple(line for line in part if line.row.unranked),
             leaf=leaf,
             leaves=leaves,
         )
@@ -182,7 +182,7 @@ def _list_leaves(total: int) -> tuple[Leaf, ...]:
     )
 
 
-def _name_links(rows: Sequence[TableRow]) -> str:
+def _name_links(rows: Sequence[Row]) -> str:
     shown = [row.identity for row in rows if row.identity is not None]
     papers, code = any(who.paper for who in shown), any(who.code for who in shown)
     return ", ".join(word for word, there in (("paper", papers), ("code", code)) if there)

@@ -16,7 +16,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
 from statistics import median
-from typing import Any
 
 from heldout.board.log.events import Entry, redact
 from heldout.board.log.final import Final
@@ -309,7 +308,8 @@ def _make_standings(
     one_by_one = deadline is None
     trophies = _trophies(shown, spec.primary, bar=spec.baselines.bar) if one_by_one else frozenset()
     shown.sort(key=lambda s: (-Decimal(s.scores[spec.primary]), s.received, s.id))
-    make = partial(_row, history=history, views=spec.views, today=today)
+    limited = [view for view in spec.views if view.training_at_most is not None]
+    make = partial(_row, history=history, views=limited, today=today)
     rows = []
     rank = 0
     for submission in shown:
@@ -454,11 +454,16 @@ def _row(
     identity, until = submission.identity, submission.embargo_until
     if submission.published is None or submission.type is None:
         raise ValueError(submission.id)
-    rule = release_rule_at(history, submission.received)
     unlisted = list_reasons(views, identity)
-    untold = {view: submission.not_above.get(view) for view in submission.untold}
+    not_above = {}
+    if submission.untold:
+        rule = release_rule_at(history, submission.received)
+        told = submission.not_above
+        not_above = {view: say_withheld(told.get(view), rule) for view in submission.untold}
 
-    def listed(texts: Mapping[str, Any]) -> dict[str, Any]:
+    def listed(texts: Mapping[str, str]) -> Mapping[str, str]:
+        if not unlisted:
+            return texts
         return {view: text for view, text in texts.items() if view not in unlisted}
 
     return Row(
@@ -479,7 +484,7 @@ def _row(
         reveal_due=identity is None and until is not None and today >= until,
         embargo_until=until,
         baseline=submission.baseline,
-        not_above=listed({view: say_withheld(above, rule) for view, above in untold.items()}),
+        not_above=listed(not_above),
         unlisted=unlisted,
         findings=() if identity is None else submission.findings,
         errata=submission.errata,

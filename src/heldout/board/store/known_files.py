@@ -68,10 +68,9 @@ class KnownFiles:
 
         One that was written just now is left out, and made again at the next call.
         """
-        self._marks.clear()
         found = {path: self._before[path] for path in self.same}
         for path in self._made.keys() - self.same:
-            if (mark := self._mark_of(path)) is not None:
+            if (mark := self._files.mark(path)) is not None:
                 found[path] = _Known(self._made[path], mark)
         if found != self._before and len(found) >= _MANY:
             self._vault.remember(_MEMORY, msgspec.msgpack.encode(_Memory(found)))
