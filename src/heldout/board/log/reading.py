@@ -178,9 +178,10 @@ class Log:
     def select_about(self, submissions: Collection[str]) -> Iterator[Entry]:
         """The events about some submissions, in order."""
         wanted = frozenset(map(msgspec.json.encode, submissions))
+        # To look for the one name takes a third of the time of reading every head.
+        mark = b'"submission":' + (next(iter(wanted)) if len(wanted) == 1 else b"")
         for line in self.lines() if wanted else ():
-            found = _HEAD.match(line)
-            if found is not None and found[2] in wanted:
+            if mark in line and (found := _HEAD.match(line)) is not None and found[2] in wanted:
                 yield read_verified(line)
 
     def lines_about_others(self, submissions: Collection[str]) -> Iterator[bytes]:
