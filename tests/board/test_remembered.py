@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from scored_board import QUERIES, ScoredBoard, make_board
 
+from heldout.board.audit.audit import _read_entries
 from heldout.board.log.events import format_entry, parse_log
 from heldout.board.log.history import read_history
 from heldout.board.log.reading import Log, Remembered, decode_memory, encode_memory
@@ -145,6 +146,23 @@ def test_what_others_do_after_an_event_is_seen(board: ScoredBoard, after: str) -
     else:
         with pytest.raises(StoreError, match=r"changed|chain is broken"):
             board.vault.log()
+
+
+def test_an_audit_has_each_event_of_both_logs_once(board: ScoredBoard) -> None:
+    """A large board's events are half a gigabyte."""
+    file = board.root / _EVENTS
+    public = board.session.repository.log()
+    expected = board.vault.entries()
+    file.write_bytes(file.read_bytes() + b'{"event":')  # the line of a killed call never counted
+    found = _read_entries(board.vault, public)
+    assert found == expected
+    pairs = list(zip(found, public, strict=False))
+    for one, known in pairs:
+        assert one.event is known.event
+        assert one.raw is known.raw
+        assert all(one.opened[name] is opening for name, opening in known.opened.items())
+    assert any(one.opened.keys() > known.opened.keys() for one, known in pairs)
+    assert _read_entries(board.vault, public[:2]) == expected
 
 
 def test_the_public_log_is_the_same_with_and_without_a_memory(

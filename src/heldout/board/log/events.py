@@ -16,7 +16,7 @@ Source: RFC 8032 (Ed25519); the message begins with its purpose, so that it pass
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -361,8 +361,17 @@ def parse_log(data: bytes, *, path: str) -> tuple[Entry, ...]:
         StoreError: with the line that breaks the chain.
     """
     chain = Chain()
-    lines = data.removesuffix(b"\n").split(b"\n") if data else ()
-    return tuple(chain.take(line, place=f"{path}:{n}") for n, line in enumerate(lines, 1))
+    return tuple(chain.take(line, place=f"{path}:{n}") for n, line in enumerate(_lines(data), 1))
+
+
+def _lines(data: bytes) -> Iterator[bytes]:
+    """The lines without their ends, one at a time: all at once would be the log a second time."""
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        yield data[start:end]
+        start = end + 1
 
 
 @dataclass(slots=True, kw_only=True)

@@ -17,10 +17,11 @@ Whoever can write to the remote, or gave us the clone, can put any tree here: no
 followed (`store.files.Folder`), and only pages that a rebuild wrote are removed by the next one.
 """
 
+import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -410,13 +411,23 @@ def _refuse_other(known: _Pinned, told: Mapping[int, str], *, path: str) -> None
         )
 
 
-@lru_cache(maxsize=2)
+_MOST_READ = 2
+_READ: dict[bytes, tuple[Entry, ...]] = {}
+"""SHA-256 of a log's bytes -> its events; the bytes themselves need not stay in memory."""
+
+
 def _read_log(data: bytes) -> tuple[Entry, ...]:
     """Every step of a command asks for the rules: the same bytes are verified once."""
-    return parse_log(data, path=LOG)
+    digest = hashlib.sha256(data).digest()
+    found = _READ.pop(digest, None)
+    if found is None:
+        found = parse_log(data, path=LOG)
+    _READ[digest] = found  # the last one that was asked for
+    for old in [*_READ][:-_MOST_READ]:
+        del _READ[old]
+    return found
 
 
-@lru_cache(maxsize=2)
 def _fold_log(data: bytes) -> History | None:
     entries = _read_log(data)
     return read_history(entries) if entries else None
