@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scored_board import QUERIES, ScoredBoard, make_board
 
+from heldout.board.log import reading
 from heldout.board.log.events import Entry, format_entry
 from heldout.board.organiser.rebuild import Rebuilt, rebuild
 from heldout.board.scores import public_log
@@ -247,6 +248,31 @@ def test_a_clone_and_the_server_have_the_whole_log(board: ScoredBoard, tmp_path:
     (root / "archive.zip").write_bytes(view.archive().data)
     subprocess.run(["python3", "-m", "zipfile", "-e", "archive.zip", "."], cwd=root, check=True)
     assert Repository(root).log() == log_of(board)
+
+
+@pytest.mark.parametrize("chunk", [1, 50, 700, 1 << 20])
+def test_events_are_found_whatever_the_size_of_a_block(
+    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    """As by looking at every event."""
+    monkeypatch.setattr(reading, "_CHUNK", chunk)
+    log, entries = board.vault.log(), board.vault.entries()
+    names = [*board.vault.history().submissions]
+    kinds = sorted({entry.event.kind for entry in entries})
+
+    def plain(*wanted: str) -> list[Entry]:
+        return [entry for entry in entries if entry.event.kind in wanted]
+
+    for some in ([], kinds[:1], kinds[:3], kinds, [*kinds, *(f"kind-{n}" for n in range(9))]):
+        assert [*log.select(*some)] == plain(*some)
+    for some in ([], names[:1], names[1:], [*names, *(f"20261101-{n}" for n in range(9))]):
+        about = [entry for entry in entries if entry.event.submission in some]
+        assert [*log.select_about(some)] == about
+    assert [*log.about_board()] == [entry for entry in entries if entry.event.submission is None]
+    assert [*log.holding("files")] == [e for e in entries if b'"files":' in format_entry(e)]
+    texts = [(None, e.get("board.toml")) for e in entries if "board.toml" in e.event.public]
+    assert [*log.public_texts("board.toml")] == texts
+    assert texts
 
 
 def test_no_log_is_no_file() -> None:

@@ -730,26 +730,24 @@ class Git:
             The commit, or `None` where nothing differs.
         """
         present = [path for path in paths if (self.root / path).exists()]
-        present += [f":(exclude,literal){path}" for path in without]
-        self._run(["add", "--force", "--", *present])
-        look = ["diff", "--cached", "--quiet", "--no-ext-diff", "--no-textconv", "--", *present]
-        if self._start(look).returncode == 0:
+        asked = [*present, *(f":(exclude,literal){path}" for path in without)]
+        self._run(["add", "--force", "--", *asked])
+        look = ["diff", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff"]
+        staged = [_name(name) for name in self._run(look).split(b"\0")[:-1]]
+        ours = [name for name in staged if _is_in(name, present) and not _is_in(name, without)]
+        if not ours:
             return None
         command = ["commit", "-q", "--no-verify", "-m", message]
-        if not self._has_only(present):
+        if len(ours) < len(staged) or self._is_under_way():
             # Reads every one of these files again: tens of thousands on a large board.
-            command += ["--only", "--", *present]
+            command += ["--only", "--", *asked]
         self._run(command, env=_signature(author, at))
         return self.head()
 
-    def _has_only(self, paths: Sequence[str]) -> bool:
-        """Whether a commit of the index is one of these paths alone, and ends no merge."""
+    def _is_under_way(self) -> bool:
+        """Whether a commit now would end a merge, or something like it."""
         own = self.root / self._run(["rev-parse", "--git-dir"]).decode().strip()
-        if any((own / name).exists() for name in _UNDER_WAY):
-            return False
-        look = ["diff", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff"]
-        staged, here = (self._run([*look, *there]) for there in ([], ["--", *paths]))
-        return staged == here
+        return any((own / name).exists() for name in _UNDER_WAY)
 
     def make_commit(
         self,
@@ -1036,6 +1034,11 @@ def _add_settings(environment: Mapping[str, str], settings: Mapping[str, str]) -
 def _tree(old: str, *, like: str) -> str:
     """The tree that a folder had before; the empty one where there was none."""
     return _EMPTY_TREES[len(like)] if _ABSENT.fullmatch(old) else old
+
+
+def _is_in(name: str, paths: Sequence[str]) -> bool:
+    """Whether a file is one of these paths, or lies in one."""
+    return any(name == path or name.startswith(f"{path}/") for path in paths)
 
 
 def _name(data: bytes) -> str:
