@@ -131,7 +131,7 @@ class Log:
             yield from islice(stream, start - number, self.chain.count - number)
 
     def _find_lines(self, marks: Collection[bytes], start: int = 0) -> Iterator[bytes]:
-        """The lines from an event on that hold one of some texts, in order; the others are not even cut apart."""
+        """The lines from an event on that hold one of some texts; others are not even cut apart."""
         if len(marks) > _FEW:
             yield from (line for line in self.lines(start) if any(mark in line for mark in marks))
             return
@@ -139,8 +139,7 @@ class Log:
         left = self.length - offset
         with self.open() as stream:
             stream.seek(offset)
-            while left:
-                block = stream.read(min(_CHUNK, left))
+            while left and (block := stream.read(min(_CHUNK, left))):
                 block += stream.readline() if len(block) < left else b""
                 left -= len(block)
                 found = {
@@ -164,10 +163,10 @@ class Log:
 
         Others are passed over by their bytes, for an event is written in one form alone.
         """
-        wanted = {b'"kind":"%b"' % kind.encode(): kind.encode() for kind in kinds}
-        for line in self._find_lines(wanted):
+        wanted = frozenset(kind.encode() for kind in kinds)
+        for line in self._find_lines([b'"kind":"%b"' % kind for kind in wanted]):
             found = _HEAD.match(line)
-            if found is not None and found[1] in wanted.values():
+            if found is not None and found[1] in wanted:
                 yield read_verified(line)
 
     def about_board(self) -> Iterator[Entry]:
@@ -197,10 +196,10 @@ class Log:
 
     def select_about(self, submissions: Collection[str]) -> Iterator[Entry]:
         """The events about some submissions, in order."""
-        wanted = {b'"submission":%b' % name: name for name in map(msgspec.json.encode, submissions)}
-        for line in self._find_lines(wanted):
+        wanted = frozenset(map(msgspec.json.encode, submissions))
+        for line in self._find_lines([b'"submission":%b' % name for name in wanted]):
             found = _HEAD.match(line)
-            if found is not None and found[2] in wanted.values():
+            if found is not None and found[2] in wanted:
                 yield read_verified(line)
 
     def lines_about_others(self, submissions: Collection[str]) -> Iterator[bytes]:
