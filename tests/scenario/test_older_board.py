@@ -108,7 +108,7 @@ def town(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
     with monkeypatch.context() as before:
         before.setattr(Session, "log", log)
         before.setattr(Vault, "held_out", held_out)
-        before.setattr(rescoring, "_held_out", lambda _sets: {})
+        before.setattr(rescoring, "held_out_of", lambda _sets: {})
         before.setattr(session, "store_versions", lambda _vault, _files: None)
         add_baseline(town, seed=3)
         town.send("one", now=DAY, seed=1)
