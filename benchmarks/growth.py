@@ -157,6 +157,7 @@ def _run(arguments: Sequence[str], root: Path, scratch: Path) -> Cost:
     counted.write_bytes(b"")
     environ = {
         **{k: v for k, v in os.environ.items() if not k.startswith(("HELDOUT_", "GIT_"))},
+        "PYTHONDONTWRITEBYTECODE": "",  # modules are compiled once, as where pip installed them
         "HELDOUT_GIT_COUNT": str(counted),
         "HOME": str(home),
         "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}",
