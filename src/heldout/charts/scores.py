@@ -47,9 +47,8 @@ def progress_chart(entries: Sequence[Entry], *, until: date, head: str) -> Plot:
     days = [one.day for one in entries if not one.baseline] or [until - timedelta(days=30)]
     axis = day_axis(min(days), max(until, *days))
     plot = Plot(x=axis, y=score_axis([one.score for one in entries]), head=head)
-    for one in sorted(entries, key=lambda one: -one.score):
-        if one.baseline:
-            plot.level(one.score, one.label)
+    for one in sorted((one for one in entries if one.baseline), key=lambda one: -one.score):
+        plot.level(one.score, one.label)
     records = [one for one in entries if one.record]
     others = [one for one in entries if not one.record and not one.baseline]
     steps = sorted((one.day.toordinal(), one.score) for one in records)
@@ -107,8 +106,10 @@ def cost_chart(entries: Sequence[Entry], *, head: str, foot: str) -> Plot:
 def _mark(plot: Plot, entries: Sequence[Entry], across: Callable[[Entry], float]) -> None:
     """The entries at their positions, those that stand out on top."""
     styles: list[Style] = ["circle", "square", "disc", "open diamond", "diamond"]
-    for style in styles:
-        those = [one for one in entries if _style(one) == style]
+    found: dict[Style, list[Entry]] = {style: [] for style in styles}
+    for one in entries:
+        found[_style(one)].append(one)
+    for style, those in found.items():
         keys = [one.key for one in those] if all(one.key for one in those) else []
         plot.dots([(across(one), one.score, one.label) for one in those], style, keys)
 

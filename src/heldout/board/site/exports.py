@@ -106,7 +106,9 @@ def format_json(standings: Standings, spec: BoardSpec) -> bytes:
         "rows": [msgspec.Raw(encode(row)) for row in _json_rows(standings, views, spec)],
         **_final_json(standings, spec),
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+    whole = msgspec.json.encode(document)
+    del document  # the rows as they are without indents: as much again
+    return msgspec.json.format(whole, indent=2) + b"\n"
 
 
 def _cells(values: Sequence[Value]) -> Iterable[str]:
