@@ -29,6 +29,7 @@ import os
 import secrets
 import shutil
 import stat
+import struct
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -42,8 +43,10 @@ from heldout.errors import StoreError, quote
 ASIDE = ".writing-"
 """What the names of files begin with that are being written."""
 
-Mark = tuple[int, int, int, int, int]
+Mark = bytes
 """What is another one after a file has changed: where it lies, its length and its times."""
+
+_MARK = struct.Struct("<3Q2q")
 
 _CHUNK = 1 << 20
 _CLOCK_STEP = 50_000_000  # nanoseconds; more than any file system's
@@ -513,7 +516,8 @@ def _write_aside(handle: int, name: str, parts: Iterable[bytes], mode: int) -> N
 def _mark(found: os.stat_result, now: int) -> Mark | None:
     if now - found.st_ctime_ns < _CLOCK_STEP:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    times = found.st_mtime_ns, found.st_ctime_ns
+    return _MARK.pack(found.st_dev, found.st_ino, found.st_size, *times)
 
 
 def _is_link(part: str, handle: int) -> bool:

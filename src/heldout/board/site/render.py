@@ -185,11 +185,9 @@ def render_board(
         ImportError: Jinja2 is not installed.
     """
     here = spec.in_season(seasons[0].season) if seasons else spec
-    table = make_table(standings, here)
     files = {
-        "index.html": _render(make_board_page(standings, here, facts, table=table)),
-        **_render_rows(table, standings, here, facts, same),
         **_render_standings("leaderboard", standings, here),
+        **_render_table(standings, here, facts, same),
         **_figures_file(standings),
         **_render_entries(standings, here, facts, same),
     }
@@ -211,6 +209,17 @@ def render_board(
     return {f"leaderboard/{path}": data for path, data in files.items()}
 
 
+def _render_table(
+    standings: Standings, spec: BoardSpec, facts: BoardFacts, same: Same
+) -> dict[str, bytes]:
+    """The first page and how its table goes on."""
+    table = make_table(standings, spec)
+    return {
+        "index.html": _render(make_board_page(standings, spec, facts, table=table)),
+        **_render_rows(table, standings, spec, facts, same),
+    }
+
+
 def _render_standings(path: str, standings: Standings, spec: BoardSpec) -> dict[str, bytes]:
     return {
         f"{path}.csv": format_csv(standings, spec),
@@ -227,15 +236,12 @@ def _render_entries(
     standings: Standings, spec: BoardSpec, facts: BoardFacts, same: Same
 ) -> dict[str, bytes]:
     """A page for each row, but for those that are as they were."""
-    pages = {
-        f"entries/{file_stem(one.id)}.html": one
-        for one in list_entry_sources(standings, spec=spec, facts=facts)
-    }
-    return {
-        path: _render(one.make())
-        for path, one in pages.items()
-        if not same(f"leaderboard/{path}", one.digest)
-    }
+    pages = {}
+    for one in list_entry_sources(standings, spec=spec, facts=facts):
+        path = f"entries/{file_stem(one.id)}.html"
+        if not same(f"leaderboard/{path}", one.digest):
+            pages[path] = _render(one.make())
+    return pages
 
 
 def _render_rows(

@@ -5,8 +5,6 @@ as both are the same, it is neither made nor read again. The vault remembers the
 somebody else changed has another mark, and is written again.
 """
 
-from collections.abc import Mapping
-
 import msgspec
 
 from heldout.board.store.vault import Vault
@@ -16,15 +14,10 @@ _MEMORY = "files"
 _MANY = 100
 
 
-class _Known(msgspec.Struct, frozen=True, array_like=True):
-    """What a file was made from, and its mark then."""
-
-    made_of: bytes
-    mark: Mark
-
-
 class _Memory(msgspec.Struct, frozen=True):
-    files: dict[str, _Known]
+    """File -> what it was made from, and its mark then."""
+
+    files: dict[str, bytes]
 
 
 class KnownFiles:
@@ -39,7 +32,7 @@ class KnownFiles:
         """
         self._files, self._vault = files, vault
         self._before = _recall(vault)
-        self._marks: dict[str, Mapping[str, Mark]] = {}
+        self._folder, self._marks = "", dict[str, Mark]()
         self._made: dict[str, bytes] = {}
         self.same: set[str] = set()
 
@@ -50,18 +43,19 @@ class KnownFiles:
             path: in the board.
             made_of: digest of everything that its bytes depend on.
         """
-        self._made[path] = made_of
-        known = self._before.get(path)
-        same = known is not None and known.made_of == made_of and known.mark == self._mark_of(path)
+        known, mark = self._before.get(path), self._mark_of(path)
+        same = known is not None and mark is not None and known == made_of + mark
         if same:
             self.same.add(path)
+        else:
+            self._made[path] = made_of
         return same
 
     def _mark_of(self, path: str) -> Mark | None:
         folder, _, name = path.rpartition("/")
-        if folder not in self._marks:
-            self._marks[folder] = self._files.marks(folder)
-        return self._marks[folder].get(name)
+        if folder != self._folder:  # files are asked about folder by folder
+            self._folder, self._marks = folder, self._files.marks(folder)
+        return self._marks.get(name)
 
     def remember(self) -> None:
         """Remember every file that was asked about; once all of them are written.
@@ -69,14 +63,14 @@ class KnownFiles:
         One that was written just now is left out, and made again at the next call.
         """
         found = {path: self._before[path] for path in self.same}
-        for path in self._made.keys() - self.same:
+        for path, made_of in self._made.items():
             if (mark := self._files.mark(path)) is not None:
-                found[path] = _Known(self._made[path], mark)
+                found[path] = made_of + mark
         if found != self._before and len(found) >= _MANY:
             self._vault.remember(_MEMORY, msgspec.msgpack.encode(_Memory(found)))
 
 
-def _recall(vault: Vault) -> Mapping[str, _Known]:
+def _recall(vault: Vault) -> dict[str, bytes]:
     try:
         data = vault.recall(_MEMORY)
         return {} if data is None else msgspec.msgpack.decode(data, type=_Memory).files
