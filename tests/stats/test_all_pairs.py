@@ -134,12 +134,18 @@ def test_every_p_is_that_of_one_test_at_a_time(queries: int, many_values: bool) 
                     assert tests.means[half, place, split] == pytest.approx(mean, abs=2e-12)
 
 
-def test_without_numba_the_answers_are_the_same_bytes() -> None:
+@pytest.mark.parametrize("queries", [90, 900])
+def test_without_numba_the_answers_are_the_same_bytes(queries: int) -> None:
+    """Of 900 queries ranks add up to more than 16 bits hold."""
     assert has_compiled()
     random = np.random.default_rng(3)
-    values = reciprocal_ranks(random, 5, 90)
-    for scores in (values, np.sqrt(values + 0.1 * random.random(values.shape))):
-        first = draw_halves(random, 90, 5)
+    values = reciprocal_ranks(random, 5, queries)
+    shape = values.shape
+    # Ties in a system, and between two
+    tied = random.integers(0, queries // 3, shape).astype(np.float64) * np.pi
+    skewed = np.exp(30 * random.random(shape))  # most differences look like 0 beside a few
+    for scores in (values, np.sqrt(values + 0.1 * random.random(shape)), tied, skewed):
+        first = draw_halves(random, queries, 5)
         fast, plain = (compare_all(scores, first, compiled=compiled) for compiled in (True, False))
         for pair, (tests, place) in fast.items():
             other, other_place = plain[pair]

@@ -331,7 +331,7 @@ def compare_pairs(
     """
     differences, keys = _subtract(halves, a, b)
     signed = sum_midranks(
-        sort_elements(keys, differences > 0, skip=(differences == 0).sum(axis=1)),
+        _sort_sizes(differences, keys, compiled=halves.compiled),
         halves.member,
         compiled=halves.compiled,
     )
@@ -445,36 +445,52 @@ def _rank_scores(
     """Twice the rank sums of B's scores among those of both, and their ties."""
     if halves.histograms is not None:
         return halves.histograms.rank_sums(a, b)
-    elements = _merge_scores(halves, a, b)
-    sums = sum_midranks(elements, halves.member, compiled=halves.compiled)
+    work = _compiled_ranks() if halves.compiled else None
+    if work is not None:
+        doubled, ties = np.empty((2, 2, len(a), halves.member.shape[1]), np.int64)
+        work((halves.order, halves.ordered), (a, b), halves.member, (doubled, ties))
+        return doubled, ties
+    sums = sum_midranks(_merge_scores(halves, a, b), halves.member, compiled=False)
     return sums.doubled, sums.ties
 
 
 def _merge_scores(halves: Halves, a: Indices, b: Indices) -> Sorted:
     """The scores of A and B of each pair in one order, those of B labelled."""
-    skip = np.zeros(len(a), np.intp)
-    merge = _compiled_merge() if halves.compiled else None
-    if merge is not None:
-        shape = (len(a), 2 * len(halves.member))
-        merged = Sorted(
-            order=np.empty(shape, np.intp),
-            labels=np.empty(shape, np.bool_),
-            starts=np.empty(shape, np.bool_),
-            skip=skip,
-        )
-        merge(halves.order, halves.ordered, a, b, merged)
-        return merged
     queries = np.concatenate((halves.order[a], halves.order[b]), axis=1)
     both = np.concatenate((halves.ordered[a], halves.ordered[b]), axis=1)
     labels = np.zeros(both.shape, np.bool_)
     labels[:, len(halves.member) :] = True
-    return sort_elements(both, labels, queries=queries, skip=skip)
+    return sort_elements(both, labels, queries=queries, skip=np.zeros(len(a), np.intp))
 
 
 @cache
-def _compiled_merge() -> Callable[..., None] | None:
+def _compiled_ranks() -> Callable[..., None] | None:
     try:
-        from heldout.stats.compiled import merge  # noqa: PLC0415 - numba is an extra, slow to load
+        from heldout.stats.compiled import rank_scores  # noqa: PLC0415 - numba is an extra, slow to load
     except ImportError:
         return None
-    return merge
+    return rank_scores
+
+
+def _sort_sizes(differences: Floats, keys: NDArray[np.generic], *, compiled: bool) -> Sorted:
+    """The differences of each pair by their size, those of 0 left out."""
+    work = _compiled_sort() if compiled else None
+    if work is None:
+        return sort_elements(keys, differences > 0, skip=(differences == 0).sum(axis=1))
+    found = Sorted(
+        order=np.empty(differences.shape, np.intp),
+        labels=np.empty(differences.shape, np.bool_),
+        starts=np.empty(differences.shape, np.bool_),
+        skip=np.empty(len(differences), np.intp),
+    )
+    work(differences, found)
+    return found
+
+
+@cache
+def _compiled_sort() -> Callable[..., None] | None:
+    try:
+        from heldout.stats.compiled import sort_sizes  # noqa: PLC0415 - numba is an extra, slow to load
+    except ImportError:
+        return None
+    return sort_sizes

@@ -29,18 +29,23 @@ Ps = NDArray[np.float64]
 def sign_p(wins: _Numbers, losses: _Numbers) -> Ps:
     """The exact binomial test of wins against losses; undefined where there are none."""
     fewer, total = np.minimum(wins, losses), wins + losses
-    width = int(np.max(total, initial=0)) + 1
-    places = fewer * width + total
+    # Many pairs have the same counts; powers of two, so that few tables are made
+    width = 1 << int(np.max(total, initial=0)).bit_length()
     if width * width > _COUNTS:
         return _p(2 * bdtr(fewer.astype(np.float64), total, 0.5), total > 0)
-    # Many pairs have the same counts
-    table = np.zeros(width * width)
-    table[places] = 1
-    there = np.flatnonzero(table)
-    fewer, total = there // width, there % width
-    table[there] = _p(2 * bdtr(fewer.astype(np.float64), total, 0.5), total > 0)
-    found: Ps = table[places]
+    found: Ps = _sign_table(width).take(fewer * width + total)
     return found
+
+
+@cache
+def _sign_table(width: int) -> Ps:
+    """Of every two counts with a sum below the width, by the smaller one and the sum."""
+    fewer, total = np.divmod(np.arange(width * width), width)
+    table = np.full(width * width, np.nan)
+    there = np.flatnonzero(2 * fewer <= total)
+    fewer, total = fewer[there], total[there]
+    table[there] = _p(2 * bdtr(fewer.astype(np.float64), total, 0.5), total > 0)
+    return table
 
 
 def signed_rank_p(

@@ -15,34 +15,45 @@ from numpy.typing import NDArray
 from heldout.stats.exact import MidrankSums, Sorted
 
 Whole = NDArray[np.int64]
-Counts = NDArray[np.int32] | NDArray[np.int64]
 
-_SHORT = 46_000
-"""Sums of so many ranks, doubled, are below 2^31: the processor takes twice as many at a time."""
+_LANES = 64
+"""Splits are padded to a multiple of so many, in which nobody is in the first half."""
 
 
-class _Pair(NamedTuple):
-    """Where one pair's figures go, and what is counted on the way, for every split.
+class _Sums(NamedTuple):
+    """What is counted of a pair in every split, in 16 bits where that is enough.
 
     Attributes:
         rank: elements of the first half so far.
+        first: twice the rank sum in the first half grows by twice this.
+        second: likewise in the second half.
+        labelled: labelled elements of the first half so far.
         ours: labelled elements of the first half in a group of equal keys.
         theirs: the other ones.
-        first: twice the rank sum in the first half.
-        second: in the second half.
-        ties: of the first half.
-        other_ties: of the second half.
-        labelled: labelled elements of the first half so far.
     """
 
-    rank: Counts
-    ours: NDArray[np.int32]
-    theirs: NDArray[np.int32]
-    first: Counts
-    second: Counts
+    rank: Any
+    first: Any
+    second: Any
+    labelled: Any
+    ours: Any
+    theirs: Any
+
+
+class _Totals(NamedTuple):
+    """The same in 64 bits.
+
+    Attributes:
+        first: twice the rank sum in the first half.
+        second: in the second half.
+        ties: sum of t³ - t in the first half.
+        other_ties: in the second half.
+    """
+
+    first: Whole
+    second: Whole
     ties: Whole
     other_ties: Whole
-    labelled: Counts
 
 
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -57,143 +68,351 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     return kept
 
 
-@_compile
-def _add_one(pair: _Pair, row: NDArray[np.uint8], before: int) -> None:
-    """A labelled element whose key no other has."""
-    for s in range(len(row)):
-        inside = np.int64(row[s])
-        pair.first[s] += inside * 2 * (pair.rank[s] + 1)
-        pair.second[s] += (1 - inside) * 2 * (before - pair.rank[s] + 1)
-        pair.labelled[s] += inside
-        pair.rank[s] += inside
+def pad_splits(member: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The splits, with some in which nobody is in the first half."""
+    queries, splits = member.shape
+    padded = np.zeros((queries, -(-splits // _LANES) * _LANES), np.uint8)
+    padded[:, :splits] = member
+    return padded
+
+
+def _type(elements: int) -> Any:
+    """A type that holds so many elements."""
+    return np.uint16 if elements <= np.iinfo(np.uint16).max else np.uint32
 
 
 @_compile
-def _count_group(
-    pair: _Pair,
-    queries: NDArray[np.intp],
-    labels: NDArray[np.bool_],
-    member: NDArray[np.uint8],
-) -> int:
-    """Count the first half of a group; how many of the whole group are labelled."""
-    pair.ours[:] = 0
-    pair.theirs[:] = 0
-    marked = 0
+def _clear(sums: _Sums, totals: _Totals) -> None:
+    sums.rank[:], sums.first[:], sums.second[:], sums.labelled[:] = 0, 0, 0, 0
+    totals.first[:], totals.second[:], totals.ties[:], totals.other_ties[:] = 0, 0, 0, 0
+
+
+@_compile
+def _add_up(sums: _Sums, totals: _Totals) -> None:
+    """Carry over what 16 bits may not hold with one element more."""
+    for s in range(len(sums.first)):
+        totals.first[s] += 2 * np.int64(sums.first[s])
+        totals.second[s] += 2 * np.int64(sums.second[s])
+    sums.first[:], sums.second[:] = 0, 0
+
+
+@_compile
+def _count_group(counts: Any, queries: NDArray[np.intp], member: NDArray[np.uint8]) -> None:
+    """How many of some elements are in the first half."""
+    counts[:] = 0
     for place in range(len(queries)):
         row = member[queries[place]]
-        if labels[place]:
-            marked += 1
-            for s in range(len(row)):
-                pair.ours[s] += row[s]
-        else:
-            for s in range(len(row)):
-                pair.theirs[s] += row[s]
-    return marked
-
-
-@_compile
-def _add_group(pair: _Pair, size: int, marked: int, before: int) -> None:
-    """A group of equal keys that was counted."""
-    for s in range(len(pair.rank)):
-        mine = np.int64(pair.ours[s])
-        tied = mine + np.int64(pair.theirs[s])
-        rest = size - tied
-        pair.first[s] += mine * (2 * pair.rank[s] + tied + 1)
-        pair.second[s] += (marked - mine) * (2 * (before - pair.rank[s]) + rest + 1)
-        pair.ties[s] += tied * (tied * tied - 1)
-        pair.other_ties[s] += rest * (rest * rest - 1)
-        pair.labelled[s] += mine
-        pair.rank[s] += tied
+        for s in range(len(row)):
+            counts[s] += row[s]
 
 
 def walk(elements: Sorted, member: NDArray[np.uint8], sums: MidrankSums) -> None:
     """As `all_pairs.walk_plain`."""
-    dtype = np.int32 if elements.order.shape[1] <= _SHORT else np.int64
-    _walk(elements, member, sums, np.empty((4, member.shape[1]), dtype))
+    padded = pad_splits(member)
+    dtype = _type(elements.order.shape[1])
+    _walk(elements, padded, sums, dtype, np.iinfo(dtype).max)
 
 
 @_compile
-def _walk(elements: Sorted, member: NDArray[np.uint8], sums: MidrankSums, counts: Counts) -> None:
-    count, splits = elements.order.shape[1], member.shape[1]
-    ours, theirs = np.empty(splits, np.int32), np.empty(splits, np.int32)
+def _walk(
+    elements: Sorted,
+    member: NDArray[np.uint8],
+    found: MidrankSums,
+    dtype: Any,
+    most: int,
+) -> None:
+    lanes = member.shape[1]
+    # Made here, so that the compiler knows that they lie apart
+    rank, first, second = np.empty(lanes, dtype), np.empty(lanes, dtype), np.empty(lanes, dtype)
+    labelled, ours, theirs = np.empty(lanes, dtype), np.empty(lanes, dtype), np.empty(lanes, dtype)
+    sums = _Sums(rank, first, second, labelled, ours, theirs)
+    whole = np.empty((4, lanes), np.int64)
+    totals = _Totals(whole[0], whole[1], whole[2], whole[3])
+    count, splits = elements.order.shape[1], found.doubled.shape[2]
     for p in range(len(elements.order)):
         order, labels, starts = elements.order[p], elements.labels[p], elements.starts[p]
-        pair = _Pair(
-            counts[0],
-            ours,
-            theirs,
-            counts[1],
-            counts[2],
-            sums.ties[0, p],
-            sums.ties[1, p],
-            counts[3],
-        )
-        counts[:] = 0
-        rank = pair.rank
+        _clear(sums, totals)
         skip = elements.skip[p]
-        marked = 0
-        start = skip
+        marked, spent, start = 0, 0, skip
         while start < count:
             end = start + 1
             while end < count and not starts[end]:
                 end += 1
-            if end == start + 1 and labels[start]:
-                marked += 1
-                _add_one(pair, member[order[start]], start - skip)
-            elif end == start + 1:
-                row = member[order[start]]
-                for s in range(splits):
-                    rank[s] += row[s]
+            if end == start + 1:
+                query = order[start]
+                if labels[start]:
+                    marked += 1
+                    spent += start - skip + 1
+                    if spent > most:
+                        _add_up(sums, totals)
+                        spent = start - skip + 1
+                    above = dtype(start - skip + 1)
+                    for s in range(lanes):
+                        inside = dtype(member[query, s])
+                        own = dtype(rank[s] + inside)
+                        rank[s] = own
+                        first[s] += own * inside
+                        second[s] += (above - own) * (dtype(1) - inside)
+                        labelled[s] += inside
+                else:
+                    for s in range(lanes):
+                        rank[s] += member[query, s]
             else:
-                here = _count_group(pair, order[start:end], labels[start:end], member)
-                _add_group(pair, end - start, here, start - skip)
-                marked += here
+                _count_group(sums.theirs, order[start:end], member)
+                mine = order[start:end][labels[start:end]]
+                _count_group(sums.ours, mine, member)
+                _add_group(sums, totals, (end - start, len(mine), start - skip))
+                marked += len(mine)
             start = end
+        _add_up(sums, totals)
         for s in range(splits):
-            inside = pair.labelled[s]
-            sums.doubled[0, p, s] = pair.first[s]
-            sums.doubled[1, p, s] = pair.second[s]
-            sums.labelled[0, p, s] = inside
-            sums.labelled[1, p, s] = marked - inside
-            sums.others[0, p, s] = rank[s] - inside
-            sums.others[1, p, s] = count - skip - rank[s] - (marked - inside)
+            inside = np.int64(sums.labelled[s])
+            found.doubled[0, p, s] = totals.first[s]
+            found.doubled[1, p, s] = totals.second[s]
+            found.ties[0, p, s] = totals.ties[s]
+            found.ties[1, p, s] = totals.other_ties[s]
+            found.labelled[0, p, s] = inside
+            found.labelled[1, p, s] = marked - inside
+            found.others[0, p, s] = np.int64(rank[s]) - inside
+            found.others[1, p, s] = count - skip - np.int64(rank[s]) - (marked - inside)
 
 
 @_compile
-def merge(
-    order: NDArray[np.intp],
-    ordered: NDArray[np.float64],
-    a: NDArray[np.intp],
-    b: NDArray[np.intp],
-    merged: Sorted,
-) -> None:
-    """Put the scores of two systems in one order, from the order of each; see `all_pairs.Halves`.
+def _add_group(sums: _Sums, totals: _Totals, group: tuple[int, int, int]) -> None:
+    """A group of equal keys: its size, how many are labelled, and how many elements come before."""
+    size, marked, before = group
+    for s in range(len(sums.rank)):
+        mine, tied, rank = np.int64(sums.ours[s]), np.int64(sums.theirs[s]), np.int64(sums.rank[s])
+        rest = size - tied
+        totals.first[s] += mine * (2 * rank + tied + 1)
+        totals.second[s] += (marked - mine) * (2 * (before - rank) + rest + 1)
+        totals.ties[s] += tied * (tied * tied - 1)
+        totals.other_ties[s] += rest * (rest * rest - 1)
+        sums.labelled[s] += sums.ours[s]
+        sums.rank[s] += sums.theirs[s]
+
+
+@_compile
+def sort_sizes(differences: NDArray[np.float64], found: Sorted) -> None:
+    """Put the differences of each pair in order of their size: `all_pairs.sort_elements`.
+
+    Each is first put into one of many drawers of equal width, which leaves little to be sorted.
 
     Args:
-        order: queries by rising score, shape (systems, queries).
-        ordered: the scores in that order.
-        a: places of the systems A.
-        b: places of the systems B, whose scores are labelled.
-        merged: to be filled, but for `skip`.
+        differences: shape (pairs, elements).
+        found: to be filled, but not in the places of differences of 0.
     """
-    size = order.shape[1]
-    for p in range(len(a)):
-        first, second = ordered[a[p]], ordered[b[p]]
-        i, j = 0, 0
-        last = -np.inf
-        for place in range(2 * size):
-            label = i == size or (j < size and second[j] < first[i])
-            if label:
-                value = second[j]
-                merged.order[p, place] = order[b[p], j]
-                j += 1
+    count = differences.shape[1]
+    drawer, ends = np.empty(count, np.int64), np.empty(count, np.int64)
+    sizes = np.empty(count)
+    for p in range(len(differences)):
+        own, order = differences[p], found.order[p]
+        skip = _fill_drawers(own, order, sizes, drawer, ends)
+        if not _insert(order, sizes, skip):
+            order[:] = np.argsort(np.abs(own))
+        last = 0.0
+        for at in range(skip, count):
+            size = abs(own[order[at]])
+            found.labels[p, at] = own[order[at]] > 0
+            found.starts[p, at] = size != last
+            last = size
+        found.skip[p] = skip
+
+
+@_compile
+def _fill_drawers(
+    own: NDArray[np.float64],
+    order: NDArray[np.intp],
+    sizes: NDArray[np.float64],
+    drawer: Whole,
+    ends: Whole,
+) -> int:
+    """Nearly sort sizes, after as many places as differences are 0; returns how many."""
+    count = len(own)
+    largest = np.abs(own).max()
+    factor = (count - 1) / largest if largest else 0.0
+    ends[:] = 0
+    before = 0
+    for place in range(count):
+        if own[place] == 0:
+            before += 1
+        else:
+            drawer[place] = int(abs(own[place]) * factor)
+            ends[drawer[place]] += 1
+    skip = before
+    for at in range(count):
+        before, ends[at] = before + ends[at], before
+    for place in range(count):
+        if own[place] != 0:
+            at = ends[drawer[place]]
+            ends[drawer[place]] += 1
+            order[at], sizes[at] = place, abs(own[place])
+    return skip
+
+
+@_compile
+def _insert(order: NDArray[np.intp], sizes: NDArray[np.float64], skip: int) -> bool:
+    """Sort what is nearly sorted; whether it was, which it is not with most in few drawers."""
+    moves = 0
+    for at in range(skip + 1, len(order)):
+        size, place, to = sizes[at], order[at], at
+        while to > skip and sizes[to - 1] > size:
+            sizes[to], order[to] = sizes[to - 1], order[to - 1]
+            to -= 1
+        sizes[to], order[to] = size, place
+        moves += at - to
+        if moves > _MOVES * len(order):
+            break
+    return moves <= _MOVES * len(order)
+
+
+_MOVES = 16
+
+
+def rank_scores(
+    scores: tuple[NDArray[np.intp], NDArray[np.float64]],
+    pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
+    member: NDArray[np.uint8],
+    found: tuple[Whole, Whole],
+) -> None:
+    """Rank the scores of two systems together, in both halves of every split.
+
+    Args:
+        scores: queries by rising score, shape (systems, queries), and the scores in that order.
+        pairs: places of the systems A and B; fastest where those of one A follow each other.
+        member: shape (queries, splits): 1 where a query is in the first half, else 0.
+        found: to be filled, shape (2, pairs, splits): twice the sum of B's ranks, and the sum of
+            t³ - t over ties.
+    """
+    padded = pad_splits(member)
+    dtype = _type(len(member))
+    _rank_scores(scores, pairs, padded, found, (dtype, np.iinfo(dtype).max))
+
+
+@_compile
+def _rank_scores(
+    scores: tuple[NDArray[np.intp], NDArray[np.float64]],
+    pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
+    member: NDArray[np.uint8],
+    found: tuple[Whole, Whole],
+    kind: tuple[Any, int],
+) -> None:
+    orders, ordered = scores
+    dtype, most = kind
+    count, lanes = member.shape
+    rank, first, second = np.empty(lanes, dtype), np.empty(lanes, dtype), np.empty(lanes, dtype)
+    labelled, ours, theirs = np.empty(lanes, dtype), np.empty(lanes, dtype), np.empty(lanes, dtype)
+    sums = _Sums(rank, first, second, labelled, ours, theirs)
+    whole = np.empty((4, lanes), np.int64)
+    totals = _Totals(whole[0], whole[1], whole[2], whole[3])
+    # How many of the first half are among A's lowest so many
+    below = np.empty((count + 1, lanes), dtype)
+    # Whether A's next score is another one
+    single = np.ones(count, np.bool_)
+    counted = -1
+    for p in range(len(pairs[0])):
+        a, b = pairs[0][p], pairs[1][p]
+        if a != counted:
+            _count_below(below, orders[a], member)
+            single[:-1] = ordered[a][:-1] != ordered[a][1:]
+            counted = a
+        scores_a, scores_b, order = ordered[a], ordered[b], orders[b]
+        _clear(sums, totals)
+        low, start, spent = 0, 0, 0
+        while start < count:
+            value = scores_b[start]
+            while low < count and scores_a[low] < value and single[low]:
+                low += 1
+            if low < count and scores_a[low] < value:
+                low = _pass_lower(sums, totals, below, scores_a[low:], (low, value))
+            end = _end_of(scores_b, start)
+            high = _end_of(scores_a, low) if low < count and scores_a[low] == value else low
+            if end == start + 1 and high == low:
+                spent += low
+                if spent > most:
+                    _add_up(sums, totals)
+                    spent = low
+                query, all_below = order[start], dtype(low)
+                for s in range(lanes):
+                    inside, own = dtype(member[query, s]), dtype(below[low, s])
+                    first[s] += own * inside
+                    second[s] += (all_below - own) * (dtype(1) - inside)
             else:
-                value = first[i]
-                merged.order[p, place] = order[a[p], i]
-                i += 1
-            merged.labels[p, place] = label
-            merged.starts[p, place] = value != last
-            last = value
+                _count_group(sums.ours, order[start:end], member)
+                _add_ties(sums, totals, (below[low], below[high]), (low, high, end - start))
+            start, low = end, high
+        _pass_lower(sums, totals, below, scores_a[low:], (low, np.inf))
+        _add_up(sums, totals)
+        _write_ranks(found, p, totals, below[count], count)
+
+
+@_compile
+def _count_below(below: Any, order: NDArray[np.intp], member: NDArray[np.uint8]) -> None:
+    below[0] = 0
+    for place in range(len(order)):
+        query = order[place]
+        for s in range(member.shape[1]):
+            below[place + 1, s] = below[place, s] + member[query, s]
+
+
+@_compile
+def _end_of(values: NDArray[np.float64], start: int) -> int:
+    """Where the values that are equal to one end, in ascending order."""
+    end = start + 1
+    while end < len(values) and values[end] == values[start]:
+        end += 1
+    return end
+
+
+@_compile
+def _pass_lower(
+    sums: _Sums,
+    totals: _Totals,
+    below: Any,
+    scores: NDArray[np.float64],
+    where: tuple[int, float],
+) -> int:
+    """Go on to A's first score that is not below a limit; of those below only ties count."""
+    low, limit = where
+    at = 0
+    while at < len(scores) and scores[at] < limit:
+        end = _end_of(scores, at)
+        if end > at + 1:
+            sums.ours[:] = 0
+            _add_ties(sums, totals, (below[low + at], below[low + end]), (low + at, low + end, 0))
+        at = end
+    return low + at
+
+
+@_compile
+def _write_ranks(
+    found: tuple[Whole, Whole], p: int, totals: _Totals, size: Any, count: int
+) -> None:
+    """Twice B's rank sums: what is below in A, and the ranks among B's own."""
+    doubled, ties = found
+    for s in range(doubled.shape[2]):
+        inside = np.int64(size[s])
+        doubled[0, p, s] = totals.first[s] + inside * (inside + 1)
+        doubled[1, p, s] = totals.second[s] + (count - inside) * (count - inside + 1)
+        ties[0, p, s] = totals.ties[s]
+        ties[1, p, s] = totals.other_ties[s]
+
+
+@_compile
+def _add_ties(
+    sums: _Sums, totals: _Totals, below: tuple[Any, Any], group: tuple[int, int, int]
+) -> None:
+    """Equal scores: of A from one place to another, and so many of B, which are in `ours`."""
+    low, high, others = group
+    for s in range(len(sums.ours)):
+        mine, lower = np.int64(sums.ours[s]), np.int64(below[0][s])
+        theirs = np.int64(below[1][s]) - lower
+        rest, other = others - mine, high - low - theirs
+        totals.first[s] += mine * (2 * lower + theirs)
+        totals.second[s] += rest * (2 * (low - lower) + other)
+        tied, untied = mine + theirs, rest + other
+        totals.ties[s] += tied * (tied * tied - 1)
+        totals.other_ties[s] += untied * (untied * untied - 1)
 
 
 @_compile
