@@ -158,8 +158,8 @@ def test_a_ranking_depends_on_the_kind_of_query_or_as_far_as_known_does_not() ->
     base = noise(3, 80)
     good = {"a": [x + 0.4 * (n < 40) + 0.01 * (n % 3) for n, x in enumerate(base)], "b": base}
     assert by_kind(good) == (
-        "The ranking depends on the kind of query for 4 of 4 pairs of system and kind, most for b "
-        "on first (worse)."
+        "The ranking depends on the kind of query for 4 of 4 pairs of system and kind, most for a "
+        "on first (better)."
     )
     assert by_kind({"a": noise(5, 80), "b": noise(6, 80)}) == (
         "No system is significantly better or worse on one of the 2 kinds of query than on the "

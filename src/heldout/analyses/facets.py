@@ -306,7 +306,12 @@ def _interaction(facet: str, system: str, effect: float, error: float, p: float)
 
 
 def _by_p(one: Interaction) -> tuple[float, float]:
-    return (2.0 if one.p is None else one.p, -abs(one.effect) / one.error if one.error else 0.0)
+    """Least p first, then the largest effect in errors; what differs in the last digits ties.
+
+    Of two systems each is as far from the mean as the other, and processors round differently.
+    """
+    ratio = abs(one.effect) / one.error if one.error else 0.0
+    return (2.0 if one.p is None else one.p, -float(f"{ratio:.9g}"))
 
 
 def _known(name: str, systems: Sequence[str], option: str) -> str:
