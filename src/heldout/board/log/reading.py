@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=msgspec.Struct)
 _CHUNK = 1 << 20
 _BETWEEN = 256  # lines between two marks
-_FEW = 8
+_FEW = 4
 _HEAD = re.compile(
     rb'\{"event":\{"seq":\d+,"at":"[^"]+","kind":"([^"]+)",'
     rb'"by":"(?:[^"\\]|\\.)*","submission":(null|"(?:[^"\\]|\\.)*")'
@@ -131,9 +131,12 @@ class Log:
             yield from islice(stream, start - number, self.chain.count - number)
 
     def _find_lines(self, marks: Collection[bytes], start: int = 0) -> Iterator[bytes]:
-        """The lines from an event on that hold one of some texts; others are not even cut apart."""
+        """The lines from an event on that hold one of some texts, others are not even cut apart.
+
+        All lines where it would take longer to look for so many texts.
+        """
         if len(marks) > _FEW:
-            yield from (line for line in self.lines(start) if any(mark in line for mark in marks))
+            yield from self.lines(start)
             return
         offset = self.find(start) if marks else self.length
         left = self.length - offset
