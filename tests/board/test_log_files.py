@@ -18,6 +18,7 @@ from heldout.board.scores.public_log import find_public_log
 from heldout.board.scores.session import is_behind
 from heldout.board.standings.standings import project
 from heldout.board.store import logs
+from heldout.board.store import repository as repository_of_boards
 from heldout.board.store.logs import (
     list_log_files,
     open_log,
@@ -235,6 +236,29 @@ def test_a_first_line_that_lies_about_its_number_ends_in_an_error(board: ScoredB
     path.write_bytes(b'{"event":{"seq":999999999999,' + data[data.index(b'"at"') :])
     with pytest.raises(StoreError, match=r"log\.jsonl:\d+"):
         board.session.repository.log()
+
+
+def test_more_files_than_can_be_open_at_once_are_not_read(
+    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "_MOST_FILES", 1)
+    repository = board.session.repository
+    assert list_log_files(repository.files) == ("log/00000000.jsonl", "log.jsonl")
+    with pytest.raises(StoreError, match=r"log\.jsonl:\d+"):
+        repository.log()
+
+
+def test_all_files_of_a_log_in_git_share_one_limit(
+    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = board.session.repository
+    head = repository.git.head() or ""
+    whole = repository.log_at(head) or b""
+    monkeypatch.setattr(repository_of_boards, "_MOST_LOG", len(whole))
+    assert repository.log_at(head) == whole
+    monkeypatch.setattr(repository_of_boards, "_MOST_LOG", len(whole) - 1)
+    with pytest.raises(StoreError):
+        repository.log_at(head)
 
 
 def test_a_clone_and_the_server_have_the_whole_log(board: ScoredBoard, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def run_pages(app: "FastAPI | str", host: str, port: int, **options: Any) -> Non
     """
     import uvicorn  # noqa: PLC0415 - only for this
 
-    from heldout.web.guard import (  # noqa: PLC0415 - the same
+    from heldout.web.guard import (  # noqa: PLC0415 - only for this
         collect_garbage_often,
         server_options,
         share_one_heap,

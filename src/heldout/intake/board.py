@@ -315,7 +315,7 @@ class PublicBoard:
         if commit is None or commit == self._mark:
             return None
         read = partial(git.read_path, commit, limit=_MOST_BYTES)
-        view = _make_view(parse_log(read_public_log(read) or b"", path=LOG), read)
+        view = _make_view(parse_log(repository.log_at(commit) or b"", path=LOG), read)
         self._mark = commit
         return view
 

@@ -242,7 +242,7 @@ def _write_pages(
     known: KnownFiles | None = None,
 ) -> tuple[Standings, WrittenPages]:
     # With the charts a seventh of all that a command loads, and mostly nothing is drawn.
-    from heldout.board.site.render import render_board  # noqa: PLC0415 - see above
+    from heldout.board.site.render import render_board  # noqa: PLC0415 - drawing pages is slow to load
 
     history = public.history
     seasons = list_seasons(history, spec, now=now)
@@ -259,7 +259,7 @@ def _write_pages(
 def _facts(
     repository: Repository, spec: BoardSpec, public: Log | PublicLog, standings: Standings
 ) -> "BoardFacts":
-    from heldout.board.site import rules  # noqa: PLC0415 - the same
+    from heldout.board.site import rules  # noqa: PLC0415 - drawing pages is slow to load
 
     counts = _count_judged(spec, standings)
     sets = {

@@ -33,6 +33,8 @@ CLOSED = "log"
 """Folder of the full files of the public log."""
 
 IN_FILE = 10_000
+_MOST_FILES = 200
+"""More than a log of a gibibyte has, and fewer than can be open at once."""
 _HEAD = 64
 _FIRST = re.compile(rb'\{"event":\{"seq":(\d{1,12}),')
 _CHUNK = 1 << 20
@@ -158,7 +160,8 @@ def _name_closed(first: int) -> str:
 def _list_earlier(head: bytes) -> Iterator[str]:
     """The files before one that begins with these bytes."""
     found = _FIRST.match(head)
-    return map(_name_closed, range(0, int(found[1]) if found else 0, IN_FILE))
+    starts = range(0, int(found[1]) if found else 0, IN_FILE)
+    return map(_name_closed, starts[:_MOST_FILES])
 
 
 def _mark_all(folder: Folder, names: Sequence[str]) -> object:

@@ -21,7 +21,6 @@ import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -230,8 +229,20 @@ class Repository:
         return data[: data.rfind(b"\n") + 1]
 
     def log_at(self, commit: str) -> bytes | None:
-        """The bytes of the public log at a commit, not verified; `None` where it has none."""
-        return read_public_log(partial(self.git.read_path, commit, limit=_MOST_LOG))
+        """The bytes of the public log at a commit, not verified; `None` where it has none.
+
+        Raises:
+            StoreError: it has more than a gibibyte.
+        """
+        left = _MOST_LOG
+
+        def read(name: str) -> bytes | None:
+            nonlocal left
+            data = self.git.read_path(commit, name, limit=left)
+            left -= len(data or b"")
+            return data
+
+        return read_public_log(read)
 
     def pin(self, entries: Sequence[Entry]) -> None:
         """Remember in this clone which board a verified log is of, and since when it is signed.
