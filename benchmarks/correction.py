@@ -79,10 +79,10 @@ def _score(root: Path, ids: Sequence[str], parts: int) -> list[Ran]:
 
 def _correct(root: Path, ids: Sequence[str], *more: str, core: int) -> Ran:
     now = json.loads((root / "plan.json").read_text())["now"]
-    told = ["--board", str(root / "board"), "--vault", str(root / "vault"), "--now", now]
+    place = ["--board", str(root / "board"), "--vault", str(root / "vault"), "--now", now]
     command = ["taskset", "-c", str(core), sys.executable, "-m", "heldout", "correct", *ids, *more]
     ran = run_process(
-        [*command, "--why", "measured", *told], environ=os.environ, keep=False, watch=False
+        [*command, "--why", "measured", *place], environ=os.environ, keep=False, watch=False
     )
     if ran.status:
         raise RuntimeError(ran.errors)

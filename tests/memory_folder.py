@@ -3,7 +3,7 @@
 import os
 import stat
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -167,6 +167,12 @@ class MemoryFolder(Folder):
             yield
         finally:
             self.held.discard(path)
+
+    @contextmanager
+    def lock_and_sweep(self, name: str, sweep: Callable[[], None]) -> Iterator[None]:
+        with self.lock(name):
+            sweep()
+            yield
 
     def _below(self, path: str) -> list[str]:
         """What lies below a folder, relative to it."""

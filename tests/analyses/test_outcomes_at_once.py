@@ -18,7 +18,7 @@ from heldout.analyses.outcomes.tests import Line, PairTests, compare_runs
 from heldout.answers.answer import format_json, to_document
 from heldout.scoring.first_ranks import FirstRanks, first_ranks
 from heldout.scoring.table import table_of
-from heldout.stats.all_pairs import has_compiled
+from heldout.stats.exact import load_compiled
 from heldout.stats.rank_tests import share_not_lower_p
 from heldout.stats.results import TestResult
 from heldout.stats.tests import compare_counts, run_test
@@ -152,7 +152,7 @@ def test_pairs_in_columns_are_written_as_each_result_is(table: Integers, harmful
 def test_without_numba_every_figure_is_the_same_byte_for_byte(
     queries: int, k: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert has_compiled()
+    assert load_compiled() is not None
     random = np.random.default_rng(queries)
     table = random.integers(0, k + 1, (6, queries)) * (random.random((6, queries)) < 0.8)
     table[5] = table[4]

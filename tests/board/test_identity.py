@@ -127,6 +127,30 @@ def test_any_text_has_a_link_key(text: str) -> None:
     assert isinstance(link_key(f"https://example.org/{text}"), str)
 
 
+ADDRESSES = st.builds(
+    "{}{}{}/{}{}".format,
+    st.sampled_from(["https://", "HTTP://www."]),
+    st.sampled_from(
+        ["arxiv.org", "github.com", "openreview.net", "doi.org", "ΣA.example", "a.org"]
+    ),
+    st.sampled_from(["", ":443"]),
+    st.lists(
+        st.sampled_from(
+            ["abs", "pdf", "a", "A", "Σ", "ß", "2005.00181", "10.1145", "x:Y", "forum"]
+        ),
+        max_size=3,
+    ).map("/".join),
+    st.sampled_from(["", "/", ".git", "v2", ".pdf", "?id=Ab", "?id=%41b", "?q=a/B", "#c"]),
+)
+
+
+@given(ADDRESSES, ADDRESSES)
+def test_links_tie_whenever_they_lead_to_one_work(one: str, two: str) -> None:
+    """Also where most addresses are told apart without taking them to pieces."""
+    tied = kinds(replace(ACME, key="", code="", paper=one), replace(OTHER, paper=two))
+    assert (tied == ["paper"]) == (link_key(one) == link_key(two) != "")
+
+
 @pytest.mark.parametrize("form", ["age", "openssl"])
 def test_one_key_for_two_submissions_has_one_digest(form: Form) -> None:
     organiser = new_identity(form)

@@ -4,7 +4,8 @@ import ctypes
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,31 @@ def test_sweeping_takes_only_what_was_left_aside(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     Folder(tmp_path).sweep("", "missing")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".hidden", "kept"]
+
+
+def test_what_was_left_aside_is_looked_for_unless_all_is_in_order(tmp_path: Path) -> None:
+    """At first, as by a heldout of before; after a kill; after an error; not after a good end."""
+    folder, swept = Folder(tmp_path), list[str]()
+
+    @contextmanager
+    def work(name: str) -> Iterator[None]:
+        with folder.lock_and_sweep("lock", lambda: swept.append(name)):
+            yield
+
+    with work("first"):
+        pass
+    with work("in order"):
+        during = folder.read("lock")
+    with pytest.raises(RuntimeError), work("also in order"):
+        raise RuntimeError
+    with work("after an error"):
+        pass
+    folder.write_whole("lock", during)  # what a killed one leaves
+    with work("after a kill"):
+        pass
+    with work("in order again"):
+        pass
+    assert swept == ["first", "after an error", "after a kill"]
 
 
 LINKS = ("last", "folder", "dangling", "loop", "deep")

@@ -39,9 +39,9 @@ def compare(options: CompareOptions, output: Output, *, seed: int) -> None:
       heldout compare 'ours-seed*.run' 'theirs-seed*.run' --qrels dev.qrels -k 10
       heldout compare dense.run monot5.run --qrels dev.qrels --queries dev.tsv --html out.html
     """
-    from heldout.analyses.outcomes.comparison import find_comparison  # noqa: PLC0415 - heavy, --help is not
-    from heldout.cli.analyses.command import print_each  # noqa: PLC0415 - the same
-    from heldout.scoring.score import find_reading  # noqa: PLC0415 - the same
+    from heldout.analyses.outcomes.comparison import find_comparison
+    from heldout.cli.analyses.command import print_each
+    from heldout.scoring.score import find_reading
 
     comparison = find_comparison(options, seed)
     reading = find_reading(os.environ, progress=TERMINAL)

@@ -87,7 +87,7 @@ class BoardPlace:
         Raises:
             StoreError: the folder lies in none.
         """
-        from heldout.board.store.repository import find_board  # noqa: PLC0415 - heavy, --help is not
+        from heldout.board.store.repository import find_board
 
         return find_board(self.board_folder or Path())
 
@@ -148,8 +148,8 @@ class OrganiserPlace(VaultPlace):
                 and names a missing file.
             InputError: board.toml was edited in a way that cannot hold; nothing was done.
         """
-        from heldout.board.scores.session import organiser_session  # noqa: PLC0415 - heavy
-        from heldout.board.store.sharing import OvertakenError  # noqa: PLC0415 - the same
+        from heldout.board.scores.session import organiser_session
+        from heldout.board.store.sharing import OvertakenError
 
         opened = organiser_session(
             self.board(),
@@ -225,7 +225,7 @@ def find_target(repository: "Repository", to: str | None) -> "Path | Server | No
     """
     if to is None:
         return None
-    from heldout.board.participant import server  # noqa: PLC0415 - heavy, --help is not
+    from heldout.board.participant import server
 
     address = server.read_address(to)
     if address is None:
@@ -246,7 +246,7 @@ def find_server(repository: "Repository", address: str) -> "Server | None":
     Raises:
         SetupError: others can read the token's file, or it holds none.
     """
-    from heldout.board.participant import server  # noqa: PLC0415 - heavy, --help is not
+    from heldout.board.participant import server
 
     token = server.find_token(repository, address, os.environ)
     if token is None:
@@ -255,8 +255,8 @@ def find_server(repository: "Repository", address: str) -> "Server | None":
 
 
 def _ask_token(repository: "Repository", address: str) -> str:
-    from heldout.board.participant import server  # noqa: PLC0415 - heavy, --help is not
-    from heldout.board.store.uploads import TEAM_TOKEN  # noqa: PLC0415 - the same
+    from heldout.board.participant import server
+    from heldout.board.store.uploads import TEAM_TOKEN
 
     try:
         token: str = click.prompt(f"Token of your team at {address}", hide_input=True, err=True)
@@ -299,8 +299,8 @@ def require_yes(
 
 def reach_forge() -> "ForgeAccess":
     """How this machine reaches the board's forge: the token of the environment, and questions."""
-    from heldout.board.organiser.answer import ForgeAccess  # noqa: PLC0415 - heavy
-    from heldout.board.store.forges.rest import TOKEN  # noqa: PLC0415 - the same
+    from heldout.board.organiser.answer import ForgeAccess
+    from heldout.board.store.forges.rest import TOKEN
 
     return ForgeAccess(
         environ=os.environ,

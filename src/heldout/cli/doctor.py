@@ -112,9 +112,9 @@ def _measure(findings: Sequence[Finding]) -> "Speed":
     Raises:
         SetupError: a part changes what is found.
     """
-    import numpy as np  # noqa: PLC0415 - only for this
+    import numpy as np
 
-    from heldout.installation import draw_sample, measure  # noqa: PLC0415 - the same
+    from heldout.installation import draw_sample, measure
 
     load = _load()
     with progress("reading a sample", _REPEATS) as done:

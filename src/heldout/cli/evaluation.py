@@ -215,7 +215,7 @@ def _check_output(output: ScoreOutput, measures: Sequence[Measure]) -> None:
     if output.sort is not None:
         check_sort(read_measure(output.sort, path="--sort"), measures)
     if output.parquet is not None:
-        from heldout.files.frames import find_parquet  # noqa: PLC0415 - few calls need it
+        from heldout.files.frames import find_parquet
 
         find_parquet()
 
@@ -231,7 +231,7 @@ def _load_kinds(facets: FacetSource, output: ScoreOutput) -> Mapping[str, frozen
         return {}
     if output.trec or output.as_csv:
         raise click.UsageError("-q and --csv have no place for subsets: --only FACET=SUBSET")
-    from heldout.scoring.query_facets import load_facet  # noqa: PLC0415 - few calls need it
+    from heldout.scoring.query_facets import load_facet
 
     return load_facet(facets.facet, facets)
 
@@ -253,7 +253,7 @@ def _print_rows(
 def _write_parquet(
     path: Path, scored: Sequence[Scored], measures: Sequence[Measure], *, per_query: bool
 ) -> None:
-    from heldout.files.frames import write_parquet  # noqa: PLC0415 - few calls need it
+    from heldout.files.frames import write_parquet
 
     table = score_rows(scored, measures, _labels(scored), per_query=per_query)
     write_parquet(table.as_columns(), path)
@@ -308,7 +308,7 @@ def _left_out(qrels: Qrels, facets: FacetSource) -> frozenset[str]:
     """
     if not facets.only:
         return frozenset()
-    from heldout.scoring.query_facets import check_size, load_only  # noqa: PLC0415 - few need it
+    from heldout.scoring.query_facets import check_size, load_only
 
     only = load_only(facets) or frozenset()
     judged = frozenset(query for query, grades in qrels.judgments.items() if grades)

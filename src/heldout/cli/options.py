@@ -45,7 +45,7 @@ def open_cluster(address: str | None) -> AbstractContextManager["Executor | None
     """
     if address is None:
         return nullcontext()
-    from heldout.files.executors import open_executor  # noqa: PLC0415 - few calls need it
+    from heldout.files.executors import open_executor
 
     return open_executor(dask=address)
 

@@ -122,7 +122,7 @@ def _console(stream: TextIO) -> Console:
     # The stream is looked up at each call, so that redirection is respected.
     if not stream.isatty() and not os.environ.get("FORCE_COLOR"):
         return Pipe(stream)
-    from rich.console import Console as Rich  # noqa: PLC0415 - only where a person looks
+    from rich.console import Console as Rich
 
     return Rich(file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
@@ -141,8 +141,8 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
     if total == 1 or not sys.stderr.isatty():
         yield lambda: None
         return
-    from rich.console import Console as Rich  # noqa: PLC0415 - only where a person looks
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415 - same
+    from rich.console import Console as Rich
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Rich(file=sys.stderr), transient=True) as bar:
@@ -162,8 +162,8 @@ def waiting(what: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console as Rich  # noqa: PLC0415 - only where a person looks
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - same
+    from rich.console import Console as Rich
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Rich(file=sys.stderr), transient=True) as clock:
@@ -257,7 +257,7 @@ def _styled(console: Console, head: str, rest: str, severity: Severity) -> objec
     """A line whose head is coloured where a person looks."""
     if not console.is_terminal:
         return head + rest
-    from rich.text import Text  # noqa: PLC0415 - only where a person looks
+    from rich.text import Text
 
     return Text.assemble((head, _STYLES[severity]), rest)
 
@@ -273,7 +273,7 @@ def _wrapped(console: Console, text: str, *, indent: int) -> list[str]:
     room = console.width - indent
     if not console.is_terminal or room <= indent:
         return [text]
-    from textwrap import wrap  # noqa: PLC0415 - only where a person looks
+    from textwrap import wrap
 
     return wrap(text, room) or [""]
 
@@ -320,7 +320,7 @@ def print_json(value: Any) -> None:
     Raises:
         ValueError: it holds NaN or an infinite number, which JSON cannot say.
     """
-    from heldout.answers.answer import format_json  # noqa: PLC0415 - most calls print tables
+    from heldout.answers.answer import format_json
 
     pieces: list[str] = []
     size = 0
@@ -401,7 +401,7 @@ class TableOutput:
 
 def _check_chart(path: Path) -> None:
     """Refuse what cannot be written before an analysis takes its time, not after."""
-    from heldout.charts.svg import SUFFIXES  # noqa: PLC0415 - most calls draw nothing
+    from heldout.charts.svg import SUFFIXES
 
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"{path.name} ends in none of {', '.join(SUFFIXES)}")
@@ -442,8 +442,8 @@ def print_answer(answer: "Answer", output: TableOutput) -> None:
 
 def _write_all(answer: "Answer", output: TableOutput) -> Iterator[str]:
     """The sentence and every table, in Markdown or in LaTeX, where the sentence is a comment."""
-    from heldout.answers.files import plain_markdown  # noqa: PLC0415 - heavy
-    from heldout.answers.table import to_latex, to_markdown  # noqa: PLC0415 - heavy
+    from heldout.answers.files import plain_markdown
+    from heldout.answers.table import to_latex, to_markdown
 
     if output.latex:
         yield f"% {printable(answer.answer)}\n"
@@ -455,8 +455,8 @@ def _write_all(answer: "Answer", output: TableOutput) -> Iterator[str]:
 
 
 def _write_chart(answer: "Answer", path: Path) -> None:
-    from heldout.charts.svg import picture  # noqa: PLC0415 - most calls draw nothing
-    from heldout.files.durable import write_whole  # noqa: PLC0415 - the same
+    from heldout.charts.svg import picture
+    from heldout.files.durable import write_whole
 
     if answer.chart is None:
         raise click.UsageError("there is no picture of this: leave --chart away")
@@ -466,7 +466,7 @@ def _write_chart(answer: "Answer", path: Path) -> None:
 
 
 def _print_all(console: Console, answer: "Answer", output: TableOutput) -> None:
-    from heldout.answers.table import list_notes  # noqa: PLC0415 - heavy
+    from heldout.answers.table import list_notes
 
     _print_hanging(console, "", answer.answer)
     if answer.summary:
@@ -489,7 +489,7 @@ def _print_all(console: Console, answer: "Answer", output: TableOutput) -> None:
 
 
 def _print_table(console: Console, table: "Table") -> None:
-    from heldout.answers.table import format_cells  # noqa: PLC0415 - heavy
+    from heldout.answers.table import format_cells
 
     console.print()
     console.print(printable(table.title))

@@ -362,7 +362,7 @@ class _Analyse(_Lazy):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in ANALYSES:
             return super().get_command(ctx, cmd_name)
-        from heldout.cli.analyses.command import make_command  # noqa: PLC0415 - heavy, --help is not
+        from heldout.cli.analyses.command import make_command
 
         return make_command(load_analysis(cmd_name))
 

@@ -108,10 +108,10 @@ def rank(
       heldout rank --method bm25 --param k1=0.9 --queries dev --out bm25.dev.run.gz
       heldout rank --method monot5 --first bm25.dev.run.gz --rerank-depth 100 --out t5.run.gz
     """
-    from heldout.collections.source import read_source  # noqa: PLC0415 - heavy
-    from heldout.rankers.playbook.questions import prepare_questions  # noqa: PLC0415 - heavy
-    from heldout.rankers.reranking import choose_ranker, remove_unfinished  # noqa: PLC0415 - heavy
-    from heldout.rankers.run import Task  # noqa: PLC0415 - heavy
+    from heldout.collections.source import read_source
+    from heldout.rankers.playbook.questions import prepare_questions
+    from heldout.rankers.reranking import choose_ranker, remove_unfinished
+    from heldout.rankers.run import Task
 
     settings = _parameters(parameters)
     chosen = choose_ranker(method, settings, reranking, out, progress=TERMINAL)
@@ -147,8 +147,8 @@ def rank(
 
 def _say_assumed(settings: dict[str, str]) -> None:
     """Say what is taken for granted of a sentence encoder that does not say it itself."""
-    from heldout.rankers.neural.checkpoints import MINILM, find_checkpoint, load_checkpoint  # noqa: PLC0415 - heavy
-    from heldout.rankers.neural.dense import is_averaged  # noqa: PLC0415 - heavy
+    from heldout.rankers.neural.checkpoints import MINILM, find_checkpoint, load_checkpoint
+    from heldout.rankers.neural.dense import is_averaged
 
     model = settings.get("model", MINILM)
     given = settings.keys() & {"like", "similarity", "query_prefix", "document_prefix"}
@@ -182,8 +182,8 @@ def _answer(
         if what is not None:
             print_json(what)
         return
-    from heldout.cli.printing import Output, print_answer  # noqa: PLC0415 - heavy
-    from heldout.rankers.playbook.questions import answer_questions  # noqa: PLC0415 - heavy
+    from heldout.cli.printing import Output, print_answer
+    from heldout.rankers.playbook.questions import answer_questions
 
     answer = answer_questions(questions, run, task, name=name, seed=seed, progress=TERMINAL)
     if what is not None:
@@ -216,14 +216,14 @@ def _tag(text: str) -> str:
 
 def _header(tag: str, what: Mapping[str, Any]) -> bytes:
     """The header of a run that says how it was made."""
-    from heldout.rankers.run_header import describe_run  # noqa: PLC0415 - heavy
-    from heldout.trec.ir_metadata import format_header  # noqa: PLC0415 - heavy
+    from heldout.rankers.run_header import describe_run
+    from heldout.trec.ir_metadata import format_header
 
     return format_header(describe_run(tag=tag, cores=os.cpu_count(), **what))
 
 
 def _write(run: "Run", path: Path, form: "RunForm", tag: str, *, header: bytes) -> None:
-    from heldout.rankers.run import write_run  # noqa: PLC0415 - heavy
+    from heldout.rankers.run import write_run
 
     try:
         write_run(run, path, form=form, tag=tag, header=header)

@@ -91,7 +91,7 @@ def find_token(variable: str) -> tuple[str, list[tuple[str, str]]]:
     Raises:
         SetupError: the one that was given is too short.
     """
-    from heldout.web.guard import check_token  # noqa: PLC0415 - heavy
+    from heldout.web.guard import check_token
 
     if given := os.environ.get(variable, ""):
         return check_token(given), []
@@ -109,9 +109,9 @@ def run_pages(app: "FastAPI | str", host: str, port: int, **options: Any) -> Non
         port: there.
         options: further ones of `uvicorn.run`.
     """
-    import uvicorn  # noqa: PLC0415 - only for this
+    import uvicorn
 
-    from heldout.web.guard import (  # noqa: PLC0415 - only for this
+    from heldout.web.guard import (
         collect_garbage_often,
         server_options,
         share_one_heap,
@@ -172,10 +172,10 @@ def _intake_of(environ: Mapping[str, str], database: "Database | None" = None) -
     folder = environ.get(UPLOADS, "")
     if not folder:
         return None
-    from heldout.board.store.arrivals import is_team  # noqa: PLC0415 - only where it is served
-    from heldout.intake.app import intake_database, make_intake  # noqa: PLC0415 - heavy
-    from heldout.intake.mail import read_mailer  # noqa: PLC0415 - heavy
-    from heldout.intake.sign_in import read_providers  # noqa: PLC0415 - heavy
+    from heldout.board.store.arrivals import is_team
+    from heldout.intake.app import intake_database, make_intake
+    from heldout.intake.mail import read_mailer
+    from heldout.intake.sign_in import read_providers
 
     board, uploads = Path(environ[BOARD]), Path(folder)
     processes = int(environ[_WORKERS])
@@ -353,11 +353,11 @@ def _change_tables(
     Raises:
         StoreError: no database has such tables.
     """
-    from heldout.database.database import change_version, sqlite_url  # noqa: PLC0415 - needs the extra
-    from heldout.intake.app import intake_file  # noqa: PLC0415 - heavy
-    from heldout.intake.tables import INTAKE  # noqa: PLC0415 - heavy
-    from heldout.judging.campaign.files import CampaignFolder  # noqa: PLC0415 - heavy
-    from heldout.judging.database.database import CAMPAIGN  # noqa: PLC0415 - heavy
+    from heldout.database.database import change_version, sqlite_url
+    from heldout.intake.app import intake_file
+    from heldout.intake.tables import INTAKE
+    from heldout.judging.campaign.files import CampaignFolder
+    from heldout.judging.database.database import CAMPAIGN
 
     known = {
         f"{one.name}={version}": one for one in (CAMPAIGN, INTAKE) for version in one.revisions()
@@ -403,7 +403,7 @@ def counting_requests(address: tuple[str, int] | None, database: str) -> Iterato
     if address is None:
         yield
         return
-    from heldout.web.health import served_metrics  # noqa: PLC0415 - heavy
+    from heldout.web.health import served_metrics
 
     check_port(*address)
     with needs_web(), served_metrics(*address, partial(_count_jobs, database)):
@@ -412,9 +412,9 @@ def counting_requests(address: tuple[str, int] | None, database: str) -> Iterato
 
 def _count_jobs(url: str) -> Mapping[tuple[str, str], int]:
     """How many jobs a database has, by kind and state; none where it is no intake's."""
-    from heldout.database.database import open_database  # noqa: PLC0415 - needs the extra
-    from heldout.intake.jobs import count_jobs  # noqa: PLC0415 - the same
-    from heldout.intake.tables import INTAKE  # noqa: PLC0415 - the same
+    from heldout.database.database import open_database
+    from heldout.intake.jobs import count_jobs
+    from heldout.intake.tables import INTAKE
 
     if not url:
         return {}
@@ -429,8 +429,8 @@ def _count_jobs(url: str) -> Mapping[tuple[str, str], int]:
 
 def served_app() -> "ASGIApp":
     """The application over the database that `DATABASE_URL` names, with what an operator asks."""
-    from heldout.web.guard import collect_garbage_often, share_one_heap  # noqa: PLC0415 - heavy
-    from heldout.web.health import Readiness, check_folder, ready_route, watch_requests  # noqa: PLC0415 - heavy
+    from heldout.web.guard import collect_garbage_often, share_one_heap
+    from heldout.web.health import Readiness, check_folder, ready_route, watch_requests
 
     share_one_heap()
     app, checks = _make_pages()
@@ -444,12 +444,12 @@ def served_app() -> "ASGIApp":
 
 def _make_pages() -> "tuple[FastAPI, dict[str, Check]]":
     """The pages, and the checks of what they need."""
-    from heldout.database.database import check_schemas  # noqa: PLC0415 - heavy
-    from heldout.intake.app import intake_parts, make_intake_app, start_worker  # noqa: PLC0415 - heavy
-    from heldout.judging.database.database import CAMPAIGN  # noqa: PLC0415 - heavy
-    from heldout.judging.pages.admin import Admin, admin_routes  # noqa: PLC0415 - heavy
-    from heldout.judging.pages.app import make_app, utc_now  # noqa: PLC0415 - heavy
-    from heldout.web.guard import Connection  # noqa: PLC0415 - heavy
+    from heldout.database.database import check_schemas
+    from heldout.intake.app import intake_parts, make_intake_app, start_worker
+    from heldout.judging.database.database import CAMPAIGN
+    from heldout.judging.pages.admin import Admin, admin_routes
+    from heldout.judging.pages.app import make_app, utc_now
+    from heldout.web.guard import Connection
 
     Thread(target=_end_with_parent, daemon=True).start()
     Connection.front = os.environ.get(_FRONT, "")
@@ -473,9 +473,9 @@ def _open_databases(environ: Mapping[str, str]) -> "tuple[Database | None, bool]
 
     One address is opened once: each process has its share of the server's connections once.
     """
-    from heldout.database.database import open_database  # noqa: PLC0415 - heavy
-    from heldout.intake.tables import INTAKE  # noqa: PLC0415 - heavy
-    from heldout.judging.database.database import CAMPAIGN  # noqa: PLC0415 - heavy
+    from heldout.database.database import open_database
+    from heldout.intake.tables import INTAKE
+    from heldout.judging.database.database import CAMPAIGN
 
     url = environ[_DATABASE]
     if not url:
@@ -487,9 +487,9 @@ def _open_databases(environ: Mapping[str, str]) -> "tuple[Database | None, bool]
 
 def _intake_checks(intake: "Intake") -> "dict[str, Check]":
     """The checks of what a board's pages need."""
-    from heldout.database.database import check_schemas  # noqa: PLC0415 - heavy
-    from heldout.intake.tables import INTAKE  # noqa: PLC0415 - heavy
-    from heldout.web.health import OK  # noqa: PLC0415 - heavy
+    from heldout.database.database import check_schemas
+    from heldout.intake.tables import INTAKE
+    from heldout.web.health import OK
 
     def check_board() -> str:
         intake.board.view()
@@ -530,13 +530,13 @@ class _Served:
 
 def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> str:
     """Load what is new, say what is served, and give the database's address, "" for none."""
-    import heldout.judging.pages.app  # noqa: F401, PLC0415 - what is not installed is told before all else
-    from heldout.database.database import sqlite_url  # noqa: PLC0415 - needs the extra
-    from heldout.judging.campaign.files import CampaignFolder  # noqa: PLC0415 - heavy
-    from heldout.judging.database.campaigns import read_campaign  # noqa: PLC0415 - heavy
-    from heldout.judging.database.database import open_database  # noqa: PLC0415 - needs the extra
-    from heldout.judging.database.organiser import read_launch_state, set_launch  # noqa: PLC0415 - heavy
-    from heldout.judging.platforms.links import study_link  # noqa: PLC0415 - heavy
+    import heldout.judging.pages.app  # noqa: F401 - what is not installed is told before all else
+    from heldout.database.database import sqlite_url
+    from heldout.judging.campaign.files import CampaignFolder
+    from heldout.judging.database.campaigns import read_campaign
+    from heldout.judging.database.database import open_database
+    from heldout.judging.database.organiser import read_launch_state, set_launch
+    from heldout.judging.platforms.links import study_link
 
     folder = CampaignFolder(campaign)
     address = url or sqlite_url(folder.database.absolute())
@@ -576,9 +576,9 @@ def _has_campaign(url: str | None) -> bool:
     """Whether a campaign lies in the database that is named."""
     if url is None:
         return False
-    from heldout.database.errors import DatabaseError  # noqa: PLC0415 - needs the extra
-    from heldout.judging.database.campaigns import read_campaign  # noqa: PLC0415 - heavy
-    from heldout.judging.database.database import open_database  # noqa: PLC0415 - heavy
+    from heldout.database.errors import DatabaseError
+    from heldout.judging.database.campaigns import read_campaign
+    from heldout.judging.database.database import open_database
 
     database = open_database(url)
     try:
@@ -594,7 +594,7 @@ def _has_campaign(url: str | None) -> bool:
 
 def _promise(settings: "Settings") -> str:
     """What the pages promise for a task; "" where judges are colleagues, who are not paid."""
-    from heldout.judging.campaign.settings import format_money  # noqa: PLC0415 - heavy
+    from heldout.judging.campaign.settings import format_money
 
     if settings.reward:
         amount = format_money(settings.reward, settings.currency)
@@ -613,7 +613,7 @@ def _no_campaign(folder: Path) -> StoreError:
 
 def _load(database: "Database", folder: "CampaignFolder") -> list[tuple[str, str]]:
     """Load what is new; what there is to say of it."""
-    from heldout.judging.database.campaigns import load_campaign  # noqa: PLC0415 - heavy
+    from heldout.judging.database.campaigns import load_campaign
 
     texts = (*folder.pools(), *folder.challengers())
     loaded = load_campaign(
@@ -672,7 +672,7 @@ def invite(
     if bar and team is None:
         raise click.UsageError("--bar needs the name of a team")
     with needs_web():
-        from heldout.intake.app import intake_database  # noqa: PLC0415 - heavy
+        from heldout.intake.app import intake_database
 
         database = intake_database(uploads, url or "")
     try:
@@ -708,8 +708,8 @@ def _invite(
     now: datetime,
 ) -> _Answer:
     """Make an invitation, and send it where an address is given."""
-    from heldout.intake import mail as mails  # noqa: PLC0415 - heavy
-    from heldout.intake.teams import create_invitation  # noqa: PLC0415 - heavy
+    from heldout.intake import mail as mails
+    from heldout.intake.teams import create_invitation
 
     if not root:
         raise click.UsageError("which address do the pages have? --root URL, or set HELDOUT_ROOT")
@@ -737,7 +737,7 @@ def _invite(
 
 
 def _list_teams(database: "Database", now: datetime) -> _Answer:
-    from heldout.intake.teams import list_invitations, list_teams  # noqa: PLC0415 - heavy
+    from heldout.intake.teams import list_invitations, list_teams
 
     teams = list_teams(database)
     invitations = [
@@ -770,7 +770,7 @@ def _list_teams(database: "Database", now: datetime) -> _Answer:
 
 
 def _bar(database: "Database", team: "Team", now: datetime) -> _Answer:
-    from heldout.intake.teams import close_team  # noqa: PLC0415 - heavy
+    from heldout.intake.teams import close_team
 
     close_team(database, team.id, now=now)
     text = f"{printable(team.name)}: its tokens and sign-ins open nothing; what it sent stays"
@@ -778,8 +778,8 @@ def _bar(database: "Database", team: "Team", now: datetime) -> _Answer:
 
 
 def _find_team(database: "Database", name: str) -> "Team":
-    from heldout.board.log.manifest import team_key  # noqa: PLC0415 - heavy
-    from heldout.intake.teams import list_teams  # noqa: PLC0415 - heavy
+    from heldout.board.log.manifest import team_key
+    from heldout.intake.teams import list_teams
 
     for team in list_teams(database):
         if team_key(team.name) == team_key(name):

@@ -16,7 +16,7 @@ The root may be reached by a symlink: the user names it. Names are relative, wit
     folder.stats("a")                 # the state of each plain file in a folder
     folder.names("a")                 # what lies in a folder; folder.walk("a"): all below
     folder.is_file("a/b"); folder.is_folder("a"); folder.exists("a"); folder.stat("a/b")
-    with folder.lock("lock"): ...     # one writer at a time
+    with folder.lock("lock"): ...     # one writer at a time; lock_and_sweep: after a kill, too
     folder.below("a")                 # the same, inside `a`, which is not followed either
     folder.file("a/b.json")           # a `File`: named here, opened where it is needed
 
@@ -31,7 +31,7 @@ import shutil
 import stat
 import struct
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import TextIOWrapper
@@ -47,6 +47,7 @@ Mark = bytes
 """What is another one after a file has changed: where it lies, its length and its times."""
 
 _MARK = struct.Struct("<3Q2q")
+_IN_ORDER = b"in order\n"
 
 _CHUNK = 1 << 20
 _CLOCK_STEP = 50_000_000  # nanoseconds; more than any file system's
@@ -324,6 +325,28 @@ class Folder:
                     "again"
                 ) from None
             yield
+
+    @contextmanager
+    def lock_and_sweep(self, name: str, sweep: Callable[[], None]) -> Iterator[None]:
+        """As `lock`, for work that may leave something aside when it is killed.
+
+        To look through a large folder takes as long as much of the work. So the lock file holds a
+        word while all is in order, and is empty from before the work until after it.
+
+        Args:
+            name: of the file.
+            sweep: removes what was left aside; called unless the work before this one ended well.
+        """
+        with self.lock(name):
+            if self.read(name) == _IN_ORDER:
+                with self.change(name) as file:
+                    file.truncate()
+                    os.fsync(file.fileno())  # on disk before anything is left aside
+            else:
+                sweep()
+            yield
+            with self.change(name) as file:
+                file.write(_IN_ORDER)
 
     @contextmanager
     def _at(self, name: str, *, make: bool = False) -> Iterator[tuple[int, str]]:

@@ -15,16 +15,22 @@ sums over all pairs of histograms are matrix products. Counts are whole numbers 
 products of float64 are exact.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.stats.batches import rank_sum_p, sign_p, signed_rank_p, t_p
-from heldout.stats.exact import DECIMALS, MidrankSums, Sorted, ValueScale, scale_of
+from heldout.stats.exact import (
+    DECIMALS,
+    MidrankSums,
+    Sorted,
+    ValueScale,
+    load_compiled,
+    scale_of,
+)
 from heldout.stats.rank_tests import Corrections, Zeros
 
 
@@ -151,23 +157,10 @@ def sum_midranks(
     """
     shape = (2, len(elements.order), member.shape[1])
     sums = MidrankSums(*(np.zeros(shape, np.int64) for _ in MidrankSums._fields))
-    walk = (_compiled_walk() if compiled else None) or walk_plain
+    loops = load_compiled() if compiled else None
+    walk = walk_plain if loops is None else loops.walk
     walk(elements, member, sums)
     return sums
-
-
-def has_compiled() -> bool:
-    """Whether numba is installed and loads."""
-    return _compiled_walk() is not None
-
-
-@cache
-def _compiled_walk() -> Callable[..., None] | None:
-    try:
-        from heldout.stats.compiled import walk  # noqa: PLC0415 - numba is an extra, slow to load
-    except ImportError:
-        return None
-    return walk
 
 
 def walk_plain(elements: Sorted, member: NDArray[np.uint8], sums: MidrankSums) -> None:
@@ -445,10 +438,10 @@ def _rank_scores(
     """Twice the rank sums of B's scores among those of both, and their ties."""
     if halves.histograms is not None:
         return halves.histograms.rank_sums(a, b)
-    work = _compiled_ranks() if halves.compiled else None
-    if work is not None:
+    loops = load_compiled() if halves.compiled else None
+    if loops is not None:
         doubled, ties = np.empty((2, 2, len(a), halves.member.shape[1]), np.int64)
-        work((halves.order, halves.ordered), (a, b), halves.member, (doubled, ties))
+        loops.rank_scores((halves.order, halves.ordered), (a, b), halves.member, (doubled, ties))
         return doubled, ties
     sums = sum_midranks(_merge_scores(halves, a, b), halves.member, compiled=False)
     return sums.doubled, sums.ties
@@ -463,19 +456,10 @@ def _merge_scores(halves: Halves, a: Indices, b: Indices) -> Sorted:
     return sort_elements(both, labels, queries=queries, skip=np.zeros(len(a), np.intp))
 
 
-@cache
-def _compiled_ranks() -> Callable[..., None] | None:
-    try:
-        from heldout.stats.compiled import rank_scores  # noqa: PLC0415 - numba is an extra, slow to load
-    except ImportError:
-        return None
-    return rank_scores
-
-
 def _sort_sizes(differences: Floats, keys: NDArray[np.generic], *, compiled: bool) -> Sorted:
     """The differences of each pair by their size, those of 0 left out."""
-    work = _compiled_sort() if compiled else None
-    if work is None:
+    loops = load_compiled() if compiled else None
+    if loops is None:
         return sort_elements(keys, differences > 0, skip=(differences == 0).sum(axis=1))
     found = Sorted(
         order=np.empty(differences.shape, np.intp),
@@ -483,14 +467,5 @@ def _sort_sizes(differences: Floats, keys: NDArray[np.generic], *, compiled: boo
         starts=np.empty(differences.shape, np.bool_),
         skip=np.empty(len(differences), np.intp),
     )
-    work(differences, found)
+    loops.sort_sizes(differences, found)
     return found
-
-
-@cache
-def _compiled_sort() -> Callable[..., None] | None:
-    try:
-        from heldout.stats.compiled import sort_sizes  # noqa: PLC0415 - numba is an extra, slow to load
-    except ImportError:
-        return None
-    return sort_sizes

@@ -6,7 +6,7 @@ answers are the same, up to the rounding of sums. Arrays of p-values have any co
 stands for undefined, and a p is never 0.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr, stdtr, stdtrit
 
-from heldout.stats.exact import Samples
+from heldout.stats.exact import Samples, load_compiled
 from heldout.stats.rank_tests import EXACT_AT_MOST, Corrections, Zeros, estimate_pseudomedians
 from heldout.stats.results import SMALLEST, TestColumns, check_options
 from heldout.stats.tests import TESTS
@@ -264,22 +264,13 @@ def _sum_ranks(
     samples: Samples, *, compiled: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Of `SignedRanks` the sums: above, ties and wins."""
-    work = _compiled_ranks() if compiled else None
-    if work is None:
+    loops = load_compiled() if compiled else None
+    if loops is None:
         ranks = samples.rank_sizes()
         return ranks.above, ranks.ties, ranks.wins
     above, ties, wins = np.empty((3, len(samples.sizes)), np.int64)
-    work(samples.values, samples.counts, samples.ends(), (above, ties, wins))
+    loops.sum_ranks(samples.values, samples.counts, samples.ends(), (above, ties, wins))
     return above, ties, wins
-
-
-@cache
-def _compiled_ranks() -> Callable[..., None] | None:
-    try:
-        from heldout.stats.compiled import sum_ranks  # noqa: PLC0415 - numba is an extra, slow to load
-    except ImportError:
-        return None
-    return sum_ranks
 
 
 def _why(sizes: NDArray[np.int64], others: Mapping[str, Flags]) -> NDArray[np.int8]:

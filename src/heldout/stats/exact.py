@@ -13,10 +13,10 @@ the sums still fit into a float64: on 5,793 queries and scores up to 1 that is 2
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -329,23 +329,14 @@ def gather_pairs(
         sizes: how many each pair has.
         values: ascending.
     """
-    count = _compiled_count()
-    if count is None:
+    loops = load_compiled()
+    if loops is None:
         return None
     known = len(values)
     room = np.empty((3, len(sizes) * min(known, rows[0].shape[1])), np.int64)
-    filled = count(rows, np.minimum(codes, known).astype(np.uint16), known, tuple(room))
+    filled = loops.count_codes(rows, np.minimum(codes, known).astype(np.uint16), known, tuple(room))
     found, counts, owners = (one[:filled].copy() for one in room)
     return Samples(values=values[found], counts=counts, owners=owners, sizes=sizes)
-
-
-@cache
-def _compiled_count() -> Callable[..., int] | None:
-    try:
-        from heldout.stats.compiled import count_codes  # noqa: PLC0415 - numba is an extra, slow to load
-    except ImportError:
-        return None
-    return count_codes
 
 
 def _gather_sorted(ordered: NDArray[Any], sizes: NDArray[np.int64]) -> Samples:
@@ -451,3 +442,13 @@ def _fractions(
                 return None
             unit = math.lcm(unit, fraction.denominator)
     return None
+
+
+@cache
+def load_compiled() -> ModuleType | None:
+    """The loops that numba compiles (`heldout.stats.compiled`), `None` where it does not load."""
+    try:
+        from heldout.stats import compiled  # noqa: PLC0415 - numba is an extra, slow to load
+    except ImportError:
+        return None
+    return compiled

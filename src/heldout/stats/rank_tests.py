@@ -11,7 +11,6 @@ test takes the error under the null instead, where it is never 0.
 """
 
 import math
-from collections.abc import Callable
 from functools import cache, cached_property
 from typing import Literal, NamedTuple
 
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, ndtr, ndtri, stdtrit
 
 from heldout.errors import InputError
-from heldout.stats.exact import DECIMALS, Samples, differences
+from heldout.stats.exact import DECIMALS, Samples, differences, load_compiled
 from heldout.stats.rank_correlation import midranks
 from heldout.stats.results import SMALLEST, Alternative, Ask, Found, choose_tail, normal_p
 from heldout.stats.student import welch_freedom
@@ -397,7 +396,7 @@ def estimate_pseudomedians(
     places = _list_places(samples.sizes, level)
     averages = np.full(places.shape, np.nan)
     some = samples.sizes > 0
-    if compiled and _compiled_search() is not None:
+    if compiled and load_compiled() is not None:
         averages[some] = _look_for(samples, np.flatnonzero(some), places[some], compiled=True)
     elif _has_whole_numbers(samples):
         least = float(samples.values.min())
@@ -454,25 +453,16 @@ def _lay_out(samples: Samples, rows: Indices, size: int) -> Floats:
 
 def _look_for(samples: Samples, rows: Indices, places: Integers, *, compiled: bool) -> Floats:
     ends = samples.ends()[rows]
-    search = _compiled_search() if compiled else None
-    if search is not None:
+    loops = load_compiled() if compiled else None
+    if loops is not None:
         averages = np.zeros(places.shape)
-        search(samples.values, samples.counts, ends, places, averages)
+        loops.find_averages(samples.values, samples.counts, ends, places, averages)
         return np.round(averages, DECIMALS) + 0.0
     found = []
     for (start, end), wanted in zip(ends.tolist(), places.tolist(), strict=True):
         walsh = WalshAverages(samples.values[start:end], samples.counts[start:end])
         found.append([walsh.find(place) if place else np.nan for place in wanted])
     return np.array(found).reshape(places.shape)
-
-
-@cache
-def _compiled_search() -> Callable[..., None] | None:
-    try:
-        from heldout.stats.compiled import find_averages  # noqa: PLC0415 - numba is an extra, slow to load
-    except ImportError:
-        return None
-    return find_averages
 
 
 Corrections = Literal["mann-whitney", "ranksums"]

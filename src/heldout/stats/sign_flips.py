@@ -27,8 +27,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.stats.all_pairs import has_compiled
-from heldout.stats.exact import Whole, whole_numbers
+from heldout.stats.exact import Whole, load_compiled, whole_numbers
 from heldout.stats.resampling import Block, block_size, map_shares
 
 _QUERIES = 512
@@ -133,7 +132,7 @@ def max_t(
     if not len(rising):
         return np.full((len(values), len(values)), np.nan)
     rising = rising[np.argsort(family.found[rising], kind="stable")]
-    compiled = compiled and pairs.count * flips >= _COMPILED and has_compiled()
+    compiled = compiled and pairs.count * flips >= _COMPILED
     shares = map_shares(
         _max_share,
         whole,
@@ -251,9 +250,8 @@ def _max_share(
     compiled: bool,  # noqa: FBT001 - the same
     blocks: Sequence[Block],
 ) -> _Peaks:
-    mark = mark_plain
-    if compiled:
-        from heldout.stats.compiled import mark  # noqa: PLC0415 - numba is an extra, slow to load
+    loops = load_compiled() if compiled else None
+    mark = mark_plain if loops is None else loops.mark
     sums = _sums(whole)
     return _join(
         [

@@ -41,6 +41,7 @@ from heldout.ids import Digest, SubmissionId, digest_bytes
 _ARXIV = re.compile(r"/(?:abs|pdf|html)/([a-z-]+/\d{7}|\d{4}\.\d{4,5})(?:v\d+)?", re.ASCII)
 _DOI = re.compile(r"10\.\d{4,9}/[^\s?#]+", re.ASCII)
 _FORGES = frozenset(("github.com", "gitlab.com", "codeberg.org", "bitbucket.org"))
+_OPENREVIEW = "openreview.net"
 _OWNER_AND_NAME = 2
 _CACHED = 1 << 15  # links and names of a large board: each is asked for by several rules
 
@@ -69,7 +70,7 @@ def link_key(link: str) -> str:
     if host in _FORGES:
         names = path.lower().split("/")[1 : 1 + _OWNER_AND_NAME]
         return "/".join((host, *names)).removesuffix(".git") if len(names) > 1 else ""
-    if host == "openreview.net":
+    if host == _OPENREVIEW:
         return "/".join((host, *parse_qs(parts.query).get("id", [])))
     return f"{host}{path}{'?' + parts.query if parts.query else ''}" if path else ""
 
@@ -409,7 +410,13 @@ def _ties(entrant: Entrant, other: Entrant, kinds: Collection[TieKind]) -> Itera
 
 def _is_same_link(one: str, two: str) -> bool:
     key = link_key(one)
-    return bool(key) and bool(two) and key == link_key(two)
+    if not key or not two:
+        return False
+    # The end of a key is part of each address that has it; ids of OpenReview may be escaped there.
+    # To look for it takes a tenth of the time that it takes to parse an address.
+    end = re.split("[/:]", key.casefold())[-1]
+    likely = key.startswith(f"{_OPENREVIEW}/") or end in two.casefold()
+    return likely and key == link_key(two)
 
 
 def _one_institution(entrant: Entrant, other: Entrant) -> bool:

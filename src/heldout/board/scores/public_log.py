@@ -118,11 +118,11 @@ class PublicLog:
             return _fold(self.entries())
         fold = self.before.fold.copy()
         again = {str(entry.event.submission) for entry in self.changed.values()}
-        told: dict[str, Submission] = {}
+        found: dict[str, Submission] = {}
         for entry in self._public_entries_of(again):
             name = str(entry.event.submission)
-            told[name] = apply_event(told.get(name), entry, name)
-        for name, submission in told.items():
+            found[name] = apply_event(found.get(name), entry, name)
+        for name, submission in found.items():
             digest = fold.submissions[name].sealed_again
             fold.submissions[name] = replace(submission, sealed_again=digest)
         for entry in self.new:
@@ -471,11 +471,11 @@ def _find_ids(
 
 def _recall_ids(vault: Vault, log: Log) -> Mapping[str, str] | None:
     """What is remembered of a log's files; `None` for nothing, or of another log."""
-    told, digest = vault.recall(_COMMITTED), log.digest.digest()
-    if told is None or not told.startswith(digest):
+    remembered, digest = vault.recall(_COMMITTED), log.digest.digest()
+    if remembered is None or not remembered.startswith(digest):
         return None
     try:
-        ids = msgspec.msgpack.decode(told.removeprefix(digest), type=dict[str, str])
+        ids = msgspec.msgpack.decode(remembered.removeprefix(digest), type=dict[str, str])
     except msgspec.MsgspecError:
         return None
     return ids if ids.keys() == {file.name for file in plan_log_files(len(log))} else None

@@ -193,7 +193,7 @@ def list_entry_sources(
     lines = {line.id: line for line in made}
     long = is_long(len(rows))
     ranks = not long or any(line.span is not None for line in shown)
-    told = {
+    digests = {
         row.id: digest + (row.rank or 0).to_bytes(4, "big") if ranks else digest
         for row, digest in zip(rows, digest_rows(standings), strict=True)
     }
@@ -216,8 +216,8 @@ def list_entry_sources(
         said = f"{_say_position(row, positions, long=long)}\n{file_of_row(at, len(rows))}".encode()
         place = places.get(row.id)
         beside = () if place is None else list_beside(place, shown)
-        parts = (common, len(said).to_bytes(4, "big"), said, told[row.id])
-        digest = hashlib.sha256(b"".join([*parts, *(told[one.id] for one in beside)])).digest()
+        parts = (common, len(said).to_bytes(4, "big"), said, digests[row.id])
+        digest = hashlib.sha256(b"".join([*parts, *(digests[one.id] for one in beside)])).digest()
         yield EntrySource(id=row.id, digest=digest, make=partial(make, at))
 
 
@@ -228,9 +228,9 @@ def _digest_common(
     covered = frozenset[str]() if standings.measured is None else standings.measured.covered
     named = tuple((row.id, row.identity) for row in rows if row.id in covered)
     digest = hashlib.sha256(digest_code())
-    told = (spec, facts.home, facts.repository, standings.measured, standings.final)
+    shared = (spec, facts.home, facts.repository, standings.measured, standings.final)
     finalists = tuple(row.id for row in standings.finalists)
-    for part in (*told, named, finalists, standings.season):
+    for part in (*shared, named, finalists, standings.season):
         data = msgspec.msgpack.encode(part, order="deterministic")
         digest.update(len(data).to_bytes(8, "big") + data)
     return digest.digest()

@@ -128,12 +128,12 @@ def _json_rows(
     names, today = [column.key for column in COLUMNS], standings.as_of.date()
     values = zip(*read_columns(standings).values(), strict=True)
     for row, found in zip(public_rows(standings), values, strict=True):
-        told: dict[str, Any] = dict(zip(names[: len(ENTRY)], found, strict=False))
-        told["scores"] = {view.key: _number(released(row.scores, view.key)) for view in views}
+        line: dict[str, Any] = dict(zip(names[: len(ENTRY)], found, strict=False))
+        line["scores"] = {view.key: _number(released(row.scores, view.key)) for view in views}
         scored = [view for view in views if view.key in row.spreads]
-        told["spreads"] = {view.key: _number(released(row.spreads, view.key)) for view in scored}
-        told |= zip(names[len(ENTRY) :], found[len(ENTRY) :], strict=True)
-        told["why"] = {
+        line["spreads"] = {view.key: _number(released(row.spreads, view.key)) for view in scored}
+        line |= zip(names[len(ENTRY) :], found[len(ENTRY) :], strict=True)
+        line["why"] = {
             column.key: column.why(row)
             for column, value in zip(COLUMNS, found, strict=True)
             if value is None
@@ -141,8 +141,8 @@ def _json_rows(
         if unscored := [view for view in views if view.key not in row.scores]:
             last = spec.last_day(row.received.date())
             over = last is not None and today > last
-            told["why"] |= {f"scores.{v.key}": _why_no_score(row, v, over=over) for v in unscored}
-        yield told
+            line["why"] |= {f"scores.{v.key}": _why_no_score(row, v, over=over) for v in unscored}
+        yield line
 
 
 def _number(text: str) -> msgspec.Raw | None:

@@ -135,18 +135,20 @@ class Repository:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One writer at a time in this folder; what a killed one left aside is removed."""
-        files = self.files
-        with files.lock(".heldout/lock"):
-            files.sweep("")
-            left = [
-                path
-                for folder in _WRITTEN
-                for path, plain in files.walk(folder)
-                if plain and path.rpartition("/")[2].startswith(ASIDE)
-            ]
-            for path in left:
-                files.delete(path)
+        with self.files.lock_and_sweep(".heldout/lock", self._sweep):
             yield
+
+    def _sweep(self) -> None:
+        files = self.files
+        files.sweep("")
+        left = [
+            path
+            for folder in _WRITTEN
+            for path, plain in files.walk(folder)
+            if plain and path.rpartition("/")[2].startswith(ASIDE)
+        ]
+        for path in left:
+            files.delete(path)
 
     def tree_rules(self) -> str:
         """The text of board.toml as it lies in the folder: nothing holds by it until it is logged.

@@ -33,7 +33,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
@@ -242,8 +242,8 @@ class Vault:
         Raises:
             StoreError: another process holds the lock, or the remote cannot be followed.
         """
-        with self.files.lock("lock"):
-            self.files.sweep("", *_FOLDERS, *DERIVED_FOLDERS, REMEMBERED)
+        sweep = partial(self.files.sweep, "", *_FOLDERS, *DERIVED_FOLDERS)
+        with self.files.lock_and_sweep("lock", sweep):
             sharing = self._sharing()
             yield () if sharing is None else sharing.synchronise()
 

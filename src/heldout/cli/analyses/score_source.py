@@ -70,8 +70,8 @@ class BoardSource:
         Raises:
             StoreError: no board or vault there.
         """
-        from heldout.board.scores.session import look_at  # noqa: PLC0415 - heavy, --help is not
-        from heldout.board.store.repository import find_board  # noqa: PLC0415 - the same
+        from heldout.board.scores.session import look_at
+        from heldout.board.store.repository import find_board
 
         repository = find_board(self.folder or Path())
         if self.vault is None:
@@ -85,7 +85,7 @@ def load_board(source: BoardSource) -> "BoardScores":
     Raises:
         StoreError: no board or vault there, or nothing is published yet.
     """
-    from heldout.board.scores.analyses_source import read_board_scores  # noqa: PLC0415 - the same
+    from heldout.board.scores.analyses_source import read_board_scores
 
     return read_board_scores(source.open_session(), unpublished=source.unpublished)
 
@@ -97,7 +97,7 @@ def load_alike(source: BoardSource, known: "BoardScores") -> "tuple[AlikeRuns, .
         source: names the board and its vault.
         known: what `load_board` gave for it.
     """
-    from heldout.board.scores.analyses_source import find_alike_runs  # noqa: PLC0415 - the same
+    from heldout.board.scores.analyses_source import find_alike_runs
 
     return find_alike_runs(source.open_session(), known)
 
@@ -235,7 +235,7 @@ def _read_board(source: Source, measure: str | None) -> Scores:
         raise click.UsageError(
             "--board has scores and measure already: leave --runs, --qrels, --scores and -m away"
         )
-    from heldout.analyses.dated import tell_view  # noqa: PLC0415 - most calls name no board
+    from heldout.analyses.dated import tell_view
 
     known = load_board(source.board)
     view = known.view(source.board.view)

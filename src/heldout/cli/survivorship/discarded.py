@@ -53,7 +53,7 @@ def serve_questions(folder: QuestionFolder, pages: ServeOptions) -> None:
             listen there.
     """
     with needs_web():
-        from heldout.survivorship.pages.annotating import (  # noqa: PLC0415 - heavy
+        from heldout.survivorship.pages.annotating import (
             Annotating,
             make_annotating_app,
         )
