@@ -20,6 +20,6 @@ if __name__ == "__main__":
     if too_old:
         sys.exit(too_old)
 
-    from heldout.cli.program import main
+    from heldout.cli.program import run
 
-    main()
+    run()

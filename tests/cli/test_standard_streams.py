@@ -103,3 +103,27 @@ def test_ctrl_c_inside_a_library_is_no_traceback(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("heldout.cli.program._Program.table", {**COMMANDS, "doctor": entry})
     done = CliRunner().invoke(main, ["doctor"])
     assert (done.exit_code, done.stderr) == (1, "Aborted!\n")
+
+
+def test_a_process_ends_without_freeing_its_memory() -> None:
+    program = (
+        "import atexit, sys, heldout.cli.program as program\n"
+        "class Held:\n"
+        "    def __del__(self): print('freed')\n"
+        "def main():\n"
+        "    sys.held = Held()\n"
+        "    atexit.register(print, 'handlers are called', end='')\n"
+        "    sys.exit(int(sys.argv[1]))\n"
+        "program.main = main\n"
+        "program.run()\n"
+    )
+    for status in (0, 1, 2):
+        words = [sys.executable, "-c", program, str(status)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (status, "handlers are called")
+
+
+def test_a_traceback_ends_as_any_other() -> None:
+    program = "import heldout.cli.program as program; program.main = lambda: 1 / 0; program.run()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1][:17]) == (1, b"ZeroDivisionError")

@@ -1,5 +1,5 @@
 """The command line: arguments, printing, exit codes; a module per group of commands."""
 
-from heldout.cli.program import main
+from heldout.cli.program import main, run
 
-__all__ = ["main"]
+__all__ = ["main", "run"]

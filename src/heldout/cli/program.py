@@ -3,9 +3,12 @@
 `heldout --help` imports none of numpy, scipy or torch.
 """
 
+import atexit
 import gc
+import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -336,6 +339,31 @@ class _Program(_Lazy):
             if not _is_interrupted(error):
                 raise
             _end("Aborted!", status=1)
+
+
+def run() -> None:
+    """The command line as a process of its own, which ends without freeing its memory.
+
+    The system takes it back whole. One by one, the objects of a board of 10,000 entries take a
+    tenth of the time of `heldout publish`.
+    """
+    status: list[int] = []
+
+    def leave() -> None:
+        if status:
+            with suppress(OSError):
+                sys.stderr.flush()
+            with suppress(OSError):
+                sys.stdout.flush()
+            os._exit(status[0])
+
+    atexit.register(leave)  # before any other, so that it is called after all others
+    try:
+        main()
+    except SystemExit as end:
+        if isinstance(end.code, int):
+            status.append(end.code)
+        raise
 
 
 def _end(words: str, *, status: int) -> NoReturn:
