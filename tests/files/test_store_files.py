@@ -126,7 +126,9 @@ def test_what_was_left_aside_is_looked_for_unless_all_is_in_order(tmp_path: Path
         pass
     with work("in order"):
         during = folder.read("lock")
-    with pytest.raises(RuntimeError), work("also in order"):
+    with pytest.raises(StoreError), work("also in order"):
+        raise StoreError("refused")
+    with pytest.raises(RuntimeError), work("in order after a refusal"):
         raise RuntimeError
     with work("after an error"):
         pass

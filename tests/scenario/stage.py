@@ -50,7 +50,8 @@ class Stage:
         """All of the vault and of the board, but for what the vault can make again at any time."""
         roots = (self.town.vault, self.town.board)
         files = {str(p): p.read_bytes() for root in roots for p in root.rglob("*") if p.is_file()}
-        dropped = (f"{self.town.vault}/refused", f"{self.town.vault}/lock")
+        vault, board = self.town.vault, self.town.board
+        dropped = (f"{vault}/refused", f"{vault}/lock", f"{board}/.heldout/lock")
         private = f"{self.town.board}/.git/"
         derived = tuple(f"{self.town.vault}/{folder}/" for folder in DERIVED_FOLDERS)
         left = (*derived, private)

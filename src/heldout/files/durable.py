@@ -38,7 +38,7 @@ from io import TextIOWrapper
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal
 
-from heldout.errors import StoreError, quote
+from heldout.errors import HeldoutError, StoreError, quote
 
 ASIDE = ".writing-"
 """What the names of files begin with that are being written."""
@@ -344,9 +344,16 @@ class Folder:
                     os.fsync(file.fileno())  # on disk before anything is left aside
             else:
                 sweep()
-            yield
-            with self.change(name) as file:
-                file.write(_IN_ORDER)
+            try:
+                yield
+            except HeldoutError:  # whoever refuses leaves nothing aside
+                self._put_in_order(name)
+                raise
+            self._put_in_order(name)
+
+    def _put_in_order(self, lock: str) -> None:
+        with self.change(lock) as file:
+            file.write(_IN_ORDER)
 
     @contextmanager
     def _at(self, name: str, *, make: bool = False) -> Iterator[tuple[int, str]]:

@@ -1,7 +1,7 @@
 """What an organiser's steps answer: lines for a person, documents for a program."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -292,24 +292,14 @@ def released_fact(row: Row, spec: BoardSpec) -> tuple[str, str]:
     )
 
 
-def rank_fact(row: Row, standings: Standings, *, bar: bool) -> tuple[str, str]:
-    """Where an entry stands, and whether it holds the record.
-
-    Args:
-        row: the entry.
-        standings: all of them.
-        bar: whether a baseline can hold the record.
-    """
+def _rank_fact(row: Row, record: Decimal | None, *, primary: str, entries: int) -> tuple[str, str]:
+    """Where an entry stands, and whether it holds the record."""
     if row.unranked:
         return ("standing", f"no rank: {row.unranked}")
-    scores = {r.id: Decimal(r.scores[standings.primary]) for r in standings.rows}
-    counted = [r for r in standings.rows if bar or not r.baseline]
-    record = max(scores[r.id] for r in counted)
     if row.baseline:
         return ("standing", "a baseline: no rank")
-    entries = sum(not r.baseline for r in standings.rows)
     place = f"rank {row.rank} of {entries}"
-    if row.trophy and scores[row.id] == record:
+    if row.trophy and Decimal(row.scores[primary]) == record:
         return ("standing", f"{place}; best so far")
     then = "best when it came, " if row.trophy else ""
     return ("standing", f"{place}; {then}the record stays {record}")
@@ -327,36 +317,46 @@ def decision_document(decision: Decision) -> dict[str, Any]:
     }
 
 
-def decision_facts(session: Session, decision: Decision, verb: str, standings: Standings) -> Facts:
-    """What became of a submission.
+def decision_facts(
+    session: Session, decisions: Iterable[Decision], verb: str, standings: Standings
+) -> Facts:
+    """What became of some submissions.
 
     Args:
         session: of the organiser who decided.
-        decision: the decision.
+        decisions: one for each submission.
         verb: what was asked for, in the past tense.
         standings: those of the page now.
     """
+    spec, primary = session.spec(), standings.primary
+    rows = {row.id: row for row in standings.every}
+    counted = [row for row in standings.rows if spec.baselines.bar or not row.baseline]
+    record = max((Decimal(row.scores[primary]) for row in counted), default=None)
+    entries = sum(not row.baseline for row in standings.rows)
+    facts: Facts = []
+    for decision in decisions:
+        row = rows.get(decision.id)
+        done = decision.kind if decision.kind in _OF_A_NAME else verb
+        facts += _decided_facts(session, decision, done)
+        if row is not None and decision.done and done in ("published", "corrected"):
+            facts += _changes(decision, row) if decision.before else []
+            facts.append(released_fact(row, spec))
+            facts.append(_rank_fact(row, record, primary=primary, entries=entries))
+    return facts
+
+
+def _decided_facts(session: Session, decision: Decision, verb: str) -> Facts:
+    """What was done, and the event of it; why not, where nothing was."""
     if not decision.done:
         reasons = [("", reason) for reason in decision.why_not]
         return [("refused", f"{decision.id}: nothing was published"), *reasons]
-    verb = decision.kind if decision.kind in _OF_A_NAME else verb
     before = "   (done before)" if decision.done_before else ""
     facts = [(verb, f"{decision.id}{before}")]
     if decision.event is not None:
         facts.append(
             ("logged", f"event {decision.event} by {session.by}, {session.now:%d %b %Y %H:%M} UTC")
         )
-    row = next((row for row in standings.every if row.id == decision.id), None)
-    if row is None or verb not in ("published", "corrected"):
-        return facts
-    spec = session.spec()
-    if decision.before:
-        facts += _changes(decision, row)
-    return [
-        *facts,
-        released_fact(row, spec),
-        rank_fact(row, standings, bar=spec.baselines.bar),
-    ]
+    return facts
 
 
 def part_facts(found: PartOfCorrection) -> Facts:

@@ -136,6 +136,8 @@ class Repository:
     def locked(self) -> Iterator[None]:
         """One writer at a time in this folder; what a killed one left aside is removed."""
         with self.files.lock_and_sweep(".heldout/lock", self._sweep):
+            for folder in _WRITTEN:
+                self.files.stat(folder)  # refuses a symlink before anything is done
             yield
 
     def _sweep(self) -> None:

@@ -242,8 +242,10 @@ class Vault:
         Raises:
             StoreError: another process holds the lock, or the remote cannot be followed.
         """
-        sweep = partial(self.files.sweep, "", *_FOLDERS, *DERIVED_FOLDERS)
-        with self.files.lock_and_sweep("lock", sweep):
+        folders = (*_FOLDERS, *DERIVED_FOLDERS)
+        with self.files.lock_and_sweep("lock", partial(self.files.sweep, "", *folders)):
+            for folder in folders:
+                self.files.stat(folder)  # refuses a symlink before anything is done
             sharing = self._sharing()
             yield () if sharing is None else sharing.synchronise()
 

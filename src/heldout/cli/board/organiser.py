@@ -337,11 +337,7 @@ def _report(place: OrganiserPlace, session: Session, outcome: Outcome, verb: str
         document["earlier_labels"] = earlier
     if waiting:
         document["waiting"] = {one.query_set: one.tops for one in waiting}
-    facts = [
-        fact
-        for decision in outcome.decisions
-        for fact in words.decision_facts(session, decision, verb, rebuilt.standings)
-    ]
+    facts = words.decision_facts(session, outcome.decisions, verb, rebuilt.standings)
     if outcome.ahead is not None:
         facts += words.ahead_facts(outcome.ahead, among=len(outcome.decisions))
     facts += words.rebuilt_facts(rebuilt)
