@@ -51,6 +51,7 @@ from scipy import stats
 from heldout.board.log.manifest import Manifest, format_manifest
 from heldout.board.participant.server import Server as BoardServer
 from heldout.board.store.repository import Repository
+from heldout.board.store.uploads import UPLOADING
 from heldout.board.store.vault import Vault
 from heldout.database.database import Database, open_database, sqlite_url
 from heldout.envelope.bundle import new_identity, seal
@@ -470,7 +471,12 @@ def wait_for_files(served: Stage, sent: Sent, *, patience: float = 120) -> list[
     wanted = {name: data for files in sent.acknowledged.values() for name, data in files.items()}
     end = time.monotonic() + patience
     while True:
-        here = {path.name: path for path in served.uploads.rglob("*") if path.is_file()}
+        here = {
+            path.name: path
+            for path in served.uploads.rglob("*")
+            # What is still being handed over lies in a folder that no inbox reads.
+            if path.is_file() and not path.parent.name.startswith(UPLOADING)
+        }
         lost = [
             name
             for name, data in wanted.items()
