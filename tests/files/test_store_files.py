@@ -135,9 +135,12 @@ def test_what_was_left_aside_is_looked_for_unless_all_is_in_order(tmp_path: Path
     folder.write_whole("lock", during)  # what a killed one leaves
     with work("after a kill"):
         pass
+    folder.write_whole("lock", b"in order\nand more")  # of a stranger's tree
+    with work("after a stranger"):
+        pass
     with work("in order again"):
         pass
-    assert swept == ["first", "after an error", "after a kill"]
+    assert swept == ["first", "after an error", "after a kill", "after a stranger"]
 
 
 LINKS = ("last", "folder", "dangling", "loop", "deep")

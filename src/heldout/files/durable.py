@@ -338,11 +338,11 @@ class Folder:
             sweep: removes what was left aside; called unless the work before this one ended well.
         """
         with self.lock(name):
-            if self.read(name) == _IN_ORDER:
-                with self.change(name) as file:
-                    file.truncate()
-                    os.fsync(file.fileno())  # on disk before anything is left aside
-            else:
+            with self.change(name) as file:
+                in_order = file.read(len(_IN_ORDER) + 1) == _IN_ORDER
+                file.truncate(0)
+                os.fsync(file.fileno())  # on disk before anything is left aside
+            if not in_order:
                 sweep()
             try:
                 yield
