@@ -25,6 +25,8 @@ _HEAD = """\
 # The public names of heldout, written by `python tools/api.py`.
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+from pathlib import Path
 from typing import Any, Literal
 
 """

@@ -1,6 +1,8 @@
 # The public names of heldout, written by `python tools/api.py`.
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+from pathlib import Path
 from typing import Any, Literal
 
 from heldout import judging as judging
@@ -186,6 +188,8 @@ def teams(
     view: str | None = None,
     *,
     by: Literal['team', 'institution'] = 'team',
+    groups: Path | None = None,
+    until: date | None = None,
     window: int = 30,
     trials: int = 2000,
     seed: int = 0,

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, permutations
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -11,11 +12,14 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 from scipy import stats
 
+from heldout.analyses.outcomes.analysis import summary
 from heldout.analyses.outcomes.curves import success_curves
-from heldout.analyses.outcomes.options import Band, Margins, Rules
+from heldout.analyses.outcomes.options import Band, Correction, Margins, Rules
 from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes, pairs_with
 from heldout.analyses.outcomes.tests import Line, PairTests, compare_groups, compare_runs
 from heldout.analyses.outcomes.verdicts import RunOrder, Verdict, correct_lines, order_runs
+from heldout.analyses.outcomes.words import verdict_summary
+from heldout.answers.answer import to_document
 from heldout.errors import InputError
 from heldout.scoring.first_ranks import FirstRanks, Side, first_ranks
 from heldout.scoring.table import table_of
@@ -343,6 +347,43 @@ def test_no_significant_harm_is_no_evidence_of_none() -> None:
     verdict = _judge(a, b)
     assert verdict.word == "no verdict"
     assert "harm is not ruled out" in verdict.why
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from(["esl", "rr"]),
+    st.sampled_from(["holm", "bonferroni", "none"]),
+)
+def test_each_verdict_says_what_the_papers_rule_says(
+    seed: int, by: Literal["esl", "rr"], correction: Correction
+) -> None:
+    random = np.random.default_rng(seed)
+    rows = np.maximum(random.integers(0, 9, 80) + random.integers(-3, 5, (5, 80)), 0)
+    rows[1] = np.maximum(rows[0] - 2, rows[0] > 0)  # as many, higher
+    rows[2] = np.where(rows[0] == 0, 3, rows[0])  # more
+    ranks = _ranks({f"s{at}": row.tolist() for at, row in enumerate(rows)})
+    ours, theirs = (
+        analyse_outcomes(
+            ranks, all_pairs(ranks), Rules(by=by, correction=correction, harm=harm)
+        ).pairs
+        for harm in ("margin", "plain")
+    )
+    assert ours.plain.tolist() == theirs.plain.tolist() == theirs.better.tolist()
+    assert [one.verdict.plain for one in ours] == [one.verdict.better for one in theirs]
+    if by == "esl":
+        assert ours.better.tolist() != theirs.better.tolist()
+
+
+def test_a_verdict_other_than_the_papers_says_so() -> None:
+    a, b = [9] * 20 + [0, 3] * 5, [1] * 20 + [3, 0] * 5
+    said = ("", "By the rule of Lin et al. 2021, §5 (--harm plain): B is better.")
+    for rules, differs in ((Rules(), True), (Rules(harm="plain"), False)):
+        result = analyse_outcomes(_ranks({"a": a, "b": b}), [(A, B)], rules)
+        assert (said in verdict_summary(result)) == differs
+        assert to_document(result.pairs[0].verdict)["plain"] == "B"
+        counted = ("", f"{said[1].partition(':')[0]}: 1 pair has a verdict.")
+        assert (counted in summary(result)) == differs
 
 
 def test_every_line_in_favour_of_one_run_is_no_verdict_yet() -> None:

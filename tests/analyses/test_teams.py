@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +16,9 @@ from scipy.stats import linregress, t
 from simulated_boards import board_of, entries_of, evolve, means_of, view_of
 
 from heldout.analyses import teams as report
-from heldout.analyses.entries import AlikeRuns, BoardScores
+from heldout.analyses.analysis import Draws
+from heldout.analyses.dated import Dated
+from heldout.analyses.entries import AlikeRuns, BoardScores, read_institutions
 from heldout.analyses.teams import Teams, look_at_teams
 from heldout.answers.answer import to_document
 from heldout.answers.table import list_notes
@@ -205,6 +210,70 @@ def test_a_board_without_a_reserve_says_what_to_add() -> None:
 
 def test_the_same_seed_gives_the_same_result() -> None:
     assert to_document(look(made(5))) == to_document(look(made(5)))
+
+
+GROUPS = """
+Leonid Boytsov, Bosch Center for AI\tBosch
+RONAK Pradeep,  Ruizhou Xu, Rodrigo Nogueira, and Jimmy Lin - University of Waterloo\tWaterloo
+Ronak Pradeep, Rodrigo Nogueira, and Jimmy Lin - University of Waterloo\tWaterloo
+Luyu Gao and Zhuyun Dai - LTI, CMU\tCMU
+Luyu Gao, Zhuyun Dai - LTI, CMU\tCMU
+"""
+
+
+def answered(board: BoardScores, **chosen: Any) -> dict[str, Any]:
+    given = Dated(board=board, views=(board.views["eval"], board.views["dev"]))
+    options = report.TeamsOptions(by="institution", trials=10, **chosen)
+    return dict(report.ANALYSIS.answer(given, options, Draws()).to_dict())
+
+
+def test_teams_of_a_file_are_counted_by_institution_until_a_day(tmp_path: Path) -> None:
+    ids = ["a", "b", "c", "d", "e"]
+    rows = dict(zip(ids, evolve(rng(), systems=5, queries=20), strict=True))
+    without = {name: row for name, row in rows.items() if name != "b"}
+    entries = entries_of(ids, teams=["Ann, X", "Ann & Bob, X", "ann,  x", "Cid, Y", "Dan"])
+    board = board_of(entries, view_of("eval", rows), view_of("dev", without, public=False))
+    (tmp_path / "groups.tsv").write_text("ANN, X\tX\nAnn & Bob, X \t X\nCid, Y\tY\nNo, Z\tZ\n")
+    chosen = {"groups": tmp_path / "groups.tsv"}
+
+    def counts(**more: Any) -> dict[str, int]:
+        groups = answered(board, **chosen, **more)["groups"]
+        return {group["name"]: group["submissions"] for group in groups}
+
+    assert counts() == {"X": 3, "Y": 1, "one university": 1}  # as the entry itself says
+    until = entries[1].day
+    assert counts(until=until) == {"X": 2}
+    assert answered(board, **chosen, until=until)["until"] == until.isoformat()
+    assert [group["submissions"] for group in answered(board)["groups"]] == [5]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("team\n", "wrong-columns"),
+        ("team\tone\ttwo\n", "wrong-columns"),
+        ("team\t \n", "wrong-columns"),
+        ("team\tone\nTEAM\ttwo\n", "repeated-group"),
+    ],
+)
+def test_a_file_of_institutions_with_errors_is_refused(text: str, code: str) -> None:
+    with pytest.raises(InputError, match=code) as caught:
+        read_institutions(BytesIO(text.encode()), path="groups.tsv")
+    assert [problem.path for problem in caught.value.problems] == ["groups.tsv"]
+
+
+@pytest.mark.real
+def test_institutions_of_the_document_board_until_the_papers_day(
+    data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Craswell et al. 2021, §3.3, counts 12, 11 and 7 of the busiest groups."""
+    file = data("leaderboards/msmarco-doc-leaderboard.csv")
+    board = scores_of_old_table(parse_table(file.read_bytes(), path=file.name))
+    (tmp_path / "groups.tsv").write_text(GROUPS.lstrip())
+    found = answered(board, groups=tmp_path / "groups.tsv", until=date(2021, 1, 31))
+    counted = {group["name"]: group["submissions"] for group in found["groups"]}
+    assert counted == {"Waterloo": 11, "Bosch": 7, "CMU": 3}
+    assert sum(counted.values()) + found["nameless"] == 59  # every row until then but 3 baselines
 
 
 @pytest.mark.real

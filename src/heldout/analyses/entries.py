@@ -5,16 +5,20 @@ intervals; an old table that holds means only can be described, and no more.
 """
 
 import csv
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from io import StringIO
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem
 from heldout.scoring.table import Better, ScoreTable
+from heldout.trec.reading.streams import Limits, open_rows
+from heldout.trec.text import show
 
 _ONLY_SCORES = "with --runs or --scores: --dev-scores TABLE.csv has the scores on dev"
 _ONLY_RESERVE = "with --runs or --scores: --reserve-scores TABLE.csv has the scores on the reserve"
@@ -295,6 +299,43 @@ def _check_systems(
         found = f"no row for {', '.join(lacking[:3])}"
         found += f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""  # noqa: PLR2004 - as shown
         yield _problem("entries-missing", path, None, found, "a row for each system with scores")
+
+
+def read_institutions(
+    source: BinaryIO, *, path: str, limits: Limits | None = None
+) -> Mapping[str, str]:
+    """Read where teams work to the end of a file: plain, gzip, bzip2 or zstd.
+
+    Args:
+        source: its bytes: `team<TAB>institution` in each line.
+        path: its name for messages.
+        limits: how much is read.
+
+    Returns:
+        Institution by `fold_name` of a team.
+
+    Raises:
+        InputError: all problems up to `limits.problems`: `wrong-columns`, `repeated-group`,
+            `bad-utf8`, `control-character`, and those of `TextReader`.
+    """
+    found: dict[str, str] = {}
+    layout = "team, one tab, institution"
+    with open_rows(source, path=path, limits=limits, prose=True) as (log, rows):
+        for number, line in rows:
+            team, tab, institution = (part.strip(" ") for part in line.decode().partition("\t"))
+            if not (team and tab and institution) or "\t" in institution:
+                log.add(_problem("wrong-columns", path, number, show(line), layout))
+            elif fold_name(team) in found:
+                again = f"{team[:100]!r} again"
+                log.add(_problem("repeated-group", path, number, again, "each team once"))
+            else:
+                found[fold_name(team)] = institution
+    return found
+
+
+def fold_name(name: str) -> str:
+    """Case, width and spaces folded, as where quotas are counted."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def _is_day(text: str) -> bool:

@@ -9,11 +9,11 @@ Sources: Craswell et al. 2021, §3.3;
 Lin et al. 2022, §2.2.
 """
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
@@ -23,7 +23,14 @@ from scipy.special import stdtrit
 
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.dated import Dated
-from heldout.analyses.entries import AlikeRuns, BoardEntry, BoardScores, ViewScores
+from heldout.analyses.entries import (
+    AlikeRuns,
+    BoardEntry,
+    BoardScores,
+    ViewScores,
+    fold_name,
+    read_institutions,
+)
 from heldout.analyses.views.views import ViewPair, pair_views
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one, name_some
@@ -35,6 +42,7 @@ from heldout.errors import plural
 from heldout.ids import Digest
 from heldout.options import Opt
 from heldout.stats.resampling import percentile_interval
+from heldout.trec.reading.sources import read_file
 
 # The slope of (reserve - public) over a group's own submissions, with an interval that holds.
 #
@@ -289,15 +297,10 @@ def look_at_teams(
     )
 
 
-def _key(name: str) -> str:
-    """Case, width and spaces folded, as where quotas are counted."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
-
-
 def _members(entrants: Sequence[BoardEntry], by: By) -> list[list[BoardEntry]]:
     groups: dict[str, list[BoardEntry]] = {}
     for entry in entrants:
-        key = _key(getattr(entry, by))
+        key = fold_name(getattr(entry, by))
         if key not in _NOBODY:
             groups.setdefault(key, []).append(entry)
     return list(groups.values())
@@ -354,7 +357,7 @@ def _link(entrants: Sequence[BoardEntry], alike: Iterable[AlikeRuns]) -> tuple[V
     found = []
     for joined in {id(group): group for group in groups.values()}.values():
         ids = sorted(joined, key=order.__getitem__)
-        names = {_key(teams[one]): teams[one] for one in ids}
+        names = {fold_name(teams[one]): teams[one] for one in ids}
         if len(names) > 1:
             rbo = min(pair.rbo for pair in links if pair.a in joined)
             group = VariantGroup(entries=tuple(ids), teams=tuple(names.values()), least_rbo=rbo)
@@ -367,11 +370,23 @@ class TeamsOptions:
     """Options of `heldout analyse teams`."""
 
     by: Annotated[By, Opt("Grouping of the entries.")] = "team"
+    groups: Annotated[
+        Path | None,
+        Opt(
+            "Institutions of the teams: team<TAB>institution [as on the board].",
+            path="file",
+            metavar="FILE",
+        ),
+    ] = None
+    until: Annotated[
+        date | None, Opt("Last day whose entries count [that of the last entry].", metavar="DAY")
+    ] = None
     window: Annotated[int, Opt("Days in which submissions are counted together.", least=1)] = 30
     trials: Annotated[int, Opt("Number of bootstrap samples of the queries.", least=1)] = 2000
 
 
 def _analyse(given: Dated, options: TeamsOptions, draws: Draws) -> Answer:
+    given = replace(given, board=_choose(given.board, options))
     public, reserve = given.views
     result = look_at_teams(
         given.board,
@@ -385,15 +400,29 @@ def _analyse(given: Dated, options: TeamsOptions, draws: Draws) -> Answer:
         executor=draws.executor,
     )
     drawn = any(group.slope is not None for group in result.groups)
+    until = None if options.until is None else options.until.isoformat()
     return Answer(
         answer=headline(result),
-        summary=(("teams", _say(result)), *given.facts),
+        summary=(("teams", _say(result)), *given.facts, *([("until", until)] if until else [])),
         tables=tables(result),
         short=tables(result, most=_MOST),
-        document=to_document(result) | given.document,
+        document=to_document(result) | given.document | {"until": until},
         chart=(lambda: chart(result)) if drawn else None,
         title=title(result),
     )
+
+
+def _choose(board: BoardScores, options: TeamsOptions) -> BoardScores:
+    """The entries that count, with the institutions of their teams."""
+    entries = board.entries
+    if options.until is not None:
+        entries = tuple(entry for entry in entries if entry.day <= options.until)
+    if options.groups is not None:
+        known = read_file(read_institutions, options.groups)
+        entries = tuple(
+            replace(e, institution=known.get(fold_name(e.team), e.institution)) for e in entries
+        )
+    return replace(board, entries=entries)
 
 
 def headline(result: Teams) -> str:
@@ -422,7 +451,9 @@ def _falls(group: Group) -> bool:
 
 def _say(result: Teams) -> str:
     slopes = sum(group.slope is not None for group in result.groups)
-    return f"{plural(len(result.groups), result.by)}, {slopes} with a slope"
+    said = f"{plural(len(result.groups), result.by)}, {slopes} with a slope"
+    most = [f"{cut(g.name, _NAME)} ({g.submissions:,})" for g in result.groups[:3]]
+    return f"{said}; most entries: {'; '.join(most)}" if most else said
 
 
 ANALYSIS = Analysis(

@@ -18,6 +18,7 @@ from heldout.analyses.outcomes.outcomes import (
 from heldout.analyses.outcomes.tests import Line
 from heldout.analyses.outcomes.verdicts import JudgedPairs, RunOrder
 from heldout.analyses.outcomes.words import (
+    PAPERS_RULE,
     describe_family,
     describe_rules,
     misfit_headline,
@@ -121,6 +122,7 @@ def summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
     lines = [
         ("pairs", f"{len(result.pairs):,}, k = {result.k}"),
         ("verdicts", "{:,} strict, {:,} do no harm, {:,} none".format(*counts)),
+        *_say_plain(result),
         (
             "ESL, RR",
             (
@@ -133,6 +135,16 @@ def summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
         circles = _describe_circles(result.order)
         lines.append(("circles", f"{circles}: no line can show these verdicts"))
     return tuple(lines)
+
+
+def _say_plain(result: Outcomes) -> list[tuple[str, str]]:
+    """How many pairs have a verdict by the paper's rule, where it says something else."""
+    plain = result.pairs.plain
+    if (plain == result.pairs.better).all():
+        return []
+    decided = int((plain != 0).sum())
+    has = "has" if decided == 1 else "have"
+    return [("", f"{PAPERS_RULE}: {plural(decided, 'pair')} {has} a verdict.")]
 
 
 _RANKED: tuple[tuple[Line, Line], ...] = (("esl_signed_rank", "esl_t"), ("rr_signed_rank", "rr_t"))

@@ -150,6 +150,8 @@ class Verdict:
         word: the rule that holds; strict comes before do no harm.
         better: which of the two is the better; `None` without a verdict.
         why: the reason, as a sentence.
+        plain: which of the two is the better by the rule of Lin et al. 2021, §5, which `--harm
+            plain` applies: one outcome significantly better, the other not significantly worse.
         p_strict: the largest p of both tests and, by search length and a margin, of the evidence
             against rare harm; corrected over pairs. `None` where the tests point different ways
             or one is undefined.
@@ -160,6 +162,7 @@ class Verdict:
     word: Word
     better: Side | None
     why: str
+    plain: Side | None
     p_strict: P
     p_no_harm: P
 
@@ -187,7 +190,7 @@ class JudgedPairs(Sequence[Judged]):
         tested: counts and tests.
         declared: the line that decides case (3).
         corrected: p by line, NaN where undefined.
-        kinds: verdicts that differ in their words, without a p.
+        kinds: verdicts that differ in their words or in `plain`, without a p.
         kind: for each pair the place of its verdict in `kinds`.
         p_strict: as in `Verdict`, NaN where undefined.
         p_no_harm: likewise.
@@ -205,6 +208,12 @@ class JudgedPairs(Sequence[Judged]):
     def better(self) -> Signs:
         """Which is the better."""
         sides = [_SIGNS[kind.better] for kind in self.kinds]
+        return np.array(sides, np.int8)[self.kind]
+
+    @property
+    def plain(self) -> Signs:
+        """Which is the better by the rule of Lin et al. 2021, §5."""
+        sides = [_SIGNS[kind.plain] for kind in self.kinds]
         return np.array(sides, np.int8)[self.kind]
 
     def count(self, word: object) -> int:
@@ -252,6 +261,7 @@ class JudgedPairs(Sequence[Judged]):
                 "word": [kind.word for kind in kinds],
                 "better": [kind.better for kind in kinds],
                 "why": [kind.why for kind in kinds],
+                "plain": [kind.plain for kind in kinds],
                 "p_strict": self.p_strict[part],
                 "p_no_harm": self.p_no_harm[part],
             },
@@ -271,6 +281,7 @@ class JudgedPairs(Sequence[Judged]):
                     word=kind.word,
                     better=kind.better,
                     why=kind.why,
+                    plain=kind.plain,
                     p_strict=strict,
                     p_no_harm=no_harm,
                 ),
@@ -346,8 +357,10 @@ def judge_pairs(pairs: TestedPairs, rules: Rules) -> JudgedPairs:
     strict = correct_column(facts.strict(rules), rules.correction)
     no_harm = correct_column(facts.no_harm(rules), rules.correction)
     case_2 = next(ps for line, ps in corrected.items() if line in FOUND)
+    unguarded = correct_column(facts.strict(replace(rules, harm="plain")), rules.correction)
     signs = _Signs(
         strict=strict <= rules.alpha,
+        unguarded=unguarded <= rules.alpha,
         more=facts.more,
         found=np.where(case_2 <= rules.alpha, facts.more, 0),
         above=np.where(corrected[declared] <= rules.alpha, facts.above, 0),
@@ -471,6 +484,7 @@ class _Signs(NamedTuple):
 
     Attributes:
         strict: whether the strict rule holds.
+        unguarded: whether it holds without evidence against rare harm.
         more: who finds more.
         found: who finds significantly more, once corrected.
         above: who ranks significantly better.
@@ -482,6 +496,7 @@ class _Signs(NamedTuple):
     """
 
     strict: Any
+    unguarded: Any
     more: Any
     found: Any
     above: Any
@@ -511,9 +526,11 @@ def _judge(signs: _Signs, rules: Rules) -> Verdict:
     """The verdict on a pair, without its p."""
     word: Word = "no verdict"
     better: Side | None = None
-    harmless = _surely_harmless(signs, rules)
-    if rules.harm == "plain" and rules.by == "esl":
-        harmless = _plainly_harmless(_side(signs.found), _side(signs.above))
+    plainly = {}
+    if rules.by == "esl":
+        plainly = _plainly_harmless(_side(signs.found), _side(signs.above))
+    plain = _side(signs.more) if signs.unguarded else next(iter(plainly), None)
+    harmless = plainly if rules.harm == "plain" else _surely_harmless(signs, rules)
     if signs.strict:
         word, better = "strict", _side(signs.more)
         why = f"{better} finds more, and {_ranks_better(rules)} where both find; each significant"
@@ -524,7 +541,7 @@ def _judge(signs: _Signs, rules: Rules) -> Verdict:
         why = "each does one thing better, and neither harms"
     else:
         why = _why_none(signs, rules)
-    return Verdict(word=word, better=better, why=why, p_strict=None, p_no_harm=None)
+    return Verdict(word=word, better=better, why=why, plain=plain, p_strict=None, p_no_harm=None)
 
 
 def _side(sign: int) -> Side | None:

@@ -13,6 +13,8 @@ from heldout.stats.results import TestResult
 
 # What reports of outcomes say of their family, correction and rules, and where tests are odd.
 
+PAPERS_RULE = "By the rule of Lin et al. 2021, §5 (--harm plain)"
+
 _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "none": "no correction"}
 
 
@@ -143,7 +145,11 @@ def verdict_summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
     if verdict.better:
         winner = judged.a if verdict.better == "A" else judged.b
         said = f"{verdict.better} is better, {verdict.word}: {winner.name}"
-    return (("verdict", said), ("", verdict.why), ("p", _describe_p(verdict)))
+    paper = (
+        f"{PAPERS_RULE}: {verdict.plain} is better." if verdict.plain else f"{PAPERS_RULE}: none."
+    )
+    differs = (("", paper),) if verdict.plain != verdict.better else ()
+    return (("verdict", said), ("", verdict.why), *differs, ("p", _describe_p(verdict)))
 
 
 def fit_summary(result: Outcomes, *, several: int | None) -> tuple[tuple[str, str], ...]:
