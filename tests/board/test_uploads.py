@@ -316,21 +316,22 @@ def test_uploads_at_once_are_counted_and_freed(folder: UploadFolder) -> None:
     send(few, files_of())
 
 
-def test_room_is_set_apart_before_anything_is_read(
+def test_room_is_set_apart_as_bytes_come_and_not_for_what_is_promised(
     folder: UploadFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Several that each would fit do not fit together, on the disk nor in the folder."""
+    """Who promises all that fits and sends nothing keeps nobody out; the disk is never filled."""
     usage = shutil.disk_usage(folder.path)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage)
     for limits in (Limits(free_bytes=100), Limits(free_bytes=0, folder_bytes=900)):
         narrow = UploadFolder(path=folder.path, endings=ENDINGS, limits=limits)
-        with ExitStack() as held:
-            for size in (500, 400):
-                held.enter_context(narrow.deliver(size=size))
-            with pytest.raises(InputError, match="upload-full"):
-                held.enter_context(narrow.deliver(size=1))
-        with narrow.deliver(size=900):
+        with pytest.raises(InputError, match="upload-full"), narrow.deliver(size=901):
             pass
+        with narrow.deliver(size=900) as silent, narrow.deliver(size=900) as honest:
+            honest.begin_file(f"{ONE}{ENDINGS[0]}")
+            honest.write(bytes(500))
+            silent.begin_file(f"{ONE}{ENDINGS[0]}")
+            with pytest.raises(InputError, match="upload-full"):
+                silent.write(bytes(401))
 
 
 def test_room_is_set_apart_as_it_comes_where_nobody_said_how_much(folder: UploadFolder) -> None:
@@ -347,10 +348,10 @@ def test_room_is_set_apart_as_it_comes_where_nobody_said_how_much(folder: Upload
 
 def test_one_address_has_a_few_places_and_leaves_the_others(folder: UploadFolder) -> None:
     few = UploadFolder(path=folder.path, endings=ENDINGS, limits=Limits(free_bytes=0, of_one=2))
-    with few.deliver(address="192.0.2.1"), few.deliver(address="192.0.2.1"):
-        with pytest.raises(InputError, match="upload-busy"), few.deliver(address="192.0.2.1"):
+    with few.deliver(sender="192.0.2.1"), few.deliver(sender="192.0.2.1"):
+        with pytest.raises(InputError, match="upload-busy"), few.deliver(sender="192.0.2.1"):
             pass
-        with few.deliver(address="192.0.2.2"), few.deliver(), few.deliver(), few.deliver():
+        with few.deliver(sender="192.0.2.2"), few.deliver(), few.deliver(), few.deliver():
             pass
 
 

@@ -22,10 +22,11 @@ from heldout.ids import Digest, SubmissionId
 from heldout.intake.jobs import list_jobs
 from heldout.intake.quota import Quota
 from heldout.intake.tables import INTAKE, jobs, uploads
-from heldout.intake.teams import MOST_TOKENS
+from heldout.intake.teams import MOST_TOKENS, Team
 from heldout.intake.uploads import (
     DeclaredFile,
     IntakeLimits,
+    Upload,
     UploadStore,
     begin_upload,
     cancel_upload,
@@ -306,10 +307,59 @@ def test_limits_hold_for_teams_addresses_and_all(tmp_path: Path) -> None:
 
     assert begin("abc", alone=True, of_team=2) == "upload-limit"
     assert begin("abc", alone=True, of_team_a_day=2) == "upload-limit"
-    assert begin("abc", alone=False, at_once=2) == "upload-limit"
-    assert begin("abc", alone=False, address="192.0.2.7", of_address=2) == "upload-limit"
-    assert begin("abc", alone=False, bytes=899) == "upload-full"
+    assert begin("abc", alone=True, at_once=2) == "upload-limit"
+    assert begin("abc", alone=True, address="192.0.2.7", of_address=2) == "upload-limit"
+    assert begin("abc", alone=False, bytes=1199) == "upload-full"
     assert begin("a", alone=True, free_bytes=1 << 62) == "upload-full"
+
+
+def test_a_team_s_first_upload_is_taken_whatever_others_have_under_way(tmp_path: Path) -> None:
+    stage = sqlite_stage(tmp_path, limits=IntakeLimits(free_bytes=0, of_address=2, at_once=2))
+    stage.address = "192.0.2.7"
+    busy = stage.team("Busy")
+    for name in "ab":
+        stage.begin(busy, files_of(name))
+    assert code_of(lambda: stage.begin(busy, files_of("c"))) == "upload-limit"
+    neighbour = stage.team("Neighbour")
+    assert stage.begin(neighbour, files_of("d")).state == "open"
+    assert code_of(lambda: stage.begin(neighbour, files_of("e"))) == "upload-limit"
+
+
+def huge(name: str, size: int) -> tuple[DeclaredFile, ...]:
+    return tuple(
+        DeclaredFile(
+            name=one, size=size if one.endswith(ENDINGS[0]) else 1, digest=Digest("0" * 64)
+        )
+        for one in files_of(name)
+    )
+
+
+def test_a_team_has_no_more_room_than_it_leaves_to_the_others(tmp_path: Path) -> None:
+    """Room for 200 MiB: the first team gets 100, the next 50; a small upload always fits."""
+    mib = 1 << 20
+    limits = IntakeLimits(free_bytes=0, bytes=200 * mib, of_team=9)
+    stage = sqlite_stage(tmp_path, limits=limits)
+
+    def begin(team: Team, name: str, size: int) -> Upload:
+        return begin_upload(stage.store, team.id, huge(name, size), address="", quota=None, now=NOW)
+
+    def fill(team: Team, upload: Upload) -> int:
+        """How many mebibytes are taken until there is no room."""
+        file = max(upload.files, key=lambda one: one.size)
+        where = (stage.store, team.id, upload.id, file.name)
+        with suppress(InputError), open_part(*where, offset=0, clock=lambda: NOW) as part:
+            for _ in range(file.size // mib):
+                part.write(bytes(mib))
+        found = get_upload(stage.store, team.id, upload.id).files
+        return max(one.received for one in found) // mib
+
+    one, two, three = (stage.team(name) for name in ("One", "Two", "Three"))
+    assert code_of(lambda: begin(one, "a", 101 * mib)) == "upload-full"
+    promised = [begin(one, name, 60 * mib) for name in "bcd"]  # more than there is, and no byte
+    assert begin(three, "e", 40 * mib).state == "open"
+    assert [fill(one, upload) for upload in promised] == [48, 0, 0]
+    assert fill(two, begin(two, "f", 30 * mib)) == 30
+    assert begin(three, "g", mib).state == "open"
 
 
 def test_one_that_ended_takes_no_place_and_names_no_address(tmp_path: Path) -> None:
@@ -354,6 +404,18 @@ def test_an_upload_that_nobody_goes_on_with_ends_and_its_parts_go(stage: Stage) 
     assert sweep(stage.store, now=NOW + 3 * DAY) == 1
     assert get_upload(stage.store, team.id, old.id).code == "upload-expired"
     assert [path.name for path in stage.store.parts.iterdir()] == [fresh.id]
+
+
+def test_an_upload_of_which_nothing_comes_ends_within_minutes(stage: Stage) -> None:
+    team = stage.team("Harbor")
+    silent = stage.begin(team, ONE)
+    begun = stage.begin(team, files_of("two"))
+    stage.send(begun, min(files_of("two")), b"t")
+    assert sweep(stage.store, now=NOW + timedelta(minutes=14)) == 0
+    assert sweep(stage.store, now=NOW + timedelta(minutes=15)) == 1
+    assert get_upload(stage.store, team.id, silent.id).code == "upload-expired"
+    assert get_upload(stage.store, team.id, begun.id).state == "open"
+    assert stage.begin(team, ONE).state == "open"
 
 
 def test_a_byte_a_day_keeps_no_room_for_ever(stage: Stage) -> None:
@@ -495,7 +557,10 @@ def test_the_page_of_the_intake_says_its_limits() -> None:
         f"| {limits.of_team}, {limits.of_address}, {limits.at_once} |",
         f"begins in 24 hours | {limits.of_team_a_day} |",
         f"| {limits.bytes // gib} GiB; {limits.free_bytes // gib} GiB |",
-        f"| ends after {limits.idle.days} days; after {limits.longest.days} days |",
+        (
+            f"| ends after {limits.unbegun.seconds // 60} minutes; {limits.idle.days} days; "
+            f"{limits.longest.days} days |"
+        ),
         f"of each kind | {MOST_TOKENS}; ",
     ):
         assert row in page

@@ -32,6 +32,7 @@ from heldout.web.pages import Study
 
 Serve = Callable[..., tuple[str, int]]
 LARGE = 1 << 24
+LONGER = b"x" * (5 << 20)  # than the buffers of a connection
 
 
 def take_form(fields: forms.Form) -> PlainTextResponse:
@@ -47,6 +48,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             app.add_api_route("/health", lambda: PlainTextResponse("alive"), methods=["GET"])
             app.add_api_route("/form", take_form, methods=["POST"])
             app.add_api_route("/large", lambda: PlainTextResponse(b"x" * LARGE), methods=["GET"])
+            app.add_api_route("/longer", lambda: PlainTextResponse(LONGER), methods=["GET"])
             kind = type("Limited", (Connection,), limits)
             found = httpx2.URL(stages.serve(app, http=kind))
             return found.host, found.port or 0
@@ -237,6 +239,44 @@ def test_idle_connections_of_one_address_leave_places(serve: Serve) -> None:
         while not is_alive(address):
             assert time.monotonic() < end
             time.sleep(0.1)
+
+
+SAID = {
+    "nothing": b"",
+    "half a head": b"GET /health HTTP/1.1\r\nX: ",
+    "half a form": b"POST /form HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\ntoken=",
+    "a head whose answer is not read": b"GET /longer HTTP/1.1\r\nHost: x\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_two_addresses_deny_no_third_whatever_their_connections_wait_for(
+    serve: Serve, said: str
+) -> None:
+    """60 connections for 40 slots; each request of a third address is answered."""
+    address = serve(most=40, most_of_one=20)
+    with ExitStack() as held:
+        lines = []
+        for number in range(60):
+            line = held.enter_context(socket.socket())
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 12)
+            line.bind((f"127.0.0.{2 + number % 2}", 0))
+            line.connect(address)
+            with contextlib.suppress(ConnectionError):
+                line.sendall(SAID[said])
+            lines.append(line)
+        for _ in range(5):
+            assert is_alive(address)
+
+
+def test_a_busy_address_keeps_what_it_asked_and_loses_what_is_idle(serve: Serve) -> None:
+    """Behind one address are many people: the idle connections of one deny no other of them."""
+    address = serve(most=20, most_of_one=10)
+    with ExitStack() as held:
+        for _ in range(30):
+            held.enter_context(socket.create_connection(address))
+        for _ in range(5):
+            assert is_alive(address)
 
 
 def test_a_form_that_comes_in_drips_is_ended(

@@ -343,7 +343,7 @@ class Intake:
         size = read_length(request, most=most)
         await run_in_threadpool(self._open_board)
         address = network_of(request)
-        manager = folder.deliver(size=size, address=address)
+        manager = folder.deliver(size=size, sender=f"team {team.id}")
         delivery = await run_in_threadpool(manager.__enter__)
         try:
             with anyio.fail_after(self.pace.longest):

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, case, func, insert, select, update
 
 from heldout.board.policy.checks import QuotaState
 from heldout.board.store.uploads import UploadFolder, UploadKind
@@ -38,6 +38,8 @@ HAND_OVER = "hand-over"
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _UNDER_WAY = ("open", "complete")
 _MODE = 0o600
+_STEP = 16 << 20
+"""Bytes of a file for which room is set apart beyond those that are here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +48,14 @@ class IntakeLimits:
 
     Attributes:
         of_team: uploads under way of one team.
-        of_address: of one address.
-        at_once: of all.
+        of_address: of one address; the first one of a team is taken in any case.
+        at_once: of all; as above.
         of_team_a_day: uploads that a team begins in 24 hours.
-        bytes: most that is set apart for uploads under way.
+        bytes: most that is set apart for uploads under way; a team gets no more of it than it
+            leaves to the others.
         free_bytes: the disk keeps at least so many free.
-        idle: how long an upload stays open without a new byte.
+        unbegun: how long an upload stays open of which no byte has come.
+        idle: how long one stays open without a new byte.
         longest: how long in any case: who sends a byte a day keeps no room for ever.
     """
 
@@ -61,6 +65,7 @@ class IntakeLimits:
     of_team_a_day: int = 50
     bytes: int = 20 << 30
     free_bytes: int = 1 << 30
+    unbegun: timedelta = timedelta(minutes=15)
     idle: timedelta = timedelta(days=2)
     longest: timedelta = timedelta(days=7)
 
@@ -285,34 +290,64 @@ def _check_limits(
 ) -> None:
     limits = store.limits
     under_way = uploads.c.state.in_(_UNDER_WAY)
-    day = uploads.c.created_at > now - timedelta(days=1)
-    counts = (
-        ("uploads of your team under way", limits.of_team, under_way & (uploads.c.team == team)),
-        ("uploads of your team in 24 hours", limits.of_team_a_day, day & (uploads.c.team == team)),
-        (
-            "uploads from your address under way",
-            limits.of_address,
-            under_way & (uploads.c.address == address) & (uploads.c.address != ""),
-        ),
-        ("uploads under way", limits.at_once, under_way),
-    )
-    for what, most, condition in counts:
-        found = connection.execute(select(func.count()).where(condition)).scalar_one()
+    of_team = uploads.c.team == team
+    own = _count(connection, under_way & of_team)
+    day = of_team & (uploads.c.created_at > now - timedelta(days=1))
+    same = under_way & (uploads.c.address == address) & (uploads.c.address != "")
+    counts = [
+        ("uploads of your team under way", limits.of_team, own),
+        ("uploads of your team in 24 hours", limits.of_team_a_day, _count(connection, day)),
+    ]
+    if own:  # what others have under way never keeps out a team that has nothing
+        of_address = _count(connection, same)
+        counts += [
+            ("uploads from your address under way", limits.of_address, of_address),
+            ("uploads under way", limits.at_once, _count(connection, under_way)),
+        ]
+    for what, most, found in counts:
         if found >= most:
             raise _problem(
                 "upload-limit", f"{found} {what}", f"fewer than {most}", hint="try again later"
             )
-    columns = func.sum(upload_files.c.size), func.sum(upload_files.c.received)
-    joined = upload_files.join(uploads, uploads.c.id == upload_files.c.upload)
-    row = connection.execute(select(*columns).select_from(joined).where(under_way)).one()
-    apart, here = int(row[0] or 0), int(row[1] or 0)
-    size = sum(file.size for file in files)
+    _check_room(connection, store, team, coming=sum(file.size for file in files))
+
+
+def _count(connection: Connection, which: ColumnElement[bool]) -> int:
+    return int(connection.execute(select(func.count()).where(which)).scalar_one())
+
+
+def _check_room(connection: Connection, store: UploadStore, team: int, *, coming: int = 0) -> None:
+    """Refuse what leaves less room to the others than the team has.
+
+    Room is set apart for bytes that are here and the next `_STEP` of each file, not for what is
+    only declared.
+
+    Args:
+        connection: of a transaction.
+        store: where uploads go.
+        team: id of the team.
+        coming: bytes that the team asks for besides.
+    """
+    size, here = upload_files.c.size, upload_files.c.received
+    apart = case((here < size - _STEP, here + _STEP), else_=size)
+    rows = connection.execute(
+        select(uploads.c.team, func.sum(apart), func.sum(apart - here))
+        .select_from(upload_files.join(uploads, uploads.c.id == upload_files.c.upload))
+        .where(uploads.c.state.in_(_UNDER_WAY))
+        .group_by(uploads.c.team)
+    )
+    shares = {row[0]: (int(row[1]), int(row[2])) for row in rows}
     try:
         store.parts.mkdir(mode=0o700, parents=True, exist_ok=True)
         free = shutil.disk_usage(store.parts).free
     except OSError as error:
         raise StoreError(f"{store.parts} cannot be written: {error.strerror}") from error
-    if apart + size > limits.bytes or free - (apart - here) - size < limits.free_bytes:
+    limits, mine = store.limits, shares.get(team, (0, 0))[0] + coming
+    left = min(
+        limits.bytes - sum(share for share, _ in shares.values()),
+        free - limits.free_bytes - sum(rest for _, rest in shares.values()),
+    )
+    if mine > left - coming:
         raise _full()
 
 
@@ -423,9 +458,19 @@ def _upload(row: Row[Any], files: Sequence[Row[Any]]) -> Upload:
 class Part:
     """The bytes of one file, as they come."""
 
-    def __init__(self, handle: int, *, name: str, offset: int, size: int) -> None:
+    def __init__(
+        self,
+        handle: int,
+        *,
+        name: str,
+        offset: int,
+        size: int,
+        note: Callable[["Part"], None],
+        check: Callable[[], None],
+    ) -> None:
         self._handle, self._name, self._size = handle, name, size
-        self.received = offset
+        self._note, self._check = note, check
+        self.received = self.noted = offset
 
     def write(self, data: bytes) -> None:
         """Go on with the file.
@@ -445,6 +490,15 @@ class Part:
                 rest = rest[written:]
         except OSError as error:
             raise _full() from error
+        if self.received - self.noted >= _STEP:
+            self.note()
+            self._check()
+
+    def note(self) -> None:
+        """Acknowledge what has come."""
+        if self.received > self.noted:
+            self._note(self)
+            self.noted = self.received
 
 
 @contextmanager
@@ -469,7 +523,8 @@ def open_part(
 
     Raises:
         InputError: codes `upload-unknown`; `upload-ended`: it takes no more files; `upload-offset`:
-            other bytes are here; `upload-busy`: another request writes this file.
+            other bytes are here; `upload-busy`: another request writes this file; `upload-full`:
+            no room to go on now.
         StoreError: the folder cannot be written.
         DatabaseError: see `ErrorCode`; what came is then to be sent again.
     """
@@ -487,12 +542,19 @@ def open_part(
         if offset != here:
             raise _problem("upload-offset", f"byte {offset:,} of {name}", f"byte {here:,} next")
         os.ftruncate(handle, offset)
-        part = Part(handle, name=name, offset=offset, size=file.size)
+
+        def check() -> None:
+            store.database.read(lambda connection: _check_room(connection, store, team))
+
+        def note(part: Part) -> None:
+            _acknowledge(store, upload, part, handle, name=name, now=clock())
+
+        check()
+        part = Part(handle, name=name, offset=offset, size=file.size, note=note, check=check)
         try:
             yield part
         finally:
-            if part.received > offset:
-                _acknowledge(store, upload, part, handle, name=name, offset=offset, now=clock())
+            part.note()
     finally:
         os.close(handle)
 
@@ -518,7 +580,6 @@ def _acknowledge(
     handle: int,
     *,
     name: str,
-    offset: int,
     now: datetime,
 ) -> None:
     """Flush what came, and only then say that it is here."""
@@ -529,7 +590,7 @@ def _acknowledge(
     came = update(upload_files).where(
         upload_files.c.upload == upload,
         upload_files.c.name == name,
-        upload_files.c.received == offset,
+        upload_files.c.received == part.noted,
     )
     still = update(uploads).where(uploads.c.id == upload, uploads.c.state == "open")
 
@@ -728,7 +789,11 @@ def sweep(store: UploadStore, *, now: datetime) -> int:
     with suppress(FileNotFoundError):
         names = [path.name for path in store.parts.iterdir()]  # first: new ones are left alone
     limits = store.limits
-    silent = uploads.c.changed_at <= now - limits.idle
+    of_it = upload_files.c.upload == uploads.c.id
+    unbegun = ~select(of_it).where(of_it, upload_files.c.received > 0).exists()
+    silent = (uploads.c.changed_at <= now - limits.idle) | (
+        unbegun & (uploads.c.created_at <= now - limits.unbegun)
+    )
     old_ones = select(uploads.c.id).where(
         uploads.c.state == "open", silent | (uploads.c.created_at <= now - limits.longest)
     )
@@ -736,8 +801,11 @@ def sweep(store: UploadStore, *, now: datetime) -> int:
     def expire(connection: Connection) -> tuple[int, set[str]]:
         keep_others_out(connection)  # none of them is completed meanwhile
         old = connection.execute(old_ones).scalars().all()
-        silence = limits.idle.total_seconds() / 3600
-        why = f"no byte came for {silence:g} hours, or it took {limits.longest.days} days"
+        first, silence = (one.total_seconds() / 3600 for one in (limits.unbegun, limits.idle))
+        why = (
+            f"no byte came for {silence:g} hours, none at all for {first:g}, "
+            f"or it took {limits.longest.days} days"
+        )
         for name in old:
             end_upload(connection, name, "failed", now=now, code="upload-expired", why=why)
         needed = select(uploads.c.id).where(uploads.c.state.in_(_UNDER_WAY))

@@ -12,6 +12,7 @@ import logging
 import secrets
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -22,6 +23,7 @@ import msgspec
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, Response
+from h11 import SEND_BODY
 from itsdangerous import BadData, URLSafeSerializer
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -405,7 +407,8 @@ def _digest(text: str) -> bytes:
 #
 # uvicorn waits for a request for ever, takes connections until the process has no handle left, and
 # then logs a line for each that it cannot take. Here each has some seconds for the head of a
-# request, what goes beyond the limits is closed at once, and the log has so many lines a minute.
+# request, a new one beyond the limits closes the oldest idle one of the address that has most, and
+# the log has so many lines a minute.
 
 _BACKLOG = 256
 
@@ -448,15 +451,31 @@ class Connection(H11Protocol):
         peer = transport.get_extra_info("peername")
         host = peer[0] if peer else ""
         self._network = network(host)
-        same = sum(one._network == self._network for one in self._others())  # noqa: SLF001 - its own kind
-        crowded = host != self.front and same >= self.most_of_one
+        self._begun = self.loop.time()
         _send_at_once(transport)
         transport.set_write_buffer_limits(0)  # what the reader has not taken is told at once
         super().connection_made(transport)
-        if crowded or len(self.connections) > self.most:
-            transport.abort()
-        else:
-            self._watch()
+        self._watch()
+        here = [one for one in self.connections if isinstance(one, Connection)]
+        same = [one for one in here if one._network == self._network]  # noqa: SLF001 - its own kind
+        if host != self.front and len(same) > self.most_of_one:
+            self._make_room(same)
+        elif len(here) > self.most:
+            self._make_room(here)
+
+    def _make_room(self, among: list["Connection"]) -> None:
+        """Close the oldest of the address with most that waits for its client: an idle one first.
+
+        So no address keeps the others out, whatever its connections wait for.
+        """
+        of = Counter(one._network for one in among)  # noqa: SLF001 - its own kind
+        idle = {one: one._waits() for one in among}  # noqa: SLF001 - its own kind
+        found = max(
+            (one for one in among if idle[one] or one._is_slow()),  # noqa: SLF001 - its own kind
+            key=lambda one: (of[one._network], idle[one], -one._begun),  # noqa: SLF001 - its own kind
+        )
+        self.connections.discard(found)  # it goes in the loop's next turn
+        found.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Go on with it."""
@@ -493,13 +512,14 @@ class Connection(H11Protocol):
             self._reading.cancel()
             self._reading = None
 
-    def _others(self) -> list["Connection"]:
-        return [one for one in self.connections if isinstance(one, Connection)]
-
     def _waits(self) -> bool:
         """Whether no request of it is under way."""
         cycle = getattr(self, "cycle", None)  # None before the first, whatever its type says
         return cycle is None or cycle.response_complete
+
+    def _is_slow(self) -> bool:
+        """Whether its client has not sent all of a request, or does not read the answer."""
+        return self.conn.their_state is SEND_BODY or self._reading is not None
 
     def _watch(self) -> None:
         if not self._waits():

@@ -54,9 +54,9 @@ def attacks() -> Iterator[Attack]:
         (
             folder,
             "several uploads that each would fit",
-            "test_room_is_set_apart_before_anything_is_read",
-            "fill the disk",
-            "refused before reading: `upload-full`",
+            "test_room_is_set_apart_as_bytes_come_and_not_for_what_is_promised",
+            "fill the disk, or keep all room without sending a byte",
+            "refused when the bytes come: `upload-full`",
         ),
         (
             folder,
@@ -67,7 +67,7 @@ def attacks() -> Iterator[Attack]:
         ),
         (
             folder,
-            "all places from one address",
+            "all form uploads of one sender",
             "test_one_address_has_a_few_places_and_leaves_the_others",
             "block all other senders",
             "refused: `upload-busy`; others have slots",
@@ -178,6 +178,27 @@ def attacks() -> Iterator[Attack]:
             "refused before reading: `upload-too-large`",
         ),
         (
+            api,
+            "all room declared by one team, and nothing or as much as is taken sent",
+            "test_a_team_that_declares_all_room_keeps_no_other_out",
+            "keep all room from the others",
+            "`upload-full` for that team; another's 200 kB upload takes .3 s, as it does alone",
+        ),
+        (
+            parts,
+            "all that others may have under way, from one address",
+            "test_a_team_s_first_upload_is_taken_whatever_others_have_under_way",
+            "keep out a team that has nothing under way",
+            "its first upload is taken",
+        ),
+        (
+            parts,
+            "an upload of which nothing comes",
+            "test_an_upload_of_which_nothing_comes_ends_within_minutes",
+            "keep a slot for days",
+            "ends after 15 minutes: `upload-expired`",
+        ),
+        (
             parts,
             "an upload that gets a byte a day",
             "test_a_byte_a_day_keeps_no_room_for_ever",
@@ -259,7 +280,21 @@ def attacks() -> Iterator[Attack]:
             "very many connections from one address",
             "test_idle_connections_of_one_address_leave_places",
             "block the server and fill its log",
-            "closed at once beyond half of all slots",
+            "beyond half of all slots its oldest idle ones are closed",
+        ),
+        (
+            lines,
+            "all connections from two addresses",
+            "test_two_addresses_deny_no_third_whatever_their_connections_wait_for",
+            "keep all others out",
+            "the oldest idle or slow one of the busiest address goes; a third address is answered",
+        ),
+        (
+            lines,
+            "idle connections behind an address that many people share",
+            "test_a_busy_address_keeps_what_it_asked_and_loses_what_is_idle",
+            "keep the others behind it out",
+            "the oldest idle ones go; whoever asks is answered",
         ),
         (
             lines,

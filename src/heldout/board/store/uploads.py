@@ -105,7 +105,7 @@ class Limits:
         folder_bytes: most that lies in the folder, uploads under way included.
         free_bytes: the disk keeps at least so many free.
         at_once: uploads under way.
-        of_one: those of them that one address may have.
+        of_one: those of them that one sender may have.
         deliveries: most that wait for the inbox.
     """
 
@@ -138,13 +138,13 @@ class UploadFolder:
     limits: Limits = field(default_factory=Limits)
 
     @contextmanager
-    def deliver(self, *, size: int | None = None, address: str = "") -> Iterator["Delivery"]:
+    def deliver(self, *, size: int | None = None, sender: str = "") -> Iterator["Delivery"]:
         """Take one upload; what was not finished at the end is removed.
 
         Args:
-            size: bytes that it says it has, for which room is set apart before any is read; `None`
-                sets it apart as they come.
-            address: who sends it; "" is not counted.
+            size: bytes that it says it has; `None` where it does not. Room is set apart only as
+                they come: nobody keeps any by promising much.
+            sender: who sends it; "" is not counted.
 
         Raises:
             StoreError: there is no such folder.
@@ -154,16 +154,15 @@ class UploadFolder:
             raise StoreError(f"{self.path} is not a folder")
         with Folder(self.path).lock(_LOCK, wait=True):
             others = self._under_way()
-            self._check_slots(others, address)
-            reserved = _STEP if size is None else size
-            self._check_room(reserved if size is not None else 1, others)
+            self._check_slots(others, sender)
+            self._check_room(size or 1, others)
             try:
                 aside = Path(tempfile.mkdtemp(dir=self.path, prefix=_ASIDE))
                 aside.chmod(_FOLDER_MODE)
-                account = _Account.open(aside, address)
+                account = _Account.open(aside, sender)
             except OSError as error:
                 raise StoreError(f"{self.path} cannot be written: {error.strerror}") from error
-            account.reserve(0 if size is None else reserved)
+            account.reserve(0)
         delivery = Delivery(folder=self, aside=aside, account=account)
         try:
             yield delivery
@@ -172,14 +171,14 @@ class UploadFolder:
             shutil.rmtree(aside, ignore_errors=True)
             account.close()
 
-    def _check_slots(self, others: Sequence["_Share"], address: str) -> None:
-        of_one = sum(other.address == address for other in others) if address else 0
+    def _check_slots(self, others: Sequence["_Share"], sender: str) -> None:
+        of_one = sum(other.sender == sender for other in others) if sender else 0
         if len(others) < self.limits.at_once and of_one < self.limits.of_one:
             return
         raise _problem(
             "upload-busy",
-            f"{len(others)} uploads under way, {of_one} of them from your address",
-            f"fewer than {self.limits.at_once}, and than {self.limits.of_one} from one address",
+            f"{len(others)} uploads under way, {of_one} of them yours",
+            f"fewer than {self.limits.at_once}, and than {self.limits.of_one} of one team",
             hint="try again in a few minutes; nothing was stored",
         )
 
@@ -318,7 +317,7 @@ class UploadFolder:
 class _Share:
     """What the account says of an upload under way: who sends it, bytes set apart and written."""
 
-    address: str
+    sender: str
     reserved: int
     written: int
 
@@ -332,7 +331,7 @@ class _Share:
                 except BlockingIOError:
                     told = json.loads(account.read() or b"{}")
                     return _Share(
-                        address=told.get("address", ""),
+                        sender=told.get("sender", ""),
                         reserved=told.get("reserved", 0),
                         written=_bytes_in(aside),
                     )
@@ -344,21 +343,21 @@ class _Share:
 class _Account:
     """The line of one upload in the account of all: a file, locked for as long as it goes on."""
 
-    def __init__(self, path: Path, file: BinaryIO, address: str) -> None:
-        self._path, self._file, self._address = path, file, address
+    def __init__(self, path: Path, file: BinaryIO, sender: str) -> None:
+        self._path, self._file, self._sender = path, file, sender
         self.reserved = 0
 
     @staticmethod
-    def open(aside: Path, address: str) -> "_Account":
+    def open(aside: Path, sender: str) -> "_Account":
         path = Path(f"{aside}{_ACCOUNT}")
         file = path.open("xb", buffering=0)
         fcntl.flock(file, fcntl.LOCK_EX)
-        return _Account(path, file, address)
+        return _Account(path, file, sender)
 
     def reserve(self, size: int) -> None:
         """Say that so many bytes are set apart for it; the lock of all is held."""
         self.reserved = size
-        told = json.dumps({"address": self._address, "reserved": size}).encode()
+        told = json.dumps({"sender": self._sender, "reserved": size}).encode()
         os.pwrite(self._file.fileno(), told, 0)
         self._file.truncate(len(told))
 
