@@ -1,15 +1,16 @@
-"""Copies of real runs that hide behind made-up documents: how many are found, and their cost."""
+"""Copies of real runs behind or between made-up documents: which are found, and their cost."""
 
 import gzip
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import numpy as np
 from detection_inputs import Campaign, read_run
+from numpy.typing import NDArray
 
-from heldout.board.policy.similarity import TOP, Neighbour, list_alike
+from heldout.board.policy.similarity import DEPTH, TOP, Neighbour, list_alike
 from heldout.ids import DocId, QueryId
 from heldout.rankers.run import Run
 from heldout.trec.scans import Signature
@@ -17,6 +18,8 @@ from heldout.trec.scans import Signature
 __all__ = ["decoys_of", "describe_decoys"]
 
 _KEPT = (5, 3, 2, 1)
+_SEED = 20220711
+_SHARES = (0.1, 0.3, 0.5, 0.6)
 _MADE_UP = np.uint64(1 << 20)
 """Makes another document of a hash."""
 
@@ -37,6 +40,7 @@ def describe_decoys(data: Path, campaigns: Sequence[Campaign]) -> str:
         campaigns: as `detection_inputs.load` gives them.
     """
     rows = []
+    woven = []
     firsts = []
     for campaign in (c for c in campaigns if c.name in _QRELS):
         firsts.append(f"{_greatest_of_two_teams(campaign):.3f} ({campaign.name})")
@@ -50,12 +54,29 @@ def describe_decoys(data: Path, campaigns: Sequence[Campaign]) -> str:
             share = np.mean([_score(one, kept) for one in ranks]) / whole
             count = f"{sum(one is not None for one in found)} of {len(found)}"
             rows.append(f"| {campaign.name} | {kept} | {count} | {share:.0%} |")
+        for kind, mask in _MASKS.items():
+            random = np.random.default_rng(_SEED)
+            copies = [(run, interleave(run, mask, random)) for run in campaign.runs.values()]
+            named = [list_alike(copy, [("run", run)]) for run, copy in copies]
+            back = [list_alike(run, [("copy", copy)]) for run, copy in copies]
+            scores = [_score(_move(one, mask, random), TOP) for one in ranks]
+            count = (
+                f"{sum(map(bool, named))} of {len(named)} | {sum(map(bool, back))} of {len(back)}"
+            )
+            share = np.mean(scores) / whole
+            woven.append(f"| {campaign.name} | {kind} | {count} | {share:.0%} |")
     lines = [
         "### Copies behind made-up documents",
         "",
         "| campaign | first documents kept | found | RR@10 that is left |",
         "| --- | ---: | ---: | ---: |",
         *rows,
+        "",
+        "### Copies between made-up documents",
+        "",
+        "| campaign | made up | found | original found from the copy | RR@10 that is left |",
+        "| --- | --- | ---: | ---: | ---: |",
+        *woven,
         "",
         "Greatest share of queries in which two teams have the same first document: "
         + ", ".join(firsts)
@@ -65,8 +86,46 @@ def describe_decoys(data: Path, campaigns: Sequence[Campaign]) -> str:
 
 
 def decoys_of(run: Signature) -> list[Signature]:
-    """Copies of a run in which all documents below the first ones are made up."""
-    return [_make_decoy(run, kept) for kept in _KEPT]
+    """Copies of a run behind made-up documents, and one between them."""
+    between = interleave(run, _MASKS["every second"], np.random.default_rng(_SEED))
+    return [*(_make_decoy(run, kept) for kept in _KEPT), between]
+
+
+_Mask = Callable[[np.random.Generator, tuple[int, int]], NDArray[np.bool_]]
+"""Which places of some queries have a document of the original."""
+
+
+def _draw(share: float) -> _Mask:
+    return lambda random, shape: random.random(shape) >= share
+
+
+_MASKS: Mapping[str, _Mask] = {
+    "every second": lambda _, shape: np.broadcast_to(np.arange(shape[1]) % 2 == 0, shape),
+    "every second, one first": lambda _, shape: np.broadcast_to(
+        np.arange(shape[1]) % 2 == 1, shape
+    ),
+    **{f"{share:.0%}, anywhere": _draw(share) for share in _SHARES},
+}
+
+
+def interleave(run: Signature, mask: _Mask, random: np.random.Generator) -> Signature:
+    """All documents of a run in their order, with made-up ones between them."""
+    real = mask(random, run.documents.shape)
+    places = np.maximum(np.cumsum(real, axis=1) - 1, 0)
+    moved = np.take_along_axis(run.documents, places, axis=1)
+    made_up = random.integers(1, 1 << 63, real.shape, dtype=np.uint64)
+    documents = np.where(moved == 0, np.uint64(0), np.where(real, moved, made_up))
+    return Signature(queries=run.queries, documents=documents)
+
+
+def _move(ranks: Sequence[int], mask: _Mask, random: np.random.Generator) -> list[int]:
+    """Where documents at some ranks, one for each query, come to lie; 0 for nowhere."""
+    real = mask(random, (len(ranks), DEPTH))
+    places = [np.flatnonzero(row) for row in real]
+    return [
+        int(row[rank - 1]) + 1 if 0 < rank <= len(row) else 0
+        for rank, row in zip(ranks, places, strict=True)
+    ]
 
 
 def _make_decoy(run: Signature, kept: int) -> Signature:

@@ -143,6 +143,11 @@ def test_figures_are_those_of_the_lists(a: dict[str, list[int]], b: dict[str, li
         assert part.same == np.mean([x == y for x, y in tops])
     heads = [len(a[q]) >= 3 <= len(b[q]) and set(a[q][:3]) == set(b[q][:3]) for q in both]
     assert found.heads == np.mean(heads)
+    within = [
+        np.mean([len(x) >= 3 and [d for d in y[:TOP] if d in x[:3]] == x[:3] for x, y in sides])
+        for sides in ([(a[q], b[q]) for q in both], [(b[q], a[q]) for q in both])
+    ]
+    assert found.interleaved == max(within)
 
 
 @settings(max_examples=50)
@@ -265,6 +270,30 @@ def test_attack_copy_with_made_up_documents_below_the_first(kept: int) -> None:
     assert verdict(first, half | {"20": generated(2)["20"]}) == "none"
 
 
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
+def test_attack_copy_interleaved_with_made_up_documents(share: float) -> None:
+    """All documents of another run in their order; the made-up ones lie anywhere between them."""
+    random = np.random.default_rng(5)
+    first = generated(1)
+    places = {q: iter(random.permutation(DEPTH) >= share * DEPTH) for q in first}
+    woven = {
+        q: [ds.pop(0) if real else -1 - place for place, real in enumerate(places[q])]
+        for q, ds in ((q, list(ds)) for q, ds in first.items())
+    }
+    assert verdict(first, woven) == verdict(woven, first) == "variant"
+    assert [n.id for n in list_alike(sign(first), [("woven", sign(woven))])] == ["woven"]
+
+
+def test_attack_copy_between_the_documents_of_an_own_run() -> None:
+    """Every second document is another run's: the own ones come first."""
+    first, own = generated(1), generated(2)
+    pairs = {q: itertools.chain(*zip(own[q], ds, strict=True)) for q, ds in first.items()}
+    woven = {q: list(dict.fromkeys(ds))[:DEPTH] for q, ds in pairs.items()}
+    found = sure(compare(sign(first), sign(woven)))
+    assert (found.top.rbo.mean < VARIANT, found.top.same, found.heads) == (True, 0, 0)
+    assert verdict(first, woven) == "variant"
+
+
 def test_runs_of_one_or_two_documents_have_no_first_three() -> None:
     short = {q: ds[:2] for q, ds in generated(1).items()}
     other = {q: [ds[1], -ds[0]] for q, ds in short.items()}
@@ -372,7 +401,7 @@ def test_runs_of_one_team_and_runs_of_others(data: Callable[[str], Path]) -> Non
     }
     assert named["BBGhelani1", "BBGhelani2"] == "variant"
     assert named["bm25_baseline", "bm25_basline"] == "variant"
-    assert len(named) == 23
+    assert len(named) == 28
     assert all(teams[a] == teams[b] for a, b in named)
 
 

@@ -23,11 +23,18 @@ def attacks() -> Iterator[Attack]:
         tries="be ranked with another's run",
         becomes="reported as `others-run`; needs a reason",
     )
-    yield Group(family=FAMILY, module="board/test_similarity.py").one(
+    similarity = Group(family=FAMILY, module="board/test_similarity.py")
+    yield similarity.one(
         "a copy with made-up documents below the first three",
         "test_attack_copy_with_made_up_documents_below_the_first",
         tries="climb on RR by small hidden changes",
         becomes="reported as `small-change`; not if only two ranks are shared",
+    )
+    yield similarity.one(
+        "a copy with other documents between its own, up to every second one",
+        "test_attack_copy_interleaved_with_made_up_documents",
+        tries="climb on RR by small hidden changes",
+        becomes="reported as `small-change`; not if the first three change their order too",
     )
     yield Group(family=FAMILY, module="scenario/test_trust_figures.py").one(
         "a run with other ranks everywhere and one query's documents exchanged",

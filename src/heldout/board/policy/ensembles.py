@@ -586,7 +586,8 @@ def _figures(query_set: str, other: Neighbour) -> str:
         f"{query_set}: rank-biased overlap {top.rbo.mean:.2f} of the top {top.depth}, "
         f"{deep.rbo.mean:.2f} of the top {deep.depth}; of {other.likeness.queries:,} queries "
         f"{top.same:.0%} have the same top {top.depth}, {other.likeness.heads:.0%} the same first "
-        f"{HEAD} in any order"
+        f"{HEAD} in any order, {other.likeness.interleaved:.0%} the first {HEAD} of one run in the "
+        f"top {top.depth} of the other in the same order"
     )
 
 

@@ -25,7 +25,7 @@ from heldout.trec.scans import Signature
 Verdict = Literal["identical", "variant", "none"]
 """`identical`: the same first documents in the same order in all queries. `variant`: the top 10
 are nearly the same in most queries, or the very same in some, or the first three are the same in
-half. `none`: neither."""
+half, or those of one lie in the top 10 of the other in the same order in most. `none`: neither."""
 
 TOP = 10
 """Documents of a query that decide."""
@@ -54,6 +54,11 @@ SAME_HEADS = 0.5
 """Least share of queries with the same first three documents, in any order, that makes a variant:
 a copy that hides behind made-up documents further down. Real runs of different teams have up to
 0.32."""
+
+INTERLEAVED = 0.6
+"""Least share of queries in which the first three documents of one run lie in the top 10 of the
+other in the same order that makes a variant: a copy that hides between made-up documents. Real
+runs of different teams have up to 0.44."""
 
 SHARED = 0.5
 """Least share of all queries that both runs must answer for a verdict. A copy that leaves out
@@ -106,6 +111,8 @@ class Likeness:
         only_first, only_second: how many only one of them answers.
         heads: share of queries with the same first `HEAD` documents, in any order; of those with
             fewer documents none counts.
+        interleaved: share of queries in which the first `HEAD` documents of one run are among the
+            first `TOP` of the other in the same order; the greater of both directions.
         top: of the first `TOP` documents.
         deep: of the first `DEPTH` documents.
     """
@@ -114,6 +121,7 @@ class Likeness:
     only_first: int
     only_second: int
     heads: float
+    interleaved: float
     top: Agreement
     deep: Agreement
 
@@ -146,7 +154,8 @@ def compare(first: Signature, second: Signature) -> Likeness | None:
 def classify(likeness: Likeness) -> Verdict:
     """What two runs are to each other, by the constants of this module."""
     every = likeness.queries + likeness.only_first + likeness.only_second
-    if not _is_variant(likeness.queries / every, likeness.top, likeness.heads):
+    answered, top = likeness.queries / every, likeness.top
+    if not _is_variant(answered, top, likeness.heads, likeness.interleaved):
         return "none"
     return "identical" if likeness.queries == every and likeness.deep.same == 1 else "variant"
 
@@ -201,10 +210,10 @@ def rank_biased_overlap(
     return _overlap(first, second, p)[1]
 
 
-def _is_variant(answered: float, top: Agreement, heads: float) -> bool:
+def _is_variant(answered: float, top: Agreement, heads: float, interleaved: float) -> bool:
     """By the share of queries that both runs answer, and how their top 10 agree there."""
     alike = top.rbo.mean >= VARIANT or top.same >= COPIED or heads >= SAME_HEADS
-    return answered >= SHARED and alike
+    return answered >= SHARED and (alike or interleaved >= INTERLEAVED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,9 +248,15 @@ class _Pair:
         one, other = (np.sort(side[:, :HEAD], axis=1) for side in (self.first, self.second))
         return float(((one == other).all(axis=1) & (one[:, 0] != 0)).mean())
 
+    @property
+    def interleaved(self) -> float:
+        """Share of queries in which one run has the first documents of the other, in order."""
+        sides = (self.first[:, :TOP], self.second[:, :TOP])
+        return max(_share_in_order(*sides), _share_in_order(*sides[::-1]))
+
     def judge(self, top: Agreement) -> Verdict:
         """The same as `classify` gives, without measuring all documents."""
-        if not _is_variant(self.answered, top, self.heads):
+        if not _is_variant(self.answered, top, self.heads, self.interleaved):
             return "none"
         same = self.answered == 1 and bool((self.first == self.second).all())
         return "identical" if same else "variant"
@@ -252,9 +267,21 @@ class _Pair:
             only_first=self.only_first,
             only_second=self.only_second,
             heads=self.heads,
+            interleaved=self.interleaved,
             top=top,
             deep=self.agree(DEPTH),
         )
+
+
+def _share_in_order(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
+    """Share of queries in which the first `HEAD` documents of one lie in the other, in order."""
+    if first.shape[1] < HEAD:
+        return 0.0
+    heads = first[:, :HEAD]
+    met = (heads[:, :, None] == second[:, None, :]) & (heads[:, :, None] != 0)
+    ranks = met.argmax(axis=2)
+    ordered = met.any(axis=2).all(axis=1) & (np.diff(ranks, axis=1) > 0).all(axis=1)
+    return float(ordered.mean())
 
 
 def _align(first: Signature, second: Signature) -> _Pair | None:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from heldout.board.policy.similarity import (
     COPIED,
     HEAD,
+    INTERLEAVED,
     PERSISTENCE,
     SAME_HEADS,
     SHARED,
@@ -127,7 +128,7 @@ class Screen:
         both = theirs & self._answered
         shared = both.sum(axis=1)
         every = theirs.sum(axis=1) + self._queries - shared
-        overlap, heads = self._bound(block)
+        overlap, heads, interleaved = self._bound(block)
         with np.errstate(
             invalid="ignore", divide="ignore"
         ):  # nothing shared: no number reaches a threshold
@@ -135,15 +136,25 @@ class Screen:
             same = (both & (overlap >= 1 - _LOSS)).sum(axis=1) / shared
             alike = (mean >= VARIANT - _LOSS) | (same >= COPIED - _LOSS)
             alike |= (both & heads).sum(axis=1) / shared >= SAME_HEADS - _LOSS
+            for each in interleaved:
+                alike |= (both & each).sum(axis=1) / shared >= INTERLEAVED - _LOSS
         admitted: NDArray[np.bool_] = alike & (shared > 0) & (shared >= (SHARED - _LOSS) * every)
         return admitted
 
-    def _bound(self, block: NDArray[np.uint16]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """At least the rank-biased overlap of each query, and whether the heads may be the same."""
+    def _bound(
+        self, block: NDArray[np.uint16]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_], Sequence[NDArray[np.bool_]]]:
+        """At least the rank-biased overlap of each query, and whether the heads may be the same.
+
+        Also whether each run may have the first documents of the other, in whatever order.
+        """
         near = find_near(self._own, block)
-        heads: NDArray[np.bool_] = np.all(near[:, :, :HEAD] > TOP - HEAD, axis=2)
+        ours = near > TOP - HEAD
+        heads: NDArray[np.bool_] = np.all(ours[:, :, :HEAD], axis=2)
+        theirs: NDArray[np.bool_] = np.all(near[:, :, :HEAD] > 0, axis=2)
+        interleaved = (ours.sum(axis=2) >= HEAD, theirs)
         shorter = np.minimum(np.count_nonzero(block, axis=2).astype(np.uint8), self._lengths)
-        return weigh_near(near, shorter), heads
+        return weigh_near(near, shorter), heads, interleaved
 
 
 def find_near(own: NDArray[np.uint16], block: NDArray[np.uint16]) -> NDArray[np.uint8]:
