@@ -47,6 +47,9 @@ _WITHOUT = {f"heldout.{name}" for name in os.environ.get("HELDOUT_TEST_WITHOUT",
 sys.meta_path.insert(0, _TakenAway(_WITHOUT))
 
 
+_NAMED = 3
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_waiting_for_the_disk() -> Iterator[None]:
     """Nothing here cuts the power; what is killed, is killed in a process that does wait."""
@@ -63,6 +66,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("neural")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line what this machine lacks, of all that tests were skipped for."""
+    lacking: dict[str, set[str]] = {}
+    skipped = terminalreporter.stats.get("skipped", [])
+    for report in skipped:
+        what, _, name = report.longrepr[2].removeprefix("Skipped: ").partition(": ")
+        lacking.setdefault(what, set()).add(name.removesuffix(" (HELDOUT_DATA)"))
+    if lacking:
+        said = (f"{what} {', '.join(sorted(names)[:_NAMED])}" for what, names in lacking.items())
+        count = f"{len(skipped)} tests were skipped: "
+        terminalreporter.write_line(count + "; ".join(" ".join(one.split()) for one in said))
 
 
 def _need(*, found: bool, what: str, variable: str) -> None:

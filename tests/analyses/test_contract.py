@@ -280,6 +280,49 @@ def test_the_same_seed_gives_the_same_document_on_any_executor(
     assert json.dumps(first) == json.dumps(again)
 
 
+def shuffle_queries(scores: ScoreTable) -> ScoreTable:
+    order = np.random.default_rng(9).permutation(len(scores.queries))
+    names = [scores.queries[column] for column in order]
+    return table_of({name: row_of(scores, name) for name in scores.systems}, queries=names)
+
+
+def shuffle_systems(scores: ScoreTable) -> ScoreTable:
+    order = np.random.default_rng(9).permutation(len(scores.systems))
+    return table_of({scores.systems[row]: row_of(scores, scores.systems[row]) for row in order})
+
+
+def make_uneven(scores: ScoreTable) -> ScoreTable:
+    """Scores that are no short fractions, so that each order of a sum of floats is another sum."""
+    values = scores.values**0.7 / (1 + np.arange(len(scores.queries)) / 1e4)
+    return table_of(
+        {
+            name: dict(zip(scores.queries, row.tolist(), strict=True))
+            for name, row in zip(scores.systems, values, strict=True)
+        }
+    )
+
+
+@pytest.mark.parametrize("scores", [lambda one: one, make_uneven])
+@pytest.mark.parametrize("shuffle", [shuffle_queries, shuffle_systems])
+def test_the_order_of_queries_and_systems_changes_nothing(
+    analysis: Analysis[Any, Any],
+    shuffle: Callable[[ScoreTable], ScoreTable],
+    scores: Callable[[ScoreTable], ScoreTable],
+) -> None:
+    if analysis.name == "outcomes":
+        if shuffle is shuffle_systems:  # the order says which of two systems is called A
+            return
+        scores = equal_systems if scores is make_uneven else scores  # RR alone
+    documents = []
+    for change in (scores, lambda one: shuffle(scores(one))):
+        answer = analysis.answer(give_other(analysis, change), options(analysis), Draws(seed=1))
+        document = answer.to_dict()
+        if analysis.name == "views":
+            document.pop("systems")  # as they were given
+        documents.append(re.sub(r'"[0-9a-f]{64}"', "", json.dumps(document)))
+    assert documents[0] == documents[1]
+
+
 def test_each_kind_of_query_has_the_answer_of_its_part(analysis: Analysis[Any, Any]) -> None:
     given = give(analysis)
     if analysis.source == "measure":

@@ -326,7 +326,7 @@ def test_a_facet_is_written_out_with_its_scores(scores: Path) -> None:
     assert done.exit_code == 0, done.output
     assert (folder / "pairs.tsv").read_text() == "q1\td1\n"
     cut = parse_scores((folder / "scores.csv").read_text(), path="s")
-    assert cut.queries == tuple(f"q{n}" for n in range(1, 50, 2))
+    assert cut.queries == tuple(sorted(f"q{n}" for n in range(1, 50, 2)))
     names = sorted(path.name for path in folder.iterdir())
     assert names == ["pairs.tsv", "qrels.txt", "scores.csv"]
 

@@ -67,6 +67,13 @@ def test_shuffled_systems_and_queries_give_the_same_ranges(
     assert by_name == dict(zip(again.systems, zip(again.low, again.high, strict=True), strict=True))
 
 
+def test_equal_means_of_different_fractions_are_one_number() -> None:
+    # Both sum to 25/12; the floats of the second row are summed to another number.
+    rows = [[0.0, 0.25, 1 / 3, 0.5, 0.5, 0.5], [1 / 3, 1 / 3, 1 / 3, 1 / 3, 0.25, 0.5]]
+    for values in (rows, rows[::-1]):
+        assert ranges_of(values).means == (25 / 72, 25 / 72)
+
+
 def test_lower_is_better_turns_the_ranking_and_no_range() -> None:
     values = rng(1).random((5, 40)) + np.arange(5)[:, np.newaxis] * 0.1
     costs = rank_ranges(as_table(1 - values), rng(), better="lower", flips=499)

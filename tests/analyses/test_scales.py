@@ -138,14 +138,14 @@ def test_interval_ranks_use_each_querys_own_scale() -> None:
     )
     ranked = to_interval(table, parse_measure("P@4"), judgments)
 
-    assert ranked.values.tolist() == [[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    assert ranked.values.tolist() == [[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
     assert ranked.known.tolist() == table.known.tolist()
     assert ranked.queries == table.queries
 
 
 @given(st.lists(st.integers(0, 10), min_size=2, max_size=12))
 def test_ranks_keep_the_order_of_scores_and_are_equally_spaced(positions: list[int]) -> None:
-    row = {f"q{n}": 1 / at if at else 0.0 for n, at in enumerate(positions)}
+    row = {f"q{n:02}": 1 / at if at else 0.0 for n, at in enumerate(positions)}
     judgments = {query: {"d": 1} for query in row}
     ranked = to_interval(table_of({"a": row}), parse_measure("RR@10"), judgments)
 

@@ -1,8 +1,8 @@
 """ScoreTable: one measure of many systems on the same queries. Missing is not zero.
 
-A table of scores made ready for an analysis that draws queries: complete, and in one order. Queries
-are put in the order of their names, so that a table whose rows somebody shuffled gives the same
-draws. Scores of which lower ones are better change their sign.
+The queries of a table are in the order of their names, whatever order they came in, so that every
+sum and every draw over them is the same. `score_matrix` makes a table ready for an analysis that
+draws queries: complete, the best system first, scores of which lower ones are better negated.
 """
 
 import csv
@@ -44,7 +44,7 @@ class ScoreTable:
 
     Attributes:
         systems: names, unique.
-        queries: names, unique.
+        queries: names, unique, sorted.
         values: float64, shape (systems, queries), read-only; 0 where not `known`.
         known: bool, same shape, read-only; false where a system has no score for a query.
         digest: SHA-256 over all of the above, equal for equal tables.
@@ -75,7 +75,7 @@ def table_of(
 
     Args:
         scores: finite score by system and query; `None` or absent is missing.
-        queries: their order; by default in the order of first appearance.
+        queries: which ones; by default all that have a score.
 
     Raises:
         ValueError: a score is NaN or infinite, or a query is named twice.
@@ -112,7 +112,7 @@ def table_of_values(
 
 
 def cut_table(table: ScoreTable, queries: AbstractSet[str]) -> ScoreTable:
-    """The same systems on some of the queries, in the order of the table."""
+    """The same systems on some of the queries."""
     columns = [place for place, query in enumerate(table.queries) if query in queries]
     names = tuple(table.queries[place] for place in columns)
     return _table(table.systems, names, table.values[:, columns], table.known[:, columns])
@@ -136,8 +136,12 @@ def _table(
 ) -> ScoreTable:
     if not np.isfinite(values).all():
         raise ValueError("a score is not finite")
-    values = np.ascontiguousarray(values + 0.0)  # -0.0 becomes 0.0, which is the same score
-    known = np.array(known, order="C")
+    rising = all(before < after for before, after in pairwise(queries))
+    order = slice(None) if rising else sorted(range(len(queries)), key=queries.__getitem__)
+    queries = queries if rising else tuple(sorted(queries))
+    # -0.0 becomes 0.0, which is the same score
+    values = np.ascontiguousarray(values[:, order] + 0.0)
+    known = np.array(known[:, order], order="C")
     known.setflags(write=False)
     values.setflags(write=False)
     content = sha256(repr((systems, queries)).encode())
@@ -350,7 +354,7 @@ class ScoreMatrix:
     Attributes:
         systems: names.
         queries: names, sorted.
-        means: of the scores as they are in the table.
+        means: of the scores as they are in the table; those that differ by rounding are equal.
         values: float64, shape (systems, queries), higher is better: negated where lower is.
         better: which scores of the table are better.
         digest: of the table.
@@ -377,18 +381,15 @@ def score_matrix(table: ScoreTable, *, better: Better = "higher") -> ScoreMatrix
     problems = [*_too_few(table), *_missing(table)]
     if problems:
         raise InputError(problems)
-    columns = sorted(range(len(table.queries)), key=table.queries.__getitem__)
-    values = table.values[:, columns]
-    if better == "lower":
-        values = -values
-    whole = whole_numbers(values, summed=len(columns))
-    means = mean_of_sums(whole.values.sum(axis=1, dtype=np.float64), whole, len(columns))
+    values = -table.values if better == "lower" else table.values
+    whole = whole_numbers(values, summed=len(table.queries))
+    means = mean_of_sums(whole.values.sum(axis=1, dtype=np.float64), whole, len(table.queries))
     order = np.argsort(-means, kind="stable").tolist()
     systems = tuple(table.systems[row] for row in order)
     return ScoreMatrix(
         systems=systems,
-        queries=tuple(table.queries[column] for column in columns),
-        means=tuple(float(table.mean(system) or 0.0) for system in systems),
+        queries=table.queries,
+        means=tuple((0.0 - means if better == "lower" else means)[order].tolist()),
         values=np.ascontiguousarray(values[order]),
         better=better,
         digest=table.digest,

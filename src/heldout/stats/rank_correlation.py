@@ -145,7 +145,7 @@ def tau_ap_a(truth: ArrayLike, estimate: ArrayLike) -> float | None:
     shares = (inverse[higher + tied] - inverse[higher]) / tied
     filled = np.where(higher > 0, tied, tied - 1)
     within = (filled - higher * shares * tied) / tied / 2
-    return _bound(2 * float(np.sum(right * shares + within)) / (count - 1) - 1)
+    return _bound(2 * math.fsum((right * shares + within).tolist()) / (count - 1) - 1)
 
 
 def tau_ap_b(x: ArrayLike, y: ArrayLike) -> float | None:
@@ -183,7 +183,8 @@ def _one_way_b(truth: Scores, estimate: Scores) -> float | None:
     if not below.any():
         return None
     right = (above & (truth[:, np.newaxis] < truth)).sum(axis=1)
-    return 2 * float(np.mean(right[below] / higher[below])) - 1
+    shares = (right[below] / higher[below]).tolist()
+    return 2 * math.fsum(shares) / len(shares) - 1
 
 
 def _check_both(x: ArrayLike, y: ArrayLike) -> tuple[Scores, Scores]:
