@@ -26,7 +26,7 @@ from heldout.judging.database.assignments import (
     get_assignment,
     submit,
 )
-from heldout.judging.database.claims import NoTask, claim, offer
+from heldout.judging.database.claims import NoTask, Offer, claim, offer
 from heldout.judging.database.organiser import payments_due
 from heldout.judging.database.overviews import assignments, uncounted_pay
 
@@ -138,9 +138,87 @@ def test_invented_ids_that_stop_early_earn_no_more_than_the_limit(database: Data
 def test_invented_ids_that_fail_every_test_earn_no_more_than_the_limit(database: Database) -> None:
     load(database, queries=10, settings=OPEN)
     for number in range(40):
-        if isinstance(come(database, Worker(platform_id=f"w{number}", signed=True)), Assignment):
-            finish(database, f"w{number}", fail=True)
+        found = come(database, Worker(platform_id=f"w{number}"))
+        if isinstance(found, Assignment):
+            answer_all(database, found, fail=True)
+            submit(database, found.id, now=NOW)
     assert sum(one.amount for one in payments_due(database)) == uncounted_pay(database).limit == 400
+
+
+def stop_early(database: Database, name: str, origin: str, *, answers: int = 1) -> bool:
+    """Whether a made-up id is given a task, of which it answers some and stops."""
+    found = come(database, Worker(platform_id=name, origin=origin))
+    if isinstance(found, NoTask):
+        assert found.why == "paused"
+        return False
+    for position in range(1, answers + 1):
+        choose(database, found.id, position, LEFT)
+    exit_assignment(database, found.id, now=NOW)
+    return True
+
+
+def test_made_up_ids_hold_back_new_ids_of_their_own_networks_alone(database: Database) -> None:
+    """The limit is $4.00, as the last answer of a task of four is $0.50: eight stop early."""
+    load(database, queries=10, settings=OPEN)
+    known = finish(database, "known")  # has a task that counts, and a signed link
+    taken = [stop_early(database, f"made up {n}", f"net {n % 4}") for n in range(25)]
+    assert taken == [True] * 8 + [False] * 17
+    assert uncounted_pay(database).is_spent
+    for origin in ("net 0", ""):
+        assert why(offer(database, Worker(platform_id="new", origin=origin), now=NOW)) == "paused"
+    assert why(offer(database, None, now=NOW)) == "paused"
+    honest = Worker(platform_id="honest", origin="elsewhere")
+    assert isinstance(offer(database, honest, now=NOW), Offer)
+    assert isinstance(offer(database, Worker(platform_id="", origin="elsewhere"), now=NOW), Offer)
+    begun = begin(database, honest)
+    neighbour = Worker(platform_id="neighbour", origin="elsewhere")
+    assert why(come(database, neighbour)) == "paused"  # one at a time, until one counts
+    answer_all(database, begun)
+    submit(database, begun.id, now=NOW)
+    assert isinstance(come(database, neighbour), Assignment)
+    assert isinstance(come(database, Worker(platform_id="signed", signed=True)), Assignment)
+    own = Worker(platform_id="known", signed=True, origin="net 0")
+    assert begin(database, own).id != known.id
+
+
+def test_a_signed_link_that_stops_early_again_and_again_holds_back_itself_alone(
+    database: Database,
+) -> None:
+    load(database, queries=10, settings=OPEN)
+    bad = Worker(platform_id="bad", signed=True)
+    taken = 0
+    while isinstance(found := come(database, bad), Assignment):
+        choose(database, found.id, 1, LEFT)
+        exit_assignment(database, found.id, now=NOW)
+        taken += 1
+    assert taken == 8
+    assert isinstance(come(database, Worker(platform_id="good", signed=True)), Assignment)
+
+
+def test_what_tasks_that_do_not_count_cost_is_bounded_however_many_networks_come(
+    database: Database,
+) -> None:
+    """$4.00, five rewards more, and what the tasks that count have earned; one may go over it."""
+    load(database, queries=10, settings=OPEN)
+    taken = sum(stop_early(database, f"id {n}", f"net {n}", answers=3) for n in range(60))
+    spent = uncounted_pay(database)
+    assert (spent.limit, spent.most) == (400, 1_400)
+    assert spent.earned == 150 * taken == 1_500
+    assert spent.is_over
+    new = Worker(platform_id="new", origin="new")
+    assert why(come(database, new)) == "paused"
+    assert why(come(database, Worker(platform_id="signed", signed=True))) == "paused"
+
+
+def test_who_judges_well_reopens_the_study_to_others(database: Database) -> None:
+    load(database, queries=14, settings=OPEN)
+    finish(database, "known")
+    for number in range(60):
+        stop_early(database, f"id {number}", f"net {number}", answers=3)
+    new = Worker(platform_id="new", origin="new")
+    assert why(come(database, new)) == "paused"
+    finish(database, "known")
+    assert isinstance(come(database, new), Assignment)
 
 
 def test_what_does_not_count_closes_nothing_to_who_has_a_task(database: Database) -> None:
@@ -148,7 +226,7 @@ def test_what_does_not_count_closes_nothing_to_who_has_a_task(database: Database
     held = take(database, "ann")
     for number in range(2):
         finish(database, f"w{number}", fail=True)
-    assert why(come(database, Worker(platform_id="new", signed=True))) == "paused"
+    assert why(come(database, Worker(platform_id="new"))) == "paused"
     answer_all(database, held)
     done = submit(database, held.id, now=NOW)
     assert (done.state, done.owed) == ("submitted", 200)

@@ -1,8 +1,25 @@
 """Who names another's id, or many ids, and what the pages give them."""
 
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import httpx2
 import judging_stage
 import pytest
-from judging_stage import MTURK, SETTINGS, Make, Stage, fields_of, words_of
+from judging_stage import (
+    MTURK,
+    PROLIFIC,
+    SETTINGS,
+    Caller,
+    Make,
+    Stage,
+    Stages,
+    fields_of,
+    words_of,
+)
 
 from heldout.judging.database.organiser import payments_due
 from heldout.judging.database.overviews import uncounted_pay
@@ -106,6 +123,57 @@ def test_a_campaign_stops_handing_out_when_early_exits_have_earned_enough(stage:
     limit = uncounted_pay(one.database).limit
     assert limit == 1_440  # 20% of 36 rewards of $2.00
     assert limit <= sum(due.amount for due in payments_due(one.database)) < limit + 200
+
+
+IDS: dict[str, Callable[[int], dict[str, str]]] = {
+    "link": lambda n: {"worker": f"made-up-{n}"},
+    "mturk": lambda n: {**MTURK, "workerId": f"AMADEUP{n}", "assignmentId": f"3ASG{n}"},
+    "prolific": lambda n: {**PROLIFIC, "PROLIFIC_PID": f"{n:024x}", "SESSION_ID": f"s{n}"},
+}
+
+
+@pytest.mark.parametrize("platform", IDS)
+def test_made_up_ids_shut_a_study_for_their_own_addresses_alone(
+    tmp_path: Path, platform: str
+) -> None:
+    """The page through real HTTP, behind a proxy: 30 ids from 7 addresses, each one answer."""
+    with Stages(tmp_path) as stages:
+        one = stages.make(tasks=60, items=3, platform=platform, uncounted_percent=0)
+        url = stages.serve(one.app, proxy_headers=True, forwarded_allow_ips="127.0.0.1")
+
+        def begin(number: int, address: str) -> tuple[Stage, str]:
+            """Consent as somebody from an address; where the task is, "" where there is none."""
+            client = httpx2.Client(
+                base_url=url, headers={"x-forwarded-for": address}, timeout=20, trust_env=False
+            )
+            stages.ends.callback(client.close)
+            visitor = replace(one, client=cast("Caller", client))
+            fields = fields_of(client.get(one.link, params=IDS[platform](number)))
+            answer = client.post(f"{one.link}/consent", data=fields)
+            return visitor, str(answer.headers.get("location", "").rpartition("/item/")[0])
+
+        def judge(number: int, address: str) -> float:
+            """Finish a task; the seconds that it took."""
+            began = time.monotonic()
+            visitor, root = begin(number, address)
+            assert root
+            visitor.finish(root, 3)
+            return time.monotonic() - began
+
+        alone = judge(100, "198.51.100.1")
+        given = 0
+        for number in range(30):
+            visitor, root = begin(number, f"203.0.113.{number % 7}")
+            if root:
+                given += 1
+                visitor.answer(root, 1)
+                visitor.post(f"{root}/exit", fields_of(visitor.client.get(f"{root}/exit")))
+        assert given == 7  # two rewards, a third of one each; and the seventh address's first
+        assert not begin(50, "203.0.113.3")[1]
+        assert judge(101, "198.51.100.2") < alone + 5  # a new id from elsewhere
+        assert judge(102, "2001:db8::1") < alone + 5
+        assert judge(103, "198.51.100.1") < alone + 5  # behind one where a task counts
+        assert not begin(51, "203.0.113.3")[1]
 
 
 def test_who_came_by_a_signed_link_is_not_held_up_by_others_exits(stage: Make) -> None:

@@ -536,6 +536,7 @@ def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> st
     from heldout.judging.database.campaigns import read_campaign
     from heldout.judging.database.database import open_database
     from heldout.judging.database.organiser import read_launch_state, set_launch
+    from heldout.judging.database.overviews import uncounted_pay
     from heldout.judging.platforms.links import study_link
 
     folder = CampaignFolder(campaign)
@@ -554,7 +555,7 @@ def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> st
         found = read_campaign(database)
         if what.paused and read_launch_state(database) == "new":
             set_launch(database, "paused", now=datetime.now(UTC))
-        state = read_launch_state(database)
+        state, spent = read_launch_state(database), uncounted_pay(database).is_spent
     finally:
         database.close()
     link = (
@@ -567,6 +568,8 @@ def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> st
         facts.append(("pay", promise))
     if state == "paused":
         facts.append(("paused", "nobody is given a task before it is launched at /admin"))
+    if spent:
+        facts.append(("attention", "tasks that do not count have earned too much: see /admin"))
     facts.append(("organiser", f"{what.root}/admin"))
     print_facts(messages(), [*facts, *what.token_line, *sent, ("stop", "Ctrl+C")])
     return address

@@ -170,16 +170,16 @@ def go_to(address: str) -> Response:
 
 
 def address_of(request: Request) -> str:
-    """Where a request comes from; empty where that is not known."""
-    return request.client.host if request.client else ""
+    """Whose tries are counted together: an address, of IPv6 a network; "" where it is not known."""
+    return network(request.client.host) if request.client else ""
 
 
 def network_of(request: Request) -> str:
-    """Whose slots are counted together: an address, of IPv6 a network, "" for this machine.
+    """As `address_of`, but "" for this machine.
 
     A server in front that was not named with --proxy calls from here for everybody.
     """
-    found = network(address_of(request))
+    found = address_of(request)
     return "" if found.startswith("127.") or found == network("::1") else found
 
 

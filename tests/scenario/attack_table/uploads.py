@@ -21,6 +21,8 @@ def attacks() -> Iterator[Attack]:
     parts = Group(family=FAMILY, module="intake/test_intake_uploads.py")
     backups = Group(family=FAMILY, module="backup/test_backup_file.py")
     jobs = Group(family=FAMILY, module="intake/test_intake_jobs.py")
+    judges = Group(family="Made-up judges", module="web/test_judging_others_ids.py")
+    crowds = Group(family="Made-up judges", module="judging/test_judging_attacks.py")
     inbox = Group(family=FAMILY, module="scenario/test_hostile_branches.py")
     for group, name, test, tries, becomes in (
         (
@@ -305,3 +307,25 @@ def attacks() -> Iterator[Attack]:
         ),
     ):
         yield group.one(name, test, tries=tries, becomes=becomes)
+    yield from judges.cases(
+        "test_made_up_ids_shut_a_study_for_their_own_addresses_alone",
+        *("link", "mturk", "prolific"),
+        tries="shut a study by 30 made-up ids that stop early",
+        becomes="new ids of their 7 addresses get no task; honest judges elsewhere do, undelayed",
+        prefix="ids of platform ",
+    )
+    for name, test, tries, becomes in (
+        (
+            "a signed link that stops early again and again",
+            "test_a_signed_link_that_stops_early_again_and_again_holds_back_itself_alone",
+            "shut a study",
+            "it gets no more tasks; others do",
+        ),
+        (
+            "made-up ids, each from a network of its own",
+            "test_what_tasks_that_do_not_count_cost_is_bounded_however_many_networks_come",
+            "earn without limit",
+            "new ids get no task beyond the bound; who judges well goes on and reopens the study",
+        ),
+    ):
+        yield crowds.one(name, test, tries=tries, becomes=becomes)

@@ -64,7 +64,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         platform: where workers come from.
         links: of platform `link`: whether an id has to be signed.
         uncounted_percent: of the rewards of all tasks: once tasks that do not count (stopped early,
-            abandoned, failed tests) have earned as much, no further task is handed out.
+            abandoned, failed tests) have earned as much, new ids from their networks get no task.
         completion_code: shown at the end, for the platform.
         lead: sequential: one of the two wins with this lead of votes; at most `cap`.
         cap: sequential: after so many answers on a pair who is ahead wins it.

@@ -70,6 +70,7 @@ class Worker:
         submit_to: where Mechanical Turk wants the form at the end (`turkSubmitTo`), as it came: the
             page has to check it.
         signed: whether the link was signed for this worker, so that nobody else can have sent it.
+        origin: what stands for the network that the worker comes from; "" where it is not known.
     """
 
     platform_id: str
@@ -77,6 +78,7 @@ class Worker:
     study: str = ""
     submit_to: str = ""
     signed: bool = False
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +100,7 @@ class Assignment:
         owed: what the worker is owed now, in hundredths.
         barred: this worker gets no later task.
         settings: the terms that were agreed to.
-        worker: who it is for the platform, as of the first visit; `signed` is not stored.
+        worker: who it is for the platform, as of the first visit, without `signed` and `origin`.
     """
 
     id: int

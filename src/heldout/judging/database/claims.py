@@ -6,7 +6,7 @@ SQLite whoever comes second waits: never is one handed out twice.
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
@@ -14,6 +14,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
+    case,
     delete,
     exists,
     func,
@@ -44,7 +45,7 @@ from heldout.judging.database.campaigns import read_settings
 from heldout.judging.database.organiser import read_launch
 from heldout.judging.database.overviews import read_uncounted_pay
 from heldout.judging.database.rows import add_copy, log_event
-from heldout.judging.database.tables import assignments, items, seen, tasks, workers
+from heldout.judging.database.tables import assignments, items, judgments, seen, tasks, workers
 
 _LONGEST_PLACE = 1_000
 _WAITING = ("open", "void")
@@ -79,7 +80,8 @@ class NoTask:
             the batch that was agreed to: show the new terms. `waiting`: others hold the last ones,
             one may come free. `seen`: what is left are pairs this worker has judged. `done`:
             everything is judged. `paused`: the organiser has paused the campaign, or tasks that do
-            not count have earned all that they may; who has a task goes on with it. `elsewhere`:
+            not count have earned as much as they may, and more of this worker's, or from this
+            network, do not count than count; who has a task goes on with it. `elsewhere`:
             the worker has a task with answers, and who comes cannot show that it is theirs.
         settings: of the newest batch.
     """
@@ -93,14 +95,15 @@ def offer(database: Database, worker: Worker | None, *, now: datetime) -> Offer 
 
     Args:
         database: of the campaign.
-        worker: who it is; `None` for somebody who only looks (a preview). An id that `claim`
-            refuses is nobody's.
+        worker: who it is; `None`, or an id that `claim` refuses: somebody who only looks.
         now: the time.
 
     Raises:
         DatabaseError: code `database-empty`: no batch was loaded yet; see `ErrorCode`.
     """
-    known = worker if worker and _is_usable(worker.platform_id) else Worker(platform_id="")
+    known = worker or Worker(platform_id="")
+    if not _is_usable(known.platform_id):
+        known = replace(known, platform_id="")
 
     def read(connection: Connection) -> Offer | NoTask:
         judge = connection.scalar(_select_worker(known)) or 0
@@ -235,9 +238,41 @@ class _Visit:
         return is_barred(self.connection, self.judge, self._newest)
 
     def _is_closed(self) -> bool:
-        """Whether nobody is given a new task: paused, or too much was paid for what is void."""
-        paused = read_launch(self.connection) == "paused"
-        return paused or read_uncounted_pay(self.connection, self.terms).is_spent
+        """Whether this worker is given no new task: paused, or too much was paid for what is void.
+
+        Where too much was paid, a worker is judged by the tasks of their own if some count; else,
+        where the link was not signed, by all from the same network, as ids can be made up. So
+        nobody is kept out by what others do elsewhere, and each network can add one reward more
+        than its tasks that count earned.
+        """
+        if read_launch(self.connection) == "paused":
+            return True
+        pay = read_uncounted_pay(self.connection, self.terms)
+        if not pay.is_spent:
+            return False
+        counted, other = self._count_tasks(assignments.c.worker == self.judge)
+        if not counted:
+            if pay.is_over or not (self.worker.signed or self.worker.origin):
+                return True
+            if not self.worker.signed:
+                same = assignments.c.origin == self.worker.origin
+                counted, other = self._count_tasks(same)
+        return other > counted
+
+    def _count_tasks(self, which: ColumnElement[bool]) -> tuple[int, int]:
+        """Tasks of some assignments that count, and those under way or that earned and do not."""
+        answered = exists().where(judgments.c.assignment == assignments.c.id)
+        other = (tasks.c.state == "held") | (tasks.c.state.in_(("void", "replaced")) & answered)
+        row = self.connection.execute(
+            select(
+                func.coalesce(func.sum(case((tasks.c.state == "done", 1), else_=0)), 0),
+                func.coalesce(func.sum(case((other, 1), else_=0)), 0),
+            )
+            .select_from(assignments)
+            .join(tasks, tasks.c.task == assignments.c.task)
+            .where(which)
+        ).one()
+        return int(row[0]), int(row[1])
 
     def _come_back(self, *, closed: bool) -> Assignment | NoTask | None:
         """The assignment that is under way; `None` where this worker may be given a new one.
@@ -362,11 +397,11 @@ class _Visit:
 
 
 def _place(worker: Worker) -> dict[str, str]:
-    """Where a worker is on the platform, as far as a database can store it."""
+    """Where a worker is on the platform, and comes from, as far as a database can store it."""
     return {
         name: getattr(worker, name)
         .encode(errors="replace")
         .decode()
         .replace("\0", "")[:_LONGEST_PLACE]
-        for name in ("place", "study", "submit_to")
+        for name in ("place", "study", "submit_to", "origin")
     }

@@ -196,6 +196,7 @@ def _make_assignment(fields: dict[str, Any]) -> AssignmentOverview:
 
 
 _LEAST_REWARDS = 2
+_LEAST_BEYOND = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,15 +234,23 @@ class UncountedPay:
         earned: in hundredths; the share that was answered, also where failed tests leave it unpaid:
             they cost the campaign a task.
         limit: `uncounted_percent` of the rewards of all planned tasks; at least two rewards.
+        most: beyond it nobody new is given a task: twice the limit, or five rewards more than it,
+            and as much as the tasks that count have earned.
     """
 
     earned: int
     limit: int
+    most: int
 
     @property
     def is_spent(self) -> bool:
-        """Whether no further task is handed out."""
+        """Whether who comes from where more tasks do not count than count is given none."""
         return self.earned > 0 and self.earned >= self.limit
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody is given a task but workers whose own tasks count."""
+        return self.is_spent and self.earned >= self.most
 
 
 def uncounted_pay(database: Database) -> UncountedPay:
@@ -286,8 +295,16 @@ def read_uncounted_pay(connection: Connection, terms: Mapping[int, Settings]) ->
         amount_owed(reward=terms[row.batch].reward, answered=row.answered, items=row.items)
         for row in rows
     )
+    counted = connection.execute(
+        select(t.tasks.c.batch, func.count())
+        .where(t.tasks.c.state == "done")
+        .group_by(t.tasks.c.batch)
+    )
     share = rewards * newest.uncounted_percent // 100
-    return UncountedPay(earned=earned, limit=max(share, _LEAST_REWARDS * newest.reward))
+    limit = max(share, _LEAST_REWARDS * newest.reward)
+    more = max(limit, _LEAST_BEYOND * newest.reward)
+    most = limit + more + sum(terms[batch].reward * number for batch, number in counted)
+    return UncountedPay(earned=earned, limit=limit, most=most)
 
 
 def progress(database: Database) -> tuple[Progress, ...]:

@@ -122,6 +122,7 @@ assignments = Table(
     Column("place", Text, nullable=False),
     Column("study", Text, nullable=False),
     Column("submit_to", Text, nullable=False),
+    Column("origin", Text, nullable=False),
     CheckConstraint("state IN ('consented', 'submitted', 'exited', 'expired')", name="state"),
     Index("ix_assignments_lease", "state", "lease_until"),
     Index(
@@ -132,7 +133,8 @@ assignments = Table(
         postgresql_where=text("state = 'consented'"),
     ),
 )
-"""`failed`: tests failed, once nothing about the assignment can change any more; NULL before."""
+"""`failed`: tests failed, once nothing about the assignment can change any more; NULL before.
+`origin`: a keyed digest of the network it was begun from; "" where that is not known."""
 
 seen = Table(
     "seen",

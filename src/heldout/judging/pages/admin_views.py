@@ -43,10 +43,16 @@ _SWITCHES: Mapping[Launch, tuple[str, str, str]] = {
 
 
 _SPENT = (
-    "But nobody gets a new task at the moment: tasks that do not count (stopped early, abandoned, "
-    "failed tests) have earned as much as they may. Look at the workers first. To continue, raise "
-    "uncounted_percent in campaign.toml and start heldout serve again."
+    "Attention: tasks that do not count (stopped early, abandoned, failed tests) have earned "
+    "{earned}; the limit is {limit}. {who} At {most} only workers whose tasks count get more. Look "
+    "at the workers and the tests. To let everybody in again, raise uncounted_percent in "
+    "campaign.toml and start heldout serve again."
 )
+_HELD_BACK = (
+    "New ids get no task if they come from a network, or by a link of their own, of which more "
+    "tasks do not count than count. All others go on."
+)
+_OVER = "Now only workers whose tasks count get new ones."
 
 
 def batch_price(progress: Sequence[Progress], terms: Mapping[int, Settings]) -> int:
@@ -62,8 +68,14 @@ def launch_section(
     cost = format_money(price, settings.currency)
     words = f"{button}: up to {cost}" if state == "paused" and price else button
     pay = (("Price of all tasks", cost), ("Pay for an hour", describe_hourly(settings)))
+    if uncounted.is_spent:
+        sums = {
+            name: format_money(getattr(uncounted, name), settings.currency)
+            for name in ("earned", "limit", "most")
+        }
+        switch += " " + _SPENT.format(who=_OVER if uncounted.is_over else _HELD_BACK, **sums)
     return Section(
-        paragraphs=[f"{switch} {_SPENT}" if uncounted.is_spent else switch],
+        paragraphs=[switch],
         facts=(
             ("Link for judges", link),
             *_completion(settings),

@@ -4,10 +4,12 @@ Whoever holds an assignment's token sees its pages: there are no cookies and no 
 is saved before the next page is shown, and a page that could not save says so and keeps the choice.
 """
 
+import hashlib
+import hmac
 import logging
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Annotated, Literal, cast, get_args
 from urllib.parse import urlencode
@@ -25,6 +27,7 @@ from heldout.judging.database import assignments, claims
 from heldout.judging.database.assignments import LONGEST_WORKER, Answered, Assignment, Shown, Worker
 from heldout.judging.database.campaigns import Campaign
 from heldout.judging.database.claims import NoTask, Offer
+from heldout.judging.database.overviews import uncounted_pay
 from heldout.judging.pages.arrivals import Addresses, Arrival, read_arrival
 from heldout.judging.pages.questions import (
     ahead_page,
@@ -43,7 +46,15 @@ from heldout.judging.pages.questions import (
     too_many_page,
     unsaved_page,
 )
-from heldout.web.forms import Form, PageSigner, Stamp, address_of, go_to, read_count
+from heldout.web.forms import (
+    Form,
+    PageSigner,
+    Stamp,
+    address_of,
+    go_to,
+    network_of,
+    read_count,
+)
 from heldout.web.guard import RETRY_SECONDS, Attempts, BadTokenError, respond
 from heldout.web.pages import MISSING, Ended, Page, Study
 
@@ -87,6 +98,7 @@ def _active_ms(text: str, since: timedelta) -> int | None:
 
 
 _LOG = logging.getLogger("heldout.web")
+_ORIGIN_DIGITS = 16
 _TOKEN_DAYS = 30
 """Long after any lease: who has finished can look up the code again."""
 
@@ -124,7 +136,7 @@ class Judging:
         """What is agreed to, before any pair."""
         self._check_code(code)
         arrival = self._arrival(request.query_params)
-        return self._ended(arrival) or self._offer(arrival)
+        return self._ended(arrival) or self._offer(arrival, request)
 
     def consent(self, code: str, request: Request, fields: Form) -> Response:
         """Give out a task."""
@@ -132,12 +144,10 @@ class Judging:
         arrival, batch = self._arrival(fields), read_count(fields.get("batch", ""))
         if arrival.worker is None:
             known = arrival.preview or arrival.unsigned
-            return self._offer(arrival, problem="" if known else self._no_worker)
+            return self._offer(arrival, request, problem="" if known else self._no_worker)
         if batch is None:
-            return self._offer(arrival)
-        return self._ended(arrival) or self._begin(
-            arrival, arrival.worker, batch, address=address_of(request)
-        )
+            return self._offer(arrival, request)
+        return self._ended(arrival) or self._begin(arrival, arrival.worker, batch, request)
 
     def item(self, token: str, position: Position) -> Response:
         """A pair; the same at every refresh."""
@@ -272,8 +282,9 @@ class Judging:
         found = assignments.ended_at(self.database, arrival.worker) if arrival.worker else None
         return None if found is None else go_to(self._addresses(found).done)
 
-    def _begin(self, arrival: Arrival, worker: Worker, batch: int, *, address: str) -> Response:
-        now = self.clock()
+    def _begin(self, arrival: Arrival, worker: Worker, batch: int, request: Request) -> Response:
+        now, address = self.clock(), address_of(request)
+        worker = self._from(request, worker)
         if (wait := self.exits.wait(address, now=now)) is not None and not worker.signed:
             known = claims.offer(self.database, worker, now=now)
             if isinstance(known, Offer) and known.assignment is None:
@@ -284,14 +295,13 @@ class Judging:
             found = claims.claim(self.database, worker, batch=batch, now=now)
         except InputError:
             unsigned = self.campaign.settings.signed
-            return self._offer(
-                Arrival(fields={}, worker=None, unsigned=unsigned), problem=self._no_worker
-            )
+            nobody = Arrival(fields={}, worker=None, unsigned=unsigned)
+            return self._offer(nobody, request, problem=self._no_worker)
         if isinstance(found, Assignment):
             addresses = self._addresses(found.id)
             return go_to(addresses.item(found.first_open or found.items))
         if found.why == "changed":
-            return self._offer(arrival, problem=_CHANGED)
+            return self._offer(arrival, request, problem=_CHANGED)
         return self._no_task(found, arrival)
 
     @property
@@ -305,14 +315,22 @@ class Judging:
         expires = self.clock() + timedelta(days=_TOKEN_DAYS)
         return Addresses(self._signer.sign_owner(str(assignment), expires=expires))
 
-    def _offer(self, arrival: Arrival, *, problem: str = "") -> Response:
+    def _from(self, request: Request, worker: Worker | None) -> Worker:
+        """Who comes, with what stands for their network: of an address only a digest is stored."""
+        found = network_of(request)
+        digest = hmac.new(self.campaign.key, b"network " + found.encode(), hashlib.sha256)
+        origin = digest.hexdigest()[:_ORIGIN_DIGITS] if found else ""
+        return replace(worker or Worker(platform_id=""), origin=origin)
+
+    def _offer(self, arrival: Arrival, request: Request, *, problem: str = "") -> Response:
         """The landing page, for who comes."""
         if arrival.unsigned:
             return self._respond(refused_page(self.campaign.settings, "unsigned"), status=403)
         asks = arrival.worker is None and self._platform == "link"
         if arrival.worker is None and not arrival.preview and not asks:
             return self._respond(refused_page(self.campaign.settings, "unknown"), status=400)
-        found = claims.offer(self.database, arrival.worker, now=self.clock())
+        comes = self._from(request, arrival.worker)
+        found = claims.offer(self.database, comes, now=self.clock())
         if isinstance(found, NoTask):
             return self._no_task(found, arrival)
         page = consent_page(
@@ -327,6 +345,8 @@ class Judging:
         return self._respond(page, status=422 if problem else 200)
 
     def _no_task(self, found: NoTask, arrival: Arrival) -> Response:
+        if found.why == "paused" and uncounted_pay(self.database).is_spent:
+            _LOG.warning("a judge got no task: those that do not count earned too much; see /admin")
         again = f"/j/{self.campaign.code}?{urlencode(arrival.fields)}"
         status = 403 if found.why == "barred" else 200
         page = no_task_page(found, again=again, last=self._last_end(arrival))

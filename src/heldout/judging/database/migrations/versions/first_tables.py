@@ -102,6 +102,7 @@ def upgrade() -> None:
         Column("place", Text, nullable=False),
         Column("study", Text, nullable=False),
         Column("submit_to", Text, nullable=False),
+        Column("origin", Text, nullable=False),
         CheckConstraint("state IN ('consented', 'submitted', 'exited', 'expired')", name="state"),
         Index("ix_assignments_lease", "state", "lease_until"),
         Index(
