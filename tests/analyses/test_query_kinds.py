@@ -21,7 +21,7 @@ from heldout.answers.table import to_latex, to_markdown
 from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.scoring.query_facets import by_length, by_question, by_words
-from heldout.scoring.table import ScoreTable, cut_table, parse_scores, table_of
+from heldout.scoring.table import ScoreTable, cut_table, parse_scores, table_of, table_of_values
 from heldout.scoring.table_files import format_scores
 from heldout.trec.qrels import parse_qrels
 from heldout.trec.queries import parse_queries
@@ -241,6 +241,13 @@ def test_cut_tables_keep_scores_and_missing_ones() -> None:
     assert cut.queries == ("x", "z")
     assert cut.known.tolist() == [[True, True], [False, True]]
     assert parse_scores(format_scores(cut).decode(), path="t").digest == cut.digest
+    names = ("=1+1", "'=1", "@a")
+    table = table_of_values(names, ("+1", "-x"), np.ones((3, 2)), np.ones((3, 2), bool))
+    written = format_scores(table).decode()
+    assert [row.split(",")[0] for row in written.splitlines()] == ["query", "'+1", "'-x"]
+    assert written.splitlines()[0] == "query,'=1+1,''=1,'@a"
+    again = parse_scores(written, path="t")
+    assert (again.systems, again.queries) == (names, ("+1", "-x"))
     assert cut_queries(scores, {"f": {"x"}, "g": {"y", "z"}}, least=2).keys() == {"g"}
 
 

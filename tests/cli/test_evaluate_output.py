@@ -104,6 +104,17 @@ def test_csv_has_full_precision() -> None:
     assert float(query["nDCG@10"]) == document["runs"][0]["per_query"]["1"]["nDCG@10"]
 
 
+def test_no_name_of_a_run_or_a_query_starts_a_formula_in_csv() -> None:
+    Path("qrels").write_text("".join(f"{query} 0 a 1\n" for query in ("=1+1", "+1", "q")))
+    for tag in ("=1+1", "@a"):
+        lines = (f"{query} Q0 a 1 1 {tag}\n" for query in ("=1+1", "+1", "q"))
+        Path(f"{tag}.run").write_text("".join(lines))
+    found = evaluate("=1+1.run", "@a.run", "-m", "nDCG@10", "--csv", "--per-query")
+    assert found.stdout.splitlines()[1:] == [
+        *(f"'{run},{query},1.0" for run in ("=1+1", "@a") for query in ("'+1", "'=1+1", "q"))
+    ]
+
+
 def test_parquet_has_what_csv_has() -> None:
     polars = pytest.importorskip("polars")
     asked = ("-m", "nDCG@10", "-m", "FirstRel")

@@ -9,9 +9,10 @@ from io import StringIO
 from heldout.errors import InputError, Problem, quote
 
 _SIGNS = r"=+\-@\uff1d\uff0b\uff0d\uff20"
-_FORMULA = re.compile(
-    rf"""\A(?='|[\s"]*[{_SIGNS}\t\r\n])|(?<=[;\t\r\n])(?='|(?:[^\S\t\r\n]|")*[{_SIGNS}])"""
-)
+_AT_START = rf"""(?='|[\s"]*[{_SIGNS}\t\r\n])"""
+_LATER = rf"""(?='|(?:[^\S\t\r\n]|")*[{_SIGNS}])"""
+_FORMULA = re.compile(rf"\A{_AT_START}|(?<=[;\t\r\n]){_LATER}")
+_DEFUSED = re.compile(rf"\A'{_AT_START}|(?<=[;\t\r\n])'{_LATER}")
 _MOST_BYTES = 256 << 20
 _LONGEST_CELL = 64 << 20
 _SHOWN = 20
@@ -35,13 +36,17 @@ def defuse(text: str) -> str:
 
     A program that parts cells otherwise begins one after a semicolon, a tab or a line's end, with
     or without quotes before it: an apostrophe goes there too. Where one stands already there are
-    two then, so that each text has a cell of its own: whoever drops an apostrophe at these places
-    has the text again.
+    two then, so that each text has a cell of its own: `restore` has the text again.
 
     Source: OWASP, "CSV Injection": `=`, `+`, `-`, `@`, tab and carriage return start a formula;
     so do the full-width forms of the signs in some programs.
     """
     return _FORMULA.sub("'", text)
+
+
+def restore(cell: str) -> str:
+    """The text that `defuse` made a cell of; another cell stays as it is."""
+    return _DEFUSED.sub("", cell)
 
 
 def format_csv(header: Iterable[object], rows: Iterable[Iterable[object]]) -> bytes:

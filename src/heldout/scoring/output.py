@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from io import StringIO
 
 from heldout.errors import InputError, Problem
+from heldout.files.csv import defuse
 from heldout.scoring.measures import Measure
 from heldout.scoring.names import Asked
 from heldout.scoring.score import Scored, in_order
@@ -97,11 +98,15 @@ def score_rows(
 
 
 def to_csv(table: ScoreRows) -> str:
-    """The table as CSV with a heading; an undefined score is an empty field."""
+    """The table as CSV with a heading; an undefined score is an empty field.
+
+    No name starts a formula; `parse_scores` reads each as it was.
+    """
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.columns)
-    writer.writerows(table.rows)
+    for row in table.rows:
+        writer.writerow([defuse(cell) if isinstance(cell, str) else cell for cell in row])
     return text.getvalue()
 
 

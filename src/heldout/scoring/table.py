@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem, plural, quote
+from heldout.files.csv import restore
 from heldout.ids import Digest
 from heldout.stats.exact import mean_of_sums, whole_numbers
 
@@ -231,7 +232,7 @@ class _Rows:
     def __init__(self, header: list[str], problems: _Problems, *, line: int) -> None:
         self._header, self._problems, self._line = header, problems, line
         self._named = names_queries(header[0])
-        self._systems = [name.strip() for name in header[self._named :]]
+        self._systems = [restore(name.strip()) for name in header[self._named :]]
         self._check_systems()
         self._lines: dict[str, int] = {}
         self._first: list[str] = []
@@ -247,7 +248,7 @@ class _Rows:
             self._problems.add("scores-columns", f"{len(cells)} columns", expected, line=line)
             return
         if self._named:
-            self._add_query(cells[0].strip(), line)
+            self._add_query(restore(cells[0].strip()), line)
         else:
             self._first.append(cells[0].strip())
             others = (cell for cell in map(str.strip, cells[1:]) if cell)

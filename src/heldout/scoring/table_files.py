@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, quote
+from heldout.files.csv import defuse
 from heldout.files.durable import write_whole
 from heldout.files.frames import (
     PARQUET,
@@ -97,13 +98,13 @@ _HEADS = ("query", "qid", "topic", "query_id", "topic_id")
 
 
 def format_scores(table: ScoreTable) -> bytes:
-    """The table as CSV that `parse_scores` reads: every float to its last bit."""
+    """The table as CSV for `parse_scores`: every float to its last bit, no name a formula."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["query", *table.systems])
+    writer.writerow(["query", *map(defuse, table.systems)])
     for column, query in enumerate(table.queries):
         cells = zip(table.values[:, column].tolist(), table.known[:, column], strict=True)
-        writer.writerow([query, *(repr(value) if known else "" for value, known in cells)])
+        writer.writerow([defuse(query), *(repr(value) if known else "" for value, known in cells)])
     return text.getvalue().encode()
 
 
