@@ -113,7 +113,12 @@ def test_means_alone_are_described_and_carry_no_interval() -> None:
     assert (result.difference.low, result.difference.high) == (None, None)
     assert result.verdict == "undefined"
     assert "means alone do not show how much of a trend is luck" in result.why
-    assert report.headline(result) == f"No verdict on drift: {result.why}."
+    assert result.remainder is not None
+    assert report.headline(result) == (
+        f"The gap between eval and dev scores changes by {result.difference.per_year:+.4f} a year, "
+        f"and by {result.remainder.per_year:+.4f} beside a constant ratio of {result.ratio:.3f}; "
+        "neither is tested, since means alone are known."
+    )
     notes = [note for table in report.tables(result) for note in list_notes(table)]
     assert any("without intervals or a verdict" in note for note in notes)
 
@@ -232,6 +237,20 @@ def test_a_missing_score_is_an_error() -> None:
         found(replace(board, views=views))
 
 
+def test_a_factor_is_named_as_a_possible_cause_where_nothing_is_tested() -> None:
+    def named(board: BoardScores) -> list[str]:
+        return [text for name, text in report.summary(found(board)) if name == "perhaps"]
+
+    board = constant_factor(0.9)
+    alone = replace(board, views={name: means_of(view) for name, view in board.views.items()})
+    (cause,) = named(alone)
+    assert cause.endswith("whether one is the cause is not tested")
+    assert named(board) == []
+    higher = constant_factor(1.1)
+    views = {name: means_of(view) for name, view in higher.views.items()}
+    assert named(replace(higher, views=views)) == []
+
+
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("name", "entries", "ratio", "verdict"),
@@ -247,3 +266,5 @@ def test_the_real_boards(
     assert result.verdict == verdict
     for plot in ("time", "dev"):
         assert len(tips(report.chart(result, plot))) == entries
+    trends = {"doc": ("-0.0151", "-0.0029"), "passage": ("-0.0017", "-0.0011")}[name]
+    assert all(f"by {trend} " in report.headline(result) for trend in trends)

@@ -20,6 +20,7 @@ from heldout.analyses.entries import BoardScores
 from heldout.analyses.progress import Progress, trace_progress
 from heldout.answers.answer import to_document
 from heldout.board.old_boards.legacy import parse_table, scores_of_old_table
+from heldout.charts.svg import LINK, PAPER, RECORD
 from heldout.errors import InputError
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -208,7 +209,30 @@ def test_systems_that_are_all_alike_seldom_have_a_significant_step() -> None:
     assert wrong < 13
 
 
-def test_the_chart_stars_significant_steps_and_fills_what_the_filter_finds() -> None:
+def test_what_the_filter_finds_and_records_differ_in_colour() -> None:
+    rows = {f"{n}": np.full(5, score) for n, score in enumerate((0.2, 0.1, 0.15, 0.3))}
+    board = made(rows)
+    named = ("a BERT", "other", "bert 2", "last")
+    entries = tuple(
+        replace(entry, description=name) for entry, name in zip(board.entries, named, strict=True)
+    )
+    chart = report.chart(trace(replace(board, entries=entries)), find="bert")
+    marks = {
+        title.text: (group.get("fill"), mark.tag.rpartition("}")[2])
+        for group in root_of(chart).iter("g")
+        for mark in group
+        if (title := mark.find("title")) is not None
+    }
+    assert marks == {
+        "a BERT": (LINK, "path"),  # a record too
+        "bert 2": (LINK, "circle"),
+        "other": (PAPER, "circle"),
+        "last": (RECORD, "path"),
+    }
+    assert [text for mark, text, _ in chart.keys if mark == "match"] == ["blue: with “bert”"]
+
+
+def test_the_chart_stars_significant_steps_and_marks_what_the_filter_finds() -> None:
     rows = {"a": rng(1).random(50), "b": rng(1).random(50) + 0.5 + 0.01 * rng(2).random(50)}
     board = made(rows)
     entries = (board.entries[0], replace(board.entries[1], description="a BERT of ours"))

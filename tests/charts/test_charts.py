@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import drawings
 from heldout.charts.axes import (
     Axis,
     count_axis,
@@ -22,7 +23,7 @@ from heldout.charts.axes import (
     share_axis,
 )
 from heldout.charts.plot import SHADES, Plot, Row, Sheet
-from heldout.charts.scores import Entry, cost_chart, progress_chart, scatter_chart
+from heldout.charts.scores import Entry, cost_chart, gap_chart, progress_chart, scatter_chart
 from heldout.charts.svg import (
     DARK,
     FILE_WIDTH,
@@ -319,6 +320,17 @@ def test_a_png_has_three_times_the_points_the_texts_and_the_paper() -> None:
     assert len(png) > 5_000
 
 
+def test_a_png_has_its_texts_whatever_font_the_machine_has() -> None:
+    pytest.importorskip("resvg_py", reason="the `png` extra")
+    named, other = (
+        picture(
+            Plot(x=score_axis([0, 1]), y=score_axis([0, 1]), head=head), Path("a.png"), title=""
+        )
+        for head in ("RR@10", "AP@10")
+    )
+    assert named != other
+
+
 def test_without_the_extra_a_png_is_refused_and_it_is_said_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -327,3 +339,45 @@ def test_without_the_extra_a_png_is_refused_and_it_is_said_what_to_install(
     with pytest.raises(SetupError, match=r"pip install 'heldout\[png\]'"):
         picture(scores(), Path("a.png"), title="x")
     assert picture(scores(), Path("a.svg"), title="x")
+
+
+def gaps(*scores: float) -> list[Entry]:
+    return [
+        Entry(label=f"system {n}", day=date(2026, 1, 1 + n), score=score, key=f"s{n}")
+        for n, score in enumerate(scores)
+    ]
+
+
+def test_a_gap_far_off_stands_at_the_edge_and_flattens_nothing() -> None:
+    usual = [-0.05, -0.052, -0.049, -0.06, -0.055, -0.047, -0.051, -0.058]
+    plain, odd = (
+        gap_chart(gaps(*scores), until=date(2026, 2, 1), head="gap", equal="equal")
+        for scores in (usual, [*usual, -0.25, 0.2])
+    )
+    assert plain.y is not None
+    assert odd.y is not None
+    assert (odd.y.low, odd.y.high) == (plain.y.low, plain.y.high)
+    assert [text for _, text, _ in plain.keys] == []
+    assert [text for _, text, _ in odd.keys] == ["1 entry below the axis", "1 entry above the axis"]
+    drawn = inline(odd, 460)
+    assert "<title>system 8: \u22120.250</title>" in drawn
+    assert "<title>system 9: 0.200</title>" in drawn
+    assert all(f'data-entry="s{n}"' in drawn for n in range(10))
+    assert {"\u22120.250", "0.200"} <= {*drawings.texts(odd, 460)}
+
+
+@pytest.mark.parametrize("scores", [[-0.1], [0.0, 0.0, 0.0], [-0.1, -0.1, -0.1, -0.5], [0.1, 0.3]])
+def test_few_or_equal_gaps_are_all_drawn(scores: list[float]) -> None:
+    chart = gap_chart(gaps(*scores), until=date(2026, 2, 1), head="gap", equal="equal")
+    assert inline(chart, 460).count("<circle") == len(scores)
+
+
+def test_the_largest_step_and_the_best_of_today_have_their_names() -> None:
+    scores = [0.2, 0.21, 0.33, 0.335, 0.34, 0.345, 0.35, 0.355]
+    entries = [
+        Entry(label=f"system {n}", day=date(2026, 1, 1 + n), score=score, record=True)
+        for n, score in enumerate(scores)
+    ]
+    chart = progress_chart(entries, until=date(2027, 1, 1), head="eval")
+    assert {"system 2", "system 7"} <= {*drawings.texts(chart, 350)}
+    assert [text for *_, text, _ in chart.names][:2] == ["system 7", "system 2"]

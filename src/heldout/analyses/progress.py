@@ -394,7 +394,7 @@ def chart(result: Progress, *, find: str = "") -> Plot:
             score=result.scores[entry.id],
             record=entry.id in steps,
             baseline=entry.baseline,
-            match=(find.casefold() in entry.description.casefold()) if find else None,
+            match=bool(find) and find.casefold() in entry.description.casefold(),
         )
         for entry in result.entries
     ]
@@ -403,7 +403,7 @@ def chart(result: Progress, *, find: str = "") -> Plot:
     plot.key("diamond", "best so far")
     plot.key("circle", "other entry")
     if find:
-        plot.key("disc", f"filled: “{cut(find, 24)}”")
+        plot.key("match", f"blue: with “{cut(find, 24)}”")
     if starred:
         plot.key("★", "significant when it came")
     return plot

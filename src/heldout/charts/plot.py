@@ -126,7 +126,7 @@ class Plot:
     square: bool = False
     drawn: list[_Stroke | _Filled | _Marks] = field(default_factory=list)
     keys: list[tuple[str, str, str]] = field(default_factory=list)
-    names: list[tuple[float, float, str]] = field(default_factory=list)
+    names: list[tuple[float, float, str, bool]] = field(default_factory=list)
     levels: list[tuple[float, str]] = field(default_factory=list)
     ends: list[tuple[float, str]] = field(default_factory=list)
     texts: list[tuple[float, float, str, str, float]] = field(default_factory=list)
@@ -179,9 +179,12 @@ class Plot:
         """Marks with their tooltips: (x, y, tooltip); a page's script finds them by the keys."""
         self.drawn.append(_Marks(tuple(spots), style, tuple(keys)))
 
-    def name(self, x: float, y: float, text: str) -> None:
-        """A name beside a point where there is room; the first ones have it first."""
-        self.names.append((x, y, text))
+    def name(self, x: float, y: float, text: str, *, must: bool = False) -> None:
+        """A name beside a point where there is room; the first ones have it first.
+
+        One that must be there may be shortened, or stand above with a line to its point.
+        """
+        self.names.append((x, y, text, must))
 
     def end(self, y: float, text: str) -> None:
         """A name at the right end of a line, moved where another stands there."""
@@ -416,7 +419,7 @@ class _Laid:
             return
         area = Box(self.left, self.top - 8, self.width, self.bottom)
         wanted: list[Spot | Line] = [
-            Spot(*self.at(x, y), fit(text, self.width / 2)) for x, y, text in plot.names
+            Spot(*self.at(x, y), fit(text, self.width / 2), must) for x, y, text, must in plot.names
         ]
         named = {(one.x, one.y) for one in wanted if isinstance(one, Spot)}
         lines: list[Box] = []
@@ -430,6 +433,8 @@ class _Laid:
         names = {text for _, text in plot.levels}
         for one in place_labels([*wanted, *levels], lines, area):
             colour = MUTED if one.text in names else INK
+            if one.to is not None:
+                yield draw_line([(one.x + 4, one.y + 9), (one.x + 4, one.to - 8)], RULE, 1)
             yield draw_text(
                 one.x, one.y, one.text, colour, "start" if one.align == "left" else "end"
             )

@@ -3,10 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import pairwise
+from math import inf
+from statistics import quantiles
 
 from heldout.charts.axes import day_axis, log_axis, score_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import MUTED, RECORD, Style
+from heldout.errors import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +25,7 @@ class Entry:
         record: whether it was best when it came and above every baseline; where there is a cost,
             whether it is on the Pareto front.
         baseline: an organiser's baseline.
-        match: whether it is one of those that the chart shows apart, which are filled; `None`
-            where the chart shows none apart.
+        match: whether it is one of those that the chart shows apart, in blue.
         key: by which the script of a page finds its mark; "" where there is no such script.
     """
 
@@ -32,7 +35,7 @@ class Entry:
     other: float | None = None
     record: bool = False
     baseline: bool = False
-    match: bool | None = None
+    match: bool = False
     key: str = ""
 
 
@@ -54,12 +57,71 @@ def progress_chart(entries: Sequence[Entry], *, until: date, head: str) -> Plot:
     steps = sorted((one.day.toordinal(), one.score) for one in records)
     plot.stairs(steps, until.toordinal(), RECORD)
     _mark(plot, [*others, *records], lambda one: one.day.toordinal())
-    best = {one.day: one for one in sorted(records, key=lambda one: one.score)}
-    for one in sorted(
-        records, key=lambda one: (one is best[one.day], one.day, one.score), reverse=True
-    ):
-        plot.name(one.day.toordinal(), one.score, one.label)
+    for place, one in enumerate(_by_step(records)):
+        plot.name(one.day.toordinal(), one.score, one.label, must=place < _MUST)
     return plot
+
+
+_MUST = 2
+"""Names that stand there in any case: the record of today, and the largest step."""
+
+
+def _by_step(records: Sequence[Entry]) -> list[Entry]:
+    """The record of today, then those of the largest steps; a day's others last."""
+    ordered = sorted(records, key=lambda one: (one.day, one.score))
+    best = [*{one.day: one for one in ordered}.values()]
+    steps = {one: abs(one.score - before.score) for before, one in pairwise(best)}
+    by_size = sorted(best, key=lambda one: (-steps.get(one, 0.0), -one.day.toordinal()))
+    return [
+        *best[-1:],
+        *(one for one in by_size if one is not best[-1]),
+        *(one for one in reversed(ordered) if one not in best),
+    ]
+
+
+_FAR = 3.0
+"""Interquartile ranges beyond a quartile, from where on a difference is far off (Tukey 1977)."""
+
+
+def gap_chart(gaps: Sequence[Entry], *, until: date, head: str, equal: str) -> Plot:
+    """Differences over time; what is far off stands at the edge, so that the others can be seen.
+
+    Args:
+        gaps: at least one; `score` is the difference.
+        until: the day of the page.
+        head: name of the vertical axis.
+        equal: name of the line of no difference.
+    """
+    low, high = _usual([one.score for one in gaps])
+    near = [one for one in gaps if low <= one.score <= high]
+    y = score_axis([0.0, *(one.score for one in near)])
+    days = [one.day for one in gaps]
+    plot = Plot(x=day_axis(min(days), max(until, *days)), y=y, head=head)
+    plot.level(0.0, equal)
+    _mark(plot, near, lambda one: one.day.toordinal())
+    edge = 0.03 * (y.high - y.low)
+    beyond: tuple[tuple[Style, float, list[Entry]], ...] = (
+        ("below", y.low + edge, [one for one in gaps if one.score < low]),
+        ("above", y.high - edge, [one for one in gaps if one.score > high]),
+    )
+    for style, at, far in beyond:
+        keys = [one.key for one in far] if all(one.key for one in far) else []
+        spots = []
+        for one in far:
+            value = f"{one.score:.3f}".replace("-", "\u2212")
+            spots.append((one.day.toordinal(), at, f"{one.label}: {value}"))
+            plot.name(one.day.toordinal(), at, value)
+        plot.dots(spots, style, keys)
+        if far:
+            plot.key(style, f"{plural(len(far), 'entry', 'entries')} {style} the axis")
+    return plot
+
+
+def _usual(values: Sequence[float]) -> tuple[float, float]:
+    """From where to where differences are not far off."""
+    first, _, third = quantiles(values, method="inclusive") if len(values) > 1 else [0.0] * 3
+    room = _FAR * (third - first) or inf
+    return first - room, third + room
 
 
 def scatter_chart(entries: Sequence[Entry], *, ratio: float | None, head: str, foot: str) -> Plot:
@@ -105,7 +167,7 @@ def cost_chart(entries: Sequence[Entry], *, head: str, foot: str) -> Plot:
 
 def _mark(plot: Plot, entries: Sequence[Entry], across: Callable[[Entry], float]) -> None:
     """The entries at their positions, those that stand out on top."""
-    styles: list[Style] = ["circle", "square", "disc", "open diamond", "diamond"]
+    styles: list[Style] = ["circle", "square", "match", "diamond", "match diamond"]
     found: dict[Style, list[Entry]] = {style: [] for style in styles}
     for one in entries:
         found[_style(one)].append(one)
@@ -118,5 +180,5 @@ def _style(entry: Entry) -> Style:
     if entry.baseline:
         return "square"
     if entry.record:
-        return "open diamond" if entry.match is False else "diamond"
-    return "disc" if entry.match else "circle"
+        return "match diamond" if entry.match else "diamond"
+    return "match" if entry.match else "circle"

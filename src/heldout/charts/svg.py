@@ -72,21 +72,27 @@ _EMS = {char: width for width, chars in _WIDTHS for char in chars}
 _EM, _WIDE, _FIRST_WIDE = 0.64, 1.05, "\u1100"
 _HALF_LINE = 8.0
 _GAP = 7.0
+_SHORTER = (20, 14, 10)
 
 
 Point = tuple[float, float]
 
-Style = Literal["circle", "disc", "match", "square", "open diamond", "diamond", "stroke"]
-"""How a mark looks: a disc is a filled circle, a match one in blue; a stroke is upright."""
+Style = Literal[
+    "circle", "disc", "match", "square", "diamond", "match diamond", "stroke", "below", "above"
+]
+"""How a mark looks: a disc is a filled circle, a match one in blue; a stroke is upright. What lies
+below or above the axis has an arrow at its edge."""
 
 MARKS: Mapping[str, tuple[str, str]] = {
     "circle": (PAPER, MUTED),
     "disc": (RECORD, RECORD),
     "match": (LINK, LINK),
     "square": (INK, PAPER),
-    "open diamond": (PAPER, RECORD),
     "diamond": (RECORD, RECORD),
+    "match diamond": (LINK, LINK),
     "stroke": ("none", MUTED),
+    "below": (MUTED, MUTED),
+    "above": (MUTED, MUTED),
 }
 """Style -> fill and edge."""
 
@@ -111,11 +117,15 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A mark that wants a name beside it, or none where the text is empty."""
+    """A mark that wants a name beside it, or none where the text is empty.
+
+    One that must have it takes a shorter one too, or one far above with a line to the mark.
+    """
 
     x: float
     y: float
     text: str
+    must: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +138,16 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A name with its position: the middle of the line's height, and the end that x means."""
+    """A name with its position: the middle of the line's height, and the end that x means.
+
+    One that stands far above its mark is joined to it, at the height `to`.
+    """
 
     x: float
     y: float
     text: str
     align: Literal["left", "right"]
+    to: float | None = None
 
 
 def cut(text: str, most: int) -> str:
@@ -178,7 +192,7 @@ def place_labels(
     """Names for as many marks and lines as there is room, the first ones first.
 
     No name covers another, a mark, a line or what is taken, and none stands as near to another
-    mark as to its own.
+    mark as to its own. The name of a line covers marks, as few as may be, where there is no room.
 
     Args:
         wanted: in order of importance; each also takes the place of its own mark or line.
@@ -190,15 +204,27 @@ def place_labels(
     boxes = [*taken, *(Box(area.left, one.y - 1, area.right, one.y + 1) for one in lines)]
     placed = []
     for one in wanted:
-        ways = _along(one, area) if isinstance(one, Line) else _beside(one, spots)
-        for label in ways:
-            box = box_of(label)
-            free = _inside(box, area) and not any(box.overlaps(other) for other in boxes)
-            if free and not spots.cover(box):
-                placed.append(label)
-                boxes.append(box)
+        found: tuple[int, Label] | None = None
+        for label in _along(one, area) if isinstance(one, Line) else _near(one, spots):
+            own = _boxes_of(label)
+            if not _inside(own[0], area) or any(a.overlaps(b) for a in own for b in boxes):
+                continue
+            covered = spots.covered(own[0])
+            if not covered or (isinstance(one, Line) and (found is None or covered < found[0])):
+                found = covered, label
+            if not covered:
                 break
+        if found is not None:
+            placed.append(found[1])
+            boxes += _boxes_of(found[1])
     return tuple(placed)
+
+
+def _boxes_of(label: Label) -> list[Box]:
+    """What a label covers, and the line that joins it to its mark."""
+    if label.to is None:
+        return [box_of(label)]
+    return [box_of(label), Box(label.x + 3, label.y, label.x + 5, label.to - _HALF_LINE)]
 
 
 class _Spots:
@@ -211,10 +237,10 @@ class _Spots:
     def between(self, left: float, right: float) -> Sequence[Spot]:
         return self._spots[bisect_left(self._across, left) : bisect_right(self._across, right)]
 
-    def cover(self, box: Box) -> bool:
-        """Whether a mark lies on a box."""
+    def covered(self, box: Box) -> int:
+        """How many marks lie on a box."""
         half = 6.0
-        return any(
+        return sum(
             box.left < one.x + half
             and one.x - half < box.right
             and box.top < one.y + half
@@ -223,17 +249,25 @@ class _Spots:
         )
 
 
-def _beside(spot: Spot, spots: _Spots) -> Iterator[Label]:
+def _near(spot: Spot, spots: _Spots) -> Iterator[Label]:
+    """Beside a mark; a name that must be there also shorter, or above with a line to its mark."""
+    texts = [spot.text, *(cut(spot.text, most) for most in _SHORTER if spot.must)]
+    for text in texts if spot.text else ():
+        yield from _beside(spot, text, spots)
+    for text in texts if spot.must else ():
+        for up in range(24, 120, 6):
+            yield Label(spot.x - 4, spot.y - up, text, "left", to=spot.y)
+
+
+def _beside(spot: Spot, text: str, spots: _Spots) -> Iterator[Label]:
     """Where a rising line leaves room, and close enough that nobody takes it for another's."""
-    if not spot.text:
-        return
     near = [
         other
         for other in spots.between(spot.x - _NEAR - 1, spot.x + _NEAR + 1)
         if abs(other.x - spot.x) <= _NEAR and abs(other.y - spot.y) <= _NEAR and other is not spot
     ]
     for right, down, align in _WAYS:
-        label = Label(spot.x + right, spot.y + down, spot.text, align)
+        label = Label(spot.x + right, spot.y + down, text, align)
         if all(_is_nearest(label, spot, other) for other in near):
             yield label
 
@@ -314,6 +348,9 @@ def _outline(style: str, x: float, y: float, high: float) -> str:
             return f'rect x="{number(x - 3.5)}" y="{number(y - 3.5)}" width="7" height="7"'
         case "stroke":
             return f'path d="M{number(x)} {number(y - high / 2)}v{number(high)}"'
+        case "below" | "above":
+            down = 8 if style == "below" else -8
+            return f'path d="M{number(x - 4)} {number(y - down / 2)}h8l-4 {down}z"'
     return f'path d="M{number(x)} {number(y - 6.5)}l5 6.5l-5 6.5l-5 -6.5z"'
 
 
@@ -414,6 +451,8 @@ def picture(chart: Chart, path: Path, *, title: str) -> bytes:
 
 
 _SCALE = 3
+_FONTS = "Arial,Helvetica,DejaVu Sans,Liberation Sans,Noto Sans,sans-serif"
+"""By name: where resvg does not find the font that it takes for sans-serif, it draws no text."""
 
 
 def _png(chart: Chart, title: str) -> bytes:
@@ -425,7 +464,7 @@ def _png(chart: Chart, title: str) -> bytes:
             "a PNG needs resvg_py, which is not installed; pip install 'heldout[png]', or ask "
             "for .svg"
         ) from error
-    drawn = _file(chart, title, 'font-family="sans-serif"', "")
+    drawn = _file(chart, title, f'font-family="{_FONTS}"', "")
     for name, colour in LIGHT.items():
         drawn = drawn.replace(f"var({name})", colour)
     return bytes(svg_to_bytes(svg_string=drawn, background=LIGHT["--paper"], zoom=_SCALE))

@@ -10,7 +10,7 @@ from heldout.board.site.columns import COLUMNS, Column
 from heldout.board.site.rows import TableRow, ViewColumn, name_entry, short_name, stars_of
 from heldout.board.site.words import Phrase, count, join_names, phrase
 from heldout.board.standings.standings import Row, Standings, best_so_far
-from heldout.charts.scores import Entry, cost_chart, progress_chart, scatter_chart
+from heldout.charts.scores import Entry, cost_chart, gap_chart, progress_chart, scatter_chart
 from heldout.charts.svg import Chart, inline
 
 _WIDE, _HALF, _NARROW = 990, 460, 350  # of a screen, of a column of it, of a phone
@@ -195,8 +195,12 @@ def _gap(
     if not gaps:
         return []
     below = sum(gap.score < 0 for gap in gaps)
-    equal = Entry(label=f"{official.set} = {dev.set}", day=today, score=0.0, baseline=True)
-    chart = progress_chart([*gaps, equal], until=today, head=f"{official.title} − {dev.set}")
+    chart = gap_chart(
+        gaps,
+        until=today,
+        head=f"{official.title} − {dev.set}",
+        equal=f"{official.set} = {dev.set}",
+    )
     return [
         Figure(
             key="gap",
@@ -268,7 +272,8 @@ def _scatter(every: Sequence[Entry], official: ViewColumn, dev: ViewColumn) -> l
                 f"Across {count(len(ratios), 'system')} the median ratio of {official.title} to "
                 f"{dev.title} is {ratio:.3f} (dashed line; range {min(ratios):.3f}\u2013"
                 f"{max(ratios):.3f}). Entries far below the line did better on {dev.set}, where "
-                "labels are public: a sign of overfitting.",
+                "labels are public: a sign of overfitting, or of a broken file.",
+                _say_broken(points, ratio, official, dev),
             ),
             marks=_key(points, baseline="square"),
             chart=chart,
@@ -277,10 +282,28 @@ def _scatter(every: Sequence[Entry], official: ViewColumn, dev: ViewColumn) -> l
     ]
 
 
+_BROKEN = 0.75
+"""Share of the usual ratio below which a run's file is rather broken than overfitted."""
+_MOST_NAMED = 6
+
+
+def _say_broken(
+    points: Sequence[Entry], ratio: float, official: ViewColumn, dev: ViewColumn
+) -> str:
+    """The entries so far below the line that their file may be broken, unless they are many."""
+    far = [
+        f"{p.label} ({p.score:.3f} on {official.set}, {p.other:.3f} on {dev.set})"
+        for p in points
+        if p.other and p.score < _BROKEN * ratio * p.other
+    ]
+    if not 0 < len(far) <= _MOST_NAMED:
+        return ""
+    return f" So far below that its file may be broken: {'; '.join(far)}."
+
+
 # Charts of what teams state of their systems' costs: each column of the table with an axis.
 
 _FEWEST = 3
-_MOST_NAMED = 6
 
 
 def pareto_front(points: Iterable[tuple[Decimal, Decimal]]) -> frozenset[tuple[Decimal, Decimal]]:
