@@ -78,6 +78,11 @@ def test_a_refused_registration_leaves_the_invitation_open(database: Database) -
     _, secret = create_invitation(database, note="", now=NOW)
     for name, mail, code in (
         ("\uff28ARBOR", "", "team-taken"),
+        ("H\u0430rbor", "", "team-name"),  # Cyrillic a
+        ("Harb\u00f3r", "", "team-alike"),
+        ("Har-bor", "", "team-alike"),
+        ("HarbOr", "", "team-taken"),
+        ("Harb0r", "", "team-alike"),
         (" ", "", "team-name"),
         ("a" * 101, "", "team-name"),
         ("a\x00", "", "team-name"),

@@ -135,6 +135,23 @@ def test_too_much_is_refused_before_it_is_read(place: Place, team: httpx2.Client
     assert place.delivered() == {}
 
 
+@pytest.mark.parametrize("offset", ["1_0", "+10", " 10", "10.0", "1e1", "٣", "-0", "0x1", ""])
+def test_a_number_that_is_not_written_in_digits_is_refused(
+    team: httpx2.Client, offset: str
+) -> None:
+    """`1_0` was read as 10."""
+    path, name = begin(team, files_of()), f"{ONE}{ENDINGS[0]}"
+    part = team.patch(f"{path}/files/{name}", params={"offset": offset}, content=b"x")
+    assert code_of(part) == (422, "request")
+    for page in ("standings", "submissions"):
+        for which in ("offset", "limit"):
+            answer = team.get(f"{API}/{page}", params={which: offset})
+            assert code_of(answer) == (422, "request")
+    size = declared(files_of("20261121-two"))
+    size["files"][0]["bytes"] = offset
+    assert code_of(team.post(f"{API}/uploads", json=size)) == (422, "request")
+
+
 def test_limits_of_a_team_and_of_the_disk_are_told(make_place: MakePlace) -> None:
     place = make_place(most=IntakeLimits(of_team=1, free_bytes=0, bytes=1000))
     team = place.as_team(place.join()[1])

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from sqlalchemy import update
 
+from heldout.board.log.manifest import team_key
 from heldout.cli.program import main
 from heldout.intake.app import intake_database
-from heldout.intake.teams import accept_invitation, check_token, create_token
+from heldout.intake.tables import teams
+from heldout.intake.teams import accept_invitation, check_token, create_invitation, create_token
 
 CLEAN = dict.fromkeys(("DATABASE_URL", "HELDOUT_ROOT", "HELDOUT_UPLOADS", "HELDOUT_SMTP"))
 ROOT = ("--root", "https://board.example")
@@ -48,6 +51,29 @@ def test_a_link_is_made_listed_used_and_a_team_is_shut_out(tmp_path: Path) -> No
     assert "shut out" in invite(*here, "--list")[1]
     database.close()
     assert (tmp_path / "intake.sqlite").stat().st_mode & 0o077 == 0
+
+
+def test_teams_whose_names_look_alike_are_shown_and_get_no_link(tmp_path: Path) -> None:
+    """As an earlier version let them join: today the second is refused."""
+    here, now = ("--uploads", tmp_path), datetime.now(UTC)
+    database = intake_database(tmp_path, "")
+    for name in ("Zebra Crew", "Harbor", "false"):
+        _, secret = create_invitation(database, note="", now=now)
+        accept_invitation(database, secret, name=name, mail="", now=now)
+    false = "Z\u0435bra Crew"
+    row = update(teams).where(teams.c.name == "false").values(name=false, key=team_key(false))
+    database.write(lambda connection: connection.execute(row))
+    database.close()
+    listed = invite(*here, "--list")[1]
+    assert "as 'Zebra Crew' it looks like another" in listed
+    assert "as 'Z\\u0435bra Crew' it looks like another" in listed
+    assert listed.count("looks like") == 2
+    for name in ("zebra crew", false):
+        code, output = invite(name, *here, *ROOT)
+        assert code != 0
+        assert "team-alike" in output
+    assert document(false, *here, "--bar")["team"] == false
+    assert "/join/" in document("Zebra Crew", *here, *ROOT)["link"]
 
 
 @pytest.mark.parametrize(

@@ -712,10 +712,19 @@ def _invite(
 ) -> _Answer:
     """Make an invitation, and send it where an address is given."""
     from heldout.intake import mail as mails
-    from heldout.intake.teams import create_invitation
+    from heldout.intake.teams import create_invitation, list_alike, list_teams
 
     if not root:
         raise click.UsageError("which address do the pages have? --root URL, or set HELDOUT_ROOT")
+    alike = [] if team is None else list_alike(team.name, list_teams(database))
+    if team is not None and any(one.closed is None for one in alike):
+        raise InputError.of(
+            "team-alike",
+            "TEAM",
+            f"{team.name!a}, which looks like {alike[0].name!a}",
+            "a team that no other one is taken for",
+            "see `heldout invite --list`, and shut out the false one with --bar",
+        )
     mailer = mails.read_mailer(os.environ) if mail else None
     if mail and mailer is None:
         raise SetupError(f"no mail server: set {mails.SERVER} and {mails.SENDER}")
@@ -740,7 +749,7 @@ def _invite(
 
 
 def _list_teams(database: "Database", now: datetime) -> _Answer:
-    from heldout.intake.teams import list_invitations, list_teams
+    from heldout.intake.teams import list_alike, list_invitations, list_teams
 
     teams = list_teams(database)
     invitations = [
@@ -750,7 +759,8 @@ def _list_teams(database: "Database", now: datetime) -> _Answer:
         (
             "team",
             f"{printable(one.name)}, since {one.created:%d %b %Y}"
-            + (f", shut out on {one.closed:%d %b %Y}" if one.closed else ""),
+            + (f", shut out on {one.closed:%d %b %Y}" if one.closed else "")
+            + (f"; as {one.name!a} it looks like another" * bool(list_alike(one.name, teams))),
         )
         for one in teams
     ]

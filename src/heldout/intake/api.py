@@ -80,7 +80,7 @@ class FileDocument(_Model):
     """A file of an upload."""
 
     name: str = pydantic.Field(min_length=1, max_length=200)
-    bytes: int = pydantic.Field(ge=1, le=1 << 40)
+    bytes: int = pydantic.Field(ge=1, le=1 << 40, strict=True)
     sha256: str = pydantic.Field(pattern=r"^[0-9a-f]{64}$")
 
 
@@ -161,8 +161,17 @@ _REFUSED = {
 _REFUSALS: dict[int | str, dict[str, Any]] = {"4XX": _REFUSED, "5XX": _REFUSED}
 """What every call may answer besides, for the OpenAPI document."""
 
-_Offset = Annotated[int, Query(ge=0, le=_MOST_OFFSET, description="Rows to leave out.")]
-_Limit = Annotated[int, Query(ge=1, le=_MOST_ROWS, description="Most rows.")]
+
+def _read_digits(text: object) -> object:
+    """A whole number of an address, which has digits alone; pydantic would read `1_0` as 10."""
+    if isinstance(text, str) and not (text.isascii() and text.isdigit()):
+        raise ValueError("digits alone make a number here")
+    return text
+
+
+_Whole = Annotated[int, pydantic.BeforeValidator(_read_digits)]
+_Offset = Annotated[_Whole, Query(ge=0, le=_MOST_OFFSET, description="Rows to leave out.")]
+_Limit = Annotated[_Whole, Query(ge=1, le=_MOST_ROWS, description="Most rows.")]
 _Name = Annotated[str, Path(min_length=1, max_length=200)]
 
 
@@ -367,7 +376,7 @@ def _add_uploads(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
         name: _Name,
         request: Request,
         who: Annotated[Team, Depends(team)],
-        offset: Annotated[int, Query(ge=0, le=_MOST_OFFSET, description="Bytes sent before.")],
+        offset: Annotated[_Whole, Query(ge=0, le=_MOST_OFFSET, description="Bytes sent before.")],
     ) -> Received:
         """Go on with a file; what came before a cut stays."""
         return Received(received=await intake.append(who, upload, name, offset, request))

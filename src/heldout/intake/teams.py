@@ -7,6 +7,7 @@ which only the SHA-256 is stored, so that who reads the database can use none. A
 
 import hashlib
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from sqlalchemy import delete as remove
 
 from heldout.board.log.manifest import team_key
+from heldout.board.policy.names import compare_names, mixed_words
 from heldout.database.database import Database, keep_others_out
 from heldout.errors import InputError, quote
 from heldout.intake.mail import check_mail_address
@@ -192,7 +194,7 @@ def accept_invitation(
 
     Raises:
         InputError: codes `invitation-unknown`, `invitation-used`, `invitation-expired`,
-            `team-name`, `team-mail`, `team-taken`.
+            `team-name`, `team-mail`, `team-taken`, `team-alike`.
         DatabaseError: see `ErrorCode`.
     """
 
@@ -278,6 +280,17 @@ def list_teams(database: Database) -> tuple[Team, ...]:
     return tuple(_team(row) for row in rows)
 
 
+def list_alike(name: str, teams: Iterable[Team]) -> tuple[Team, ...]:
+    """The teams whose name is another, but equal to the eye or but for its spelling.
+
+    Args:
+        name: of a team.
+        teams: compared with it.
+    """
+    alike = ("spelling", "confusable")
+    return tuple(team for team in teams if compare_names(name, team.name) in alike)
+
+
 def get_team(database: Database, team: int) -> Team:
     """A team.
 
@@ -315,6 +328,13 @@ def _add_team(connection: Connection, *, name: str, mail: str, now: datetime) ->
         raise _problem(
             "team-name", "name", quote(name), f"1 to {_LONGEST_NAME} characters that can be read"
         )
+    if strange := mixed_words(name):
+        raise _problem(
+            "team-name",
+            "name",
+            f"{strange[0]!a}, with letters of several scripts in one word",
+            "words of one script each",
+        )
     row = {"name": name, "key": team_key(name), "mail": check_mail_address(mail), "created_at": now}
     if connection.execute(select(teams.c.id).where(teams.c.key == row["key"])).first() is not None:
         raise _problem(
@@ -323,6 +343,14 @@ def _add_team(connection: Connection, *, name: str, mail: str, now: datetime) ->
             quote(name),
             "a name that no other team has",
             hint="if the team is yours, ask the organiser for a link to your account",
+        )
+    if list_alike(name, map(_team, connection.execute(select(teams)))):
+        raise _problem(
+            "team-alike",
+            "name",
+            f"{quote(name)}, which looks like the name of another team",
+            "a name that nobody takes for another",
+            hint="choose another name, or ask the organiser for a link to your account",
         )
     added = insert(teams).values(row).returning(teams.c.id)
     return int(connection.execute(added).scalar_one())
