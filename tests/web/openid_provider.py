@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -20,7 +21,8 @@ SECRET = "between-us"  # noqa: S105 - a test's
 class OpenIdProvider:
     """Answers discovery, keys, codes and tokens, like a provider over HTTP.
 
-    `lies` are claims that replace those of the next ID token.
+    `lies` are claims that replace those of the next ID token; `answers` replace whole answers, by
+    path, and `forges` makes the ID token of its claims.
     """
 
     key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "one"}))
@@ -29,6 +31,9 @@ class OpenIdProvider:
     lies: dict[str, Any] = field(default_factory=dict)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     asked: list[dict[str, str]] = field(default_factory=list)
+    answers: dict[str, Callable[[], httpx2.Response]] = field(default_factory=dict)
+    forges: Callable[[dict[str, Any]], str] | None = None
+    called: list[str] = field(default_factory=list)
 
     def client(self) -> httpx2.Client:
         """A client whose calls it answers."""
@@ -47,8 +52,11 @@ class OpenIdProvider:
     def answer(self, request: httpx2.Request) -> httpx2.Response:
         """Any call."""
         path = request.url.path
+        self.called.append(str(request.url))
+        if path in self.answers:
+            return self.answers[path]()
         if path == "/.well-known/openid-configuration":
-            return httpx2.Response(200, json=self._configuration())
+            return httpx2.Response(200, json=self.configuration())
         if path == "/keys":
             return httpx2.Response(200, json={"keys": [self.key.as_dict(private=False)]})
         if path == "/token":
@@ -58,7 +66,7 @@ class OpenIdProvider:
             return httpx2.Response(200, json={"id": 4711, "login": "ada"})
         return httpx2.Response(404)
 
-    def _configuration(self) -> dict[str, str]:
+    def configuration(self) -> dict[str, str]:
         places = {"authorization_endpoint": "/authorize", "token_endpoint": "/token"}
         return {
             "issuer": ISSUER,
@@ -87,7 +95,11 @@ class OpenIdProvider:
             **self.lies,
         }
         key = self.signs_with or self.key
-        signed = jwt.encode({"alg": "RS256", "kid": "one"}, claims, key)
+        signed = (
+            self.forges(claims)
+            if self.forges
+            else jwt.encode({"alg": "RS256", "kid": "one"}, claims, key)
+        )
         token = {"access_token": "access", "token_type": "Bearer", "id_token": signed}
         return httpx2.Response(200, json=token)
 

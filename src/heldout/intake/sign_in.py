@@ -6,7 +6,8 @@ team's own page, which an invitation opened: no mail address is asked for or com
 """
 
 import secrets
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -20,6 +21,7 @@ from heldout.web.guard import BadTokenError, read_value, sign_value
 _SECONDS = 10.0
 _MOST_BYTES = 1 << 20
 _LEEWAY_SECONDS = 60
+_LONGEST_NAME = 255  # OpenID Connect Core 1.0, section 2
 _ALGORITHMS = ["RS256", "ES256"]
 
 
@@ -182,7 +184,7 @@ class SignIn:
             if found is None:
                 return self._ask_user(str(token["access_token"]))
             return self._check_id_token(token, found, flow)
-        except (OAuth2Error, JoseError, KeyError, ValueError):
+        except (OAuth2Error, JoseError, KeyError, TypeError, ValueError, RecursionError):
             raise _refused("an answer that does not hold") from None
         except httpx2.HTTPError as error:
             raise self._silent(error) from None
@@ -191,7 +193,7 @@ class SignIn:
         from authlib.oauth2.client import OAuth2Client  # noqa: PLC0415 - only where it is configured
 
         return OAuth2Client(
-            _Session(self.client),
+            _Session(self._call),
             client_id=self.provider.client_id,
             client_secret=self.provider.client_secret,
             token_endpoint_auth_method="client_secret_post",  # noqa: S106 - a method's name
@@ -205,6 +207,9 @@ class SignIn:
         found = self._get(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
         if found.get("issuer") != issuer:
             raise StoreError(f"{self.provider.title} names another issuer")
+        for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
+            if not str(found.get(name)).startswith("https://"):
+                raise StoreError(f"{self.provider.title} names no address with https as its {name}")
         return found
 
     def _check_id_token(
@@ -239,17 +244,28 @@ class SignIn:
 
     def _get(self, address: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
         try:
-            answer = self.client.get(
-                address, headers={"Accept": "application/json", **(headers or {})}
-            )
+            sent = {"Accept": "application/json", **(headers or {})}
+            answer = self._call("GET", address, headers=sent)
             answer.raise_for_status()
-            if len(answer.content) > _MOST_BYTES:
-                raise StoreError(f"{self.provider.title} answers too much")
             return msgspec.json.decode(answer.content, type=dict[str, Any])
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise StoreError(f"{self.provider.title} answers no JSON object") from None
         except httpx2.HTTPError as error:
             raise self._silent(error) from None
+
+    def _call(self, method: str, address: str, **sent: Any) -> httpx2.Response:
+        """Ask, and read no more than a mebibyte and for no longer than ten seconds.
+
+        Raises:
+            StoreError: there is more to read.
+        """
+        body, end = bytearray(), time.monotonic() + _SECONDS
+        with self.client.stream(method, address, **sent) as answer:
+            for piece in answer.iter_bytes():
+                body += piece
+                if len(body) > _MOST_BYTES or time.monotonic() > end:
+                    raise StoreError(f"{self.provider.title} answers too much, or too slowly")
+        return httpx2.Response(answer.status_code, content=bytes(body), request=answer.request)
 
     def _silent(self, error: Exception) -> StoreError:
         return StoreError(f"{self.provider.title} does not answer ({type(error).__name__})")
@@ -259,24 +275,26 @@ class SignIn:
 class _Session:
     """What Authlib's client calls of a session, by httpx2; it is written for httpx and requests."""
 
-    client: httpx2.Client
+    call: Callable[..., httpx2.Response]
 
     def post(
         self, url: str, *, data: Mapping[str, str], headers: Mapping[str, str], auth: Any
     ) -> httpx2.Response:
         """Send a form, with the client's own secret as `auth` says."""
         url, sent, body = auth.prepare("POST", url, dict(headers), urlencode(data))
-        return self.client.post(url, content=body, headers=sent)
+        return self.call("POST", url, content=body, headers=sent)
 
 
 def _lasting_name(told: object) -> str:
     """What a provider calls a person for ever.
 
     Raises:
-        ValueError: it names nobody.
+        TypeError, ValueError: it names nobody.
     """
-    if not isinstance(told, str | int) or isinstance(told, bool) or not str(told).strip():
-        raise ValueError(told)
+    if not isinstance(told, str | int) or isinstance(told, bool):
+        raise TypeError
+    if not 0 < len(str(told).strip()) <= _LONGEST_NAME or not str(told).isprintable():
+        raise ValueError
     return str(told)
 
 
