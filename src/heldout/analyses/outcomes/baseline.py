@@ -58,7 +58,7 @@ def compare_with_baseline(
         baseline: the name of one run.
         correction: of p over the other runs.
         alpha: significance level, in (0, 1).
-        level: of the intervals, which are not corrected, in (0, 1).
+        level: of each interval alone, in (0, 1); those of many runs hold together less often.
 
     Raises:
         InputError: code `baseline-run`: there is no such run, or no other.
@@ -157,7 +157,8 @@ def _table(found: Sequence[Against], *, correction: Correction, runs: int, level
         ),
         notes=tuple(dict.fromkeys(row.test.why for row in found if row.test.why)),
         method=(
-            f"difference: run - baseline; low and high: interval at {level:.0%}, not corrected",
+            f"difference: run - baseline; low and high: interval at {level:.0%}, of each run alone",
+            "all these intervals together hold less often",
             "corrected: " + (over if correction != "none" else "no correction"),
         ),
     )

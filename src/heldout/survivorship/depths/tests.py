@@ -24,7 +24,8 @@ from heldout.survivorship.depths.scores import DepthScores
 _FEWEST = 2
 _FEWEST_OTHER = 12
 """Queries with another score than the most common one that a side should have for Welch's t: then
-the chance of an error over nine depths, at .05, is 7% at most (benchmarks/depth_coverage.py)."""
+the chance of an error over nine depths, at .05, is near 5% (benchmarks/depth_coverage.py); another
+simulation, of other worlds, had up to 8.4%."""
 _FEWEST_SYSTEMS = 3
 _NONE_ADDED = "no query is added"
 _FEW = "fewer than two queries on a side"
