@@ -22,14 +22,15 @@ def memory_board(board: Path, vault: Path) -> tuple[Repository, Vault]:
     tracked = [file.path for file in Git(board).files(Git(board).head() or "")]
     at = datetime(2026, 11, 1, tzinfo=UTC)
     git.commit_paths(tracked, message="all of it", author=_SOMEONE, at=at)
-    repository = Repository(files.root, stored=(files, git))
+    state = _load(board / ".git" / "heldout", "state")
+    repository = Repository(files.root, stored=(files, git, state))
     return repository, Vault(_NOWHERE / "vault", stored=_load(vault, "vault"))
 
 
 def copy_board(repository: Repository, vault: Vault) -> tuple[Repository, Vault]:
     """Another one that changes on its own."""
     assert repository.stored is not None
-    before, git = repository.stored
+    before, git, state = repository.stored
     assert isinstance(git, MemoryGit)
     files = _copy(before)
     own = replace(
@@ -39,7 +40,8 @@ def copy_board(repository: Repository, vault: Vault) -> tuple[Repository, Vault]
         named=dict(git.named),
         beside=dict(git.beside),
     )
-    return replace(repository, stored=(files, own)), replace(vault, stored=_copy(vault.stored))
+    copied = replace(repository, stored=(files, own, _copy(state)))
+    return copied, replace(vault, stored=_copy(vault.stored))
 
 
 def _load(root: Path, name: str) -> MemoryFolder:

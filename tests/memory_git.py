@@ -126,6 +126,13 @@ class MemoryGit(Git):
             found += [_added(f"{folder}/{n}", m, one) for (n, _), (m, one) in entries.items()]
         return tuple(found)
 
+    def top(self, commit: str) -> tuple[str, ...]:
+        return tuple(name for name, _ in self._entries(self._tree_of(commit)))
+
+    def tracked_of(self, *names: str) -> tuple[str, ...]:
+        head = self.head()
+        return () if head is None else tuple(name for name in names if name in self.top(head))
+
     def contains(self, tip: str, commit: str) -> bool:
         return commit in self._ancestors(tip)
 

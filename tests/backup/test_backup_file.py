@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heldout.backup.backing_up import Sources, back_up
-from heldout.backup.manifest import FolderState, Manifest, Stored
+from heldout.backup.manifest import FolderState, GitState, Manifest, Stored
 from heldout.backup.restoring import restore
 from heldout.backup.sealed import Writer, new_backup, verify
 from heldout.board.log.events import parse_time
+from heldout.board.store.git import Git
+from heldout.board.store.repository import Repository
 from heldout.envelope.age import encrypting, new_identity
 from heldout.errors import InputError, StoreError
 from heldout.files.durable import Folder
@@ -43,8 +45,17 @@ def backed_up(folder: Path, files: Mapping[str, bytes]) -> Path:
     return folder / "b"
 
 
-def manifest(files: Mapping[str, Stored], name: str = "uploads") -> Manifest:
-    state = FolderState(files=dict(files), empty=(), git=None, private=False)
+GIT = GitState(branch="main", remotes={}, bundle=(), deleted=())
+
+
+def manifest(
+    files: Mapping[str, Stored],
+    name: str = "uploads",
+    *,
+    own: Mapping[str, Stored] | None = None,
+    git: GitState | None = None,
+) -> Manifest:
+    state = FolderState(files=dict(files), empty=(), git=git, own=dict(own or {}), private=False)
     return Manifest(
         created_at="2026-11-20T10:00:00Z",
         program="1",
@@ -193,6 +204,34 @@ def test_hostile_paths_are_refused(tmp_path: Path, path: str) -> None:
     with new_backup(tmp_path / "b", [KEYS.recipient]) as writer:
         writer.finish(manifest({path: writer.add(b"evil")}))
     assert refused(tmp_path / "b", tmp_path) == "backup-damaged"
+    with new_backup(tmp_path / "own", [KEYS.recipient]) as writer:
+        writer.finish(manifest({}, own={path: writer.add(b"evil")}, git=GIT))
+    assert refused(tmp_path / "own", tmp_path) == "backup-damaged"
+
+
+def test_files_of_a_clone_without_git_are_refused(tmp_path: Path) -> None:
+    with new_backup(tmp_path / "b", [KEYS.recipient]) as writer:
+        writer.finish(manifest({}, own={"pinned.json": writer.add(b"evil")}))
+    assert refused(tmp_path / "b", tmp_path) == "backup-damaged"
+
+
+def test_keys_and_drafts_of_a_clone_are_in_its_backup(tmp_path: Path) -> None:
+    root = tmp_path / "clone"
+    root.mkdir()
+    Git(root).init()
+    (root / "board.toml").write_bytes(b"")
+    own = Repository(root).state
+    kept = {"keys/one": b"secret", "tokens/host": b"secret", "drafts/one/dev.run": b"q d 1"}
+    for name, data in kept.items():
+        own.write_whole(name, data)
+    with own.lock("lock"):
+        pass
+    sources = Sources(folders=[root])
+    back_up(tmp_path / "b", sources, recipients=[KEYS.recipient], now=NOW, program="1")
+    restore(tmp_path / "b", tmp_path / "back", identities=[KEYS.private])
+    found = Repository(tmp_path / "back" / "clone").state
+    assert {path: found.read(path) for path, _ in found.walk()} == kept
+    assert all((found.path(name).stat().st_mode & 0o777) == 0o600 for name in kept)
 
 
 @pytest.mark.parametrize("name", ["..", "", "a/b", ".git", "/"])

@@ -78,13 +78,13 @@ def test_pages_that_are_no_more_go_and_others_stay(board: Board) -> None:
 def test_a_clone_remembers_which_board_it_is_of(board: Board) -> None:
     repository, _ = board
     repository.pin(repository.log())
-    pinned = repository.files.read(".heldout/pinned.json")
+    pinned = repository.state.read("pinned.json")
     known = str(repository.log()[0].hash).encode()
     assert known in pinned
-    repository.files.write_whole(".heldout/pinned.json", pinned.replace(known, b"0" * 64))
+    repository.state.write_whole("pinned.json", pinned.replace(known, b"0" * 64))
     with pytest.raises(StoreError, match="of another board"):
         repository.log()
-    repository.files.write_whole(".heldout/pinned.json", b"{")
+    repository.state.write_whole("pinned.json", b"{")
     with pytest.raises(StoreError, match="damaged"):
         repository.log()
 

@@ -71,7 +71,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def fill(root: Path, submission: str, **fields: str) -> None:
-    file = root / "clone" / "drafts" / submission / "metadata.json"
+    file = root / "clone" / ".git/heldout/drafts" / submission / "metadata.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
 
 

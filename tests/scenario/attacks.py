@@ -14,6 +14,7 @@ from attack_table import (
     metadata,
     organisers,
     probes,
+    pulls,
     registrations,
     replays,
     requests,
@@ -35,6 +36,7 @@ ATTACKS: tuple[Attack, ...] = (
     *clocks.attacks(),
     *forges.attacks(),
     *links.attacks(),
+    *pulls.attacks(),
     *signed.attacks(),
     *uploads.attacks(),
 )

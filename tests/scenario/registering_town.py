@@ -159,7 +159,7 @@ def refusal(receipt: Mapping[str, Any]) -> list[str]:
 
 
 def own_file(town: Town, clone: Path | None = None) -> dict[str, Any]:
-    note = (clone or town.clone) / ".heldout" / "team" / "registration.json"
+    note = (clone or town.clone) / ".git/heldout" / "team" / "registration.json"
     found: dict[str, Any] = json.loads(note.read_text())
     return found
 
@@ -200,7 +200,7 @@ def resign(town: Town, submission: str, change: Change) -> None:
     repository, name = Repository(town.clone), SubmissionId(submission)
     packed = pack(repository, name, read_metadata(repository, name))
     file = repository.packed_file(f"{submission}-metadata.json.age")
-    key = (town.clone / ".heldout" / "keys" / submission).read_bytes()
+    key = (town.clone / ".git/heldout" / "keys" / submission).read_bytes()
     metadata, signature = split_signature(open_metadata("age", file.read_bytes(), key=key))
     assert signature is not None
     file.write_whole(seal_metadata("age", change(metadata, signature), key=key))

@@ -51,11 +51,15 @@ class Stage:
         roots = (self.town.vault, self.town.board)
         files = {str(p): p.read_bytes() for root in roots for p in root.rglob("*") if p.is_file()}
         vault, board = self.town.vault, self.town.board
-        dropped = (f"{vault}/refused", f"{vault}/lock", f"{board}/.heldout/lock")
-        private = f"{self.town.board}/.git/"
+        own, private = f"{board}/.git/heldout/", f"{board}/.git/"
+        dropped = (f"{vault}/refused", f"{vault}/lock", f"{own}lock")
         derived = tuple(f"{self.town.vault}/{folder}/" for folder in DERIVED_FOLDERS)
         left = (*derived, private)
-        kept = {p: d for p, d in files.items() if p not in dropped and not p.startswith(left)}
+        kept = {
+            p: d
+            for p, d in files.items()
+            if p not in dropped and (p.startswith(own) or not p.startswith(left))
+        }
         told = [git(self.town.board, *words) for words in (["rev-parse", "HEAD"], ["status", "-s"])]
         settings = (self.town.board / ".git" / "config").read_bytes()
         return {**kept, "HEAD": "\n".join(told).encode(), "config": settings}

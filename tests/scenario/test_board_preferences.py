@@ -131,7 +131,9 @@ def labels(town: Town, name: str) -> Mapping[str, set[str]]:
 
 
 def run_of(town: Town, submission: str, query_set: str = "eval") -> Mapping[str, list[str]]:
-    rows = (town.clone / f"drafts/{submission}/{query_set}.run").read_text().splitlines()
+    rows = (
+        (town.clone / f".git/heldout/drafts/{submission}/{query_set}.run").read_text().splitlines()
+    )
     found: dict[str, list[str]] = {}
     for row in rows:
         query, doc, _ = row.split("\t")

@@ -274,7 +274,7 @@ def test_a_query_set_that_came_later_is_not_asked_of_earlier_runs(town: Town) ->
 def amended_twice(town: Town) -> tuple[str, list[bytes]]:
     """A submission with three revisions of its metadata, all seen by anybody."""
     submission = town.send("one", now=DAY)
-    file = town.clone / ".heldout" / "sealed" / f"{submission}-metadata.json.age"
+    file = town.clone / ".git/heldout" / "sealed" / f"{submission}-metadata.json.age"
     seen = [file.read_bytes()]
     town.take_in(now=DAY)
     for text in ("second", "third"):
@@ -298,7 +298,7 @@ def offer(town: Town, submission: str, files: dict[str, bytes]) -> list[str]:
 
 
 def sealed(town: Town, submission: str, ending: str) -> bytes:
-    return (town.clone / ".heldout" / "sealed" / f"{submission}{ending}").read_bytes()
+    return (town.clone / ".git/heldout" / "sealed" / f"{submission}{ending}").read_bytes()
 
 
 def test_an_old_metadata_file_sent_again_is_refused(town: Town) -> None:
@@ -322,7 +322,7 @@ def test_metadata_of_somebody_else_is_refused(town: Town) -> None:
     assert draft == submission
     town.participant("pack", submission, now=DAY, clone=thief)
     theirs = {
-        ending: (thief / ".heldout" / "sealed" / f"{submission}{ending}").read_bytes()
+        ending: (thief / ".git/heldout" / "sealed" / f"{submission}{ending}").read_bytes()
         for ending in (".tar.age", ".key.age", "-metadata.json.age")
     }
     metadata = theirs["-metadata.json.age"]
@@ -365,7 +365,7 @@ def test_files_swapped_between_ids_are_refused(town: Town) -> None:
 def test_changed_runs_need_a_new_id(town: Town) -> None:
     submission = town.send("one", now=DAY)
     town.take_in(now=DAY)
-    run = town.clone / "drafts" / submission / "eval.run"
+    run = town.clone / ".git/heldout/drafts" / submission / "eval.run"
     run.write_text((town.root / "eval.run").read_text().replace("n1-0", "n1-x"))
     assert town.participant("submit", submission, now=LATER).code == 0
     (receipt,) = town.take_in(now=LATER)["received"]
@@ -392,7 +392,7 @@ def test_metadata_that_was_wrong_can_be_mended(town: Town) -> None:
     from heldout.envelope.bundle import seal_metadata  # noqa: PLC0415 - other tools, as it were
 
     submission = town.send("one", now=DAY)
-    key = (town.clone / ".heldout" / "keys" / submission).read_bytes()
+    key = (town.clone / ".git/heldout" / "keys" / submission).read_bytes()
     folder = town.root / "stranger"
     folder.mkdir()
     wrong = seal_metadata("age", b'{"team": "x", "colour": "blue"}', key=key)

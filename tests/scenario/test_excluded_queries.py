@@ -77,7 +77,7 @@ def test_however_it_was_saved_the_same_queries_are_left_out(
     published: tuple[Town, str], case: str
 ) -> None:
     town, name = published
-    run = (town.clone / "drafts" / name / "eval.run").read_text("utf-8")
+    run = (town.clone / ".git/heldout/drafts" / name / "eval.run").read_text("utf-8")
     ranks = {tuple(line.split("\t")[:2]): int(line.split("\t")[2]) for line in run.splitlines()}
     own = [1 / ranks[q, f"d{q}"] for i in range(QUERIES) if (q := f"eval{i}") not in OUT]
     mask(town).write_bytes(LISTS[case])

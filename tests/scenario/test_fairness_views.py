@@ -88,7 +88,7 @@ def publish(town: Town, name: str, *, seed: int, now: str = DAY, **team: Any) ->
 def lists_of(town: Town, submission: str) -> dict[str, list[str]]:
     """The run as it was sent: query -> documents, best first."""
     lists: dict[str, list[str]] = {}
-    run = (town.clone / "drafts" / submission / "eval.run").read_text("utf-8")
+    run = (town.clone / ".git/heldout/drafts" / submission / "eval.run").read_text("utf-8")
     for query, document, _ in (line.split("\t") for line in run.splitlines()):
         lists.setdefault(query, []).append(document)
     return lists

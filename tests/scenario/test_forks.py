@@ -51,11 +51,11 @@ def test_upstream_says_how_far_a_submission_has_come(town: Town, *, merged: bool
     if merged:
         pull_from_the_board(town)
     assert state(town, one) == "published"
-    receipt = town.clone / f".heldout/receipts/{one}.json"
+    receipt = town.clone / f".git/heldout/receipts/{one}.json"
     assert json.loads(receipt.read_text())["received"]["at"] == DAY
     told = town.participant("audit", "--receipt", receipt, "--json", now=LAST)
     assert (told.code, told.json["faults"]) == (0, []), told
-    assert told.json["receipt"]["received"]["at"] == DAY
+    assert told.json["receipts"][0]["received"]["at"] == DAY
     assert "origin is behind upstream: it has 1 of 4 events" in told.json["notes"]
     assert any("git pull upstream" in note for note in told.json["notes"]) != merged
 
@@ -68,11 +68,11 @@ def test_what_was_pulled_from_the_board_counts_for_status_where_only_the_fork_is
     assert state(town, one) == "not received yet"
     pull_from_the_board(town)
     assert state(town, one) == "published"
-    receipt = town.clone / f".heldout/receipts/{one}.json"
+    receipt = town.clone / f".git/heldout/receipts/{one}.json"
     told = town.participant("audit", "--receipt", receipt, "--json", now=LAST)
     assert told.json["faults"] == ["the last 3 events of the earlier copy were cut off"]
     assert any("git remote add upstream" in note for note in told.json["notes"])
-    assert told.json["receipt"]["received"]["at"] == DAY
+    assert told.json["receipts"][0]["received"]["at"] == DAY
     add_upstream(town)
     assert town.participant("audit", "--receipt", receipt, now=LAST).code == 0
 
@@ -84,7 +84,7 @@ def test_events_cut_off_on_the_board_are_told_in_a_fork_that_had_them(town: Town
     assert state(town, one) == "published"
     git(town.clone, "push", "-q", "origin", "main")
     git(town.board, "push", "-q", "--force", "origin", "main~1:main")
-    receipt = town.clone / f".heldout/receipts/{one}.json"
+    receipt = town.clone / f".git/heldout/receipts/{one}.json"
     told = town.participant("audit", "--receipt", receipt, "--json", now=LAST)
     assert told.code == 1
     cut = "the last 2 events of the earlier copy were cut off"
@@ -103,7 +103,7 @@ def test_a_fork_and_a_board_that_are_two_histories_are_told(town: Town) -> None:
     other.take_in(now=DAY)
     assert other.publish(two, now=DECIDED).code == 0
     git(other.board, "push", "-q", "--force", str(town.root / "fork"), "main")
-    receipt = town.clone / f".heldout/receipts/{one}.json"
+    receipt = town.clone / f".git/heldout/receipts/{one}.json"
     told = town.participant("audit", "--receipt", receipt, "--json", now=LAST)
     assert told.code == 1
     assert any(
@@ -119,7 +119,7 @@ def test_an_upstream_that_does_not_answer_accuses_nobody(town: Town) -> None:
     git(town.forge, "push", "-q", str(town.root / "fork"), "main")
     git(town.clone, "update-ref", "refs/remotes/upstream/main", "HEAD")
     git(town.clone, "remote", "set-url", "upstream", str(town.root / "nowhere"))
-    receipt = town.clone / f".heldout/receipts/{one}.json"
+    receipt = town.clone / f".git/heldout/receipts/{one}.json"
     told = town.participant("audit", "--receipt", receipt, "--json", now=LAST)
     assert (told.code, told.json["faults"]) == (0, []), told
 

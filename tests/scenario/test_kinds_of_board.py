@@ -121,7 +121,7 @@ def test_a_reserve_on_other_labels_is_scored_and_never_leaves_the_vault(town: To
     rule(town, (text, f'{text}{view}labels = "graded"\n'))
     name = publish(town, "run", seed=3, now=DAY)
     views = json.loads((town.vault / f"scores/{name}.json").read_text("utf-8"))["views"]
-    run = (town.clone / "drafts" / name / "eval.run").read_text("utf-8")
+    run = (town.clone / ".git/heldout/drafts" / name / "eval.run").read_text("utf-8")
     ranks = {tuple(line.split("\t")[:2]): int(line.split("\t")[2]) for line in run.splitlines()}
     expected = [1 / ranks[f"eval{i}", f"n{i}-8"] for i in range(QUERIES)]
     assert views["reserve"]["mean"] == pytest.approx(sum(expected) / QUERIES)
@@ -144,7 +144,7 @@ def test_queries_that_do_not_count_stay_in_the_denominator_only_if_asked(
     (town.vault / "labels/eval.exclude").write_text("".join(f"eval{i}\n" for i in range(out)))
     rule(town, ("primary = ", f'denominator = "{denominator}"\nprimary = '))
     name = publish(town, "run", seed=3, now=DAY)
-    run = (town.clone / "drafts" / name / "eval.run").read_text("utf-8")
+    run = (town.clone / ".git/heldout/drafts" / name / "eval.run").read_text("utf-8")
     ranks = {tuple(line.split("\t")[:2]): int(line.split("\t")[2]) for line in run.splitlines()}
     own = [1 / ranks[f"eval{i}", f"deval{i}"] for i in range(out, QUERIES)]
     n = QUERIES if denominator == "all" else QUERIES - out

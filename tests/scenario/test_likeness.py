@@ -90,7 +90,7 @@ def test_an_unknown_id_among_several_opens_nothing(town: Town) -> None:
 def test_a_small_change_of_one_s_own_run_is_told(town: Town) -> None:
     again = town.draft("again", now=DAY)
     for query_set in ("dev", "eval"):
-        run = town.clone / "drafts" / again / f"{query_set}.run"
+        run = town.clone / ".git/heldout/drafts" / again / f"{query_set}.run"
         lines = run.read_text("utf-8").splitlines()
         run.write_text("\n".join([*lines[:-1], "\t".join([f"{query_set}29", "other", "5"])]) + "\n")
     assert town.participant("submit", again, now=DAY).code == 0

@@ -26,7 +26,7 @@ def town(tmp_path: Path) -> Town:
 
 
 def break_run(town: Town, submission: str, query_set: str) -> None:
-    run = town.clone / "drafts" / submission / f"{query_set}.run"
+    run = town.clone / ".git/heldout/drafts" / submission / f"{query_set}.run"
     first = run.read_text().splitlines()[0]
     run.write_text(f"{first}\n{run.read_text()}")
 
@@ -87,7 +87,7 @@ def test_the_dev_score_stays_where_only_the_other_run_is_wrong(town: Town) -> No
 
 def test_a_run_whose_scores_rise_with_its_ranks_is_told_before_it_is_sent(town: Town) -> None:
     submission = town.draft("one", now=DAY)
-    run = town.clone / "drafts" / submission / "eval.run"
+    run = town.clone / ".git/heldout/drafts" / submission / "eval.run"
     rows = [line.split() for line in run.read_text().splitlines()]
     run.write_text("".join(f"{q} Q0 {doc} {rank} {rank} t\n" for q, doc, rank in rows))
     answer = town.participant("check", submission, now=DAY)
@@ -100,7 +100,7 @@ def test_a_run_whose_scores_rise_with_its_ranks_is_told_before_it_is_sent(town: 
 def test_a_run_that_is_not_one_file_is_one_problem(town: Town, how: str) -> None:
     submission = town.draft("one", now=DAY)
     town.fill(submission, team="")
-    run = town.clone / "drafts" / submission / "eval.run"
+    run = town.clone / ".git/heldout/drafts" / submission / "eval.run"
     if how == "two":
         run.with_name("eval.run.gz").write_bytes(b"")
     else:
@@ -126,7 +126,7 @@ def test_a_run_that_cannot_be_read_is_named_as_it_was_typed(town: Town) -> None:
     assert f"unreadable-file  {town.root / 'nowhere' / 'eval.run'}" in answer.err
     assert "of the run for 'eval'" in answer.err
     assert "--run eval=FILE" in answer.err
-    assert not list((town.clone / "drafts").glob("*"))  # nor is half a draft made
+    assert not list((town.clone / ".git/heldout/drafts").glob("*"))  # nor is half a draft made
 
 
 @pytest.mark.parametrize("command", ["check", "pack", "submit", "amend", "withdraw"])
@@ -134,7 +134,8 @@ def test_an_unknown_draft_is_told_with_those_there_are(town: Town, command: str)
     submission = town.draft("one", now=DAY)
     answer = town.participant(command, "20261102-nobody", now=DAY)
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err.startswith("error  no-draft  drafts/20261102-nobody\n")
+    folder = town.clone / ".git/heldout/drafts/20261102-nobody"
+    assert answer.err.startswith(f"error  no-draft  {folder}\n")
     assert answer.err.count("error ") == 1
     assert f"one of {submission}" in answer.err
 
@@ -225,7 +226,7 @@ def test_an_embargo_that_cannot_be_is_refused_at_once(town: Town, day: str) -> N
     assert (answer.code, answer.out) == (2, "")
     assert "error  embargo-day  --embargo" in answer.err
     assert "up to 2027-08-02" in answer.err
-    assert not (town.clone / "drafts").exists()
+    assert not (town.clone / ".git/heldout/drafts").exists()
 
 
 def test_a_second_submit_and_an_empty_amend_say_so(town: Town) -> None:
@@ -372,7 +373,7 @@ def test_a_question_has_a_next_step_for_the_team_and_none_for_the_organiser(town
     town.push()
     status = town.participant("status", asked, now=LATER)
     assert "why       Which group is this?" in status.out
-    drafted = f"drafts/{asked}/metadata.json"
+    drafted = town.clone / ".git/heldout/drafts" / asked / "metadata.json"
     assert f"next      answer in {drafted}, then: heldout amend {asked}\n" in status.out
     town.fill(asked, institution="Lighthouse Institute, second group")
     assert town.participant("amend", asked, now=LATER).code == 0
@@ -390,7 +391,7 @@ def test_the_receipt_can_be_made_by_hand_and_changes_with_the_metadata(town: Tow
     def by_hand() -> str:
         done = subprocess.run(
             ["sh", "-c", command],
-            cwd=town.clone / ".heldout" / "sealed",
+            cwd=town.clone / ".git/heldout" / "sealed",
             env={**os.environ, "id": submission},
             capture_output=True,
             check=True,
@@ -421,7 +422,7 @@ def test_a_name_that_git_allows_for_no_branch_is_refused(name: str) -> None:
 
 def write_run(town: Town, submission: str, rename: Callable[[str], str]) -> None:
     """Give the documents of a draft's dev run other ids."""
-    file = town.clone / "drafts" / submission / "dev.run"
+    file = town.clone / ".git/heldout/drafts" / submission / "dev.run"
     lines = [line.split("\t") for line in run_text("dev", 1).splitlines()]
     text = "".join(f"{query}\t{rename(document)}\t{rank}\n" for query, document, rank in lines)
     file.write_text(text)
@@ -496,7 +497,9 @@ def test_a_draft_begins_with_what_the_header_of_its_runs_says(town: Town) -> Non
         *("team", "model_description", "efficiency.query_latency_ms"),
     }
     submission = answer["id"]
-    metadata = json.loads((town.clone / "drafts" / submission / "metadata.json").read_text())
+    metadata = json.loads(
+        (town.clone / ".git/heldout/drafts" / submission / "metadata.json").read_text()
+    )
     assert metadata["team"] == "Lighthouse Retrieval Group"
     assert metadata["efficiency"]["query_latency_ms"] == 120 / (2 * QUERIES)
 
@@ -527,7 +530,7 @@ def test_a_draft_takes_measurements_from_a_file_beside_its_runs(town: Town) -> N
     refused = town.participant("draft", "two", *runs, "--ir-metadata", beside, now=DAY)
     assert refused.code == 2
     assert f"error  ir-metadata-yaml  {beside}:2" in refused.err
-    assert not (town.clone / "drafts" / "20261102-two").exists()
+    assert not (town.clone / ".git/heldout/drafts" / "20261102-two").exists()
 
 
 def test_a_bad_header_is_told_and_the_draft_is_made(town: Town) -> None:
@@ -546,10 +549,11 @@ def test_a_draft_says_what_belongs_into_its_metadata_and_knows_the_team_of_the_l
     town.draft("one", now=DAY)
     runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
     said = town.participant("draft", "two", *runs, now=DAY)
-    assert (
-        'taken     team "Lighthouse Retrieval Group", from team in drafts/20261102-one' in said.out
+    assert 'taken     team "Lighthouse Retrieval Group", from team in ' in said.out
+    assert "/drafts/20261102-one/metadata.json" in said.out
+    metadata = json.loads(
+        (town.clone / ".git/heldout/drafts/20261102-two/metadata.json").read_text()
     )
-    metadata = json.loads((town.clone / "drafts/20261102-two/metadata.json").read_text())
     assert (metadata["team"], metadata["institution"]) == (TEAM["team"], TEAM["institution"])
     assert metadata["model_description"] == ""
     for field, meaning in MEANINGS.items():

@@ -8,18 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 from town import OTHER_TEAM, Answer, Town, copy_town, found_town, git, sign_event
 from trusting import DAY, DECIDED, LAST, ONE
 
 from heldout.board.log.events import Draft, Entry, format_entry, link
 from heldout.board.log.history import check_continues
-from heldout.board.participant.receipts import check_receipt, keep_receipt, read_receipt
+from heldout.board.participant.receipts import (
+    check_receipt,
+    find_forks,
+    keep_receipt,
+    read_receipt,
+)
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
 
 pytestmark = pytest.mark.slow
-RECEIPT = f".heldout/receipts/{ONE}.json"
+RECEIPT = f".git/heldout/receipts/{ONE}.json"
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +110,8 @@ def test_a_receipt_is_in_the_log(town: Town) -> None:
     answer = audit(town)
     assert (answer.code, answer.json["ok"], answer.json["faults"]) == (0, True, []), answer
     received = next(e for e in town.events() if e["kind"] == "received")
-    assert answer.json["receipt"]["received"]["at"] == received["at"] == DAY
-    assert answer.json["receipt"]["received"]["seq"] == received["seq"]
+    assert answer.json["receipts"][0]["received"]["at"] == received["at"] == DAY
+    assert answer.json["receipts"][0]["received"]["seq"] == received["seq"]
     plain = town.participant("audit", "--receipt", town.clone / RECEIPT, now=LAST)
     assert (plain.code, plain.out.splitlines()[0][:5]) == (0, "sound")
     assert f"received  {DAY}, event 1" in plain.out
@@ -142,7 +148,7 @@ def test_after_an_amendment_the_new_files_are_looked_for(town: Town) -> None:
     town.take_in(now=LAST)
     town.push()
     answer = audit(town)
-    assert (answer.code, answer.json["receipt"]["received"]["at"]) == (0, DAY), answer
+    assert (answer.code, answer.json["receipts"][0]["received"]["at"]) == (0, DAY), answer
 
 
 def test_a_submission_that_waits_is_not_in_the_log_yet(tmp_path: Path) -> None:
@@ -154,7 +160,7 @@ def test_a_submission_that_waits_is_not_in_the_log_yet(tmp_path: Path) -> None:
     assert answer.json["faults"] == [
         f"the log has no event about {ONE}: it was not taken in yet, or left out"
     ]
-    assert answer.json["receipt"] == {"received": None, "faults": answer.json["faults"]}
+    assert answer.json["receipts"] == [{"received": None, "faults": answer.json["faults"]}]
 
 
 def test_a_receipt_of_another_board(town: Town) -> None:
@@ -188,6 +194,40 @@ def test_a_log_with_nonsense_for_files(town: Town, files: object) -> None:
     assert len(check_receipt(receipt, [log[0], late]).faults) >= 3
 
 
+def test_a_receipt_names_the_head_of_the_log_when_it_was_sent(town: Town) -> None:
+    before = Repository(town.clone).log()[-1]
+    head = read_receipt(town.clone / RECEIPT).head
+    assert (head.seq, head.hash) == (before.event.seq, before.hash)
+    assert read_receipt(keep(town)).seen.seq > head.seq
+    assert read_receipt(keep(town)).head == head
+    (told,) = audit(town, edit(town, head={**to_builtins(head), "hash": "f" * 64})).json["faults"]
+    assert told == f"event {head.seq}, the last one when it was sent, is not what it was"
+
+
+def test_two_receipts_show_that_two_logs_were_shown(town: Town) -> None:
+    """Of two teams, each of whom finds its own log sound."""
+    keep(town)
+    mine = town.clone / RECEIPT
+    seen = to_builtins(read_receipt(mine).seen)
+    theirs = edit(town, id="20261102-theirs", seen={**seen, "hash": "f" * 64})
+    both = audit(town, mine, "--receipt", theirs)
+    assert both.code == 1
+    assert both.json["faults"][0] == (
+        f"the receipts of {ONE} and 20261102-theirs name different events {seen['seq']}: "
+        "the organisers, or whoever serves the board, showed two logs"
+    )
+    assert both.json["receipts"][0]["received"]["at"] == DAY
+    assert [fault.partition(":")[0] for fault in both.json["faults"][1:]] == (
+        ["20261102-theirs"] * len(both.json["faults"][1:])
+    )
+    again = audit(town, mine, "--receipt", mine)
+    assert (again.code, len(again.json["receipts"])) == (0, 2)
+    assert "2 receipts" in again.json["checked"]
+    # Of another board's log nothing follows.
+    other = edit(town, board="e" * 64, seen={**seen, "hash": "f" * 64})
+    assert list(find_forks([read_receipt(mine), read_receipt(other)])) == []
+
+
 def test_files_that_are_no_receipt(town: Town) -> None:
     file = town.root / "none.json"
     whole = (town.clone / RECEIPT).read_bytes()
@@ -195,7 +235,7 @@ def test_files_that_are_no_receipt(town: Town) -> None:
         file.write_bytes(data)
         answer = audit(town, file)
         assert (answer.code, answer.out) == (2, "")
-        assert "a receipt, as it lies in" in answer.err
+        assert "a receipt, as heldout submit wrote it" in answer.err
     assert audit(town, edit(town, id="../../../etc/passwd")).code == 2
 
 
@@ -289,5 +329,5 @@ def test_a_damaged_public_log_is_told(town: Town) -> None:
 
 
 def test_times_are_those_of_the_events(town: Town) -> None:
-    received = audit(town).json["receipt"]["received"]
+    received = audit(town).json["receipts"][0]["received"]
     assert datetime.fromisoformat(received["at"]) == datetime.fromisoformat(DAY)

@@ -95,11 +95,11 @@ def test_nothing_is_sent_without_consent(town: Town) -> None:
     assert "Nobody passes them on." in answer.err
     assert str(digest_bytes(AGREEMENT.encode())) in answer.err
     assert "registration/" not in git(town.forge, "branch", "--list")
-    assert not (town.clone / ".heldout" / "team").exists()
+    assert not (town.clone / ".git/heldout" / "team").exists()
 
 
 def test_the_key_is_the_team_s_alone_and_a_second_call_finds_all_done(admitted: Town) -> None:
-    folder = admitted.clone / ".heldout" / "team"
+    folder = admitted.clone / ".git/heldout" / "team"
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
     assert git(admitted.clone, "status", "--porcelain") == ""
     answer = admitted.participant(

@@ -91,7 +91,7 @@ def judged(town: Town) -> Judged:
 
 def replay(town: Town, first: str) -> str:
     """A submission with the signature of another one."""
-    key = (town.clone / ".heldout" / "keys" / first).read_bytes()
+    key = (town.clone / ".git/heldout" / "keys" / first).read_bytes()
     sealed = Repository(town.clone).packed_file(f"{first}-metadata.json.age").read_bytes()
     _, stolen = split_signature(open_metadata("age", sealed, key=key))
     assert stolen is not None
@@ -127,7 +127,7 @@ def change_metadata(metadata: bytes, signature: SubmissionSignature) -> bytes:
 
 
 def own_key(town: Town) -> bytes:
-    return (town.clone / ".heldout" / "team" / "key").read_bytes()
+    return (town.clone / ".git/heldout" / "team" / "key").read_bytes()
 
 
 def test_a_replayed_signature_of_another_submission(judged: Judged) -> None:
@@ -178,7 +178,7 @@ def test_a_registered_team_under_another_s_name(town: Town) -> None:
     assert "registered for" in " ".join(answer.out.split())
     town.fill(submission, clone=clone, **OTHER_TEAM)
     assert town.participant("submit", submission, now=NEXT, clone=clone).code == 0
-    file = clone / ".heldout" / "team" / "registration.json"
+    file = clone / ".git/heldout" / "team" / "registration.json"
     renamed = own_file(town, clone)
     renamed["registrant"]["team"] = TEAM["team"]
     file.write_bytes(msgspec.json.encode(renamed))
@@ -194,7 +194,7 @@ def test_new_metadata_without_the_team_s_signature(town: Town) -> None:
     town.send_unchecked(submission, now=NEXT)
     town.take_in(now=NEXT)
     assert findings(town, submission) == []
-    note = town.clone / ".heldout" / "team" / "registration.json"
+    note = town.clone / ".git/heldout" / "team" / "registration.json"
     kept = note.rename(note.with_suffix(".kept"))
     town.fill(submission, model_description="Something else")
     assert town.participant("amend", submission, now=NEXT).code == 0

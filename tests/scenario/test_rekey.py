@@ -146,7 +146,7 @@ def test_a_new_submission_is_sealed_for_the_new_key_alone(town: Town) -> None:
     town.push()
     town.pull()
     sent = town.send("new", now=LAST, seed=4, team={**OTHER_TEAM, "team": "Harbour Group"})
-    blob = (town.clone / ".heldout/sealed" / f"{sent}.key.age").read_bytes()
+    blob = (town.clone / ".git/heldout/sealed" / f"{sent}.key.age").read_bytes()
     assert open_key("age", blob, [identities(town)["organiser.txt"]])
     with pytest.raises(TrustError):
         open_key("age", blob, [old])

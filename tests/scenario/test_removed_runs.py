@@ -107,7 +107,7 @@ def test_a_run_of_what_stands_is_missed_as_before(town: Town) -> None:
 def test_a_run_that_something_else_needs_stays(town: Town) -> None:
     """A stranger sends another team's files, or one file as run and key, under an id of theirs."""
     one = town.send("one", now=DAY)
-    files = [(town.clone / f".heldout/sealed/{one}{end}").read_bytes() for end in ENDINGS]
+    files = [(town.clone / f".git/heldout/sealed/{one}{end}").read_bytes() for end in ENDINGS]
     push(town, *files)
     small = junk(2000)
     push(town, small, b"metadata", small, submission=f"{JUNK}2")
@@ -144,7 +144,7 @@ def test_what_was_withdrawn_leaves_too(town: Town) -> None:
 
 def test_the_owner_of_a_spoiled_copy_has_to_send_the_run_again(town: Town) -> None:
     one = town.send("one", now=DAY)
-    own = [(town.clone / f".heldout/sealed/{one}{end}").read_bytes() for end in ENDINGS]
+    own = [(town.clone / f".git/heldout/sealed/{one}{end}").read_bytes() for end in ENDINGS]
     push(town, own[0], b"nonsense", own[2], submission=one)
     assert receive(town) == ["received"]
     reject(town, one)

@@ -34,7 +34,7 @@ def town(tmp_path: Path) -> Town:
 
 
 def leave_the_candidates(town: Town, submission: str) -> None:
-    run = town.clone / "drafts" / submission / "dev.run"
+    run = town.clone / ".git/heldout/drafts" / submission / "dev.run"
     run.write_text(run.read_text("utf-8").replace("\tn3-1\t", "\tn3-elsewhere\t"), "utf-8")
 
 

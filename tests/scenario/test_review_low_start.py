@@ -15,7 +15,7 @@ def test_a_spoilt_first_run_needs_a_reason_and_a_fair_one_does_not(tmp_path: Pat
     found = {}
     for name, spoilt in (("low", True), ("fair", False)):
         submission = town.draft(name, now=DAY, seed=9)
-        run = town.clone / "drafts" / submission / "eval.run"
+        run = town.clone / ".git/heldout/drafts" / submission / "eval.run"
         if spoilt:
             run.write_text(run.read_text().replace("\td", "\tbeside-"))
         assert town.participant("submit", submission, now=DAY).code == 0
@@ -36,7 +36,7 @@ def test_single_labels_cannot_be_asked_for_after_an_honest_first_entry(tmp_path:
     town.take_in(now=DAY)
     assert town.organiser("publish", honest, "--yes", "--why", "asked", now=DAY).code == 0
     spoilt = town.draft("spoilt", now=DAY, seed=12, team=OTHER_TEAM)
-    run = town.clone / "drafts" / spoilt / "eval.run"
+    run = town.clone / ".git/heldout/drafts" / spoilt / "eval.run"
     run.write_text(probe("eval0"))
     assert town.participant("submit", spoilt, now=DAY).code == 0
     town.take_in(now=DAY)

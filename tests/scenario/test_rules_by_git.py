@@ -105,8 +105,8 @@ def test_a_key_added_by_a_push(town: Town) -> None:
         assert "other-keys  board.toml" in answer.err
         assert "recipients = " in answer.err
         assert "ask the organisers" in answer.err
-    assert not (town.clone / ".heldout/keys" / submission).exists()
-    assert not list((town.clone / ".heldout/sealed").glob(f"{submission}*"))
+    assert not (town.clone / ".git/heldout/keys" / submission).exists()
+    assert not list((town.clone / ".git/heldout/sealed").glob(f"{submission}*"))
     before = town.kinds()
     for command in EVERY:
         for accepts in (False, True):
@@ -197,7 +197,7 @@ def test_a_public_file_changed_by_a_push(town: Town, attack: str) -> None:
         answer = town.participant(*sends, now=NEXT)
         assert answer.code == 2, (sends, answer)
         assert f"edited-file  {path}" in answer.err
-    assert not (town.clone / ".heldout/keys" / draft).exists()
+    assert not (town.clone / ".git/heldout/keys" / draft).exists()
     # The error says how the file of the log comes back; then a team goes on before any deadline.
     commit = re.findall(rf"git checkout (\w+) -- {re.escape(path)}", answer.err)[0]
     git(town.clone, "checkout", "-q", commit, "--", path)
@@ -320,7 +320,7 @@ def test_a_remote_whose_history_was_rewritten_gets_nothing(town: Town, tmp_path:
     answer = town.participant("submit", submission, now=NEXT)
     assert answer.code == 2, answer
     assert "history was rewritten, so nothing was sealed" in answer.err
-    assert not (town.clone / ".heldout/keys" / submission).exists()
+    assert not (town.clone / ".git/heldout/keys" / submission).exists()
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_three_seeds_from_the_draft_to_the_page(town: Town) -> None:
     texts = both()
     answer = draft(town, "one", texts)
     name = answer.json["id"]
-    folder = town.clone / "drafts" / name
+    folder = town.clone / ".git/heldout/drafts" / name
     assert {file.name for file in folder.iterdir()} == {
         *("dev.run", "dev~2.run", "dev~3.run", "eval.run", "eval~2.run", "eval~3.run"),
         "metadata.json",
@@ -264,12 +264,12 @@ def test_seeds_that_are_not_whole_make_no_draft(town: Town) -> None:
         answer = draft(town, "one", texts)
         assert answer.code == 2
         assert told in answer.err
-    assert not list((town.clone / "drafts").glob("*"))
+    assert not list((town.clone / ".git/heldout/drafts").glob("*"))
 
 
 def test_misnamed_seeds_in_the_folder_are_told(town: Town) -> None:
     name = str(draft(town, "one", both()).json["id"])
-    folder = town.clone / "drafts" / name
+    folder = town.clone / ".git/heldout/drafts" / name
     for before, after, code in (
         ("eval~2.run", "eval~1.run", "seed-name"),
         ("eval~2.run", "eval~02.run", "seed-name"),

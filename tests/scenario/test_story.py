@@ -51,7 +51,7 @@ def program(town: Town, *arguments: str, cwd: Path, **variables: str) -> Answer:
 def test_from_a_run_to_the_page_with_the_real_program(town: Town) -> None:
     """Everybody stands in a subfolder, and the vault is named by the environment."""
     submission = town.draft("one", now=DAY_2)
-    inside = town.clone / "drafts" / submission
+    inside = town.clone / ".git/heldout/drafts" / submission
     checked = program(town, "check", submission, "--now", DAY_2, cwd=inside)
     assert checked.code == 0, checked.err
     assert f"next      heldout submit {submission}" in checked.out
@@ -375,7 +375,7 @@ def test_json_is_one_document_and_nothing_else(town: Town) -> None:
 
 def test_check_tells_every_problem_and_sends_nothing(town: Town) -> None:
     submission = town.draft("one", now=DAY_2)
-    run = town.clone / "drafts" / submission / "eval.run"
+    run = town.clone / ".git/heldout/drafts" / submission / "eval.run"
     lines = run.read_text().splitlines()
     run.write_text("\n".join([lines[0], *lines]) + "\nunknown\tx\t1\n")
     town.fill(submission, team="", paper="arxiv.org/abs/1")
@@ -386,12 +386,12 @@ def test_check_tells_every_problem_and_sends_nothing(town: Town) -> None:
     assert town.participant("submit", submission, now=DAY_2).code == 1
     assert git(town.forge, "for-each-ref", "refs/heads/submission") == ""
     assert "nothing was sealed or sent" in town.participant("check", submission, now=DAY_2).out
-    assert not (town.clone / ".heldout" / "keys").exists()
+    assert not (town.clone / ".git/heldout" / "keys").exists()
 
 
 def test_damaged_notes_of_either_side_are_made_anew(town: Town) -> None:
     submission = town.send("one", now=DAY_2)
-    state = town.clone / ".heldout" / "packed" / f"{submission}.json"
+    state = town.clone / ".git/heldout" / "packed" / f"{submission}.json"
     state.write_text("{")
     assert town.participant("submit", submission, now=DAY_2).code == 0
     town.take_in(now=DAY_2)

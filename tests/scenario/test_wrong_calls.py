@@ -169,8 +169,8 @@ def test_a_second_heldout_is_told_to_wait(town: Town) -> None:
 
     for lock, answer in (
         (town.vault / "lock", inbox),
-        (town.board / ".heldout/lock", inbox),
-        (town.clone / ".heldout/lock", submit),
+        (town.board / ".git/heldout/lock", inbox),
+        (town.clone / ".git/heldout/lock", submit),
     ):
         with subprocess.Popen(
             [sys.executable, "-c", hold, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -108,7 +108,9 @@ def git(folder: Path, *arguments: str, data: bytes | None = None) -> str:
 
 def call(home: Path, *arguments: str | Path) -> Answer:
     """Call heldout in process; no bug may show."""
-    clean = dict.fromkeys((k for k in os.environ if k.startswith(("GIT_", "HELDOUT_"))), None)
+    clean = dict.fromkeys(
+        (k for k in os.environ if k.startswith(("GIT_", "HELDOUT_", "XDG_"))), None
+    )
     runner = CliRunner(env={**clean, "HOME": str(home)})
     result = runner.invoke(main, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
@@ -243,7 +245,9 @@ class Town:
 
     def fill(self, submission: str, *, clone: Path | None = None, **fields: Any) -> None:
         """Write fields into a draft's metadata."""
-        file = (clone or self.clone) / "drafts" / submission / "metadata.json"
+        states = self.root / ".local" / "state" / "heldout"
+        own = Repository(clone or self.clone, states).state
+        file = own.path(f"drafts/{submission}/metadata.json")
         file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
 
     def send(

@@ -33,8 +33,8 @@ from heldout.backup.sealed import Writer, new_backup
 from heldout.board.log.events import Entry, format_time
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import own_recipients, plain
-from heldout.board.store.git import Git
-from heldout.board.store.repository import Repository
+from heldout.board.store.git import Git, find_common
+from heldout.board.store.repository import Repository, find_state
 from heldout.board.store.uploads import UPLOADING
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError, StoreError, quote
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from heldout.database.database import Schema
 
 _PIECE = 1 << 24
-_LOCKS = {BOARD: ".heldout/lock", VAULT: "lock"}
+_LOCK = "lock"  # of a vault, and of a clone's own files
 _SQLITE = b"SQLite format 3\0"
 _SQLITE_LOGS = ("-wal", "-shm", "-journal")
 _PLAIN = "100644"
@@ -144,9 +144,9 @@ def _locked(repository: Repository | None, vault: Vault | None) -> Iterator[None
     """Wait for commands that work there, and keep others out."""
     with ExitStack() as locks:
         if vault is not None:
-            locks.enter_context(Folder(vault.root).lock(_LOCKS[VAULT], wait=True))
+            locks.enter_context(Folder(vault.root).lock(_LOCK, wait=True))
         if repository is not None:
-            locks.enter_context(repository.files.lock(_LOCKS[BOARD], wait=True))
+            locks.enter_context(repository.state.lock(_LOCK, wait=True))
         yield
 
 
@@ -241,6 +241,11 @@ class _Collected:
         named = [] if sources.repository is None else [(BOARD, sources.repository.root)]
         named += [] if sources.vault is None else [(VAULT, sources.vault)]
         named += [(folder.resolve().name, folder) for folder in sources.folders]
+        if (board := sources.repository) is not None and find_common(board.root) is None:
+            own = find_state(board.root, board.states)
+            if own is not None and any(path != _LOCK for path, _ in own.walk()):
+                told = "keys and drafts of a board that is no clone: back it up by --folder"
+                self.left_out.append(f"{own.path()}: {told}")
         return {name: self.add_folder(writer, name, root) for name, root in named}
 
     def add_folder(self, writer: Writer, name: str, root: Path) -> FolderState:
@@ -250,7 +255,7 @@ class _Collected:
         files: dict[str, Stored] = {}
         found = set()
         for _ in range(2):  # the second time what a server has moved since
-            for path in self._list(folder, name):
+            for path in self._list(folder, name, lock=_LOCK if name == VAULT else ""):
                 if path in found:
                     continue
                 with suppress(FileNotFoundError), folder.open(path) as source:
@@ -259,6 +264,12 @@ class _Collected:
                         continue
                     source.seek(0)
                     files[path] = writer.add_file(source, f"{name}/{path}")
+        own: dict[str, Stored] = {}
+        clone = None if state is None else find_state(root)
+        if clone is not None:
+            for path in self._list(clone, f"{name}/.git/heldout", lock=_LOCK):
+                with clone.open(path) as source:
+                    own[path] = writer.add_file(source, f"{name}/.git/heldout/{path}")
         if state is not None:
             deleted = tuple(sorted(tracked.keys() - found))
             state = GitState(
@@ -269,13 +280,14 @@ class _Collected:
             files=files,
             empty=tuple(_list_empty(folder)),
             git=state,
+            own=own,
             private=kept is not None and not kept.st_mode & 0o077,
         )
 
-    def _list(self, folder: Folder, name: str) -> Iterator[str]:
+    def _list(self, folder: Folder, name: str, *, lock: str) -> Iterator[str]:
         """The files that are stored."""
         for path, is_plain in folder.walk():
-            if path.startswith(".git/") or path in (".git", _LOCKS.get(name)):
+            if path.startswith(".git/") or path in (".git", lock):
                 continue
             if any(part.startswith((ASIDE, UPLOADING)) for part in path.split("/")):
                 continue  # being written, or left by a killed command: nothing yet

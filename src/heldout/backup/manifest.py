@@ -45,12 +45,14 @@ class FolderState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         files: path in it -> content; without what its git has just so in the commit checked out.
         empty: folders that hold no file.
         git: `None` of a folder that is no repository.
+        own: path in `.git/heldout` -> content: keys and drafts of this clone; none without git.
         private: whether nobody else may read it.
     """
 
     files: dict[str, Stored]
     empty: tuple[str, ...]
     git: GitState | None
+    own: dict[str, Stored]
     private: bool
 
 
@@ -97,6 +99,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Every content that it names."""
         for folder in self.folders.values():
             yield from folder.files.values()
+            yield from folder.own.values()
             if folder.git is not None:
                 yield from folder.git.bundle
         for pieces in () if self.database is None else self.database.tables.values():
@@ -131,13 +134,16 @@ def check_manifest(manifest: Manifest, found: Mapping[str, int], path: str) -> N
     for name, folder in manifest.folders.items():
         if not is_part(name) or "/" in name:
             raise damaged(path, f"a folder {quote(name)}")
-        listed = [*folder.files, *folder.empty]
-        wrong = next((one for one in listed if not is_path(one)), None)
-        if wrong is not None:
-            raise damaged(path, f"the path {quote(wrong)}")
-        above = {parent for one in listed for parent in _parents(one)}
-        if twice := (above | {*folder.empty}) & folder.files.keys():
-            raise damaged(path, f"{quote(min(twice))} as a file and as a folder")
+        if folder.own and folder.git is None:
+            raise damaged(path, f"files of a clone in {quote(name)}, which has no git")
+        for files, empty in ((folder.files, folder.empty), (folder.own, ())):
+            listed = [*files, *empty]
+            wrong = next((one for one in listed if not is_path(one)), None)
+            if wrong is not None:
+                raise damaged(path, f"the path {quote(wrong)}")
+            above = {parent for one in listed for parent in _parents(one)}
+            if twice := (above | {*empty}) & files.keys():
+                raise damaged(path, f"{quote(min(twice))} as a file and as a folder")
 
 
 def is_path(path: str) -> bool:

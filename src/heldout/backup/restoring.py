@@ -50,6 +50,7 @@ from heldout.ids import digest_bytes
 
 _CHUNK = 1 << 20
 _STREAMS = "streams"
+_OWN = ".git/heldout"
 _SPARE = 1 << 28
 _MOST_BLOB = 1 << 33
 _BLOBS = 32
@@ -161,6 +162,8 @@ def _write(
         (aside / "root" / name).mkdir(mode=0o700)
         for file, stored in state.files.items():
             targets.add(stored.sha256, f"root/{name}/{file}")
+        for file, stored in state.own.items():
+            targets.add(stored.sha256, f"root/{name}/{_OWN}/{file}")
         if state.git is not None:
             targets.add_stream(state.git.bundle, f"{name}.bundle")
     for table, pieces in {} if manifest.database is None else manifest.database.tables.items():
@@ -173,6 +176,8 @@ def _write(
             notes += _restore_git(root, aside / _STREAMS / f"{name}.bundle", state.git, state)
         for empty in state.empty:
             (root / empty).mkdir(parents=True, exist_ok=True)
+        for file in state.own:  # keys and tokens, which nobody else may read
+            (root / _OWN / file).chmod(0o600)
         _set_modes(root, private=state.private)
     return tuple(notes)
 

@@ -65,6 +65,34 @@ def read_clock() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
 
 
+def open_board(folder: Path | None) -> "Repository":
+    """The board in a folder [the current one], or above it.
+
+    What an earlier heldout left in a clone's tree is moved to where it is safe, and this is said.
+
+    Raises:
+        StoreError: the folder lies in none.
+        InputError: code `private-path`: somebody put a path there that is a clone's own.
+    """
+    from heldout.board.store.repository import find_board
+
+    state, home = (os.environ.get(name, "") for name in ("XDG_STATE_HOME", "HOME"))
+    if not state.startswith("/"):  # it has to be absolute, by its specification
+        state = f"{home}/.local/state" if home else ""
+    states = Path(state) / "heldout" if state else None
+    found = find_board(folder or Path(), states=states)
+    if moved := found.move_private():
+        text = f"{plural(moved, 'file')} of yours from .heldout and drafts to {found.state.path()}"
+        print_facts(messages(), [("moved", text)])
+    return found
+
+
+def show_path(path: Path) -> str:
+    """A path as a person can type it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardPlace:
     """Where and when a command works, and how it answers: options of a participant's command."""
@@ -87,9 +115,7 @@ class BoardPlace:
         Raises:
             StoreError: the folder lies in none.
         """
-        from heldout.board.store.repository import find_board
-
-        return find_board(self.board_folder or Path())
+        return open_board(self.board_folder)
 
     def answer(self, document: object, facts: Sequence[tuple[str, str]]) -> None:
         """Print one JSON document, or facts for a reader."""
@@ -217,7 +243,7 @@ def _show_rules(change: "RuleChange", *, accepted: bool) -> None:
 def find_target(repository: "Repository", to: str | None) -> "Path | Server | None":
     """Where `--to` sends files: a folder, a server with the team's token, or a branch.
 
-    The token is that of the environment, else of `.heldout`; a person is asked for it once.
+    The token is that of the environment, else the clone's; a person is asked for it once.
 
     Raises:
         SetupError: there is no token, or the address is none that a token may go to.
@@ -266,7 +292,7 @@ def _ask_token(repository: "Repository", address: str) -> str:
             "which asks for it once"
         ) from None
     stored = server.keep_token(repository, address, token)
-    print_facts(messages(), [("stored", f"the token in {stored}, for you alone")])
+    print_facts(messages(), [("stored", f"the token in {show_path(stored)}, for you alone")])
     return token.strip()
 
 

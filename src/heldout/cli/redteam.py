@@ -8,7 +8,7 @@ from typing import Annotated
 import click
 
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.store.repository import find_board
+from heldout.cli.context import open_board
 from heldout.cli.options import dask_option, open_cluster, with_options
 from heldout.cli.printing import (
     TERMINAL,
@@ -105,7 +105,7 @@ def redteam(
       heldout redteam --board kb --runs bm25.tsv dense.tsv --baseline tfidf.tsv --seeds 50
     """
     folder = systems.folder
-    repository = find_board(folder or Path()) if folder or not systems.qrels else None
+    repository = open_board(folder) if folder or not systems.qrels else None
     source = Source(
         options=systems,
         repository=repository,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from heldout.board.store.repository import find_board
+from heldout.cli.context import open_board
 from heldout.cli.options import add_option, with_options
 from heldout.cli.printing import answers, messages, print_facts, print_json
 from heldout.envelope.bundle import file_names
@@ -179,7 +179,7 @@ def _intake_of(environ: Mapping[str, str], database: "Database | None" = None) -
 
     board, uploads = Path(environ[BOARD]), Path(folder)
     processes = int(environ[_WORKERS])
-    envelope = find_board(board).spec().envelope
+    envelope = open_board(board).spec().envelope
     if database is None:
         database = intake_database(uploads, environ[_INTAKE_DATABASE], processes=processes)
     return make_intake(

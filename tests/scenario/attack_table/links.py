@@ -16,21 +16,23 @@ def _in_turn(*names: str, kinds: tuple[str, ...] = _KINDS) -> tuple[tuple[str, s
 
 
 ID = "20261102-second"
+_OWN = ".git/heldout"
 # Every placement with one kind of target, and `leaderboard`, whose old pages go, with all.
 BOARD = (
     *_in_turn(
-        *("leaderboard", "submissions", "keys", "queries", "qrels", "drafts", ".heldout"),
+        *("leaderboard", "submissions", "keys", "queries", "qrels", ".git/heldout"),
         *("board.toml", "log.jsonl", ".gitattributes", "keys/organisers.txt", "queries/dev.tsv"),
-        *("qrels/dev.qrels", ".heldout/lock", "leaderboard/entries", "leaderboard/static"),
+        *("qrels/dev.qrels", ".git/heldout/lock", "leaderboard/entries", "leaderboard/static"),
         *("leaderboard/index.html", "leaderboard/manifest.json", "leaderboard/leaderboard.json"),
     ),
     *(("leaderboard", kind) for kind in _KINDS[1:]),
 )
 CLONE = _in_turn(
-    *("leaderboard", "leaderboard/entries", "leaderboard/index.html", ".heldout", "drafts"),
-    *(f"drafts/{ID}", f"drafts/{ID}/dev.run", f"drafts/{ID}/metadata.json", "queries"),
-    *(".heldout/keys", ".heldout/sealed", ".heldout/packed", ".heldout/receipts"),
-    *(f".heldout/keys/{ID}", f".heldout/packed/{ID}.json", f".heldout/receipts/{ID}.json"),
+    *("leaderboard", "leaderboard/entries", "leaderboard/index.html", _OWN, f"{_OWN}/drafts"),
+    *(f"{_OWN}/drafts/{ID}{below}" for below in ("", "/dev.run", "/metadata.json")),
+    "queries",
+    *(f"{_OWN}/{name}" for name in ("keys", "sealed", "packed", "receipts")),
+    *(f"{_OWN}/{name}" for name in (f"keys/{ID}", f"packed/{ID}.json", f"receipts/{ID}.json")),
 )
 VAULT = _in_turn(
     *("identities", "labels", "sealed", "scores", "signatures", "events.jsonl", "lock"),

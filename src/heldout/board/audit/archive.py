@@ -56,7 +56,7 @@ from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.board.standings.standings import project
 from heldout.board.store.logs import LOG
-from heldout.board.store.repository import Repository
+from heldout.board.store.repository import Repository, refuse_private
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError, quote
 from heldout.files.zipped import unpack_zip, write_zip
@@ -605,12 +605,13 @@ def unpack_archive(path: Path, folder: Path) -> Unpacked:
     """Unpack an archive below an empty folder and check its files and its log.
 
     Raises:
-        InputError: it is no zip file of ours.
+        InputError: it is no zip file of ours; code `private-path`.
         StoreError: it is no archive of a board, or its log is broken.
     """
     folder = folder / "archive"
     folder.mkdir()
     names = frozenset(unpack_zip(path, folder))
+    refuse_private(names, path.name)
     contents = _check_contents(folder, names)
     log = parse_log((folder / LOG).read_bytes(), path=LOG)
     if not log:

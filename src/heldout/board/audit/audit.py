@@ -32,6 +32,7 @@ from heldout.board.participant.receipts import (
     Receipt,
     ReceiptCheck,
     check_receipt,
+    find_forks,
     list_changes,
     read_receipt,
 )
@@ -514,21 +515,22 @@ def _is_told(spec: BoardSpec, scores: ScoreFile, submission: Submission) -> bool
 
 
 def hold_against(
-    repository: Repository, found: Audit, receipt: Path | None, earlier: Path | None
-) -> tuple[Audit, ReceiptCheck | None]:
-    """What a receipt or an older log adds to an audit.
+    repository: Repository, found: Audit, receipts: Sequence[Path], earlier: Path | None
+) -> tuple[Audit, tuple[ReceiptCheck, ...]]:
+    """What receipts or an older log add to an audit.
 
     Args:
         repository: a clone of the board.
         found: the audit.
-        receipt: file of a receipt, `None` for none.
+        receipts: files of receipts; of several it is also asked whether they agree.
         earlier: file of an older log, `None` for none.
 
     Raises:
-        StoreError: the receipt cannot be read.
+        InputError: one of them is no receipt.
     """
     faults, notes, checked = [*found.faults], [*found.notes], [*found.checked]
-    result = None
+    given = [read_receipt(receipt) for receipt in receipts]
+    result: list[ReceiptCheck] = []
     try:
         copies = read_copies(repository)
         older = [copies.here]
@@ -543,19 +545,21 @@ def hold_against(
             notes += [] if broken else list_changes(copy, copies.newest)
     except HeldoutError as error:
         copies, faults = None, [*faults, str(error)]
-    if receipt is not None and copies is not None and copies.newest:
-        kept = read_receipt(receipt)
-        result = check_receipt(kept, copies.newest)
-        faults += result.faults
-        checked.append("the receipt")
-        notes += _say_behind(copies, kept)
+    faults += find_forks(given)
+    if given and copies is not None and copies.newest:
+        for kept in given:
+            result.append(check_receipt(kept, copies.newest))
+            whose = f"{kept.id}: " if len(given) > 1 else ""
+            faults += [whose + fault for fault in result[-1].faults]
+            notes += _say_behind(copies, kept)
+        checked.append("the receipt" if len(given) == 1 else f"{len(given)} receipts")
     audit = replace(
         found,
         checked=tuple(checked),
         faults=tuple(dict.fromkeys(faults)),
         notes=tuple(dict.fromkeys(notes)),
     )
-    return audit, result
+    return audit, tuple(result)
 
 
 def _say_behind(copies: LogCopies, receipt: Receipt) -> Iterator[str]:

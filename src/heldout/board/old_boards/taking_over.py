@@ -69,7 +69,7 @@ def record_files(table: OldTable, *, source: str, recipient: str) -> Mapping[str
     return {
         "board.toml": fill_template("record.toml", words),
         "README.md": fill_template("record.md", plain),
-        ".gitignore": b"drafts/\n.heldout/\n.writing-*\n",
+        ".gitignore": b".writing-*\n",
         "keys/organisers.txt": format_recipients([recipient]),
     }
 
@@ -139,6 +139,7 @@ def import_board(root: Path, vault_root: Path, source: Source, *, now: datetime)
             raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
         vault.check_new(board=root)
         root.mkdir(parents=True, exist_ok=True)
+        repository.git.init()
         Vault.create(vault_root, board=root)
     with vault.locked(), repository.locked():
         if not done_before:
@@ -146,7 +147,6 @@ def import_board(root: Path, vault_root: Path, source: Source, *, now: datetime)
         session = begin_session(repository, vault, now=now)
         if not done_before:
             _log(session, source)
-            repository.git.init()
             bring_up_to_date(session)
             vault.finish()
         standings = make_standings(vault.entries(), session.spec(), now=now)

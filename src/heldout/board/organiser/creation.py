@@ -105,6 +105,7 @@ def create_board(
         },
     )
     root.mkdir(parents=True, exist_ok=True)
+    repository.git.init()
     vault = Vault.create(vault_root, board=root)
     with vault.locked(), repository.locked():
         files = new_board_files(replace(plan, recipients=[_recipient(vault, plan)]))
@@ -172,5 +173,4 @@ def _open(session: Session, rules: str) -> None:
             files = digest_public(session.repository, spec)
             public = {"board.toml": rules, "files": files, "signers": first_signers(session)}
             session.log("opened-board", None, public=public, sealed={"labels": labels})
-    session.repository.git.init()
     bring_up_to_date(session)

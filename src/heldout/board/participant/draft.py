@@ -1,6 +1,6 @@
 """A participant's draft: its id, and its folder with run files and metadata.
 
-What this clone sealed and sent last of each submission: `.heldout/packed/ID.json`.
+What this clone sealed and sent last of each submission: `packed/ID.json` of its state.
 """
 
 import re
@@ -66,8 +66,8 @@ def draft_id(name: str, *, today: date, embargoed: bool) -> SubmissionId:
 
 
 def draft_folder(repository: Repository, submission: SubmissionId) -> Folder:
-    """Where a draft lies; git ignores it."""
-    return repository.files.below(f"drafts/{submission}")
+    """Where a draft lies, in the clone's state."""
+    return repository.state.below(f"drafts/{submission}")
 
 
 def draft(
@@ -144,7 +144,7 @@ def read_earlier(repository: Repository) -> tuple[Taken, ...]:
     for name in sorted(drafts(repository), reverse=True):
         manifest, _ = try_metadata(repository, SubmissionId(name))
         if manifest is not None and manifest.team:
-            path = f"drafts/{name}/{METADATA}"
+            path = str(draft_folder(repository, SubmissionId(name)).path(METADATA))
             return tuple(
                 Taken(field=field, value=value, key=field, path=path)
                 for field in _OF_THE_TEAM
@@ -181,14 +181,14 @@ def find_runs(
     """
     if program is not None:
         names = [name for name in folder.names() if query_set_of(name.split(".")[0]) in spec.sets]
-        return {}, tuple(_beside_program(f"{folder.inside}/{name}") for name in names)
+        return {}, tuple(_beside_program(str(folder.path(name))) for name in names)
     found: dict[str, list[File]] = {name: [] for name in spec.sets}
     for file in map(folder.file, folder.names()):
         name = file.name.split(".")[0]
         if query_set_of(name) in spec.sets:
             found.setdefault(name, []).append(file)
     whole = {n: files[0] for n, files in found.items() if len(files) == 1 and files[0].is_file()}
-    path = folder.inside
+    path = str(folder.path())
     problems = [_run_problem(path, n, files) for n, files in found.items() if n not in whole]
     seeds = [*check_seeds(found, sets=spec.sets, most=spec.runs.seeds, path=path)]
     # Runs whose seeds are not clear cannot be averaged: the first ones are looked at.
@@ -198,7 +198,7 @@ def find_runs(
 
 def drafts(repository: Repository) -> tuple[str, ...]:
     """Ids of the drafts in this clone."""
-    folder = repository.files.below("drafts")
+    folder = repository.state.below("drafts")
     return tuple(name for name in folder.names() if folder.is_folder(name))
 
 
@@ -217,7 +217,7 @@ def require_draft(repository: Repository, submission: SubmissionId) -> Folder:
     make = "" if known else "make one: heldout draft NAME --dev FILE --eval FILE"
     raise InputError.of(
         code="no-draft",
-        path=f"drafts/{submission}",
+        path=str(folder.path()),
         found="no draft of this id here",
         expected="one of " + ", ".join(known) if known else "a draft; there is none yet",
         hint=elsewhere if sent else make,
@@ -293,10 +293,10 @@ def _check_new(
         problems.append(
             Problem(
                 code="draft-exists",
-                path=folder.inside,
+                path=str(folder.path()),
                 found="a draft of this id",
                 expected="a new id",
-                hint=f"edit it, or remove it: rm -r {folder.inside}",
+                hint=f"edit it, or remove it: rm -r {folder.path()}",
             )
         )
     if problems:
@@ -395,4 +395,4 @@ def write_sealed(repository: Repository, submission: str, note: Sealed) -> None:
 
 
 def _file(repository: Repository, submission: str) -> File:
-    return repository.files.file(f".heldout/packed/{submission}.json")
+    return repository.state.file(f"packed/{submission}.json")

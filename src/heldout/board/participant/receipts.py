@@ -1,11 +1,12 @@
 """Receipts: what a participant stores, so that the organisers cannot forget or rewrite anything.
 
-`.heldout/receipts/ID.json` in the clone holds the digests of the sealed files that were sent and
-the last event of the public log that was seen then. It is written when something is sent, and
-again when the organisers have taken it in. Held against the log of a later day it answers: is my
-submission in it, with the same bytes and the same time, and is that log the old one with events
-added? Every released number is in an event, so a number that changed without one would need
-another history, and this is reported.
+`receipts/ID.json` in the clone's state holds the digests of the sealed files that were sent, and
+the head of the public log: the number and hash of its last event when they were sent, and when it
+was last seen. It is written when something is sent, and again when the organisers have taken it in.
+Held against the log of a later day it answers: is my submission in it, with the same bytes and the
+same time, and is that log the old one with events added? Every released number is in an event, so a
+number that changed without one would need another history, and this is reported. Two receipts that
+name different events of one number, of two teams perhaps, show that two logs were shown.
 
 A receipt proves to its owner. To a third person it says no more than the public log does, for
 nobody but its owner has written it.
@@ -46,6 +47,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         id: the submission.
         files: name of each sealed file that was sent -> SHA-256.
         sent_at: when something was first sent, UTC, by the participant's clock.
+        head: the last event of the public log when these files were sent.
         seen: the last event of the public log that was seen.
         received: the event that took it in, `None` while it was not in the log.
         schema: version of this format.
@@ -55,6 +57,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     id: str
     files: dict[str, str]
     sent_at: datetime
+    head: Mark
     seen: Mark
     received: Mark | None = None
     schema: int = 1
@@ -88,7 +91,7 @@ def read_receipt(path: Path | File) -> Receipt:
             code="not-json",
             path=path.name,
             found=quote(str(error)),
-            expected="a receipt, as it lies in .heldout/receipts of the clone that submitted",
+            expected="a receipt, as heldout submit wrote it",
         ) from None
     return receipt
 
@@ -109,19 +112,19 @@ def keep_receipt(repository: Repository, submission: str, log: Sequence[Entry]) 
             stays as it was, for it is the evidence.
     """
     note = read_sealed(repository, submission)
-    file = repository.files.file(f".heldout/receipts/{submission}.json")
+    file = repository.state.file(f"receipts/{submission}.json")
     if note is None or note.sent_at is None or note.sent != receipt_of(note.outputs) or not log:
         return file if file.is_file() else None
-    if file.is_file():
-        for error in _find_rewritten(read_receipt(file), log):
-            raise StoreError(
-                f"{error}; do not delete .heldout/receipts/{submission}.json and ask the organisers"
-            )
+    before = read_receipt(file) if file.is_file() else None
+    for error in () if before is None else _find_rewritten(before, log):
+        raise StoreError(f"{error}; do not delete {file} and ask the organisers")
+    files = dict(sorted(note.outputs.items()))
     receipt = Receipt(
         board=log[0].hash,
         id=submission,
-        files=dict(sorted(note.outputs.items())),
+        files=files,
         sent_at=note.sent_at,
+        head=before.head if before is not None and before.files == files else _mark(log[-1]),
         seen=_mark(log[-1]),
         received=_find_received(log, submission, note.outputs),
     )
@@ -145,6 +148,23 @@ def check_receipt(receipt: Receipt, log: Sequence[Entry]) -> ReceiptCheck:
         event = f"event {receipt.received.seq} of {receipt.received.at}"
         faults.append(f"{receipt.id} was taken in by {event}, and is no longer")
     return ReceiptCheck(received=received, faults=tuple(faults))
+
+
+def find_forks(receipts: Sequence[Receipt]) -> Iterator[str]:
+    """Where receipts of one board name different events of one number: two logs were shown.
+
+    Args:
+        receipts: of any teams.
+    """
+    told: dict[tuple[str, int], tuple[str, str]] = {}
+    for receipt in receipts:
+        for mark in _marks(receipt):
+            hash_, name = told.setdefault((receipt.board, mark.seq), (mark.hash, receipt.id))
+            if hash_ != mark.hash:
+                yield (
+                    f"the receipts of {name} and {receipt.id} name different events {mark.seq}: "
+                    "the organisers, or whoever serves the board, showed two logs"
+                )
 
 
 def list_changes(earlier: Sequence[Entry], later: Sequence[Entry]) -> Iterator[str]:
@@ -173,6 +193,14 @@ def _mark(entry: Entry) -> Mark:
     return Mark(seq=entry.event.seq, hash=entry.hash, at=entry.event.at)
 
 
+def _marks(receipt: Receipt) -> Iterator[Mark]:
+    """The events that a receipt names."""
+    yield receipt.head
+    yield receipt.seen
+    if receipt.received is not None:
+        yield receipt.received
+
+
 def _find_rewritten(receipt: Receipt, log: Sequence[Entry]) -> Iterator[str]:
     """Whether the last event that the receipt saw is still where it was."""
     seen = receipt.seen
@@ -180,6 +208,8 @@ def _find_rewritten(receipt: Receipt, log: Sequence[Entry]) -> Iterator[str]:
         yield f"the log ends before event {seen.seq}, which it had: events were cut off"
     elif log[seen.seq].hash != seen.hash:
         yield f"event {seen.seq} or one before it is not what it was: history was rewritten"
+    elif not 0 <= receipt.head.seq <= seen.seq or log[receipt.head.seq].hash != receipt.head.hash:
+        yield f"event {receipt.head.seq}, the last one when it was sent, is not what it was"
 
 
 def _find_missing(receipt: Receipt, log: Sequence[Entry]) -> Iterator[str]:

@@ -64,9 +64,9 @@ class Packed:
 def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -> Packed:
     """Seal a checked draft for the organisers; an unchanged one is not sealed again.
 
-    The submission's own key stays in `.heldout/keys/ID`, mode 0600, also when the draft is sealed
-    again, for it may have been received already. Where only the metadata is new, only the metadata
-    is sealed again.
+    The submission's own key stays in the clone's state, `keys/ID`, mode 0600, also when the draft
+    is sealed again, for it may have been received already. Where only the metadata is new, only the
+    metadata is sealed again.
 
     Raises:
         InputError: a run is not compressed as the board's envelope wants it, or a public file that
@@ -285,7 +285,7 @@ def _read_runs(
                 path=files[name].name,
                 found="a file that is not compressed with bzip2",
                 expected="bzip2, as the MS MARCO boards take runs",
-                hint=f"bzip2 drafts/{submission}/{files[name].name}",
+                hint=f"bzip2 {files[name]}",
             )
             for name in wrong
         )
@@ -356,7 +356,7 @@ def _covers(
 
 
 def _key_file(repository: Repository, submission: SubmissionId) -> File:
-    return repository.files.file(f".heldout/keys/{submission}")
+    return repository.state.file(f"keys/{submission}")
 
 
 def _read_key(repository: Repository, submission: SubmissionId) -> tuple[bytes, Sealed]:
@@ -367,9 +367,9 @@ def _read_key(repository: Repository, submission: SubmissionId) -> tuple[bytes, 
     raise InputError.of(
         code="no-key",
         path=str(submission),
-        found="no key of this submission in .heldout/keys",
+        found=f"no key of this submission: {file} is missing",
         expected="the key that it was sealed under",
-        hint="work in the clone that sent it, or copy its .heldout folder here",
+        hint=f"work in the clone that sent it, or copy its folder to {repository.state.path()}",
     )
 
 

@@ -5,7 +5,6 @@ rest is sent, also after either side was started again. No redirect is followed,
 go along.
 """
 
-import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from urllib.parse import quote as quote_path
 from urllib.parse import urlsplit
@@ -27,7 +27,7 @@ from heldout.ids import digest_bytes
 if TYPE_CHECKING:
     import httpx2
 
-_TOKENS = ".heldout/tokens"  # a folder, no secret
+_TOKENS = "tokens"  # a folder, no secret
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,200}", re.ASCII)
 _HERE = ("127.0.0.1", "::1", "localhost")
 _PIECE = 1 << 23
@@ -103,7 +103,7 @@ def read_address(text: str) -> str | None:
 
 
 def find_token(repository: Repository, address: str, environ: Mapping[str, str]) -> str | None:
-    """The team's token for a server: of the environment, else of `.heldout`; `None` without.
+    """The team's token for a server: of the environment, else the clone's; `None` without.
 
     Raises:
         SetupError: it is no token, or others on this machine can read its file.
@@ -111,28 +111,29 @@ def find_token(repository: Repository, address: str, environ: Mapping[str, str])
     if given := environ.get(TEAM_TOKEN, "").strip():
         return _check_token(given, TEAM_TOKEN)
     name = _token_file(address)
-    found = repository.files.stat(name)
+    found = repository.state.stat(name)
     if found is None:
         return None
-    path = repository.files.path(name)
+    path = repository.state.path(name)
     if stat.S_IMODE(found.st_mode) & 0o077:
         raise SetupError(f"others can read {path}: chmod 600 it, and ask for another token")
     return _check_token(
-        repository.files.read(name, limit=_MOST_ANSWER).decode("ascii", "replace"), name
+        repository.state.read(name, limit=_MOST_ANSWER).decode("ascii", "replace"), str(path)
     )
 
 
-def keep_token(repository: Repository, address: str, token: str) -> str:
-    """Store the team's token for a server, mode 0600; gives the file's name.
+def keep_token(repository: Repository, address: str, token: str) -> Path:
+    """Store the team's token for a server, mode 0600; gives the file.
 
     Raises:
         SetupError: it is no token.
     """
     name = _token_file(address)
     data = f"{_check_token(token.strip(), 'it')}\n".encode()
-    repository.files.write_whole(name, data, mode=0o600)
-    os.chmod(repository.files.path(name), 0o600)  # noqa: PTH101 - one that lay there with another mode
-    return name
+    repository.state.write_whole(name, data, mode=0o600)
+    path = repository.state.path(name)
+    path.chmod(0o600)  # one that lay there with another mode
+    return path
 
 
 def _check_token(text: str, where: str) -> str:

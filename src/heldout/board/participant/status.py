@@ -9,6 +9,7 @@ from heldout.board.log.history import History, LastProposal, last_proposal, read
 from heldout.board.log.submission import Submission
 from heldout.board.participant.checks import quota_of
 from heldout.board.participant.draft import (
+    METADATA,
     draft_folder,
     drafts,
     read_metadata,
@@ -283,4 +284,5 @@ def _say_next(repository: Repository, known: Submission) -> str:
         return ""
     if read_sealed(repository, known.id) is None:
         return "answer in the clone that sent it: heldout amend " + known.id
-    return f"answer in drafts/{known.id}/metadata.json, then: heldout amend {known.id}"
+    file = draft_folder(repository, SubmissionId(known.id)).path(METADATA)
+    return f"answer in {file}, then: heldout amend {known.id}"

@@ -1,7 +1,7 @@
 """A team in its clone: its key, and its signature on what it sends.
 
-Key and registration lie in `.heldout/team`, mode 0600, ignored by git. Whoever has the key submits
-as the team.
+Key and registration lie in `team` of the clone's state, mode 0600. Whoever has the key submits as
+the team.
 
 Registers a team, in a clone of the board: what is signed, sealed and sent.
 """
@@ -72,15 +72,15 @@ def own_team(repository: Repository) -> OwnTeam | None:
     Raises:
         StoreError: the note of it is damaged.
     """
-    file = _folder(repository).file("registration.json")
+    file = team_folder(repository).file("registration.json")
     if not file.is_file():
         return None
     try:
         return msgspec.json.decode(file.read_bytes(), type=OwnTeam)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise StoreError(
-            ".heldout/team/registration.json is damaged; restore it from a backup, or remove it "
-            "and call heldout register again"
+            f"{file} is damaged; restore it from a backup, or remove it and call heldout register "
+            "again"
         ) from None
 
 
@@ -147,7 +147,7 @@ def with_own_registration(
 
 def make_key(repository: Repository) -> bytes:
     """The team's private key, made where there is none yet."""
-    file = _folder(repository).file("key")
+    file = team_folder(repository).file("key")
     if not file.is_file():
         file.write_whole(new_signing_key(), mode=0o600)
     return file.read_bytes()
@@ -159,11 +159,11 @@ def read_key(repository: Repository) -> bytes:
     Raises:
         StoreError: it is missing.
     """
-    file = _folder(repository).file("key")
+    file = team_folder(repository).file("key")
     if not file.is_file():
         raise StoreError(
-            "the team's key .heldout/team/key is missing; restore it from a backup, or write to "
-            "the organisers, who can revoke the registration so that the team registers again"
+            f"the team's key {file} is missing; restore it from a backup, or write to the "
+            "organisers, who can revoke the registration so that the team registers again"
         )
     return file.read_bytes()
 
@@ -189,12 +189,13 @@ def _signer(repository: Repository) -> OwnTeam | None:
 
 
 def _write_team(repository: Repository, own: OwnTeam) -> None:
-    _folder(repository).write_whole("registration.json", msgspec.json.encode(own), mode=0o600)
+    team_folder(repository).write_whole("registration.json", msgspec.json.encode(own), mode=0o600)
 
 
-def _folder(repository: Repository) -> Folder:
-    # Not in .heldout/keys: every file there is the key of a submission, named by its id.
-    return repository.files.below(".heldout/team")
+def team_folder(repository: Repository) -> Folder:
+    """Where the team's key and registration lie."""
+    # Not in keys: every file there is the key of a submission, named by its id.
+    return repository.state.below("team")
 
 
 NEUTRAL = Author(name="Anonymous", email="anonymous@localhost")
@@ -400,7 +401,7 @@ def _check_time(registration: Registration, before: OwnRegistration, now: dateti
     if before.revoked is not None:
         raise InputError.of(
             code="registration-revoked",
-            path=".heldout/team",
+            path=before.own.handle if before.own else "the registration",
             found=f"a registration that was revoked on {before.revoked:%d %b %Y}: {before.why}",
             expected="one that stands",
             hint="write to the organisers; a new registration needs a clone of its own",

@@ -389,9 +389,23 @@ def _check_secret(spec: BoardSpec, name: str, queries: QuerySet) -> Iterator[Wro
         yield (key, queries.queries, "required = true in [programs], with it", hint)
 
 
+PRIVATE = (".heldout", "drafts")
+"""Where a clone's own files lay, inside the board: nothing there may be anybody's any more."""
+
+_UNSEEN = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_SHORT = re.compile(r"heldou~\d+")
+
+
+def is_private(path: str) -> bool:
+    """Whether a path in a board begins with one of `PRIVATE` on some disk, as git guards `.git`."""
+    name = _top(path)
+    return name in PRIVATE or _SHORT.fullmatch(name) is not None
+
+
 def _top(file: str) -> str:
-    """The first name of a path, as disks that know no upper case take it."""
-    return PurePosixPath(file).parts[0].casefold() if PurePosixPath(file).parts else ""
+    """The first name of a path, as disks take it that know no upper case (HFS+, APFS, NTFS)."""
+    parts = PurePosixPath(_UNSEEN.sub("", file).replace("\\", "/")).parts
+    return parts[0].partition(":")[0].rstrip(" .").casefold() if parts else ""
 
 
 def _leads_out(file: str) -> bool:

@@ -248,7 +248,7 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
         **page_files(board.forge, install=board.install),
         "board.toml": fill_template("board.toml", words),
         "README.md": readme,
-        ".gitignore": b"drafts/\n.heldout/\n.writing-*\n",
+        ".gitignore": b".writing-*\n",
         "keys/organisers.txt": format_recipients(board.recipients),
     }
 

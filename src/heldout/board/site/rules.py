@@ -165,7 +165,7 @@ def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
         *_list_registering(spec),
         Step(
             draft_command(map(clean, spec.sets), programs=_asks_programs(spec)),
-            "makes a dated id, a folder that git ignores, and a metadata file to fill in.",
+            "makes a dated id, and says where its folder is with the metadata file to fill in.",
         ),
         Step(
             "heldout check ID",

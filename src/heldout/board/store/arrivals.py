@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from heldout.board.rules.spec_file import is_private
 from heldout.board.store.git import Change, Git
 from heldout.board.store.uploads import DELIVERY
 from heldout.envelope.bundle import file_names
@@ -489,7 +490,7 @@ def _check_changes(changes: Sequence[Change], owners: int, form: Form) -> Iterat
         plain = change.mode == _PLAIN and change.status in "AM"
         if not plain or _owner_of_path(change.path, form) is None:
             yield Problem(
-                code="foreign-change",
+                code="private-path" if is_private(change.path) else "foreign-change",
                 path=quote(change.path),
                 found=_KINDS.get(change.status)
                 or ("a folder" if change.mode == "040000" else f"a file of mode {change.mode}"),
@@ -713,7 +714,7 @@ def _check_registration(changes: Sequence[Change]) -> Iterator[Problem]:
         ours = f"{folder}/" == _REGISTRATIONS and _REGISTRATION_NAME.fullmatch(name)
         if not ours or change.mode != "100644" or change.status not in "AM" or len(changes) > 1:
             yield Problem(
-                code="foreign-change",
+                code="private-path" if is_private(change.path) else "foreign-change",
                 path=quote(change.path),
                 found=f"one of {len(changes)} changes" if ours else "a change of another file",
                 expected=f"nothing but one plain file {_REGISTRATIONS}TEAM.json",

@@ -208,6 +208,17 @@ class Git:
         ignored = found.stdout.split(b"\0")
         return tuple(path for given, path in asked.items() if given not in ignored)
 
+    def tracked_of(self, *names: str) -> tuple[str, ...]:
+        """Those of these names at the root that git tracks, or has something tracked below."""
+        index = self._run(["ls-files", "-z", "--", *names], env={"GIT_LITERAL_PATHSPECS": "1"})
+        tops = {_name(path).partition("/")[0] for path in index.split(b"\0")[:-1]}
+        return tuple(name for name in names if name in tops)
+
+    def top(self, commit: str) -> tuple[str, ...]:
+        """The names at the root of a commit: of files, folders, links and submodules."""
+        told = self._run(["ls-tree", "-z", "--full-tree", "--name-only", commit])
+        return tuple(_name(name) for name in told.split(b"\0")[:-1])
+
     def clone(self, source: Path, name: str) -> "Git":
         """Clone a repository into a folder below this one, its main line checked out."""
         self.root.mkdir(parents=True, exist_ok=True)
@@ -906,6 +917,25 @@ class Git:
             yield process
         finally:
             _end_all(process)
+
+
+def find_common(root: Path) -> Path | None:
+    """The folder of git's that all working trees of a repository share; `None` without git.
+
+    No commit can put anything there: git refuses paths in `.git`. Read from git's own files, so
+    that nothing is started and git need not be installed.
+    """
+    own = root / ".git"
+    with suppress(OSError, ValueError):
+        if own.is_file():  # a linked working tree, or a submodule
+            told = os.fsdecode(own.read_bytes()).removeprefix("gitdir: ").rstrip("\n")
+            own = root / told
+        if os.path.lexists(own / "HEAD"):
+            shared = own / "commondir"
+            if shared.is_file():
+                own /= os.fsdecode(shared.read_bytes()).rstrip("\n")
+            return own.resolve()
+    return None
 
 
 def _read_ref(storage: Path, ref: str) -> str:

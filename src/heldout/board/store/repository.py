@@ -10,15 +10,24 @@ board/
   log/                      its earlier events, where there are more than 10,000 (`store.logs`)
   timestamps/               SEQ.tsr: an authority's time stamp of an event; may be absent
   leaderboard/              index.html, entries/, CSV, JSON; manifest.json lists them
-  drafts/, .heldout/        a participant's own; git ignores them
   .gitattributes            that git leaves every file as it is
 
 Whoever can write to the remote, or gave us the clone, can put any tree here: no symlink in it is
 followed (`store.files.Folder`), and only pages that a rebuild wrote are removed by the next one.
+git and unzip replace what lies there without a word, also what git ignores. So what is this
+clone's own lies elsewhere, in `.git/heldout` or in the user's folder for state:
+
+  pinned.json               which board this clone is of
+  drafts/                   drafts of submissions
+  keys/, sealed/, packed/   the key of each submission, its sealed files, what was sealed last
+  receipts/                 what was sent, and the log that was seen then
+  team/, tokens/            the team's key and registration; its tokens for servers
+  lock                      one writer at a time
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -29,11 +38,12 @@ from heldout.board.log.events import Entry, parse_log
 from heldout.board.log.history import History, newest_copy, read_history
 from heldout.board.log.reading import Log
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.rules.spec_file import parse_spec
-from heldout.board.store.git import Git
+from heldout.board.rules.spec_file import PRIVATE, is_private, parse_spec
+from heldout.board.store.git import Git, find_common
 from heldout.board.store.logs import CLOSED, LOG, read_public_log
-from heldout.errors import InputError, Problem, StoreError
+from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.files.durable import ASIDE, File, Folder
+from heldout.ids import digest_bytes
 from heldout.trec.groups import read_candidates
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.queries import Queries, read_queries
@@ -45,33 +55,28 @@ README = "README.md"
 TIMESTAMPS = "timestamps"
 _MANIFEST = f"{LEADERBOARD}/manifest.json"
 _MOST_LOG = 1 << 30
-_PINNED = ".heldout/pinned.json"
+_PINNED = "pinned.json"
 _MOST_PINNED = 1 << 12
-_WRITTEN = (
-    *(
-        "keys",
-        "queries",
-        "qrels",
-        "submissions",
-        CLOSED,
-        LEADERBOARD,
-        TIMESTAMPS,
-        "drafts",
-        ".heldout",
-    ),
-)
+_WRITTEN = ("keys", "queries", "qrels", "submissions", CLOSED, LEADERBOARD, TIMESTAMPS)
 
 
-def find_board(start: Path) -> "Repository":
+def find_board(start: Path, *, states: Path | None = None) -> "Repository":
     """The board that a folder belongs to: itself or the nearest one above with a board.toml.
+
+    Args:
+        start: the folder.
+        states: see `Repository`.
 
     Raises:
         StoreError: there is none.
+        InputError: code `private-path`: somebody put a path there that was a clone's own.
     """
     for folder in (start.resolve(), *start.resolve().parents):
         file = folder / SPEC
         if file.is_file() or file.is_symlink():  # of a symlink the first read says what to do
-            return Repository(folder)
+            repository = Repository(folder, states)
+            repository.check_folder()
+            return repository
     raise StoreError(
         f"no board.toml in {start.resolve()} or above it; change into the board's folder, or name "
         "it: --board DIR (a participant clones the board first: git clone ADDRESS)"
@@ -116,11 +121,14 @@ class Repository:
 
     Attributes:
         root: the folder.
-        stored: its files and its git, where they are not in that folder but in memory.
+        states: the user's folder for the state of boards that are no clones of git, as an unpacked
+            board.zip; `None` where nothing is stored of those.
+        stored: its files, its git and its state, where they are not on disk but in memory.
     """
 
     root: Path
-    stored: tuple[Folder, Git] | None = None
+    states: Path | None = None
+    stored: tuple[Folder, Git, Folder] | None = None
 
     @property
     def files(self) -> Folder:
@@ -132,25 +140,94 @@ class Repository:
         """The board as a git repository."""
         return Git(self.root) if self.stored is None else self.stored[1]
 
+    @property
+    def state(self) -> Folder:
+        """This clone's own files, which lie in no tree that others write.
+
+        Raises:
+            StoreError: the board is no clone of git, and no folder for state is known.
+        """
+        found = self._find_state()
+        if found is None:
+            raise StoreError(
+                f"{self.root} is no clone of a git repository, so there is no safe folder for its "
+                "keys and drafts: clone the board, or use the command heldout"
+            )
+        return found
+
+    def _find_state(self) -> Folder | None:
+        return find_state(self.root, self.states) if self.stored is None else self.stored[2]
+
+    def check_folder(self) -> None:
+        """Refuse a folder in which somebody put a path that was a clone's own; see `PRIVATE`.
+
+        In a clone of git that are paths that git tracks; elsewhere any: they came with the board.
+
+        Raises:
+            InputError: code `private-path`.
+        """
+        found = [name for name in self.files.names() if is_private(name)]
+        if found and self.git.is_repository():
+            found = [*self.git.tracked_of(*found)]
+        if found:
+            state = self._find_state()
+            if state is not None:  # so that nothing that a stranger put there is ever moved
+                with suppress(OSError):
+                    state.make_folder()
+            refuse_private(found, str(self.root))
+
+    def move_private(self) -> int:
+        """Move what an earlier heldout left in a clone's tree to its state, once; how many files.
+
+        Where there is a state already nothing is moved: it could be anybody's.
+
+        Raises:
+            StoreError: there is a symlink in it.
+        """
+        left = [name for name in PRIVATE if self.files.exists(name)]
+        if not left or not self.git.is_repository() or self.state.exists():
+            return 0
+        state, moved = self.state, 0
+        for name in left:
+            for path, plain in [*self.files.walk(name)]:
+                if plain:
+                    found = self.files.stat(path)
+                    mode = 0o600 if found is None else found.st_mode & 0o777
+                    target = path.removeprefix(f"{PRIVATE[0]}/")
+                    state.write_whole(target, self.files.read(path), mode=mode)
+                    self.files.delete(path)
+                    moved += 1
+            if not any(self.files.walk(name)):
+                self.files.delete_tree(name)
+        return moved
+
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One writer at a time in this folder; what a killed one left aside is removed."""
-        with self.files.lock_and_sweep(".heldout/lock", self._sweep):
+        """One writer at a time in this folder; what a killed one left aside is removed.
+
+        Raises:
+            InputError: code `private-path`: the commit checked out has a path that is a clone's.
+        """
+        with self.state.lock_and_sweep("lock", self._sweep):
+            head = self.git.head() if self.git.is_repository() else None
+            if head is not None:
+                refuse_private(self.git.top(head), "the commit checked out")
             for folder in _WRITTEN:
                 self.files.stat(folder)  # refuses a symlink before anything is done
             yield
 
     def _sweep(self) -> None:
-        files = self.files
+        files, state = self.files, self.state
         files.sweep("")
-        left = [
-            path
-            for folder in _WRITTEN
-            for path, plain in files.walk(folder)
-            if plain and path.rpartition("/")[2].startswith(ASIDE)
-        ]
-        for path in left:
-            files.delete(path)
+        for tree, folders in ((files, _WRITTEN), (state, ("",))):
+            left = [
+                path
+                for folder in folders
+                for path, plain in tree.walk(folder)
+                if plain and path.rpartition("/")[2].startswith(ASIDE)
+            ]
+            for path in left:
+                tree.delete(path)
 
     def tree_rules(self) -> str:
         """The text of board.toml as it lies in the folder: nothing holds by it until it is logged.
@@ -266,16 +343,17 @@ class Repository:
             signed = before.signed  # a fork that is behind has no signatures yet
         known = _Pinned(board=entries[0].hash, signed=signed)
         if known != before:
-            self.files.write_whole(_PINNED, msgspec.json.encode(known))
+            self.state.write_whole(_PINNED, msgspec.json.encode(known))
 
     def _pinned(self) -> "_Pinned | None":
-        if not self.files.is_file(_PINNED):
+        state = self._find_state()
+        if state is None or not state.is_file(_PINNED):
             return None
         try:
-            return msgspec.json.decode(self.files.read(_PINNED, limit=_MOST_PINNED), type=_Pinned)
+            return msgspec.json.decode(state.read(_PINNED, limit=_MOST_PINNED), type=_Pinned)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             raise StoreError(
-                f"{self.root / _PINNED} is damaged: it says which board this clone is of; restore "
+                f"{state.path(_PINNED)} is damaged: it says which board this clone is of; restore "
                 "it, or make a new clone from an address that you trust"
             ) from None
 
@@ -293,7 +371,7 @@ class Repository:
         if known is not None and len(log):
             number = 0 if known.signed is None else known.signed[0]
             told = {entry.event.seq: str(entry.hash) for entry in log.at({0, number})}
-            _refuse_other(known, told, path=path)
+            _refuse_other(known, told, path=path, pinned=self.state.path(_PINNED))
 
     def _check_pinned(self, entries: Sequence[Entry], *, path: str) -> None:
         """Refuse the log of another board, or one without the signatures that it had."""
@@ -302,7 +380,7 @@ class Repository:
             return
         number = 0 if known.signed is None else known.signed[0]
         told = {one.event.seq: str(one.hash) for one in (entries[0], *entries[number : number + 1])}
-        _refuse_other(known, told, path=path)
+        _refuse_other(known, told, path=path, pinned=self.state.path(_PINNED))
 
     def remote_logs(self) -> dict[str, tuple[Entry, ...]]:
         """Remote -> its public log, of `origin` and, where origin is a fork, of `upstream`.
@@ -312,6 +390,7 @@ class Repository:
 
         Raises:
             StoreError: one of these logs is damaged.
+            InputError: code `private-path`: one has a path in its tree that is a clone's own.
         """
         found = {}
         known = self.git.remotes() if self.git.is_repository() else ()
@@ -338,6 +417,8 @@ class Repository:
             if not stale:
                 return None
         commit = self.git.refs(ref).get(ref)
+        if commit:
+            refuse_private(self.git.top(commit), f"{remote}/{branch}")
         return self.log_at(commit) if commit else None
 
     def newest_log(self) -> tuple[Entry, ...]:
@@ -357,15 +438,13 @@ class Repository:
         return found
 
     def packed_file(self, name: str) -> File:
-        """Where a participant's sealed file lies; git ignores it.
-
-        Not in `submissions/`: when it is published, a pull would stop at the untracked file there.
-        """
-        return self.files.file(f".heldout/sealed/{name}")
+        """Where a participant's sealed file lies."""
+        return self.state.file(f"sealed/{name}")
 
     def own_ids(self) -> tuple[str, ...]:
         """Ids of the submissions that were sealed in this clone."""
-        return self.files.names(".heldout/keys")
+        state = self._find_state()
+        return () if state is None else state.names("keys")
 
     def write_leaderboard(
         self, pages: Mapping[str, bytes], *, same: Collection[str] = ()
@@ -414,14 +493,51 @@ class Repository:
         return self.files.write_whole(name, data)
 
 
-def _refuse_other(known: _Pinned, told: Mapping[int, str], *, path: str) -> None:
+def find_state(root: Path, states: Path | None = None) -> Folder | None:
+    """Where a clone's own files lie: beside git's, else in the user's folder for state.
+
+    Args:
+        root: of the board.
+        states: the user's folder; `None` for none.
+    """
+    folder = root.resolve()
+    name = f"{folder.name}-{digest_bytes(os.fsencode(folder))[:16]}"
+    own = None if states is None else Folder(states, name)
+    # What is there counts, though a .git came into the folder since: a zip file can bring one.
+    common = None if own is not None and own.exists() else find_common(folder)
+    return own if common is None else Folder(common, "heldout")
+
+
+def refuse_private(names: Iterable[str], path: str) -> None:
+    """Refuse a board's files that have a path of what was a clone's own; see `PRIVATE`.
+
+    Args:
+        names: paths, or the first part of each.
+        path: of these files, for the error.
+
+    Raises:
+        InputError: code `private-path`.
+    """
+    for name in names:
+        if is_private(name):
+            raise InputError.of(
+                code="private-path",
+                path=path,
+                found=f"{quote(name)} among the board's files",
+                expected=f"no {' or '.join(PRIVATE)} in any spelling: there a clone had its keys",
+                hint="no board has one, so whoever wrote it may be after yours: use nothing of it "
+                "and ask the organisers, who remove it: git rm -r, git commit",
+            )
+
+
+def _refuse_other(known: _Pinned, told: Mapping[int, str], *, path: str, pinned: Path) -> None:
     """Refuse a log, by the hashes of its events by number, that is not the one that is known."""
     number, digest = known.signed or (0, known.board)
     if told[0] != known.board or told.get(number, digest) != digest:
         raise StoreError(
             f"{path} is of another board than this clone has worked with, or its history was "
             "rewritten, with other signers perhaps: use nothing of it, and ask the organisers; "
-            f"if they founded the board again, make a new clone ({_PINNED} has the board's "
+            f"if they founded the board again, make a new clone ({pinned} has the board's "
             "first event)"
         )
 

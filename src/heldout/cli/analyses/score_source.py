@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from heldout.cli.context import read_clock
+from heldout.cli.context import open_board, read_clock
 from heldout.cli.printing import TERMINAL, print_notes_last
 from heldout.collections.named import load_qrels
 from heldout.errors import InputError, StoreError
@@ -71,9 +71,8 @@ class BoardSource:
             StoreError: no board or vault there.
         """
         from heldout.board.scores.session import look_at
-        from heldout.board.store.repository import find_board
 
-        repository = find_board(self.folder or Path())
+        repository = open_board(self.folder)
         if self.vault is None:
             raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
         return look_at(repository, self.vault.absolute(), now=self.now)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 import msgspec
 
-from heldout.cli.context import BoardPlace
+from heldout.cli.context import BoardPlace, show_path
 from heldout.cli.options import with_options
 from heldout.cli.printing import (
     answers,
@@ -96,8 +96,9 @@ def draft(
 ) -> None:
     """Make the dated id of a submission, its folder, and metadata to fill in.
 
-    Git ignores the folder. Under an embargo the id says nothing but a random suffix. Runs of one
-    system that differ only by seed are one submission: give each option once for each seed.
+    The folder lies where no git pull reaches it, and the answer says where. Under an embargo the id
+    says nothing but a random suffix. Runs of one system that differ only by seed are one
+    submission: give each option once for each seed.
 
     With --image the submission is a program, which the organisers run; it has no run files.
 
@@ -138,12 +139,13 @@ def draft(
             embargo_until=embargo,
             stated=taken,
             program=program,
-        ).inside
+        ).path()
+    shown = show_path(folder)
     print_problems(messages(), found.notes)
     place.answer(
         {
             "id": submission,
-            "folder": folder,
+            "folder": str(folder),
             "from_headers": [
                 {"field": one.name, "value": one.value, "key": one.key, "path": one.path}
                 for one in found.taken
@@ -153,14 +155,14 @@ def draft(
         },
         [
             ("drafted", submission),
-            ("wrote", f"{folder}/ with {_say_content(runs, program)}; git ignores it"),
+            ("wrote", f"{shown}/ with {_say_content(runs, program)}"),
             *(
                 ("taken", f"{one.name} {quote(one.value)}, from {one.key} in {one.path}")
                 for one in taken
             ),
             *_field_facts({one.name for one in taken} | {"program"}),
             ("", ""),
-            ("next", f"fill in {folder}/metadata.json, then: heldout check {submission}"),
+            ("next", f"fill in {shown}/metadata.json, then: heldout check {submission}"),
         ],
     )
 

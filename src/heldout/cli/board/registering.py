@@ -15,6 +15,7 @@ from heldout.cli.context import (
     find_target,
     next_facts,
     require_yes,
+    show_path,
 )
 from heldout.cli.options import with_options
 from heldout.cli.printing import fail
@@ -39,8 +40,8 @@ def register(
     """Register a team, once, and again when the agreement has changed.
 
     Shows the board's agreement and asks. Makes the team's key, which signs every submission from
-    this clone: keep a copy of .heldout/team. Names are sealed for the organisers; the log shows
-    the key alone.
+    this clone: store a copy of the folder that the answer names. Names are sealed for the
+    organisers; the log shows the key alone.
 
     \b
     Example:
@@ -49,7 +50,7 @@ def register(
     from heldout.board.log.history import read_history
     from heldout.board.participant.checks import rules_to_seal_by
     from heldout.board.participant.send import send_registration
-    from heldout.board.participant.team import current_agreement, own_registration
+    from heldout.board.participant.team import current_agreement, own_registration, team_folder
     from heldout.board.participant.team import register as register_team
 
     repository = place.board()
@@ -71,11 +72,12 @@ def register(
                 )
     except InputError as error:
         fail(error, status=1)
+    own_folder = show_path(team_folder(repository).path())
     facts = [("registered", own.handle + ("" if sent else "   (done before)"))]
     facts += [("agreed", f"to the text with SHA-256 {own.agreement}")] * bool(own.agreement)
     facts += [("sent", sent)] * bool(sent)
     facts += [
-        ("back up", ".heldout/team: its key signs all that this team submits"),
+        ("back up", f"{own_folder}: its key signs all that this team submits"),
         ("visible", "the account that pushes the branch or opens the pull request"),
         ("", ""),
         ("next", "heldout draft NAME --dev FILE --eval FILE"),

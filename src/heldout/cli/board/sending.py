@@ -8,7 +8,14 @@ import click
 import msgspec
 
 from heldout.cli.board.drafting import print_check, seen_facts
-from heldout.cli.context import BoardPlace, Identifier, SendTo, find_server, find_target
+from heldout.cli.context import (
+    BoardPlace,
+    Identifier,
+    SendTo,
+    find_server,
+    find_target,
+    show_path,
+)
 from heldout.cli.options import with_options
 from heldout.cli.printing import answers, fail, messages, print_facts, print_json
 from heldout.errors import InputError, StoreError, plural
@@ -46,8 +53,8 @@ def submit(*, submission: Identifier, to: SendTo = None, place: BoardPlace) -> N
     """Check, seal and send a draft: a branch of its own, or with --to a folder or a server.
 
     The branch is pushed to the remote `origin` where there is one. A server asks for your team's
-    token once and .heldout stores it; in scripts set HELDOUT_TEAM_TOKEN. An upload that was cut
-    goes on where it stopped when you call this again.
+    token once and stores it for this clone; in scripts set HELDOUT_TEAM_TOKEN. An upload that was
+    cut goes on where it stopped when you call this again.
 
     \b
     Example:
@@ -65,7 +72,7 @@ def submit(*, submission: Identifier, to: SendTo = None, place: BoardPlace) -> N
         *_packed_facts(repository, found.id, packed),
         *seen_facts(found),
         ("sent", sent.sent + _DONE * sent.sent_before),
-        ("store", f".heldout/receipts/{found.id}.json: heldout audit --receipt FILE"),
+        ("store", f"{_own(repository, 'receipts', found.id)}.json: heldout audit --receipt FILE"),
         ("", ""),
         ("next", f"heldout status {found.id}"),
     ]
@@ -149,19 +156,22 @@ def _packed_facts(
     spec = rules_to_seal_by(repository)
     keys = ", ".join(short_recipient(spec.envelope, key) for key in spec.recipients)
     who = f"for {plural(len(spec.recipients), 'organiser')} ({keys}); nobody else can open it"
-    width = max(len(f".heldout/sealed/{name}") for name in packed.files)
-    wrote = [
-        ("", f"{f'.heldout/sealed/{name}':<{width}}  {_bytes(size):>8}")
-        for name, size in packed.files.items()
-    ]
+    sizes = {_own(repository, "sealed", name): size for name, size in packed.files.items()}
+    width = max(map(len, sizes))
+    wrote = [("", f"{path:<{width}}  {_bytes(size):>8}") for path, size in sizes.items()]
     return [
         ("sealed", who + _DONE * packed.done_before),
         ("wrote", wrote[0][1]),
         *wrote[1:],
         ("receipt", packed.receipt),
-        ("your key", f".heldout/keys/{submission}"),
+        ("your key", _own(repository, "keys", submission)),
         ("", "store a copy: only this key can change the metadata later"),
     ]
+
+
+def _own(repository: Repository, folder: str, name: str) -> str:
+    """Where a file of this clone's own lies."""
+    return show_path(repository.state.path(f"{folder}/{name}"))
 
 
 def _document(name: SubmissionId, packed: Packed, sent: Sent | None = None) -> dict[str, Any]:

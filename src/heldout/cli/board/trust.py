@@ -54,14 +54,15 @@ def audit(
         Path | None, Opt(argument=True, path="file", exists=True, metavar="[ARCHIVE]")
     ] = None,
     receipt: Annotated[
-        Path | None,
+        tuple[Path, ...],
         Opt(
-            "Receipt of a submission, to be looked up in the log.",
+            "Receipt of a submission, to be looked up in the log; of several also whether they "
+            "agree.",
             path="file",
             exists=True,
             metavar="FILE",
         ),
-    ] = None,
+    ] = (),
     earlier: Annotated[
         Path | None, Opt("Older copy of log.jsonl.", path="file", exists=True, metavar="LOG")
     ] = None,
@@ -71,7 +72,8 @@ def audit(
     """Verify the public log, and with a vault also its own: chain, openings, scores, files.
 
     With --receipt: whether a submission is in the newest public log with the same files and time,
-    and whether that log is the one that the receipt saw, with events added. With --earlier: the
+    and whether that log is the one that the receipt saw, with events added; receipts of two teams
+    show whether both saw one log. With --earlier: the
     same for a copy of the log; released numbers that changed are named with their event. With
     --timestamp-root: whether the time stamps of the log hold, and which one is the latest. With
     ARCHIVE: whether everything in it follows from what is in it. Exit code 1 where something does
@@ -80,16 +82,16 @@ def audit(
     \b
     Example:
       heldout audit --vault ../kb-vault
-      heldout audit --receipt .heldout/receipts/20261120-lighthouse-monot5.json
+      heldout audit --receipt .git/heldout/receipts/20261120-lighthouse-monot5.json
       heldout audit kb-archive.zip
     """
     from heldout.board.audit.archive_audit import audit_archive
     from heldout.board.audit.audit import audit_board, hold_against
     from heldout.board.audit.timestamps import read_roots
 
-    checked: ReceiptCheck | None = None
+    checked: tuple[ReceiptCheck, ...] = ()
     if archived is not None:
-        if receipt is not None or earlier is not None or root is not None:
+        if receipt or earlier is not None or root is not None:
             raise click.UsageError(
                 "an archive is audited by itself, without --receipt, --earlier or --timestamp-root"
             )
@@ -97,9 +99,9 @@ def audit(
     else:
         roots = () if root is None else read_roots(root)
         found = audit_board(place.board(), place.vault, roots=roots)
-        if receipt is not None or earlier is not None:
+        if receipt or earlier is not None:
             found, checked = hold_against(place.board(), found, receipt, earlier)
-    document = {"ok": not found.faults, **msgspec.to_builtins(found), "receipt": checked}
+    document = {"ok": not found.faults, **msgspec.to_builtins(found), "receipts": checked}
     place.answer(document, _audit_facts(found, checked))
     if found.faults:
         raise click.exceptions.Exit(1)
@@ -369,16 +371,18 @@ def _public_log(place: VaultPlace) -> tuple[Entry, ...]:
     return board.newest_log()
 
 
-def _audit_facts(found: Audit, receipt: ReceiptCheck | None) -> Facts:
+def _audit_facts(found: Audit, receipts: tuple[ReceiptCheck, ...]) -> Facts:
     from heldout.board.log.events import format_time
 
     facts = [("fault", fault) for fault in found.faults]
     if not found.faults:
         checked = f"{plural(found.events, 'event')}: {', '.join(found.checked)}"
         facts.append(("sound", checked))
-    if receipt is not None and receipt.received is not None:
-        mark = receipt.received
-        facts.append(("received", f"{mark.at}, event {mark.seq}, hash {mark.hash}"))
+    facts += [
+        ("received", f"{mark.at}, event {mark.seq}, hash {mark.hash}")
+        for receipt in receipts
+        if (mark := receipt.received) is not None
+    ]
     facts += [("signer", f"{quote(name)}: {key}") for name, key in found.signers.items()]
     for last in found.stamps[-1:]:
         count = plural(len(found.stamps), "time stamp")

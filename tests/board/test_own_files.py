@@ -1,0 +1,171 @@
+"""What is a clone's own: where it lies, what is moved there once, which trees are refused."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from heldout.board.rules.spec_file import is_private
+from heldout.board.store.git import find_common
+from heldout.board.store.repository import Repository, find_board, find_state
+from heldout.errors import InputError, StoreError
+from memory_folder import MemoryFolder
+from memory_git import MemoryGit
+
+PRIVATE = (
+    *(
+        ".heldout",
+        "drafts",
+        ".heldout/pinned.json",
+        "drafts/x/y",
+        ".HELDOUT/x",
+        "Drafts",
+        "DRAFTS/x",
+    ),
+    *(".heldout ", ".heldout.", "drafts. .", ".heldout:x", "drafts::$INDEX_ALLOCATION/x"),
+    *(".hel\u200cdout", "\ufeffdrafts/x", "draft\u017f", "HELDOU~1/x", "heldou~2", ".heldout\\x"),
+)
+OTHERS = ("heldout", "drafts.md", "draft", "my/drafts", "x/.heldout", ".heldoutx", "log.jsonl", "")
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def git(folder: Path, *words: str) -> None:
+    who = ["-c", "user.name=x", "-c", "user.email=x@x"]
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+
+def clone(folder: Path) -> Path:
+    """A repository with a board.toml, of one commit."""
+    folder.mkdir()
+    (folder / "board.toml").write_bytes(b"")
+    (folder / ".gitignore").write_bytes(b"drafts/\n.heldout/\n")
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "one")
+    return folder
+
+
+@pytest.mark.parametrize("path", PRIVATE)
+def test_a_path_that_some_disk_takes_for_a_clone_s_own(path: str) -> None:
+    assert is_private(path)
+    folder = MemoryFolder(Path("/nowhere/board"))
+    git = MemoryGit(folder.root, files_there=folder)
+    git.named["refs/heads/main"] = git.commit_tree({path: ("100644", b"")}, parent=None)
+    repository = Repository(folder.root, stored=(folder, git, MemoryFolder(Path("/nowhere/s"))))
+    with pytest.raises(InputError, match="private-path"), repository.locked():
+        pass
+
+
+@pytest.mark.parametrize("path", OTHERS)
+def test_a_path_that_is_anybody_s(path: str) -> None:
+    assert not is_private(path)
+
+
+def test_a_clone_s_own_files_lie_beside_git_s(tmp_path: Path) -> None:
+    root = clone(tmp_path / "clone")
+    git(root, "worktree", "add", "-q", "-b", "other", str(tmp_path / "linked"))
+    git(root, "init", "-q", "--separate-git-dir", str(tmp_path / "apart"), str(tmp_path / "far"))
+    (tmp_path / "link").symlink_to(root)
+    found = {
+        name: find_state(tmp_path / name, tmp_path / "states")
+        for name in ("clone", "linked", "far", "link")
+    }
+    assert {name: folder and folder.path() for name, folder in found.items()} == {
+        "clone": root / ".git" / "heldout",
+        "linked": root / ".git" / "heldout",
+        "far": tmp_path / "apart" / "heldout",
+        "link": root / ".git" / "heldout",
+    }
+    (tmp_path / "plain" / ".git").mkdir(parents=True)
+    assert find_common(tmp_path / "plain") is None
+    (tmp_path / "plain" / ".git").rmdir()
+    (tmp_path / "plain" / ".git").write_bytes(b"gitdir: \0nowhere\n")
+    assert find_common(tmp_path / "plain") is None
+
+
+def test_those_of_an_unpacked_board_lie_in_the_user_s_folder_and_stay_there(tmp_path: Path) -> None:
+    root, states = tmp_path / "board", tmp_path / "states"
+    root.mkdir()
+    first = Repository(root, states).state
+    assert first.path().parent == states
+    assert first.path().name.startswith("board-")
+    first.write_whole("pinned.json", b"{}")
+    git(root, "init", "-q")  # as a zip file that brings a .git would do it
+    assert Repository(root, states).state == first
+    assert Repository(root).state.path() == root / ".git" / "heldout"
+
+
+def test_without_a_folder_for_it_nothing_is_stored(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="clone the board"):
+        _ = Repository(tmp_path).state
+    assert Repository(tmp_path).own_ids() == ()
+
+
+def lay(root: Path) -> dict[str, bytes]:
+    files = {
+        ".heldout/keys/one": b"k",
+        ".heldout/team/key": b"t",
+        ".heldout/pinned.json": b"p",
+        "drafts/one/metadata.json": b"m",
+        "drafts/one/dev.run.gz": b"r",
+    }
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    (root / ".heldout/keys/one").chmod(0o600)
+    return {name.removeprefix(".heldout/"): data for name, data in files.items()}
+
+
+def test_what_lay_in_the_tree_is_moved_once(tmp_path: Path) -> None:
+    root = clone(tmp_path / "clone")
+    before = lay(root)
+    repository = find_board(root)
+    assert repository.move_private() == len(before)
+    own = repository.state
+    assert {path: own.read(path) for path, _ in own.walk()} == before
+    assert own.path("keys/one").stat().st_mode & 0o777 == 0o600
+    assert not (root / ".heldout").exists()
+    assert not (root / "drafts").exists()
+    lay(root)  # what comes later could be anybody's
+    own.write_whole("keys/one", b"mine")
+    assert find_board(root).move_private() == 0
+    assert own.read("keys/one") == b"mine"
+    assert (root / ".heldout" / "keys" / "one").exists()
+
+
+def test_what_git_tracks_is_never_moved(tmp_path: Path) -> None:
+    root = clone(tmp_path / "clone")
+    lay(root)
+    git(root, "add", "-f", "drafts/one/metadata.json")
+    with pytest.raises(InputError, match="private-path"):
+        find_board(root)
+    git(root, "rm", "-q", "--cached", "drafts/one/metadata.json")
+    repository = find_board(root)
+    assert repository.move_private() == 0
+    assert [*repository.state.walk()] == []
+
+
+def test_nothing_is_moved_through_a_symlink(tmp_path: Path) -> None:
+    root, outside = clone(tmp_path / "clone"), tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").write_bytes(b"precious")
+    (root / ".heldout").symlink_to(outside)
+    with pytest.raises(StoreError, match="is a symlink"):
+        find_board(root).move_private()
+    (root / ".heldout").unlink()
+    (root / "drafts").mkdir()
+    (root / "drafts" / "one").symlink_to(outside)
+    assert find_board(root).move_private() == 0
+    assert (outside / "precious").read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("name", [".heldout", "drafts", ".HELDOUT"])
+def test_an_unpacked_board_with_such_a_path_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "board.toml").write_bytes(b"")
+    (tmp_path / name).mkdir()
+    with pytest.raises(InputError, match="private-path"):
+        find_board(tmp_path, states=tmp_path / "states")
