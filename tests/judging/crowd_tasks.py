@@ -19,7 +19,7 @@ SETTINGS = Settings(
 )
 HEADER = (
     *("HITId", "HITTypeId", "Title", "AssignmentId", "WorkerId", "AssignmentStatus"),
-    *("AcceptTime", "SubmitTime", "WorkTimeInSeconds"),
+    *("AcceptTime", "SubmitTime", "WorkTimeInSeconds", "Reward"),
 )
 
 

@@ -1,6 +1,7 @@
 """`heldout prefer export --form mturk` and `import`: out to the platform, and back, by commands."""
 
 import csv
+import json
 import stat
 from io import StringIO
 from pathlib import Path
@@ -48,8 +49,8 @@ def prefer(*arguments: object, status: int = 0) -> str:
     return " ".join(result.output.split())
 
 
-def results(path: Path, *rows: tuple[Task, str, dict[str, str]]) -> Path:
-    path.write_bytes(format_results(rows, TEXTS))
+def results(path: Path, *rows: tuple[Task, str, dict[str, str]], **changes: str) -> Path:
+    path.write_bytes(format_results(rows, TEXTS, **changes))
     return path
 
 
@@ -75,6 +76,30 @@ def test_tasks_go_out_and_come_back_as_judgments(campaign: Path, tmp_path: Path)
     review = (tmp_path / "r-reviewed.csv").read_text()
     assert [row["Approve"] for row in csv.DictReader(StringIO(review, newline=""))] == ["x", "x"]
     assert "nothing: batch 1 is judged" in prefer("export", campaign, "--form", "mturk")
+
+
+def test_conditions_go_out_and_shares_come_back_as_bonuses(campaign: Path, tmp_path: Path) -> None:
+    out, terms = tmp_path / "hits", campaign / "campaign.toml"
+    prefer("export", campaign, "--form", "mturk", "--out", out)
+    assert not (out / "qualifications.json").exists()
+    terms.write_text(TOML + 'reward = 200\ncountries = ["US"]\napproved_tasks = 10000\n')
+    told = prefer("export", campaign, "--form", "mturk", "--out", out)
+    assert "qualifications.json: who may see the tasks" in told
+    assert "set $0.67, the share of one answer" in told
+    kinds = [
+        row["QualificationTypeId"] for row in json.loads((out / "qualifications.json").read_text())
+    ]
+    assert kinds == ["00000000000000000071", "00000000000000000040"]
+    stopped = (TASKS[0], "W1", {"choice_1": "left", "choice_2": "right"})
+    told = prefer("import", results(tmp_path / "r.csv", stopped, Reward="$0.67"), campaign)
+    assert "partial 1 task without every answer: not counted" in told
+    assert "bonuses" in told
+    place = tmp_path / "r-bonuses.csv"
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    (row,) = csv.DictReader(StringIO(place.read_text(), newline=""))
+    assert (row["WorkerId"], row["BonusAmount"]) == ("W1", "0.67")
+    whole = results(tmp_path / "s.csv", (TASKS[1], "W2", honest()), Reward="$2.00")
+    assert "bonuses" not in prefer("import", whole, campaign)
 
 
 def test_taking_a_file_in_again_changes_nothing(campaign: Path, tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """Mechanical Turk's files: shown as text, read back whole, refused where they are not ours."""
 
 import csv
+import json
 from html import unescape
 from html.parser import HTMLParser
 from io import StringIO
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,13 +18,16 @@ from heldout.errors import InputError
 from heldout.judging.campaign.judgments import Judgment, counted
 from heldout.judging.campaign.pools import Candidate, Pool, Texts, gather_texts
 from heldout.judging.campaign.rows import Task
+from heldout.judging.campaign.settings import parse_campaign
 from heldout.judging.platforms.links import first_tasks, repeat_tasks, unjudged_tasks
 from heldout.judging.platforms.mturk import (
     WorkerResult,
     cell_html,
+    format_bonuses,
     format_review,
     hit_cells,
     hit_files,
+    qualifications,
     read_results,
     take_results,
 )
@@ -73,10 +78,11 @@ class Seen(HTMLParser):
         self.words.append(data)
 
 
-def test_a_template_is_a_fragment_without_form_script_or_anything_from_elsewhere() -> None:
+def test_a_template_is_a_fragment_without_form_or_anything_from_elsewhere() -> None:
     page = rendered(TASK, TEXTS)
     seen = Seen(page)
-    assert not {"html", "head", "body", "form", "script", "link", "img"} & set(seen.tags)
+    assert not {"html", "head", "body", "form", "link", "img"} & set(seen.tags)
+    assert seen.tags.count("script") == 1  # our own
     assert "//" not in page
     assert "$" not in page
     assert 'data-task="1-00001-1"' in page  # every column is a variable: Turkle asks for that
@@ -362,3 +368,79 @@ def test_the_row_of_a_task_names_its_id_and_texts_in_order() -> None:
     assert list(cells)[:4] == ["task", "query_1", "left_1", "right_1"]
     assert cells["task"] == "1-00001-1"
     assert cells["right_3"] == "passage qa"
+
+
+CONDITIONS = [
+    {
+        "QualificationTypeId": "00000000000000000071",  # Worker_Locale
+        "Comparator": "EqualTo",
+        "LocaleValues": [{"Country": "US"}],
+        "ActionsGuarded": "DiscoverPreviewAndAccept",
+    },
+    {
+        "QualificationTypeId": "00000000000000000040",  # Worker_NumberHITsApproved
+        "Comparator": "GreaterThan",
+        "IntegerValues": [10000],
+        "ActionsGuarded": "DiscoverPreviewAndAccept",
+    },
+    {
+        "QualificationTypeId": "000000000000000000L0",  # Worker_PercentAssignmentsApproved
+        "Comparator": "GreaterThanOrEqualTo",
+        "IntegerValues": [97],
+        "ActionsGuarded": "DiscoverPreviewAndAccept",
+    },
+]
+
+
+def test_conditions_on_workers_are_qualifications_of_the_platform() -> None:
+    """Arabzadeh et al. 2021, §3.1: of the US, more than ten thousand approved tasks, 97%."""
+    text = b'name = "x"\ncountries = ["US"]\napproved_tasks = 10000\napproval_rate = 97\n'
+    settings = parse_campaign(text)
+    assert json.loads(qualifications(settings)) == CONDITIONS
+    assert qualifications(SETTINGS) == b""
+    several = msgspec.structs.replace(settings, countries=("US", "CA"), approval_rate=0)
+    place, tasks = json.loads(qualifications(several))
+    assert (place["Comparator"], len(place["LocaleValues"])) == ("In", 2)
+    assert tasks == CONDITIONS[1]
+
+
+@pytest.mark.parametrize(
+    "line", ['countries = ["us"]', 'countries = "US"', "approval_rate = 101", "approved_tasks = -1"]
+)
+def test_conditions_that_no_platform_knows_are_refused(line: str) -> None:
+    with pytest.raises(InputError, match="campaign-settings"):
+        parse_campaign(f'name = "x"\n{line}\n'.encode())
+
+
+def bonuses(data: bytes, **changes: Any) -> list[dict[str, str]]:
+    settings = msgspec.structs.replace(SETTINGS, **changes)
+    return list(csv.DictReader(StringIO(format_bonuses(read(data), settings).decode(), newline="")))
+
+
+def test_a_part_of_a_task_is_paid_its_share_by_a_bonus_beyond_the_platforms_reward() -> None:
+    part = {"choice_1": "left", "choice_2": "right"}
+    rows = [(TASK, "W1", honest()), (make_task("1-2"), "W2", part), (make_task("1-3"), "W3", {})]
+    tasks = tuple(task for task, _, _ in rows)
+
+    def paid(reward: str) -> dict[str, str]:
+        results = read(format_results(rows, TEXTS, Reward=reward), tasks=tasks)
+        found = format_bonuses(results, SETTINGS).decode()
+        return {row["WorkerId"]: row["BonusAmount"] for row in csv.DictReader(StringIO(found))}
+
+    # A third of $2.00 is $0.67, two thirds are $1.34, rounded up
+    assert paid("$0.67") == {"W1": "1.33", "W2": "0.67"}
+    assert paid("$2.00") == {}
+    assert paid("") == paid("much") == {}
+
+
+def test_a_bonus_names_its_assignment_and_a_refused_task_has_none() -> None:
+    failed = format_results([(TASK, "W1", honest(choice_2="left"))], TEXTS, Reward="$0.67")
+    (row,) = bonuses(failed)
+    assert row == {
+        "WorkerId": "W1",
+        "AssignmentId": "A1",
+        "BonusAmount": "1.33",
+        "Reason": "3 of 3 answered",
+        "UniqueRequestToken": "A1",
+    }
+    assert bonuses(failed, pay_failed=False) == []

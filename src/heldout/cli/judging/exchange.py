@@ -138,6 +138,7 @@ def import_(
     they bar is printed, and written to FILE-barred.txt, to be blocked on the platform.
 
     Approvals have an x for each task, unless campaign.toml says that failed tests are not paid.
+    What is owed beyond the column Reward is written to FILE-bonuses.csv.
 
     \b
     Example:

@@ -62,6 +62,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ethics: reference of the approval, shown with the consent; empty where there is none.
         contact: whom a worker can write to.
         platform: where workers come from.
+        countries: where workers of Mechanical Turk live, ISO 3166-1; none for anywhere.
+        approved_tasks: workers of Mechanical Turk have more approved tasks than these; 0 for any.
+        approval_rate: least percentage of their tasks that was approved; 0 for any.
         links: of platform `link`: whether an id has to be signed.
         uncounted_percent: of the rewards of all tasks: once tasks that do not count (stopped early,
             abandoned, failed tests) have earned as much, new ids from their networks get no task.
@@ -91,6 +94,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ethics: str = ""
     contact: str = ""
     platform: Platform = "link"
+    countries: tuple[Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{2}\Z")], ...] = ()
+    approved_tasks: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
+    approval_rate: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
     links: Links = "personal"
     uncounted_percent: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 20
     completion_code: str = ""

@@ -136,8 +136,11 @@ def _load(
 
 
 AT_ONCE = (
+    "approval_rate",
+    "approved_tasks",
     "completion_code",
     "contact",
+    "countries",
     "lease_minutes",
     "links",
     "minimum_hourly",

@@ -1,11 +1,13 @@
 """Tasks as Mechanical Turk takes them: a CSV file with a row for each task, and an HTML template.
 
-The template is a fragment without scripts, forms or anything from elsewhere: the platform (or
-Turkle, with which it can be tried offline) puts it into its own form and replaces `${left_1}` by
-the cell of that name. It does so without escaping, so cells are HTML already: whatever a passage
-holds, it is shown as text, starts no formula in a spreadsheet and names no further variable.
+The template is a fragment without forms or anything from elsewhere: the platform (or Turkle, with
+which it can be tried offline) puts it into its own form and replaces `${left_1}` by the cell of
+that name. It does so without escaping, so cells are HTML already: whatever a passage holds, it is
+shown as text, starts no formula in a spreadsheet and names no further variable. Its script shows
+one question at a time and lets a worker stop; without it all questions stand below each other.
 """
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,8 +22,8 @@ from heldout.errors import Problem, quote
 from heldout.files.csv import CsvRow, defuse, format_csv, parse_csv
 from heldout.judging.campaign.judgments import Judgment, Reason, failed_tests
 from heldout.judging.campaign.pools import Texts, missing_texts
-from heldout.judging.campaign.rows import Task, raise_problems
-from heldout.judging.campaign.settings import Settings
+from heldout.judging.campaign.rows import Task, amount_owed, raise_problems
+from heldout.judging.campaign.settings import Settings, format_money
 
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
@@ -82,6 +84,30 @@ def hit_files(tasks: Iterable[Task], texts: Texts, settings: Settings) -> tuple[
     )
 
 
+def qualifications(settings: Settings) -> bytes:
+    """Which workers may see a task, as `QualificationRequirements` of Mechanical Turk; or nothing.
+
+    Source: Arabzadeh et al. 2021, §3.1; the types are the platform's own, by their ids.
+    """
+    countries = [{"Country": country} for country in settings.countries]
+    wanted: list[tuple[str, str, dict[str, object]]] = []
+    if countries:
+        comparator = "EqualTo" if len(countries) == 1 else "In"
+        wanted.append(("00000000000000000071", comparator, {"LocaleValues": countries}))
+    if settings.approved_tasks:
+        values = {"IntegerValues": [settings.approved_tasks]}
+        wanted.append(("00000000000000000040", "GreaterThan", {**values}))
+    if settings.approval_rate:
+        values = {"IntegerValues": [settings.approval_rate]}
+        wanted.append(("000000000000000000L0", "GreaterThanOrEqualTo", {**values}))
+    rows = [
+        {"QualificationTypeId": kind, "Comparator": comparator, **values}
+        | {"ActionsGuarded": "DiscoverPreviewAndAccept"}
+        for kind, comparator, values in wanted
+    ]
+    return json.dumps(rows, indent=2).encode() + b"\n" if rows else b""
+
+
 def hit_cells(task: Task, texts: Texts) -> dict[str, str]:
     """The row of a task: `task`, then `query_1`, `left_1`, `right_1` and so on.
 
@@ -120,7 +146,18 @@ def _template(items: int, settings: Settings) -> bytes:
         name=cell_html(settings.name),
         consent=consent,
         items="\n".join(_sections(items, settings)),
+        owed="|".join(_owed_words(items, settings)),
     ).encode()
+
+
+def _owed_words(items: int, settings: Settings) -> Iterator[str]:
+    """What is said to a worker who stops after each number of answers."""
+    for answered in range(1, items):
+        words = f"{answered} of {items} answered"
+        if settings.reward:
+            owed = amount_owed(reward=settings.reward, answered=answered, items=items)
+            words += f": {format_money(owed, settings.currency)} is yours"
+        yield cell_html(f"{words}.")
 
 
 def _sections(items: int, settings: Settings) -> Iterator[str]:
@@ -156,6 +193,7 @@ _NEEDED = ("HITId", "AssignmentId", "WorkerId", "Input.task")
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,255}")
 _ZONES: Mapping[str, int] = {"UTC": 0, "GMT": 0, "PST": -8, "PDT": -7}
 _TIME = re.compile(r"(\w{3} \w{3} \d{1,2} \d\d:\d\d:\d\d) (\w+) (\d{4})")
+_REWARD = re.compile(r"\$?(\d{1,6})\.(\d\d)")
 _DECIDED = ("Approved", "Rejected")
 _FAILED = "Passages that plainly do not answer the question were preferred in too many questions."
 
@@ -168,6 +206,7 @@ class WorkerResult:
         row: of the file.
         worker: the platform's id of the worker.
         task: the task's id.
+        items: how many questions it has.
         judgments: one for each question that has an answer.
         complete: whether each has.
         failed: tests whose answer is not the known one.
@@ -176,6 +215,7 @@ class WorkerResult:
     row: CsvRow
     worker: str
     task: str
+    items: int
     judgments: tuple[Judgment, ...]
     complete: bool
     failed: int
@@ -299,6 +339,27 @@ def take_results(
     )
 
 
+def format_bonuses(results: Sequence[WorkerResult], settings: Settings) -> bytes:
+    """What is owed beyond the reward of the platform, which an approved task is paid whole.
+
+    Each row is a call of `SendBonus`: the token keeps it from being paid twice. A file without the
+    column `Reward`, and a task that is not paid, have no bonus.
+    """
+    header = ("WorkerId", "AssignmentId", "BonusAmount", "Reason", "UniqueRequestToken")
+    rows = []
+    for result in results:
+        answered, items = len(result.judgments), result.items
+        owed = amount_owed(reward=settings.reward, answered=answered, items=items)
+        paid = _REWARD.fullmatch(result.row.cells.get("Reward", ""))
+        bonus = owed - int(f"{paid[1]}{paid[2]}") if paid else 0
+        refused = result.failed >= settings.failures and not settings.pay_failed
+        if bonus > 0 and not refused:
+            assignment = result.row.cells["AssignmentId"]
+            amount, words = f"{bonus // 100}.{bonus % 100:02}", f"{answered} of {items} answered"
+            rows.append([result.worker, assignment, amount, words, assignment])
+    return format_csv(header, rows) if rows else b""
+
+
 def format_review(results: Sequence[WorkerResult], settings: Settings) -> bytes:
     """The file of results with its columns `Approve` and `Reject` filled, to be uploaded.
 
@@ -385,6 +446,7 @@ def _make_result(row: CsvRow, task: Task, worker: str) -> WorkerResult:
         row=row,
         worker=row.cells["WorkerId"],
         task=task.task,
+        items=len(task.items),
         judgments=judgments,
         complete=complete,
         failed=failed_tests(judgments).get((worker, task.task), 0),

@@ -18,6 +18,7 @@ from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import format_judgments, merge_judgments
 from heldout.judging.campaign.payments import Payment, format_payments, totals
 from heldout.judging.campaign.pools import gather_texts
+from heldout.judging.campaign.rows import amount_owed
 from heldout.judging.campaign.settings import Settings, format_money
 from heldout.judging.platforms.links import (
     personal_link,
@@ -28,8 +29,10 @@ from heldout.judging.platforms.links import (
 from heldout.judging.platforms.mturk import (
     Taken,
     WorkerResult,
+    format_bonuses,
     format_review,
     hit_files,
+    qualifications,
     read_results,
     take_results,
 )
@@ -129,6 +132,17 @@ def write_tasks(
         write_whole(place / f"{name}.html", files.template, mode=_PRIVATE)
         words = f"{plural(files.tasks, 'task')} of {files.items} questions: {name}.csv, {name}.html"
         facts.append(("project", words))
+    if wanted and (required := qualifications(settings)):
+        write_whole(place / "qualifications.json", required, mode=_PRIVATE)
+        facts.append(("workers", f"{place / 'qualifications.json'}: who may see the tasks"))
+    if wanted and settings.reward:
+        items = max(len(task.items) for task in wanted)
+        least = amount_owed(reward=settings.reward, answered=1, items=items)
+        share, whole = (format_money(sum_, settings.currency) for sum_ in (least, settings.reward))
+        words = (
+            f"set {share}, the share of one answer, and import lists the rest as bonuses; or set"
+        )
+        facts.append(("reward", f"{words} {whole}, and who stops early has all of it"))
     facts.append(("written", str(place) if wanted else f"nothing: batch {number} is judged"))
     return facts
 
@@ -157,7 +171,12 @@ def import_results(folder: CampaignFolder, file: Path, review: Path | None) -> F
     folder.write_judgments(merge_judgments(earlier, taken.judgments))
     review = review or file.with_name(f"{file.stem}-reviewed.csv")
     write_whole(review, format_review(results, settings), mode=_PRIVATE)
-    return _taken_facts(taken, results, settings, file, review)
+    bonuses = format_bonuses(results, settings)
+    place = file.with_name(f"{file.stem}-bonuses.csv")
+    if bonuses:
+        write_whole(place, bonuses, mode=_PRIVATE)
+    facts = _taken_facts(taken, results, settings, file, review)
+    return [*facts, ("bonuses", str(place))] if bonuses else facts
 
 
 def write_links(
