@@ -135,6 +135,21 @@ def test_too_much_is_refused_before_it_is_read(place: Place, team: httpx2.Client
     assert place.delivered() == {}
 
 
+def test_a_nul_in_an_address_never_reaches_the_database(
+    team: httpx2.Client,
+) -> None:
+    """PostgreSQL takes none in a text, and the driver's own error would be a bug's page."""
+    path = begin(team, files_of())
+    for call in (
+        team.get(f"{API}/uploads/a%00b"),
+        team.delete(f"{API}/uploads/%00"),
+        team.post(f"{API}/uploads/%00/finish"),
+        team.get(f"{API}/submissions/%00"),
+        team.patch(f"{path}/files/%00", params={"offset": 0}, content=b"x"),
+    ):
+        assert code_of(call) == (422, "request")
+
+
 @pytest.mark.parametrize("offset", ["1_0", "+10", " 10", "10.0", "1e1", "٣", "-0", "0x1", ""])
 def test_a_number_that_is_not_written_in_digits_is_refused(
     team: httpx2.Client, offset: str

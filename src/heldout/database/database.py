@@ -125,7 +125,7 @@ def make_engine(url: URL, *, connections: int = _CONNECTIONS) -> Engine:
     that is flushed at every commit, foreign keys, and a writer waits up to 30 s for another. Each
     connection holds pages of the file in memory: those of a rush are closed after it.
     PostgreSQL: a connection is tried before it is used, so that one lost with the server is
-    replaced; a server that does not answer is given up after about 10 s.
+    replaced; a server that does not answer is given up after about 10 s, a lock after 30 s.
 
     Args:
         url: from `parse_url`.
@@ -150,7 +150,7 @@ def make_engine(url: URL, *, connections: int = _CONNECTIONS) -> Engine:
         return engine
     alive = {"connect_timeout": 10, "keepalives_idle": 10, "tcp_user_timeout": 10_000}
     try:
-        return create_engine(
+        engine = create_engine(
             url,
             connect_args=alive,
             pool_size=connections,
@@ -159,6 +159,8 @@ def make_engine(url: URL, *, connections: int = _CONNECTIONS) -> Engine:
         )
     except ImportError as error:
         raise SetupError("PostgreSQL needs psycopg: pip install 'heldout[web]'") from error
+    event.listen(engine, "connect", _set_up_postgresql)
+    return engine
 
 
 def _make_private(url: URL) -> None:
@@ -187,6 +189,12 @@ def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
         else:
             return
     connection.execute("PRAGMA journal_mode=WAL")
+
+
+def _set_up_postgresql(connection: Any, _record: object) -> None:
+    """Wait for a lock no longer than SQLite does: else one that is held stops all threads."""
+    connection.execute(f"SET lock_timeout = '{_PATIENCE_S}s'")
+    connection.commit()
 
 
 def _begin_sqlite(connection: Connection) -> None:

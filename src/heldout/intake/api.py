@@ -172,7 +172,8 @@ def _read_digits(text: object) -> object:
 _Whole = Annotated[int, pydantic.BeforeValidator(_read_digits)]
 _Offset = Annotated[_Whole, Query(ge=0, le=_MOST_OFFSET, description="Rows to leave out.")]
 _Limit = Annotated[_Whole, Query(ge=1, le=_MOST_ROWS, description="Most rows.")]
-_Name = Annotated[str, Path(min_length=1, max_length=200)]
+_Name = Annotated[str, Path(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
+"""PostgreSQL takes no text with a NUL."""
 
 
 def make_api(intake: Intake) -> FastAPI:
