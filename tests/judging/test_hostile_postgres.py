@@ -146,8 +146,8 @@ def test_a_lock_that_somebody_holds_is_given_up(
 def test_a_user_with_fewer_rights_reads_or_is_refused_and_writes_nothing(address: str) -> None:
     with psycopg.connect(plain(address), autocommit=True) as owner:
         for role in ("held_reader", "held_nobody"):
-            owner.execute(f"DROP ROLE IF EXISTS {role}")  # type: ignore[arg-type]  # our own text
-            owner.execute(f"CREATE ROLE {role} LOGIN")  # type: ignore[arg-type]  # the same
+            owner.execute(f"DROP ROLE IF EXISTS {role}")
+            owner.execute(f"CREATE ROLE {role} LOGIN")
         owner.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO held_reader")
     try:
         reader = open_database(str(make_url(address).set(username="held_reader")), INTAKE)
@@ -160,5 +160,5 @@ def test_a_user_with_fewer_rights_reads_or_is_refused_and_writes_nothing(address
     finally:
         with psycopg.connect(plain(address), autocommit=True) as owner:
             for role in ("held_reader", "held_nobody"):
-                owner.execute(f"DROP OWNED BY {role}")  # type: ignore[arg-type]  # our own text
-                owner.execute(f"DROP ROLE {role}")  # type: ignore[arg-type]  # the same
+                owner.execute(f"DROP OWNED BY {role}")
+                owner.execute(f"DROP ROLE {role}")

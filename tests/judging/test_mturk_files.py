@@ -335,6 +335,8 @@ def test_formula_injection_by_a_requester_column_is_defused_in_the_review() -> N
     data = format_results([(TASK, "W1", honest())], TEXTS, Title="=HYPERLINK(1)")
     (row,) = reviewed(data)
     assert row["Title"] == "'=HYPERLINK(1)"
+    (row,) = reviewed(GOOD.replace(b'"Title"', b'"=HYPERLINK(1)"', 1))
+    assert "'=HYPERLINK(1)" in row
 
 
 def test_a_failed_task_is_drawn_again_once_with_the_same_pairs() -> None:

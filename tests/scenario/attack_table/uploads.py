@@ -21,6 +21,7 @@ def attacks() -> Iterator[Attack]:
     parts = Group(family=FAMILY, module="intake/test_intake_uploads.py")
     backups = Group(family=FAMILY, module="backup/test_backup_file.py")
     jobs = Group(family=FAMILY, module="intake/test_intake_jobs.py")
+    postgres = Group(family=FAMILY, module="judging/test_hostile_postgres.py")
     judges = Group(family="Made-up judges", module="web/test_judging_others_ids.py")
     crowds = Group(family="Made-up judges", module="judging/test_judging_attacks.py")
     inbox = Group(family=FAMILY, module="scenario/test_hostile_branches.py")
@@ -139,6 +140,48 @@ def attacks() -> Iterator[Attack]:
         ),
         (
             people,
+            "an ID token without a signature, or with the public key as a secret",
+            "test_a_token_without_the_provider_s_signature_is_refused",
+            "sign in as somebody else",
+            "refused: `sign-in`",
+        ),
+        (
+            people,
+            "claims of an ID token that are strange",
+            "test_claims_that_are_strange_sign_nobody_in",
+            "sign in as somebody else, or break the database",
+            "refused: `sign-in`",
+        ),
+        (
+            people,
+            "a provider whose answers are endless, bombs, redirects or no JSON",
+            "test_an_answer_of_a_false_provider_is_refused_or_no_answer",
+            "exhaust memory, or take the secret elsewhere",
+            "no more than a mebibyte is read, no redirect followed; nobody signs in",
+        ),
+        (
+            people,
+            "a provider whose addresses have no https",
+            "test_a_provider_s_addresses_have_https",
+            "read the client's secret",
+            "not called",
+        ),
+        (
+            people,
+            "a provider that answers in drips",
+            "test_a_provider_that_answers_in_drips_is_given_up",
+            "occupy a thread for ever",
+            "given up after ten seconds",
+        ),
+        (
+            accounts,
+            "a team's name that looks like another's",
+            "test_a_refused_registration_leaves_the_invitation_open",
+            "be taken for that team",
+            "refused: `team-alike`, or `team-name` for letters of two scripts in a word",
+        ),
+        (
+            people,
             "an ID token that another key signed",
             "test_a_token_signed_by_another_key_is_refused",
             "sign in as somebody else",
@@ -213,6 +256,34 @@ def attacks() -> Iterator[Attack]:
             "test_two_requests_never_write_one_file_at_once",
             "mix the bytes of a file",
             "the second is refused: `upload-busy`",
+        ),
+        (
+            postgres,
+            "statements in the texts of teams",
+            "test_no_text_is_more_than_a_text_to_the_intake",
+            "run a statement in the database",
+            "stored as text, or refused",
+        ),
+        (
+            postgres,
+            "statements in what a judge's link says",
+            "test_no_text_is_more_than_a_text_to_a_campaign",
+            "run a statement in the database",
+            "stored as text, or refused",
+        ),
+        (
+            postgres,
+            "a lock that another program holds",
+            "test_a_lock_that_somebody_holds_is_given_up",
+            "stop all threads of the server",
+            "`database-busy` after 30 seconds",
+        ),
+        (
+            postgres,
+            "a user of PostgreSQL with fewer rights",
+            "test_a_user_with_fewer_rights_reads_or_is_refused_and_writes_nothing",
+            "leave half of a change",
+            "`database-read-only`; nothing is written",
         ),
         (
             jobs,

@@ -376,7 +376,7 @@ def format_review(results: Sequence[WorkerResult], settings: Settings) -> bytes:
         decided = cells.get("AssignmentStatus") in _DECIDED
         verdict = ("", "") if decided else ("", _FAILED) if refused else ("x", "")
         rows.append([*(defuse(cells[name]) for name in names), *verdict])
-    return format_csv([*names, "Approve", "Reject"], rows)
+    return format_csv([*map(defuse, names), "Approve", "Reject"], rows)
 
 
 _CHOICES = ("left", "right", "none", "")
