@@ -19,18 +19,30 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sealing import FORMS, ID, SETS, bind_runs, format_binding, open_all, organiser, read_all
+from sealing import (
+    FORMS,
+    ID,
+    SETS,
+    bind_runs,
+    format_binding,
+    open_all,
+    organiser,
+    padded,
+    read_all,
+)
 
 from heldout.envelope.bundle import (
     OpenedRun,
     file_names,
     new_identity,
     open_key,
+    open_message,
     open_metadata,
     open_runs,
     recipient_of,
     seal,
     seal_key,
+    seal_message,
     seal_metadata,
     short_recipient,
 )
@@ -101,7 +113,7 @@ def _held() -> tuple[int, int]:
 def test_what_is_sealed_opens(form: Form) -> None:
     envelope = sealed(form)
     metadata, runs = open_all(form, envelope.files, organiser(form).private)
-    assert metadata == format_binding(bind_runs(ID, RUNS))
+    assert metadata == padded(format_binding(bind_runs(ID, RUNS)))
     assert runs == {name: content for name, (_, content) in RUNS.items()}
 
 
@@ -140,7 +152,7 @@ def test_round_trip(form: Form, data: st.DataObject) -> None:
     envelope = seal(form, ID, runs=runs, metadata=metadata, recipients=recipients)
     key = open_key(form, envelope.files[envelope.names.key], [organiser(form).private])
     assert key == envelope.key
-    assert open_metadata(form, envelope.files[envelope.names.metadata], key=key) == metadata
+    assert open_metadata(form, envelope.files[envelope.names.metadata], key=key) == padded(metadata)
     tar = io.BytesIO(envelope.files[envelope.names.tar])
     found = open_runs(
         form,
@@ -169,7 +181,36 @@ def test_a_later_revision_opens_under_the_first_key(form: Form) -> None:
     envelope = sealed(form)
     later = seal_metadata(form, b"second", key=envelope.key)
     key = open_key(form, envelope.files[envelope.names.key], [organiser(form).private])
-    assert open_metadata(form, later, key=key) == b"second"
+    assert open_metadata(form, later, key=key) == padded(b"second")
+
+
+def plaintext_size(form: Form, blob: bytes) -> int:
+    """Bytes that a sealed file holds, as anybody can compute them from the file (openssl: with up
+    to 16 bytes of its own padding)."""
+    if form == "openssl":
+        return len(blob) - len(b"Salted__") - 8
+    start = blob.index(b"\n", blob.index(b"\n--- ") + 1) + 1 + 16
+    chunks = -(-(len(blob) - start) // (65_536 + 16))
+    return len(blob) - start - 16 * chunks
+
+
+@both_forms
+@pytest.mark.parametrize(
+    ("size", "told"), [(1, 4096), (4096, 4096), (4097, 8192), (70_000, 73_728)]
+)
+def test_the_size_of_sealed_words_does_not_tell_their_length(
+    form: Form, size: int, told: int
+) -> None:
+    words, envelope = b"x" * size, sealed(form)
+    recipients = [organiser(form).recipient]
+    submission = seal(form, ID, runs=RUNS, metadata=words, recipients=recipients)
+    blobs = [
+        submission.files[submission.names.metadata],
+        seal_metadata(form, words, key=envelope.key),
+        seal_message(form, words, recipients).words,
+    ]
+    own = 16 if form == "openssl" else 0
+    assert [plaintext_size(form, blob) - own for blob in blobs] == [told] * 3
 
 
 @both_forms
@@ -250,9 +291,16 @@ def test_recipients_cut_short() -> None:
 def test_metadata_limit(form: Form) -> None:
     key = sealed(form).key
     blob = seal_metadata(form, bytes(100_000), key=key)
-    assert len(open_metadata(form, blob, key=key, limit=100_000)) == 100_000
+    assert len(open_metadata(form, blob, key=key, limit=102_400)) == 102_400
     with pytest.raises(TrustError):
-        open_metadata(form, blob, key=key, limit=99_999)
+        open_metadata(form, blob, key=key, limit=102_399)
+
+
+@both_forms
+def test_words_up_to_the_limit_open(form: Form) -> None:
+    pair, words = organiser(form), b"x" * (1 << 14)
+    message = seal_message(form, words, [pair.recipient])
+    assert open_message(form, message, [pair.private]) == words
 
 
 @both_forms

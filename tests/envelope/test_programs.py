@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sealing import ID, bind_runs, format_binding, open_all, organiser, unpacked, vector
+from sealing import ID, bind_runs, format_binding, open_all, organiser, padded, unpacked, vector
 
 from heldout.envelope.archive import pack_runs
 from heldout.envelope.bundle import (
@@ -56,7 +56,7 @@ def test_age_opens_what_we_seal(program: Program, tmp_path: Path) -> None:
     key = run(age, "-d", "-i", "identity", names.key, at=tmp_path)
     assert key == envelope.key
     (tmp_path / "key").write_bytes(key)
-    assert run(age, "-d", "-i", "key", names.metadata, at=tmp_path) == METADATA
+    assert run(age, "-d", "-i", "key", names.metadata, at=tmp_path) == padded(METADATA)
     check_tar(run(age, "-d", "-i", "key", names.tar, at=tmp_path))
 
 
@@ -106,7 +106,7 @@ def test_openssl_opens_what_we_seal(program: Program, tmp_path: Path) -> None:
     assert len(key) == 45
     assert len(envelope.files[names.key]) == 256
     (tmp_path / "key").write_bytes(key)
-    assert run(openssl, *ENC, "-d", "-in", names.metadata, at=tmp_path) == METADATA
+    assert run(openssl, *ENC, "-d", "-in", names.metadata, at=tmp_path) == padded(METADATA)
     check_tar(run(openssl, *ENC, "-d", "-in", names.tar, at=tmp_path))
 
 
@@ -165,4 +165,4 @@ def test_an_openssl_revision_of_the_metadata(program: Program, tmp_path: Path) -
     later = run(program("openssl"), *ENC, at=tmp_path, stdin=b"second")
     assert open_metadata("openssl", later, key=envelope.key) == b"second"
     ours = seal_metadata("openssl", b"third", key=envelope.key)
-    assert run(program("openssl"), *ENC, "-d", at=tmp_path, stdin=ours) == b"third"
+    assert run(program("openssl"), *ENC, "-d", at=tmp_path, stdin=ours) == padded(b"third")

@@ -32,6 +32,8 @@ from heldout.ids import Digest, SubmissionId
 T = TypeVar("T")
 
 _BUFFER = 1 << 16
+_PADDED = 1 << 12
+"""Sealed JSON has a multiple of so many bytes; the limits of what is opened are multiples, too."""
 
 
 class _Cipher(Protocol):
@@ -112,6 +114,7 @@ def seal(
         submission_id: names the files and the folder in the tarball.
         runs: run's name to (suffix, run file's bytes, compressed as the board wants it).
         metadata: JSON; in the age form it must carry the id, the revision and the runs' digests.
+            Blanks are added to it.
         recipients: the board's public keys; exactly one in the openssl form.
         key: that of the same submission where it is sealed again, else a fresh one is made.
 
@@ -124,19 +127,23 @@ def seal(
     key = cipher.new_key() if key is None else key
     files = {
         names.tar: cipher.encrypt(pack_runs(submission_id, runs), key),
-        names.metadata: cipher.encrypt(metadata, key),
+        names.metadata: seal_metadata(form, metadata, key=key),
         names.key: cipher.seal_key(key, recipients),
     }
     return Sealed(names=names, files=files, key=key)
 
 
 def seal_metadata(form: Form, metadata: bytes, *, key: bytes) -> bytes:
-    """A later revision of the metadata, under the key of the first.
+    """Metadata under a submission's key, also a later revision under the key of the first.
+
+    Blanks after the JSON fill up 4 KiB: the size of a sealed file is public, and would tell the
+    length of the names in it.
 
     Raises:
         TrustError: the key is not a submission's key of this form.
     """
-    return _CIPHERS[form].encrypt(metadata, key)
+    size = -(-len(metadata) // _PADDED) * _PADDED
+    return _CIPHERS[form].encrypt(metadata.ljust(size), key)
 
 
 def seal_key(form: Form, key: bytes, recipients: Sequence[str]) -> bytes:
@@ -284,7 +291,7 @@ class SealedMessage:
 
 
 def seal_message(form: Form, words: bytes, recipients: Sequence[str]) -> SealedMessage:
-    """Seal words for the organisers; two calls never give equal bytes.
+    """Seal JSON for the organisers, with blanks added; two calls never give equal bytes.
 
     Raises:
         SetupError: the recipients are missing, malformed or too many.
