@@ -107,12 +107,16 @@ def data() -> Callable[[str], Path]:
     return find
 
 
+_OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome", "google-chrome-stable")}
+
+
 @pytest.fixture(scope="session")
 def program() -> Callable[[str], str]:
     """Path of an external program that a test runs against (openssl, age, chromium)."""
 
     def find(name: str) -> str:
-        path = shutil.which(name)
+        names = (name, *_OTHER_NAMES.get(name, ()))
+        path = next(filter(None, map(shutil.which, names)), None)
         _need(
             found=path is not None,
             what=f"program not installed: {name}",
