@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -102,6 +103,43 @@ def test_csv_has_full_precision() -> None:
     ]
     document = json.loads(evaluate("fair.run", "-m", "nDCG@10", "--per-query", "--json").stdout)
     assert float(query["nDCG@10"]) == document["runs"][0]["per_query"]["1"]["nDCG@10"]
+
+
+DECIMALS = {"1": {"a": 0.3333333333333333, "b": 0.05}, "2": {"a": 1, "x": 2.5}, "10": {"c": 0}}
+
+
+def test_decimal_grades_are_gains_of_ndcg(folder: Path) -> None:
+    lines = (f"{q} 0 {d} {g}\n" for q, grades in DECIMALS.items() for d, g in grades.items())
+    (folder / "qrels").write_text("".join(lines))
+    asked = ("-m", "nDCG@1", "-m", "nDCG", "-m", "Unjudged@1", "-m", "nDCG(judged_only=True)")
+    found = json.loads(evaluate("fair.run", *asked, "--json", "--per-query").stdout)
+    gains = {"1": [0.05, 0.3333333333333333], "2": [2.5], "10": [0.0]}
+    (run,) = found["runs"]
+    for query, values in run["per_query"].items():
+        ideal = sorted(DECIMALS[query].values(), reverse=True)
+        for depth, measure in ((1, "nDCG@1"), (9, "nDCG")):
+            dcg, best = (
+                sum(gain / math.log2(at + 1) for at, gain in enumerate(each[:depth], 1))
+                for each in (gains[query], ideal)
+            )
+            assert values[measure] == pytest.approx(dcg / best if best else 0, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    ["RR@10", "P(rel=2)@5", "nDCG(dcg='exp-log2')@5", "nDCG(gains={1:2})@5", "ERR@5", "Rprec"],
+)
+def test_a_measure_of_levels_refuses_decimal_grades_and_is_named(
+    folder: Path, measure: str
+) -> None:
+    (folder / "qrels").write_text("1 0 a 0.5\n2 0 a 2.0\n10 0 c 1\n")
+    found = evaluate("good.run", "-m", "nDCG@10", "-m", measure)
+    assert found.exit_code == 2
+    assert "grade-not-a-number  qrels:1" in found.stderr
+    assert "a whole number, which " + measure.partition("(")[0].partition("@")[0] in found.stderr
+    assert "nDCG" in found.stderr
+    (folder / "qrels").write_text("1 0 a 1.0\n2 0 a 2.0\n10 0 c 1\n")
+    assert evaluate("good.run", "-m", "nDCG@10", "-m", measure).exit_code == 0
 
 
 def test_no_name_of_a_run_or_a_query_starts_a_formula_in_csv() -> None:

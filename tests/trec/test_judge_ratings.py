@@ -19,6 +19,7 @@ def test_labels_are_found_by_judge_query_and_document() -> None:
 
     assert read(rows) == wanted
     assert read(gzip.compress(rows)) == wanted
+    assert read(b"q1 ann d1 50.0\n") == {"ann": {"q1": {"d1": 50}}}
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ def test_labels_are_found_by_judge_query_and_document() -> None:
     [
         (b"q1 ann d1 2\nq1 ann d1\n", "wrong-columns", 2),
         (b"q1 ann d1 no_input\n", "grade-not-a-number", 1),
-        (b"q1 ann d1 2.0\n", "grade-not-a-number", 1),
+        (b"q1 ann d1 2.5\n", "grade-not-a-number", 1),
         (b"q1 ann d1 2\nq1 bob d1 1\nq1 ann d1 1\n", "conflicting-judgment", 3),
         (b"q1 ann d1 \xff\n", "bad-utf8", 1),
         (b"\n", "empty-file", None),

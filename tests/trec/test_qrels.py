@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
-from heldout.trec.qrels import format_qrels, parse_qrels
+from heldout.trec.qrels import format_qrels, parse_qrels, unscale
 from heldout.trec.reading.streams import Limits
 
 IDS = st.text(
@@ -71,7 +71,11 @@ def test_comments_and_empty_lines_are_skipped_and_told() -> None:
         (b"# nothing\n", "empty-file", None),
         (b"1 0 a 1\n1 a 1\n", "wrong-columns", 2),
         (b"1 0 a b 1\n", "wrong-columns", 1),
-        (b"1 0 a 1.0\n", "grade-not-a-number", 1),
+        (b"1 0 a 1.5\n", "grade-not-a-number", 1),
+        (b"1 0 a 1.\n2 0 b .\n", "grade-not-a-number", 2),
+        (b"1 0 a nan\n", "grade-not-a-number", 1),
+        (b"1 0 a 1e99\n", "grade-too-large", 1),
+        (b"1 0 a 1\n1 0 a 1.0\n1 0 a 2.0\n", "conflicting-judgment", 3),
         (b"1 0 a 1_0\n", "grade-not-a-number", 1),
         (b"1 0 a +1\n", "grade-not-a-number", 1),
         ("1 0 a \uff11\n".encode(), "grade-not-a-number", 1),
@@ -90,6 +94,29 @@ def test_refused(data: bytes, code: str, line: int | None) -> None:
     assert (problem.code, problem.line, problem.path) == (code, line, "q")
     assert problem.expected
     assert str(problem).isprintable()
+
+
+def test_whole_numbers_are_read_however_they_are_written() -> None:
+    qrels = parse_qrels(b"1 0 a 50.0\n1 0 b 3\n1 0 c 2e1\n1 0 d -1.00\n", path="q")
+    assert (qrels.judgments, qrels.scale) == ({"1": {"a": 50, "b": 3, "c": 20, "d": -1}}, 1)
+
+
+def test_decimals_are_read_where_they_are_asked_for() -> None:
+    data = b"1 0 a 0.25\n1 0 b 3\n2 0 c .5\n2 0 d -1\n2 0 e 1e-3\n2 0 f 0\n"
+    qrels = parse_qrels(data, path="q", whole_for=None)
+    assert qrels.scale == 1000
+    assert unscale(qrels) == {
+        "1": {"a": 0.25, "b": 3},
+        "2": {"c": 0.5, "d": -1, "e": 0.001, "f": 0},
+    }
+    assert all(type(grade) is int for one in qrels.judgments.values() for grade in one.values())
+    third = parse_qrels(b"1 0 a 0.3333333333333333\n", path="q", whole_for=None)
+    assert (third.judgments, third.scale) == ({"1": {"a": 333_333_333_333}}, 10**12)
+    with pytest.raises(InputError) as caught:
+        parse_qrels(data, path="q", whole_for="P@10")
+    problem = caught.value.problems[0]
+    assert (problem.code, problem.line) == ("grade-not-a-number", 1)
+    assert problem.expected == "a whole number, which P@10 needs"
 
 
 def test_all_problems_come_at_once_up_to_the_limit() -> None:

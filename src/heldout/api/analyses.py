@@ -28,7 +28,7 @@ from heldout.answers.answer import Answer
 from heldout.api.evaluation import EvaluationResult, name_measures
 from heldout.api.options import build_options, describe_options, parameters_of
 from heldout.api.runs import QrelsLike, RunLike, label_of, read_qrels
-from heldout.collections.named import load_queries
+from heldout.collections.named import load_queries, open_qrels
 from heldout.errors import InputError
 from heldout.files.executors import open_executor
 from heldout.files.frames import is_frame, open_frame
@@ -42,6 +42,7 @@ from heldout.scoring.table import table_of
 from heldout.scoring.table_files import table_of_frame
 from heldout.trec.accelerators import find_own
 from heldout.trec.orders import Order
+from heldout.trec.qrels import unscale
 
 ScoresLike: TypeAlias = EvaluationResult | Scores | str | PathLike[str] | Mapping[str, Any] | Any
 """Scores by query: of `evaluate`; of a table, CSV or Parquet; system -> query -> score; or a data
@@ -229,8 +230,8 @@ def _given_judges(
     judges: Mapping[str, QrelsLike] | Mapping[str, Any], relevant: int | None = None
 ) -> Ratings:
     """What judges said: judge -> judgments in any form that `read_qrels` takes."""
-    labels = {name: read_qrels(one, name=name).judgments for name, one in judges.items()}
-    return rate_documents(labels, relevant=relevant)
+    read = {name: open_qrels(one, name=name, whole_for=None) for name, one in judges.items()}
+    return rate_documents({name: unscale(one) for name, one in read.items()}, relevant=relevant)
 
 
 _GIVEN: Mapping[Source, Callable[..., Any]] = {

@@ -15,14 +15,13 @@ from heldout.api.runs import (
     QrelsLike,
     RunLike,
     label_of,
-    read_qrels,
 )
-from heldout.collections.named import load_queries
+from heldout.collections.named import load_queries, open_qrels
 from heldout.errors import InputError, Problem, plural
 from heldout.files.frames import Backend, Framed, make_frame
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.given_runs import Run, is_path, name_sources, open_run
-from heldout.scoring.measures import Measure
+from heldout.scoring.measures import Measure, needs_whole
 from heldout.scoring.names import read_measure, read_measures
 from heldout.scoring.other_measures import describe_engines, need_subtopics
 from heldout.scoring.run_files import scan_file
@@ -246,7 +245,7 @@ def evaluate(
     ]
     if not asked:
         raise InputError.of("measure-name", "measures", "none", "at least one, such as nDCG@10")
-    labels = read_qrels(qrels, subtopics=need_subtopics(asked))
+    labels = open_qrels(qrels, subtopics=need_subtopics(asked), whole_for=needs_whole(asked))
     parsed = {str(one): one for one in asked}
     reading = Reading(accelerators=find_own(), jobs=jobs, progress=progress)
     scored = reading.score_whole(tuple(sources.values()), labels, parsed.values(), order=order)

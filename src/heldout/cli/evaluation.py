@@ -27,7 +27,7 @@ from heldout.errors import InputError, OptionError, Problem, plural
 from heldout.ids import find_near
 from heldout.options import Jobs, Json, Opt
 from heldout.scoring.evaluate import KindScores, MeasureScores, score_kinds
-from heldout.scoring.measures import Measure
+from heldout.scoring.measures import Measure, needs_whole
 from heldout.scoring.names import SETS, Asked, read_measure, read_measures
 from heldout.scoring.options import JUDGMENTS, QUERIES, FacetSource, RunOrder
 from heldout.scoring.other_measures import describe_engines, need_subtopics
@@ -163,7 +163,8 @@ def evaluate(
     measures = tuple(dict.fromkeys(one.measure for one in asked))
     _check_output(output, measures)
     shard = None if part is None else _read_part(part)
-    qrels = load_qrels(qrels_path, subtopics=need_subtopics(measures))
+    whole_for, subtopics = needs_whole(measures), need_subtopics(measures)
+    qrels = load_qrels(qrels_path, subtopics=subtopics, whole_for=whole_for)
     if shard is not None:
         reading = find_reading(os.environ, jobs=jobs, progress=TERMINAL)
         found = score_part(reading, runs, qrels, measures, shard, order=order)

@@ -30,7 +30,11 @@ from heldout.trec.subtopics import read_subtopics
 
 
 def load_qrels(
-    named: Path | str, *, subtopics: bool = False, limits: Limits | None = None
+    named: Path | str,
+    *,
+    subtopics: bool = False,
+    limits: Limits | None = None,
+    whole_for: str | None = "",
 ) -> Qrels:
     """The judgments that somebody names.
 
@@ -38,6 +42,7 @@ def load_qrels(
         named: a file, or `irds:` and a name of ir_datasets.
         subtopics: whether the second column is wanted too, as the subtopic of a judgment.
         limits: how much of a file is read.
+        whole_for: as for `read_qrels`; BEIR's and Parquet files have whole numbers always.
 
     Raises:
         InputError: code `unreadable-file`, those of `read_qrels`, of `read_subtopics`, of
@@ -47,28 +52,36 @@ def load_qrels(
     """
     text = str(named)
     if text.startswith(PREFIX):
-        return _catalogued_qrels(text, subtopics=subtopics)
+        return _catalogued_qrels(text, subtopics=subtopics, whole_for=whole_for)
     if text.lower().endswith(PARQUET):
         return qrels_from_frame(read_parquet(text), name=text)
     if not subtopics and is_beir_qrels(_head(text)):
         content = read_text(Path(text))
         return Qrels(judgments=parse_beir_qrels(content, path=text), digest=digest_bytes(content))
     with open_input(Path(text)) as source:
-        read = read_subtopics if subtopics else read_qrels
-        return read(source, path=text, limits=limits)
+        if subtopics:
+            return read_subtopics(source, path=text, limits=limits)
+        return read_qrels(source, path=text, limits=limits, whole_for=whole_for)
 
 
 GivenQrels: TypeAlias = str | PathLike[str] | Qrels | Mapping[str, Mapping[str, int]] | Any
 """Judgments as Python code gives them: a path, query -> document -> grade, or a data frame."""
 
 
-def open_qrels(given: GivenQrels, *, name: str | None = None, subtopics: bool = False) -> Qrels:
+def open_qrels(
+    given: GivenQrels,
+    *,
+    name: str | None = None,
+    subtopics: bool = False,
+    whole_for: str | None = "",
+) -> Qrels:
     """The judgments that Python code gives.
 
     Args:
         given: a path or `irds:` and a name of ir_datasets, a mapping, a frame, or judgments.
         name: for messages.
         subtopics: as for `load_qrels`.
+        whole_for: likewise; mappings and frames have whole numbers always.
 
     Raises:
         InputError: as `load_qrels`, `qrels_from_mapping` and `qrels_from_frame`.
@@ -77,7 +90,7 @@ def open_qrels(given: GivenQrels, *, name: str | None = None, subtopics: bool = 
     if isinstance(given, Qrels):
         return given
     if isinstance(given, str | PathLike):
-        return load_qrels(fspath(given), subtopics=subtopics)
+        return load_qrels(fspath(given), subtopics=subtopics, whole_for=whole_for)
     if isinstance(given, Mapping):
         return qrels_from_mapping(given, name=name or "qrels")
     if is_frame(given):
@@ -124,12 +137,12 @@ def _head(path: str) -> bytes:
         return b""  # whoever reads the file says what is wrong with it
 
 
-def _catalogued_qrels(named: str, *, subtopics: bool) -> Qrels:
+def _catalogued_qrels(named: str, *, subtopics: bool, whole_for: str | None) -> Qrels:
     dataset = open_dataset(named, "qrels")
     rows = read_part(named, lambda: b"".join(map(_row, dataset.qrels_iter())))
     if subtopics:
         return read_subtopics(BytesIO(rows), path=named)
-    return parse_qrels(rows, path=named)
+    return parse_qrels(rows, path=named, whole_for=whole_for)
 
 
 def _row(row: Any) -> bytes:

@@ -21,7 +21,7 @@ from heldout.trec.qrels import parse_qrels
 from heldout.trec.queries import parse_queries
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import Limits, TextReader
-from heldout.trec.text import parse_integer
+from heldout.trec.text import parse_grade
 
 _MOST_PROBLEMS = 20
 _HEADING = ("query-id", "corpus-id", "score")
@@ -111,8 +111,8 @@ def _read_rows(
             yield _problem("wrong-columns", path, f"{len(row)} columns", number)
             continue
         query, document, written = row
-        grade = parse_integer(written.encode())
-        if grade is None:
+        grade = parse_grade(written.encode())
+        if not isinstance(grade, int):
             yield _problem("grade-not-a-number", path, quote(written), number)
             continue
         before = judgments.setdefault(query, {}).setdefault(document, grade)

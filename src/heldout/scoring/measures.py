@@ -326,6 +326,19 @@ Function = Callable[[Hits, Judgments, Params], float | None]
 Ideal = Callable[[Sequence[int], Params], float]
 
 
+def needs_whole(measures: Iterable["Measure"]) -> str | None:
+    """The first measure that grades in decimals are nothing for; `None` where they are for all.
+
+    They are a gain where the grade itself is one, whatever its unit: nDCG. What asks for a level,
+    or for a scale, needs whole numbers.
+    """
+    for measure in measures:
+        params, takes = measure.params, (_ndcg, _fair_ndcg, _unjudged, _answered)
+        if measure.kind.function not in takes or params.dcg != "log2" or params.gains:
+            return str(measure)
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """A row of the table: one measure with everything there is to say about it.

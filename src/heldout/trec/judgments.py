@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from heldout.errors import Problem
 from heldout.trec.reading.streams import Limits, open_rows
-from heldout.trec.text import parse_integer, show
+from heldout.trec.text import parse_grade, show
 
 _COLUMNS = 4
 
@@ -116,8 +116,8 @@ def _add_line(found: Judgments, line: bytes, path: str, number: int) -> Problem 
             line=number,
         )
     query, judge, document, text = columns
-    grade = parse_integer(text.encode())
-    if grade is None:
+    grade = parse_grade(text.encode())
+    if not isinstance(grade, int):
         return Problem(
             "grade-not-a-number",
             path,

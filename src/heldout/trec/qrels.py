@@ -2,7 +2,8 @@
 
 The second column is ignored (`0`, `Q0`, or a judging round as in TREC-COVID), but for `pseudo`:
 such a label was made by a system, and whoever reads it is warned. Grades are whole numbers and stay
-as they are: 0 is a judgment and not relevance, negative grades remain. A file whose grades are
+as they are: 0 is a judgment and not relevance, negative grades remain. Where decimals are asked for
+and are there, all grades are multiplied by one power of ten. A file whose grades are
 all 0 beside numbers in the second column has the two swapped, and is refused.
 
 A scan sees a run through one set of judgments. To see it through many in one pass (`JointGrades`),
@@ -12,8 +13,9 @@ the grades of one again.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from io import BytesIO
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +32,7 @@ from heldout.trec.text import (
     is_clean,
     is_regular,
     names_query,
+    parse_grade,
     parse_integer,
     show,
 )
@@ -37,6 +40,7 @@ from heldout.trec.text import (
 _UNJUDGED = np.iinfo(np.int64).min
 
 Judgments = Mapping[str, Mapping[str, int]]
+_Found = dict[str, dict[str, int | Decimal]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +106,8 @@ _ROUND = frozenset(("0", "Q0"))
 _PSEUDO = b"pseudo"
 HIGHEST_GRADE = 1_000_000
 """No scale of grades goes so far: such a number is an id, a date or a count."""
+_DECIMALS = 12
+"""Decimals of a grade that are kept: 10^6 times 10^12 is still an int64."""
 _FAR = 10
 """Times the next highest grade from which on one is more likely a slip than a step of the scale."""
 _SHOWN = 5
@@ -115,12 +121,14 @@ class Qrels:
         judgments: query -> document -> grade, both in the order of the file; every query has
             at least one.
         digest: SHA-256 of the received bytes.
+        scale: what the file's grades were multiplied by: a power of ten, 1 for whole numbers.
         notes: what was read in a way worth a note, the first of each code.
         subtopics: query -> subtopic -> document -> grade, where they were asked for.
     """
 
     judgments: Mapping[str, Mapping[str, int]]
     digest: Digest
+    scale: int = 1
     notes: tuple[Problem, ...] = ()
     subtopics: Mapping[str, Judgments] = field(default_factory=dict)
 
@@ -129,18 +137,24 @@ class Qrels:
         return f"<Qrels: {plural(len(self.judgments), 'query', 'queries')}, {judgments:,} judged>"
 
 
-def parse_qrels(data: bytes, *, path: str, limits: Limits | None = None) -> Qrels:
+def parse_qrels(
+    data: bytes, *, path: str, limits: Limits | None = None, whole_for: str | None = ""
+) -> Qrels:
     """As `read_qrels`, from bytes."""
-    return read_qrels(BytesIO(data), path=path, limits=limits)
+    return read_qrels(BytesIO(data), path=path, limits=limits, whole_for=whole_for)
 
 
-def read_qrels(source: BinaryIO, *, path: str, limits: Limits | None = None) -> Qrels:
+def read_qrels(
+    source: BinaryIO, *, path: str, limits: Limits | None = None, whole_for: str | None = ""
+) -> Qrels:
     """Read a qrels file to its end: plain, gzip, bzip2 or zstd.
 
     Args:
         source: its bytes.
         path: its name for messages.
         limits: how much is read.
+        whole_for: what needs whole numbers, for the message; `None`: decimals are read, and all
+            grades multiplied by `Qrels.scale`.
 
     Raises:
         InputError: all problems up to `limits.problems`: `wrong-columns`, `grade-not-a-number`,
@@ -151,8 +165,8 @@ def read_qrels(source: BinaryIO, *, path: str, limits: Limits | None = None) -> 
     """
     limits = limits or Limits()
     log = ProblemLog(limits.problems)
-    judgments: dict[str, dict[str, int]] = {}
-    columns = _Columns()
+    judgments: _Found = {}
+    columns = _Columns(whole_for=whole_for)
     with TextReader(source, path=path, limits=limits) as reader:
         for block in reader.blocks():
             if block.line == 1:
@@ -165,7 +179,29 @@ def read_qrels(source: BinaryIO, *, path: str, limits: Limits | None = None) -> 
         log.add(Problem("empty-file", path, "no judgments", "at least one line"))
     log.extend(_check_documents(judgments, path))
     log.raise_errors()
-    return Qrels(judgments=judgments, digest=reader.digest(), notes=log.notes())
+    scaled, scale = _scale(judgments)
+    return Qrels(judgments=scaled, digest=reader.digest(), scale=scale, notes=log.notes())
+
+
+def unscale(qrels: Qrels) -> Mapping[str, Mapping[str, float]]:
+    """The grades as they were written, decimals as the nearest floats."""
+    if qrels.scale == 1:
+        return qrels.judgments
+    return {
+        query: {document: grade / qrels.scale for document, grade in grades.items()}
+        for query, grades in qrels.judgments.items()
+    }
+
+
+def _scale(judgments: _Found) -> tuple[dict[str, dict[str, int]], int]:
+    """Whole numbers for grades of which some may be decimals, and what all were multiplied by."""
+    every = {grade for grades in judgments.values() for grade in grades.values()}
+    exponents = [g.normalize().as_tuple().exponent for g in every if isinstance(g, Decimal)]
+    if not exponents:
+        return cast("dict[str, dict[str, int]]", judgments), 1
+    scale = 10 ** min(_DECIMALS, max(-int(one) for one in exponents))
+    whole = {grade: round(grade * scale) for grade in every}
+    return {q: {d: whole[g] for d, g in grades.items()} for q, grades in judgments.items()}, scale
 
 
 def format_qrels(judgments: Mapping[str, Mapping[str, int]]) -> bytes:
@@ -200,7 +236,7 @@ def _refuse_run(block: Block, path: str) -> None:
         )
 
 
-def _check_documents(judgments: Mapping[str, Mapping[str, int]], path: str) -> Iterator[Problem]:
+def _check_documents(judgments: Mapping[str, Mapping[str, object]], path: str) -> Iterator[Problem]:
     """Refuse a round of judging, as `0` or `Q0`, in the place of the document."""
     if judgments and all(
         len(grades) == 1 and _ROUND & grades.keys() for grades in judgments.values()
@@ -221,12 +257,14 @@ class _Columns:
     Attributes:
         grades: each once.
         iterations: what stands in the second column, each once, until a grade is not 0.
+        whole_for: as for `read_qrels`.
     """
 
-    grades: set[int] = field(default_factory=set)
+    whole_for: str | None
+    grades: set[int | Decimal] = field(default_factory=set)
     iterations: set[str] = field(default_factory=set)
 
-    def add(self, grades: Iterable[int], iterations: Iterable[str]) -> None:
+    def add(self, grades: Iterable[int | Decimal], iterations: Iterable[str]) -> None:
         self.grades.update(grades)
         if self.grades == {0}:
             self.iterations.update(iterations)
@@ -267,9 +305,7 @@ class _Columns:
         return None not in numbers and any(number for number in numbers)
 
 
-def _read_block(
-    judgments: dict[str, dict[str, int]], block: Block, path: str, columns: _Columns
-) -> Iterator[Problem]:
+def _read_block(judgments: _Found, block: Block, path: str, columns: _Columns) -> Iterator[Problem]:
     """Add a block's judgments: all at once where every line has the usual form."""
     rows = _usual_rows(block, columns)
     if rows is None:
@@ -316,7 +352,7 @@ def _columns_hint(columns: Sequence[bytes]) -> str:
 
 
 def _add_line(
-    judgments: dict[str, dict[str, int]], line: bytes, path: str, number: int, known: _Columns
+    judgments: _Found, line: bytes, path: str, number: int, known: _Columns
 ) -> Problem | None:
     columns = line.split()
     if len(columns) != _COLUMNS:
@@ -328,12 +364,17 @@ def _add_line(
             _columns_hint(columns),
             line=number,
         )
-    grade = parse_integer(columns[3])
-    if grade is None:
+    grade = parse_grade(columns[3])
+    if grade is None or (isinstance(grade, Decimal) and known.whole_for is not None):
         return Problem(
-            "grade-not-a-number", path, f"grade {show(columns[3])}", "a whole number", line=number
+            "grade-not-a-number",
+            path,
+            f"grade {show(columns[3])}",
+            f"a whole number{known.whole_for and f', which {known.whole_for} needs'}",
+            "" if grade is None else "evaluate reads decimals for nDCG, and agreement does",
+            line=number,
         )
-    if abs(grade) > HIGHEST_GRADE:
+    if grade > HIGHEST_GRADE or grade < -HIGHEST_GRADE:
         return Problem(
             "grade-too-large",
             path,
@@ -363,7 +404,9 @@ def _pseudo(query: str, *, path: str, number: int) -> Problem:
     )
 
 
-def _repeated(row: tuple[str, str, int], before: int, *, path: str, number: int) -> Problem:
+def _repeated(
+    row: tuple[str, str, int | Decimal], before: int | Decimal, *, path: str, number: int
+) -> Problem:
     query, document, grade = row
     same = before == grade
     severity: Severity = "note" if same else "error"

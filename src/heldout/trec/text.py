@@ -8,6 +8,7 @@ and `float` also take `1_000`, digits of other scripts and blanks, C's `atof` ta
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from operator import attrgetter
 from typing import Literal
 
@@ -122,6 +123,7 @@ BadScore = Literal["score-nan", "score-infinite", "score-not-a-number"]
 
 _DIGITS = 18
 _INTEGER = re.compile(rb"-?[0-9]{1,18}")
+_DECIMAL = re.compile(rb"-?(?:[0-9]{1,18}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,2})?")
 _SCORE = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NAN = re.compile(rb"[+-]?nan(?:\([0-9a-z]*\))?", re.IGNORECASE)
 _INFINITE = re.compile(rb"[+-]?inf(?:inity)?", re.IGNORECASE)
@@ -131,6 +133,15 @@ _SCORE_BYTES = b"0123456789.eE+-"
 def parse_integer(token: bytes) -> int | None:
     """An integer of at most 18 ASCII digits, perhaps with a minus; otherwise `None`."""
     return int(token) if _INTEGER.fullmatch(token) else None
+
+
+def parse_grade(token: bytes) -> int | Decimal | None:
+    """A grade: a whole number, however it is written (`50.0`), or a decimal; otherwise `None`."""
+    whole = parse_integer(token)
+    if whole is not None or not _DECIMAL.fullmatch(token):
+        return whole
+    value = Decimal(token.decode())
+    return int(value) if value == int(value) else value
 
 
 def parse_integers(tokens: Sequence[bytes]) -> NDArray[np.int64] | None:

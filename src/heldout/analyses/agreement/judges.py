@@ -41,7 +41,7 @@ from heldout.trec.judgments import Preference
 RatingsKind = Literal["documents", "pairs"]
 """What was judged: documents by grade, or pairs of items by which is preferred."""
 
-Judgments = Mapping[str, Mapping[str, int]]
+Judgments = Mapping[str, Mapping[str, float]]
 Floats = NDArray[np.float64]
 Pairs = dict[tuple[str, str, str], list[int]]
 
@@ -185,6 +185,7 @@ FEWEST = 10
 """Queries that an interval needs: of fewer, percentiles hold far too rarely."""
 
 _PAIR = 2
+_SHOWN_GRADES = 20
 _MOST_GRADES = 100
 
 
@@ -437,7 +438,11 @@ def tables(found: JudgeAgreement, *, most: int | None = None) -> tuple[Table, ..
     return (
         _all_table(found),
         *([_pair_table(found, most)] if found.pairs else []),
-        *([_confusion_table(found, found.pairs[0])] if len(found.pairs) == 1 else []),
+        *(
+            [_confusion_table(found, found.pairs[0])]
+            if len(found.pairs) == 1 and len(found.categories) <= _SHOWN_GRADES
+            else []
+        ),
     )
 
 

@@ -16,7 +16,7 @@ from heldout.scoring.run_files import describe_orders, run_name, scan_file
 from heldout.scoring.score import other_spelling
 from heldout.trec.judgments import read_preferences, read_ratings
 from heldout.trec.orders import Order
-from heldout.trec.qrels import Qrels
+from heldout.trec.qrels import Qrels, unscale
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import TiedTops, read_tied_tops
@@ -52,11 +52,11 @@ def read_judges(
     files: dict[str, Qrels] = {}
     for path in qrels:
         name = _new_name(str(path), files)
-        files[name] = load_qrels(path)
+        files[name] = load_qrels(path, whole_for=None)
     progress.problems(
         _find_spellings({name: file.judgments.keys() for name, file in files.items()})
     )
-    return rate_documents({name: file.judgments for name, file in files.items()}, relevant=relevant)
+    return rate_documents({name: unscale(file) for name, file in files.items()}, relevant=relevant)
 
 
 def _find_spellings(queries: Mapping[str, AbstractSet[str]]) -> Sequence[Problem]:

@@ -14,6 +14,7 @@ from heldout.cli.printing import TERMINAL, print_notes_last
 from heldout.collections.named import load_qrels
 from heldout.errors import InputError, StoreError
 from heldout.options import Jobs, Now, Opt
+from heldout.scoring.measures import needs_whole
 from heldout.scoring.names import read_measure
 from heldout.scoring.options import JUDGMENTS, FacetSource, RunOrder, RunPatterns
 from heldout.scoring.other_measures import need_subtopics
@@ -174,7 +175,7 @@ def load_scores(source: Source, *, measure: str | None = None) -> Scores:
     name = measure or source.measure
     if name is None:
         raise click.UsageError("which measure? for example -m RR@10" if source.runs else _WHICH)
-    qrels = read_judgments(source)
+    qrels = read_judgments(source, measure=name if source.transform is None else None)
     (scores,) = _load(source, [name], qrels).values()
     if source.transform is None:
         return scores
@@ -200,8 +201,12 @@ def load_measures(
     return _load(source, measures, qrels or read_judgments(source))
 
 
-def read_judgments(source: Source) -> Qrels:
+def read_judgments(source: Source, *, measure: str | None = None) -> Qrels:
     """The judgments; what is missing is asked for in the order of the options.
+
+    Args:
+        source: names them.
+        measure: what they are for, and nothing else, so that decimals may do as grades.
 
     Raises:
         click.UsageError: runs or judgments are not named.
@@ -212,7 +217,8 @@ def read_judgments(source: Source) -> Qrels:
     if source.qrels is None:
         raise click.UsageError("which judgments? --qrels Q")
     asked = [] if source.measure is None else [read_measure(source.measure)]
-    return load_qrels(source.qrels, subtopics=need_subtopics(asked))
+    whole_for = "" if measure is None else needs_whole([read_measure(measure)])
+    return load_qrels(source.qrels, subtopics=need_subtopics(asked), whole_for=whole_for)
 
 
 def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str, Scores]:
