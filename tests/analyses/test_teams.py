@@ -17,7 +17,7 @@ from simulated_boards import board_of, entries_of, evolve, means_of, view_of
 
 from heldout.analyses import teams as report
 from heldout.analyses.analysis import Draws
-from heldout.analyses.dated import Dated
+from heldout.analyses.dated import Dated, tell_view
 from heldout.analyses.entries import AlikeRuns, BoardScores, read_institutions
 from heldout.analyses.teams import Teams, look_at_teams
 from heldout.answers.answer import to_document
@@ -245,6 +245,10 @@ def test_teams_of_a_file_are_counted_by_institution_until_a_day(tmp_path: Path) 
     assert counts(until=until) == {"X": 2}
     assert answered(board, **chosen, until=until)["until"] == until.isoformat()
     assert [group["submissions"] for group in answered(board)["groups"]] == [5]
+    assert (
+        tell_view(board, board.views["dev"])[0][1]
+        == f"{board.board}: 4 entries; 1 more has no score here"
+    )
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,8 @@ def tell_view(board: BoardScores, view: ViewScores) -> tuple[tuple[str, str], ..
     counts += f" and {plural(baselines, 'baseline')}" if baselines else ""
     counts += f", {unpublished:,} of them unpublished" if unpublished else ""
     lacking = sum(not entry.baseline for entry in board.entries) - (len(entries) - baselines)
-    counts += f"; {lacking:,} more have no score here" if lacking else ""
+    has = "has" if lacking == 1 else "have"
+    counts += f"; {lacking:,} more {has} no score here" if lacking else ""
     queries = (
         "" if view.table is None else f", {plural(len(view.table.queries), 'query', 'queries')}"
     )
