@@ -335,7 +335,10 @@ def trusted(entries: int = 12, compared: int = 10) -> Standings:
     low = tuple(max(1, n - 1) for n in range(1, compared + 1))
     high = tuple(min(compared, n + 2) for n in range(1, compared + 1))
     shares = tuple(
-        tuple(0.6 if n == m else 0.2 if abs(n - m) == 1 else 0.0 for m in range(compared))
+        (
+            *(1 - n for _ in range(n > 1)),
+            *(60 if n == m else 20 for m in range(max(n - 1, 0), min(n + 2, compared))),
+        )
         for n in range(compared)
     )
     steps = (True, False, None)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,16 @@ from hypothesis import strategies as st
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.analyses.ranges import rank_ranges
 from heldout.analyses.stability import bootstrap_stability
-from heldout.board.log.measured import PARTS, Facets, TrustPart, end_bin, find_bin, list_wrong
+from heldout.board.log.measured import (
+    PARTS,
+    Facets,
+    Figures,
+    Stability,
+    TrustPart,
+    end_bin,
+    find_bin,
+    list_wrong,
+)
 from heldout.board.scores.measuring import (
     Compared,
     QueryFacet,
@@ -106,7 +116,8 @@ def test_clear_differences_are_told_apart_and_copies_of_noise_are_not() -> None:
     assert figures.ranges.low[0] > 1  # the first that came is the worst
     assert figures.ranges.high[-1] < 6
     assert figures.stability is not None
-    assert all(sum(row) == pytest.approx(1, abs=0.05) for row in figures.stability.shares)
+    sums = [sum(figures.stability.shares_of(place).values()) for place in range(6)]
+    assert sums == pytest.approx([1] * 6, abs=0.05)
 
 
 def test_private_views_are_never_looked_at() -> None:
@@ -147,7 +158,32 @@ def test_without_near_entries_ranges_and_shares_are_those_of_the_analyses() -> N
         stable = bootstrap_stability(table, theirs)
         rows = [stable.systems.index(name) for name in table.systems]
         wanted = stable.rank_probability[rows].round(2).tolist()
-        assert shares.shares == tuple(map(tuple, wanted))
+        told = [shares.shares_of(place) for place in range(len(rows))]
+        ranks = range(1, len(rows) + 1)
+        assert [[row.get(rank, 0) for rank in ranks] for row in told] == wanted
+
+
+def test_shares_grow_no_faster_than_the_entries() -> None:
+    rng = np.random.default_rng(3)
+    sizes = []
+    for entries in (200, 800):
+        scores = rng.choice([0.0, 0.25, 0.5, 1.0], (entries, QUERIES))
+        table = view("eval", {f"s{n:03}": row for n, row in enumerate(scores)}).table
+        assert table is not None
+        apart = dict.fromkeys(table.systems, frozenset[str]())
+        shares = measure_shares(table, apart, table.systems, rng, better="higher")
+        sizes.append(len(msgspec.json.encode(shares)) / entries)
+    assert max(sizes) < 1_000
+
+
+@pytest.mark.parametrize(
+    "row", [(0, 10), (-3,), (-4, 10, 10), (10, -1), (101,), (*[1] * 6,)], ids=str
+)
+def test_shares_of_other_ranks_are_refused(row: tuple[int, ...]) -> None:
+    told = Figures(queries=1, stability=Stability(trials=1_000, shares=(row, (), (), (), ())))
+    assert [*list_wrong(told, list("abcde"))] == ["shares are not of 5 entries and ranks"]
+    right = Figures(queries=1, stability=Stability(trials=1_000, shares=((-3, 60, 40), *[()] * 4)))
+    assert [*list_wrong(right, list("abcde"))] == []
 
 
 def with_copy(change: int) -> tuple[BoardScores, Compared]:
@@ -183,7 +219,7 @@ def test_of_two_near_entries_each_is_compared_with_all_others_and_not_with_the_o
         assert 2 <= figures.ranges.high[place[name]] < 7  # better than some of the others
     assert {"s5", "copy"} <= {n for o in figures.outcomes or () for n in (o.a, o.b)} | {"s5"}
     assert ("s5", "copy") not in [(o.a, o.b) for o in figures.outcomes or ()]
-    assert figures.stability.shares[place["copy"]][0] == 0  # stays below, as it was released
+    assert 1 not in figures.stability.shares_of(place["copy"])  # stays below, as it was released
 
 
 def test_what_two_near_entries_differ_in_moves_nothing_that_is_told_of_the_pair() -> None:
@@ -194,11 +230,11 @@ def test_what_two_near_entries_differ_in_moves_nothing_that_is_told_of_the_pair(
         figures = measure_ranking(compared, ["stability"], seed=0)
         assert figures.stability is not None
         at = {name: n for n, name in enumerate(compared.table.systems)}
-        first, second = (np.array(figures.stability.shares[at[n]]) for n in ("s5", "copy"))
-        places.append(float(first[0]))
-        assert second[0] == 0
-        assert np.allclose(first.sum(), 1, atol=0.03)
-        assert np.allclose(second.sum(), 1, atol=0.03)
+        first, second = (figures.stability.shares_of(at[n]) for n in ("s5", "copy"))
+        places.append(first[1])
+        assert 1 not in second
+        assert np.allclose(sum(first.values()), 1, atol=0.03)
+        assert np.allclose(sum(second.values()), 1, atol=0.03)
     assert len(set(places)) == 1  # the best is held against the others, whatever its copy does
 
 

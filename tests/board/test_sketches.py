@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heldout.board.policy import ensembles
 from heldout.board.policy.ensembles import Ensemble, RunLikeness, explain, find_likeness
 from heldout.board.policy.similarity import DEPTH, TOP, list_alike
-from heldout.board.policy.sketches import Screen, Sketches, sketch, sketch_all
+from heldout.board.policy.sketches import Screen, Sketches, propose_pairs, sketch, sketch_all
 from heldout.trec.runs import scan_run
 from heldout.trec.scans import Signature
 
@@ -42,6 +42,74 @@ def test_no_variant_is_missed(
     signed = {str(place): sign(run, width) for place, run in enumerate([*earlier, new])}
     found = find_likeness(sign(new, width), sketch_all(signed, KEY), signed.get)
     assert found == compare_all(sign(new, width), signed)
+
+
+def pair_all(signed: list[Signature]) -> set[tuple[int, int]]:
+    """Every pair of variants, each pair compared in full."""
+    return {
+        (other, place)
+        for place, one in enumerate(signed)
+        for other in range(place)
+        if list_alike(one, [("", signed[other])])
+    }
+
+
+def propose(signed: list[Signature]) -> set[tuple[int, int]]:
+    return {(other, place) for place, found in propose_pairs(signed) for other in found}
+
+
+@given(st.lists(runs, max_size=6), st.sampled_from([2, 10, DEPTH]))
+def test_no_pair_of_variants_is_missed_among_many(
+    drawn: list[dict[str, list[int]]], width: int
+) -> None:
+    signed = [sign(run, width) for run in drawn]
+    assert pair_all(signed) <= propose(signed)
+
+
+def plant(run: dict[str, list[int]], how: int, much: float, seed: int) -> dict[str, list[int]]:
+    """A copy that hides: other queries, lists, first documents, or documents in between."""
+    chosen = np.random.default_rng(seed)
+    made = {}
+    for query, documents in run.items():
+        other = (1_000 + chosen.permutation(2_000)[: len(documents)]).tolist()
+        hit = chosen.random() < much
+        if how == 0:  # the very same in some queries
+            made[query] = documents if hit else other
+        elif how == 1:  # the same first three in another order
+            made[query] = [*chosen.permutation(documents[:3]).tolist(), *other] if hit else other
+        elif how == 2:  # interleaved
+            real = chosen.random(2 * len(documents)) < much
+            ours, theirs = iter(documents), iter(other)
+            woven = [next(ours if one else theirs, 0) for one in real]
+            made[query] = [one for one in woven if one]
+        elif how == 3:  # neighbours swapped, and cut
+            swapped = np.argsort(np.arange(DEPTH) + chosen.normal(0, 4 * much, DEPTH))
+            made[query] = [documents[at] for at in swapped[: chosen.integers(5, DEPTH)]]
+        elif hit:  # only some queries
+            made[query] = documents
+    return made or run
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 1 << 20), st.sampled_from([2, 3, 5, 10, 100]))
+def test_planted_variants_at_all_thresholds_are_proposed(seed: int, width: int) -> None:
+    chosen = np.random.default_rng(seed)
+    runs = [
+        {str(query): (1 + chosen.permutation(250)[:DEPTH]).tolist() for query in range(25)}
+        for _ in range(3)
+    ]
+    for number in range(15):
+        source = runs[chosen.integers(3)]
+        runs.append(plant(source, number % 5, chosen.uniform(0.1, 0.9), seed + number))
+    signed = [sign({q: ds for q, ds in run.items() if ds}, width) for run in runs]
+    wanted = pair_all(signed)
+    assert wanted <= propose(signed)
+
+
+def test_among_many_runs_hardly_any_other_pair_is_proposed() -> None:
+    signed = [generate(seed) for seed in range(60)]
+    assert len(propose(signed)) <= 1
+    assert [*propose_pairs([])] == []
 
 
 def test_documents_whose_sketches_meet_hide_no_variant_and_make_none() -> None:

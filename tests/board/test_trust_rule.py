@@ -244,7 +244,7 @@ FACETS = {
     [
         {"ranges": {"low": [1], "high": [2], "level": 0.9, "flips": 9, "pairs": 1}},
         {"ranges": {"low": [2, 1], "high": [1, 2], "level": 0.9, "flips": 9, "pairs": 1}},
-        {"stability": {"trials": 9, "shares": [[1.0, 0.0]]}},
+        {"stability": {"trials": 9, "shares": [[100]]}},
         {"progress": [{"entry": THREE, "significant": True, "family": 1}]},
         {"outcomes": [{"a": ONE, "b": TWO, "neither": 1, "a_alone": 1, "b_alone": 1, "both": 1}]},
         {"step": 10, "outcomes": [OUTCOME]},

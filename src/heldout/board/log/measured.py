@@ -28,7 +28,8 @@ LeftOut = Literal["near", "incomplete", "withheld"]
 
 _Whole = Annotated[int, msgspec.Meta(ge=0)]
 
-_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_HUNDRED = 100
+"""Parts in which shares are told."""
 
 _Level = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
@@ -55,11 +56,27 @@ class Stability(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     Attributes:
         trials: how many there were.
-        shares: a row for each entry, a column for each rank, to two decimals.
+        shares: for each entry, from the first rank down: a number above 0 is in how many hundredths
+            of them it had that rank, rounded; one below 0 says how many ranks have none. Behind
+            the last rank with any there is nothing. A table of ranks would grow as the square of
+            entries; these are at most 200 ranks of an entry.
     """
 
     trials: Annotated[int, msgspec.Meta(ge=1)]
-    shares: tuple[tuple[_Share, ...], ...]
+    shares: tuple[tuple[int, ...], ...]
+
+    def shares_of(self, place: int) -> Mapping[int, float]:
+        """Rank, from 1 -> share, to two decimals, for the ranks that have one.
+
+        Args:
+            place: of the entry among those compared.
+        """
+        rank, told = 1, {}
+        for number in self.shares[place]:
+            if number > 0:
+                told[rank] = number / _HUNDRED
+            rank += 1 if number > 0 else -number
+        return told
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -208,7 +225,9 @@ def list_wrong(figures: Figures, entries: Sequence[str]) -> Iterator[str]:
     if figures.ranges is not None and not _fit(figures.ranges.low, figures.ranges.high, n):
         yield f"ranges are not of {n} entries"
     shares = () if figures.stability is None else figures.stability.shares
-    if figures.stability is not None and {len(shares), *map(len, shares)} != {n}:
+    if figures.stability is not None and (
+        len(shares) != n or not all(_is_spread(row, n) for row in shares)
+    ):
         yield f"shares are not of {n} entries and ranks"
     named = {step.entry for step in figures.progress or ()}
     named |= {name for pair in figures.outcomes or () for name in (pair.a, pair.b)}
@@ -219,6 +238,13 @@ def list_wrong(figures: Figures, entries: Sequence[str]) -> Iterator[str]:
         yield f"outcomes are not of {figures.queries} queries"
     yield from _list_wrong_pairs(figures)
     yield from _list_wrong_facets(figures, n)
+
+
+def _is_spread(row: Sequence[int], n: int) -> bool:
+    """Whether these are the shares of an entry that had some of so many ranks."""
+    ranks = sum(1 if number > 0 else -number for number in row)
+    ends = not row or row[-1] > 0
+    return ends and ranks <= n and 0 not in row and max(row, default=0) <= _HUNDRED
 
 
 def _fit(low: Sequence[int], high: Sequence[int], n: int) -> bool:

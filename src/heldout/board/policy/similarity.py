@@ -154,8 +154,9 @@ def compare(first: Signature, second: Signature) -> Likeness | None:
 def classify(likeness: Likeness) -> Verdict:
     """What two runs are to each other, by the constants of this module."""
     every = likeness.queries + likeness.only_first + likeness.only_second
-    answered, top = likeness.queries / every, likeness.top
-    if not _is_variant(answered, top, likeness.heads, likeness.interleaved):
+    top = likeness.top
+    alike = top.rbo.mean >= VARIANT or top.same >= COPIED or likeness.heads >= SAME_HEADS
+    if likeness.queries / every < SHARED or not (alike or likeness.interleaved >= INTERLEAVED):
         return "none"
     return "identical" if likeness.queries == every and likeness.deep.same == 1 else "variant"
 
@@ -182,9 +183,9 @@ def list_alike(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> tupl
         pair = _align(new, signature)
         if pair is None:
             continue
-        top = pair.agree(TOP)
-        verdict = pair.judge(top)
+        verdict = pair.judge()
         if verdict != "none":
+            top = pair.agree(TOP)
             key = (_VERDICTS.index(verdict), pair.answered * top.rbo.mean)
             found.append((key, Neighbour(id=name, verdict=verdict, likeness=pair.measure(top))))
     found.sort(key=lambda entry: entry[0], reverse=True)
@@ -210,12 +211,6 @@ def rank_biased_overlap(
     return _overlap(first, second, p)[1]
 
 
-def _is_variant(answered: float, top: Agreement, heads: float, interleaved: float) -> bool:
-    """By the share of queries that both runs answer, and how their top 10 agree there."""
-    alike = top.rbo.mean >= VARIANT or top.same >= COPIED or heads >= SAME_HEADS
-    return answered >= SHARED and (alike or interleaved >= INTERLEAVED)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pair:
     """The rows of two runs for the queries that both answer, and how many others there are."""
@@ -237,7 +232,7 @@ class _Pair:
             depth=depth,
             overlap=_spread(common),
             rbo=_spread(rbo),
-            same=float((first == second).all(axis=1).mean()),
+            same=_share_same(first, second),
         )
 
     @property
@@ -254,12 +249,21 @@ class _Pair:
         sides = (self.first[:, :TOP], self.second[:, :TOP])
         return max(_share_in_order(*sides), _share_in_order(*sides[::-1]))
 
-    def judge(self, top: Agreement) -> Verdict:
-        """The same as `classify` gives, without measuring all documents."""
-        if not _is_variant(self.answered, top, self.heads, self.interleaved):
+    def judge(self) -> Verdict:
+        """The same as `classify` gives, without what it does not need."""
+        if self.answered < SHARED or not self._is_alike():
             return "none"
         same = self.answered == 1 and bool((self.first == self.second).all())
         return "identical" if same else "variant"
+
+    def _is_alike(self) -> bool:
+        first, second = self.first[:, :TOP], self.second[:, :TOP]
+        return (
+            float(_overlap(first, second, PERSISTENCE)[1].mean()) >= VARIANT
+            or _share_same(first, second) >= COPIED
+            or self.heads >= SAME_HEADS
+            or self.interleaved >= INTERLEAVED
+        )
 
     def measure(self, top: Agreement) -> Likeness:
         return Likeness(
@@ -271,6 +275,11 @@ class _Pair:
             top=top,
             deep=self.agree(DEPTH),
         )
+
+
+def _share_same(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
+    """Share of queries with the same documents in the same order."""
+    return float((first == second).all(axis=1).mean())
 
 
 def _share_in_order(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:

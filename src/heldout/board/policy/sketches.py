@@ -9,12 +9,14 @@ the full comparison.
 The sketches of a board are multiplied by a secret odd number first, so nobody outside the vault
 can make documents whose sketches meet.
 
+Among many runs at once, `propose_pairs` finds those that may be alike by sparse products.
+
 For fusions a sketch says which runs rank what is not yet explained highest: `Sample.propose`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +33,9 @@ from heldout.board.policy.similarity import (
     weigh,
 )
 from heldout.trec.scans import Signature
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 BITS = 16
 """Bits of a document in a sketch."""
@@ -218,6 +223,123 @@ def bound_overlap(
         shorter = np.minimum(np.count_nonzero(tops[part], axis=2).astype(np.uint8), lengths)
         bounds[part] = weigh_near(find_near(short, tops[part]), shorter).mean(axis=1)
     return bounds
+
+
+_ROWS = 512
+"""Runs whose pairs are looked at in one step."""
+
+
+def propose_pairs(
+    runs: Sequence[Signature],
+) -> Iterator[tuple[int, Sequence[int]]]:
+    """Which pairs of runs may be variants: all that are, and few others.
+
+    Let both of two runs answer s queries. `similarity` calls them variants for one of four reasons,
+    and each gives a sum over documents or queries that sparse products have for all pairs at once:
+
+    - Rank-biased overlap. In lists of equal length a common document weighs what it weighs at the
+      lower of its ranks: min(w(r), w(t)) <= sqrt(w(r) w(t)). In lists of other lengths the overlap
+      is at most 1. So the sum of these products, and 1 for each query with other lengths, is at
+      least 0.7 s.
+    - The same top 10, or the same first three in any order: a number for each list and one for
+      each set of three, equal where these are; at least 0.2 s and 0.5 s of them are equal.
+    - The first three of one in the top 10 of the other: in such a query these are three common
+      documents, so there are at least 3 * 0.6 s.
+
+    Different documents or lists may get one number by chance. All terms are positive, so that adds
+    pairs and takes none away.
+
+    Args:
+        runs: in any order.
+
+    Yields:
+        For each run its place and those of earlier ones that may be its variants, ascending.
+    """
+    if not runs:
+        return
+    tops = _stack(runs)
+    answered = tops[:, :, 0] != 0
+    lengths = np.count_nonzero(tops, axis=2)
+    here = tops != 0
+    ranks = np.broadcast_to(np.arange(TOP), tops.shape)
+    weights = np.sqrt(weigh(TOP, PERSISTENCE)[ranks + 1, lengths[:, :, None]])
+    near, within, first = _make_sparse(
+        tops << np.uint64(7),  # as `similarity` compares them
+        [np.where(here, weights, 0.0), here.astype(np.float64), (here & (ranks < HEAD)) * 1.0],
+    )
+    heads = np.sort(tops[:, :, :HEAD], axis=2)
+    (same,) = _make_sparse(_number(tops)[:, :, None], [answered[:, :, None] * 1.0])
+    (threes,) = _make_sparse(_number(heads)[:, :, None], [(heads[:, :, :1] != 0) * 1.0])
+    of_length = [(lengths == one).astype(np.float64) for one in np.unique(lengths[answered])]
+    both, total = answered.astype(np.float64), answered.sum(axis=1)
+    for start in range(0, len(runs), _ROWS):
+        stop = min(start + _ROWS, len(runs))
+        rows = slice(start, stop)
+        shared = both[rows] @ both[:stop].T
+        equal = sum((one[rows] @ one[:stop].T for one in of_length), np.zeros_like(shared))
+        least = shared * (1 - _LOSS)
+        found = _meet(near[rows], near[:stop]) + shared - equal >= VARIANT * least
+        found |= _meet(same[rows], same[:stop]) >= COPIED * least
+        found |= _meet(threes[rows], threes[:stop]) >= SAME_HEADS * least
+        for one, other in ((first, within), (within, first)):
+            found |= _meet(one[rows], other[:stop]) >= HEAD * INTERLEAVED * least
+        every = total[rows, None] + total[:stop] - shared
+        found &= (shared > 0) & (shared >= SHARED * (1 - _LOSS) * every)
+        for place in range(start, stop):
+            yield place, np.flatnonzero(found[place - start, :place]).tolist()
+
+
+def _stack(runs: Sequence[Signature]) -> NDArray[np.uint64]:
+    """The first documents of all runs, shape (runs, queries, TOP), 0 where there are none."""
+    queries = sorted({query for run in runs for query in run.queries})
+    columns = {query: column for column, query in enumerate(queries)}
+    tops = np.zeros((len(runs), len(queries), TOP), np.uint64)
+    for place, run in enumerate(runs):
+        documents = run.documents[:, :TOP]
+        at = [columns[query] for query in run.queries]
+        tops[place, at, : documents.shape[1]] = documents
+    return tops
+
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _number(lists: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A number for each list along the last axis: the same for equal ones."""
+    number = np.zeros(lists.shape[:2], np.uint64)
+    for place in range(lists.shape[2]):
+        number = (number ^ lists[:, :, place]) * _MIX
+    return number
+
+
+def _make_sparse(
+    numbers: NDArray[np.uint64], values: Sequence[NDArray[np.float64]]
+) -> Sequence["csr_array"]:
+    """A row for each run, a column for each number of a query that several runs have.
+
+    Args:
+        numbers: shape (runs, queries, any).
+        values: of the same shape each, not negative; 0 where the first of them has 0.
+    """
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
+
+    where = np.flatnonzero(values[0])
+    row, query = np.unravel_index(where, numbers.shape)[:2]
+    mixed = numbers.ravel()[where] + query.astype(np.uint64) * _MIX
+    _, columns, counts = np.unique(mixed, return_inverse=True, return_counts=True)
+    met = counts[columns] > 1
+    where, row, columns = where[met], row[met], columns[met]
+    shape = len(numbers), len(counts)
+    made = [csr_array((one.ravel()[where], (row, columns)), shape=shape) for one in values]
+    for one in made:
+        one.eliminate_zeros()
+    return made
+
+
+def _meet(rows: "csr_array", others: "csr_array") -> NDArray[np.float64]:
+    """The products of each of some runs with each of others."""
+    met: NDArray[np.float64] = (rows @ others.T).toarray()
+    return met
 
 
 class Sample:

@@ -16,6 +16,7 @@ from heldout.board.log.history import list_renamed, names_of
 from heldout.board.log.manifest import team_key
 from heldout.board.log.submission import Status, Submission
 from heldout.board.policy.similarity import TOP, list_alike
+from heldout.board.policy.sketches import propose_pairs
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.scores.compared import signatures_of
 from heldout.board.scores.kept import read_stored
@@ -105,22 +106,27 @@ def find_alike_runs(session: Session, board: BoardScores) -> tuple[AlikeRuns, ..
     """
     query_set, history = board.view().queries, session.history()
     renamed = list_renamed(history)
-    earlier: list[tuple[BoardEntry, Signature]] = []
-    pairs = []
+    runs: list[tuple[BoardEntry, Signature]] = []
     for entry in board.entries:
         submission = history.submissions[entry.id]
         signature = signatures_of(session.vault, submission, repair=lambda _: False).get(query_set)
-        if signature is None or entry.baseline:
-            continue
-        # The documents that decide; all of every run would be half a gigabyte on a large board.
-        signature = replace(signature, documents=signature.documents[:, :TOP].copy())
+        if signature is not None and not entry.baseline:
+            # The documents that decide; all of every run would be half a gigabyte on a large board.
+            cut = replace(signature, documents=signature.documents[:, :TOP].copy())
+            runs.append((entry, cut))
+    pairs = []
+    for place, earlier in propose_pairs([signature for _, signature in runs]):
+        entry, signature = runs[place]
         names = names_of(renamed, [entry.team])
-        others = ((one.id, run) for one, run in earlier if team_key(one.team) not in names)
+        others = (
+            (one.id, run)
+            for one, run in (runs[at] for at in earlier)
+            if team_key(one.team) not in names
+        )
         pairs += [
             AlikeRuns(a=other.id, b=entry.id, rbo=other.likeness.top.rbo.mean)
             for other in list_alike(signature, others)
         ]
-        earlier.append((entry, signature))
     return tuple(pairs)
 
 

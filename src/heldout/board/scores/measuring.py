@@ -43,6 +43,7 @@ from heldout.board.log.measured import (
 )
 from heldout.board.log.submission import Submission
 from heldout.board.policy.similarity import TOP, list_alike
+from heldout.board.policy.sketches import propose_pairs
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.analyses_source import read_board_scores
 from heldout.board.scores.compared import signatures_of
@@ -122,7 +123,6 @@ def read_query_facets(
 
 
 _LEVEL, _TRIALS = 0.95, 1000
-_DECIMALS = 2
 
 Apart = Mapping[str, frozenset[str]]
 """Id -> those that it is not compared with, both ways, for all entries of a table."""
@@ -186,9 +186,20 @@ def measure_shares(
     """
     means = bootstrap_means(_signed(table, better), rng, trials=_TRIALS)
     ranks = _rank_apart(means, table.systems, apart, ranked)
-    cells = [np.bincount(column - 1, minlength=len(table.systems)) for column in ranks.T]
-    shares = (np.array(cells) / _TRIALS).round(_DECIMALS).tolist()
-    return Stability(trials=_TRIALS, shares=tuple(tuple(row) for row in shares))
+    shares = tuple(_list_shares(column) for column in ranks.T)
+    return Stability(trials=_TRIALS, shares=shares)
+
+
+def _list_shares(ranks: NDArray[np.int64]) -> tuple[int, ...]:
+    """As `Stability` has them of one entry, from its rank in each trial."""
+    hundredths = (np.bincount(ranks) * (100 / _TRIALS)).round().astype(np.int64)
+    told, last = list[int](), 0
+    for rank in np.flatnonzero(hundredths).tolist():
+        if rank > last + 1:
+            told.append(last + 1 - rank)
+        told.append(int(hundredths[rank]))
+        last = rank
+    return tuple(told)
 
 
 def measure_facets(
@@ -514,14 +525,16 @@ def join_near_found(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
             the order that the entries came.
     """
     joined = ranks.copy()
-    own: list[int] = []
+    found = (ranks > 0).astype(np.float32)  # whole numbers below 2 ** 24 stay exact in products
+    sizes, own = found.sum(axis=1), np.zeros(len(ranks), np.bool_)
     for row, mine in enumerate(ranks):
-        near = [one for one in own if ((ranks[one] > 0) != (mine > 0)).sum() < FEWEST_DIFFERENT]
-        if near:
+        different = sizes[:row] + sizes[row] - 2 * (found[:row] @ found[row])
+        near = np.flatnonzero(own[:row] & (different < FEWEST_DIFFERENT))
+        if len(near):
             like = ranks[near[0]]
             joined[row] = np.where((like > 0) & (mine > 0), mine, like)
         else:
-            own.append(row)
+            own[row] = True
     joined.setflags(write=False)
     return joined
 
@@ -615,7 +628,9 @@ def _find_alike(
         signatures = signatures_of(session.vault, submissions[name], repair=lambda _: False)
         if query_set in signatures:
             run = signatures[query_set]
-            cut = replace(run, documents=run.documents[:, :TOP].copy())
-            found[name] |= {one.id for one in list_alike(cut, runs.items())}
-            runs[name] = cut
+            runs[name] = replace(run, documents=run.documents[:, :TOP].copy())
+    known = [*runs.items()]
+    for place, earlier in propose_pairs([*runs.values()]):
+        name, run = known[place]
+        found[name] |= {one.id for one in list_alike(run, (known[at] for at in earlier))}
     return {name: frozenset(others) for name, others in found.items()}

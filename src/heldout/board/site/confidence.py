@@ -259,8 +259,8 @@ def _rank_rows(
         ranks = list(range(1, len(position) + 1))
     made = []
     for row in shown:
-        shares = () if stability is None else stability.shares[position[row.id]]
-        best = max(range(len(shares)), key=shares.__getitem__, default=0)
+        shares = {} if stability is None else stability.shares_of(position[row.id])
+        best = max(shares, key=shares.__getitem__, default=0)
         low, high, _ = row.span or (0, 0, 0)
         star, record = records.get(row.id, ("", ""))
         made.append(
@@ -269,8 +269,8 @@ def _rank_rows(
                 ranks=row.ranks,
                 low=low,
                 high=high,
-                cells=tuple((ranks[n] - 1, share) for n, share in enumerate(shares) if share),
-                says=f"rank {ranks[best]} in {shares[best]:.0%}" if shares else "",
+                cells=tuple((ranks[n - 1] - 1, share) for n, share in shares.items()),
+                says=f"rank {ranks[best - 1]} in {shares[best]:.0%}" if shares else "",
                 star=star,
                 record=record,
             )
@@ -325,7 +325,9 @@ def _outcome_rows(
             verdict=_say_verdict(pair, known),
         )
         for pair in measured.figures.outcomes or ()
-        if pair.a in known and pair.b in known and entry in ("", pair.a, pair.b)
+        if (not entry or entry == pair.a or entry == pair.b)  # noqa: PLR1714 - each page asks of all
+        and pair.a in known
+        and pair.b in known
     ]
 
 
