@@ -449,3 +449,15 @@ def test_ratings_cut_to_all_queries_are_the_same_ratings() -> None:
     assert some.queries == ("q2",)
     assert np.isnan(some.verdicts[0, 0])
     assert some.verdicts[1, 0] == 2
+
+
+def test_decimal_grades_are_grades_as_they_are_written(tmp_path: Path) -> None:
+    rows = [("q1", "d1", "0.25", "0.5"), ("q1", "d2", "1", "1.0"), ("q2", "d1", "0", "1e-1")]
+    for name, column in (("a", 2), ("b", 3)):
+        lines = (f"{row[0]} 0 {row[1]} {row[column]}\n" for row in rows)
+        (tmp_path / name).write_text("".join(lines))
+    found = as_json("--qrels", tmp_path / "a", "--qrels", tmp_path / "b")
+    assert found["categories"] == [0, 0.1, 0.25, 0.5, 1]
+    assert found["pairs"][0]["same"] == pytest.approx(1 / 3)
+    binary = as_json("--qrels", tmp_path / "a", "--qrels", tmp_path / "b", "--relevant", 1)
+    assert (binary["categories"], binary["pairs"][0]["same"]) == ([0, 1], 1)

@@ -163,6 +163,18 @@ def test_identical_systems_are_one_range_and_no_test(tmp_path: Path) -> None:
     assert "1 pair has equal scores on every query" in text
 
 
+@pytest.mark.parametrize(("queries", "times"), [(29, 1), (30, 0)])
+def test_few_queries_say_why_a_better_system_may_have_a_wider_range(
+    tmp_path: Path, queries: int, times: int
+) -> None:
+    path = tmp_path / "scores.csv"
+    rows = (f"q{n},{0.9 - n % 2},{0.3 + 0.001 * (n % 3)},{0.2}" for n in range(queries))
+    path.write_text("\n".join(["query,wild,steady,low", *rows]) + "\n")
+    text = " ".join(run("--scores", path).output.split())
+    said = f"on {queries} queries ranges are wide, and a higher rank may have a wider one"
+    assert text.count(said) == times
+
+
 def test_a_result_knows_its_input_and_options() -> None:
     table = table_of({"a": {"x": 1.0, "y": 0.0}, "b": {"x": 0.0, "y": 0.5}})
     options = StabilityOptions(

@@ -105,7 +105,11 @@ def test_csv_has_full_precision() -> None:
     assert float(query["nDCG@10"]) == document["runs"][0]["per_query"]["1"]["nDCG@10"]
 
 
-DECIMALS = {"1": {"a": 0.3333333333333333, "b": 0.05}, "2": {"a": 1, "x": 2.5}, "10": {"c": 0}}
+DECIMALS: dict[str, dict[str, float]] = {
+    "1": {"a": 0.3333333333333333, "b": 0.05},
+    "2": {"a": 1, "x": 2.5},
+    "10": {"c": 0},
+}
 
 
 def test_decimal_grades_are_gains_of_ndcg(folder: Path) -> None:

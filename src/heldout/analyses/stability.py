@@ -121,6 +121,8 @@ def bootstrap_stability(
     )
 
 
+_MANY = 30
+"""Queries from which on no note says that ranges are wide."""
 _MOST = 20
 _TOP = 5
 _TIES = {
@@ -208,7 +210,7 @@ def _rank_table(stability: Stability, ranges: RankRanges, measure: str, most: in
             Column(name="at this rank", form="share", decimals=3),
         ),
         rows=tuple(rows[:most]),
-        notes=(*cut, _range_note(ranges), *_warnings(ranges)),
+        notes=(*cut, _range_note(ranges), *_few_queries(ranges), *_warnings(ranges)),
         method=(*_range_method(ranges), *_trial_notes(stability)),
     )
 
@@ -222,6 +224,19 @@ def _range_note(ranges: RankRanges) -> str:
         f"range: ranks that a system may have; all ranges hold together in {ranges.level:.0%} of "
         f"samples of queries; those that reach 1 are the lead group ({len(ranges.lead)})"
     )
+
+
+def _few_queries(ranges: RankRanges) -> list[str]:
+    """Why a better system may have a wider range than a worse one."""
+    if ranges.queries >= _MANY:
+        return []
+    return [
+        (
+            f"on {plural(ranges.queries, 'query', 'queries')} ranges are wide, and a higher rank "
+            "may have a wider one than a lower rank: a pair is separated where its difference is "
+            "large for how much it varies over the queries, and that varies from pair to pair"
+        )
+    ]
 
 
 def _warnings(ranges: RankRanges) -> list[str]:
