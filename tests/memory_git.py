@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NoReturn
 
-from heldout.board.store.git import Author, Change, Git
+from heldout.board.store.git import Author, Bounds, Change, Git
 from heldout.errors import StoreError
 from memory_folder import MemoryFolder
 
@@ -15,6 +15,8 @@ _TREE = "040000"
 _NOTHING = "0" * 40
 _MOST_CHANGES = 100
 _Entries = dict[tuple[str, bool], tuple[str, str]]  # name, whether it is a folder -> mode, object
+
+_BOUNDS = Bounds()
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,10 @@ class MemoryGit(Git):
                 self._data(one)
                 self.named[ref] = one
 
-    def kinds_and_sizes(self, *objects: str) -> tuple[tuple[str, int], ...]:
+    def kinds_and_sizes(
+        self, *objects: str, bounds: Bounds = _BOUNDS
+    ) -> tuple[tuple[str, int], ...]:
+        del bounds
         for one in objects:
             self._data(one)
         return tuple((self.objects[one][0], len(self.objects[one][1])) for one in objects)

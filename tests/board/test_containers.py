@@ -35,7 +35,7 @@ from heldout.board.organiser.containers import (
 from heldout.board.organiser.program_servers import ask_all, connecting, wait_for
 from heldout.board.organiser.running import find_meter, read_energy, round_cost
 from heldout.board.rules.spec import Programs, check_programs
-from heldout.cli.board.running import ended_in_order
+from heldout.cli.context import ended_in_order
 from heldout.errors import InputError
 
 IMAGE = "demo@sha256:" + "1" * 64

@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import http.server
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -193,12 +194,10 @@ def test_a_request_that_the_forge_removed_goes_here_too(town: Town) -> None:
 def test_deltas_that_need_more_than_git_may_have(
     town: Town, monkeypatch: pytest.MonkeyPatch, bound: Mapping[str, int], deltas: int
 ) -> None:
-    """What is true of 300 MiB and the real bounds is true of 40 MiB and lower ones.
-
-    A second of processor time is the least bound: git has to unpack 2.4 GiB in it.
-    """
+    """What is true of 300 MiB and the real bounds is true of 40 MiB and lower ones."""
     bomb = delta_bomb(town.forge, size=40 << 20, deltas=deltas, parent="main", id_=ID)
-    monkeypatch.setattr(fetching, "_FETCH", replace(fetching._FETCH, **bound))
+    shares = tuple(replace(share, **bound) for share in fetching._SHARES[1:])
+    monkeypatch.setattr(fetching, "_SHARES", (fetching._SHARES[0], *shares))
     assert take_in_beside(town, bomb) == "not-fetched"
     sizes = git(town.board, "count-objects", "-v").splitlines()
     assert int(next(line for line in sizes if "size-pack" in line).split()[1]) < 1000
@@ -250,6 +249,58 @@ def test_what_was_too_large_is_not_fetched_again(
     monkeypatch.setattr(Git, "fetch_objects", lambda *_, **__: pytest.fail("fetched again"))
     (receipt,) = town.take_in(now=NOW)["received"]
     assert (receipt["source"], receipt["kind"]) == ("pull request 9", "refused")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="bounds of a process are Linux's")
+@pytest.mark.parametrize("partial", [False, True])
+def test_many_hostile_branches_delay_the_honest_one_by_seconds(
+    town: Town, monkeypatch: pytest.MonkeyPatch, *, partial: bool
+) -> None:
+    """All come first by name. What is true of 100 is true of 20 and a quarter of the time."""
+    git(town.forge, "config", "uploadpack.allowFilter", str(partial).lower())
+    bomb = delta_bomb(town.forge, size=40 << 20, deltas=8, parent="main", id_=ID)
+    names = [f"submission/20251102-a{number}" for number in range(20)]
+    for name in names:
+        tip = git(town.forge, "commit-tree", f"{bomb}^{{tree}}", "-p", "main", "-m", name)
+        git(town.forge, "update-ref", f"refs/heads/{name}", tip)
+    good = town.send("good", now=NOW, team=OTHER_TEAM)
+    low = tuple(replace(share, memory=48 << 20) for share in fetching._SHARES)
+    monkeypatch.setattr(fetching, "_SHARES", low)
+    monkeypatch.setattr(fetching, "_MOST_LOST", 6.0)
+    before = fetching._used()
+    done = town.organiser("inbox", "--json", now=NOW)
+    assert fetching._used() - before < 15
+    received = [one["source"] for one in done.json["received"]]
+    assert received == [f"branch submission/{good}"]
+    assert sorted(done.json["unfetched"]) == sorted(f"branch {name}" for name in names)
+    assert done.code == 1
+    monkeypatch.setattr(fetching, "_MOST_LOST", 0.0)
+    told = town.organiser("inbox", now=NOW)
+    assert "15 more: take long" in " ".join(told.out.split()), told.out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="signals to a process")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_an_inbox_that_is_ended_ends_what_it_started(town: Town, name: str) -> None:
+    """A remote that sends nothing: git waits for it, and must not outlive the call."""
+    script = town.root / "silent.sh"
+    script.write_text(f"#!/bin/sh\necho $$ > {town.root}/child\nexec sleep 300\n")
+    script.chmod(0o755)
+    git(town.board, "remote", "add", "other", "ssh://localhost/x")
+    place = ["--board", str(town.board), "--vault", str(town.vault), "--now", NOW]
+    program = Path(sys.executable).with_name("heldout")
+    env = {**os.environ, "GIT_SSH_COMMAND": str(script), "HOME": str(town.root)}
+    with subprocess.Popen([program, "inbox", *place], env=env, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while not (town.root / "child").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.2)  # until the script is the sleep
+        process.send_signal(signal.Signals[name])
+        assert process.wait(timeout=60) == 1
+    child = int((town.root / "child").read_text())
+    while is_running(child) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_running(child)
 
 
 def test_git_is_ended_with_all_that_it_started(town: Town) -> None:

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -187,10 +188,24 @@ class OrganiserPlace(VaultPlace):
             restore=restore,
         )
         try:
-            with opened as session:
+            with ended_in_order(), opened as session:
                 yield session
         except OvertakenError as error:
             raise _BegunAgain(str(error)) from None
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """SIGTERM and a closed terminal end a call as Ctrl-C does: no container or git is left."""
+    ours = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    ours = [one for one in ours if signal.getsignal(one) is signal.SIG_DFL]
+    for one in ours:
+        signal.signal(one, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for one in ours:
+            signal.signal(one, signal.SIG_DFL)
 
 
 def at_board(command: Callable[..., None]) -> Callable[..., Any]:

@@ -277,8 +277,20 @@ def _bombs(branches: Group) -> Iterator[Attack]:
             "waste time at each inbox",
             "remembered by its commit, not fetched again",
         ),
+        (
+            "many branches of deltas, first by name",
+            "test_many_hostile_branches_delay_the_honest_one_by_seconds",
+            "hold the inbox for hours",
+            "each gets .15 s before any gets more; what is left waits and is listed",
+        ),
     ):
         yield branches.one(name, test, tries=tries, becomes=f"{becomes}; {beside}")
+    yield branches.one(
+        "a remote that sends nothing, and a call that is ended",
+        "test_an_inbox_that_is_ended_ends_what_it_started",
+        tries="leave git running after SIGTERM or Ctrl-C",
+        becomes="ended with the call",
+    )
     yield Group(family=FAMILY, module="board/test_policy.py").one(
         "junk under the name of a team that may be hidden",
         "test_junk_under_a_name_is_not_refused_for_what_an_embargo_hides",

@@ -291,12 +291,14 @@ class TakenIn:
         rules: the held-out files that this call committed to, `None` for none.
         receipts: what became of each arrival; registrations first.
         silent: the remotes, or the forge, that did not answer: what waits there is not known.
+        unfetched: sources that take long to fetch; the next call goes on with them.
         rebuilt: what was made public again.
     """
 
     rules: NotedRules | None
     receipts: tuple[Receipt, ...]
     silent: tuple[str, ...]
+    unfetched: tuple[str, ...]
     rebuilt: Rebuilt
 
 
@@ -320,7 +322,9 @@ def take_in(
         ask_remote: whether remotes and forge are asked.
     """
     rules = note_held_out(session)
-    arrivals, silent = _list_arrivals(session, forge, folders, ask_remote=ask_remote)
+    listed, silent = _list_arrivals(session, forge, folders, ask_remote=ask_remote)
+    unfetched = tuple(dict.fromkeys(arrival.source for arrival in listed if arrival.waits))
+    arrivals = [arrival for arrival in listed if not arrival.waits]
     requests = {arrival.source for arrival in arrivals}  # those that are open, as the forge says
     registrations, sources = find_registrations(session, folders, requests)
     registered = receive_registrations(session, registrations)
@@ -336,7 +340,9 @@ def take_in(
         and (receipt.kind == "registered" or receipt.source.startswith("pull request "))
     }
     answer_registrations(session, forge, registered_at)
-    return TakenIn(rules=rules, receipts=receipts, silent=silent, rebuilt=rebuilt)
+    return TakenIn(
+        rules=rules, receipts=receipts, silent=silent, unfetched=unfetched, rebuilt=rebuilt
+    )
 
 
 def find_registrations(
@@ -403,13 +409,15 @@ def _list_arrivals(
     head = git.head() if git.is_repository() else None
     if head is not None:
         hosted = session.spec().forge
-        unread, unknown = (
-            _fetch(session, forge, requests=hosted is None) if ask_remote else ({}, ())
+        unread, waiting, unknown = (
+            _fetch(session, forge, requests=hosted is None) if ask_remote else ({}, (), ())
         )
         silent += unknown
         found += [
             arrival
-            for arrival in find_in_git(git, form, main=head, unread=unread, taken=taken_in(session))
+            for arrival in find_in_git(
+                git, form, main=head, unread=unread, waiting=waiting, taken=taken_in(session)
+            )
             # What is open there, the forge says better: closed requests keep their refs.
             if hosted is None or arrival.source.startswith("branch ")
         ]
@@ -423,8 +431,8 @@ def _list_arrivals(
 
 def _fetch(
     session: Session, forge: ForgeAccess, *, requests: bool
-) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Ask all remotes: ref -> why it was not fetched, and what did not answer.
+) -> tuple[Mapping[str, str], list[str], tuple[str, ...]]:
+    """Ask all remotes: ref -> why it was not fetched; refs that wait; and what did not answer.
 
     A remote that does not answer gets a note, and the others are asked.
     """
@@ -432,6 +440,7 @@ def _fetch(
     kinds = BRANCHES if registers else BRANCHES[:1]
     git = session.repository.git
     unread: dict[str, str] = {}
+    waiting: list[str] = []
     silent: list[str] = []
     remotes = {remote: remote for remote in git.remotes()}
     for remote, done in fetch_arrivals(git, remotes, kinds=kinds, requests=requests).items():
@@ -440,5 +449,6 @@ def _fetch(
             silent.append(f"remote {remote}")
             continue
         unread |= {**done.refused, **done.failed}
+        waiting += done.waiting
         silent += [f"remote {remote}, of {plural(len(done.failed), 'ref')}"] * bool(done.failed)
-    return unread, tuple(silent)
+    return unread, waiting, tuple(silent)

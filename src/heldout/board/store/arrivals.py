@@ -68,6 +68,7 @@ class Arrival:
         problems: why it is refused.
         core: the same for the same runs and key, whatever the metadata; "" where there are none.
         read: gives base name -> bytes: all three files, or the metadata alone for an update.
+        waits: whether it was not fetched yet: there was no time left for it.
     """
 
     source: str
@@ -76,6 +77,7 @@ class Arrival:
     problems: tuple[Problem, ...]
     read: Callable[[], Mapping[str, bytes]]
     core: str = ""
+    waits: bool = False
 
 
 def branch_name(submission: SubmissionId) -> str:
@@ -89,6 +91,7 @@ def find_in_git(
     *,
     main: str,
     unread: Mapping[str, str] | None = None,
+    waiting: Iterable[str] = (),
     only: Container[str] | None = None,
     taken: Container[Taken] | None = None,
 ) -> Iterator[Arrival]:
@@ -102,12 +105,15 @@ def find_in_git(
         form: the board's envelope.
         main: the commit that branches are compared with.
         unread: ref -> why it was not fetched; each of them is refused.
+        waiting: refs that wait to be fetched.
         only: the refs that are looked at; `None` for all.
         taken: what was taken in before. Commits that brought just that are left out, and git is
             not asked about them again; `None` leaves nothing out.
     """
     refused = {ref: source for ref in unread or {} if (source := _source(ref)) is not None}
     yield from (_unread(source, (unread or {})[ref]) for ref, source in refused.items())
+    sources = (_source(ref) or _source(ref, kind="registration") for ref in waiting)
+    yield from (_waiting(source) for source in dict.fromkeys(sources) if source is not None)
     tips = _arrival_tips(git, only=only, commits=False)
     brought = {} if taken is None else recall(git, _MEMORY)
     known = {tip for tip, one in brought.items() if tuple(one.split(" ", 1)) in (taken or ())}
@@ -411,6 +417,11 @@ def _unread(source: str, why: str) -> Arrival:
     )
     mark = digest_bytes(f"{source} {why}".encode())
     return Arrival(source=source, id=None, fingerprint=mark, problems=(problem,), read=dict)
+
+
+def _waiting(source: str) -> Arrival:
+    mark = digest_bytes(source.encode())
+    return Arrival(source=source, id=None, fingerprint=mark, problems=(), read=dict, waits=True)
 
 
 def _from_files(

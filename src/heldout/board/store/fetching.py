@@ -1,13 +1,18 @@
-"""Fetching what strangers pushed: each ref for itself, within bounds, looked at before it counts.
+"""Fetching what strangers pushed: the cheapest first, within bounds, looked at before it counts.
 
 A remote's refs are listed first, and only what is new is fetched: commits and folders without the
 files where the remote can leave them out, then the files. It lies in a quarantine until the number
 and the sizes of its objects are known. What is too large is refused with its ref, remembered, and
-not fetched again; the refs beside it come in. A ref that the remote has no longer is removed here.
+not fetched again; the refs beside it come in. A call has a budget of processor time: each ref gets
+a small share of it first, then larger ones, those last that were refused before. What is left
+waits, and the next call goes on. A ref that the remote has no longer is removed here.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import resource
+import time
+from bisect import insort
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -29,9 +34,37 @@ _MOST_BYTES = 3 << 30
 _MOST_TREE = 1 << 22
 _MOST_REMEMBERED = 10_000
 _MANY_SINGLE = 256
-_FETCH = Bounds(cpu=120, file=_MOST_BYTES + (1 << 26))
-_MEMORY = "heldout-refused.json"
+_PATIENCE = 600.0
+"""Seconds by the clock for one remote in one call."""
+_BUDGET = 60.0
+"""Seconds of a processor that git may use for one remote in one call; what is left waits."""
+_MOST_LOST = 25.0
+"""Of these, seconds that may go to attempts that fail."""
+_MEMORY = "heldout-refused.json"  # commit, or its ref -> why it was refused, or its next share
 _Tip = tuple[str, str]  # a ref there, and the object that it names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Share:
+    """What a ref may use in a round: who needs little is served before who needs much.
+
+    Attributes:
+        memory: bytes, of each process.
+        cpu: seconds of a processor, of each step.
+        files: how many files it brings, known before any is fetched where a remote leaves them out.
+    """
+
+    memory: int = 1 << 30
+    cpu: float
+    files: int
+
+
+_SHARES = (
+    # A submission of 10 MB takes a tenth of a second; deltas on a large file need it in memory.
+    _Share(memory=1 << 26, cpu=0.15, files=16),
+    _Share(cpu=2, files=1_000),
+    _Share(cpu=15, files=_MOST_OBJECTS),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +74,12 @@ class Fetched:
     Attributes:
         refused: ref here -> why it is too large; it was not taken.
         failed: ref here -> what git said; whether it can be taken is not known.
+        waiting: refs for which no time was left; the next call goes on with them.
     """
 
     refused: Mapping[str, str] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
+    waiting: tuple[str, ...] = ()
 
 
 def fetch_arrivals(
@@ -116,73 +151,148 @@ def fetch_requests(git: Git, remote: str, heads: Iterable[str]) -> Fetched:
 def _bring(
     git: Git, remote: str, wanted: Mapping[str, _Tip], *, here: Mapping[str, str], partial: bool
 ) -> Fetched:
-    """Fetch those of the refs that are not here already."""
+    """Fetch those of the refs that are not here already, as far as the budget of a call goes."""
     new = {ref: tip for ref, tip in wanted.items() if here.get(ref) != tip[1]}
     if not new:
         return Fetched()
     known = recall(git, _MEMORY)
-    refused = {ref: known[one] for ref, (_, one) in new.items() if one in known}
+    told = {ref: known.get(one, "0") for ref, (_, one) in new.items()}
+    refused = {ref: why for ref, why in told.items() if not why.isdigit()}
+    rounds = {ref: int(why) for ref, why in told.items() if why.isdigit()}
+
+    def order(ref: str) -> tuple[int, bool, bool]:
+        return rounds[ref], ref in known, ref not in here  # known: one of its commits was refused
+
+    call = _Call(git, remote, partial=partial)
     failed: dict[str, str] = {}
-    rest = [(ref, tip) for ref, tip in new.items() if tip[1] not in known]
-    for start in range(0, len(rest), _AT_ONCE):
-        batch = dict(rest[start : start + _AT_ONCE])
-        for refs, error in _take(git, remote, batch, partial=partial):
-            told = refused if isinstance(error, TooMuchError) else failed
-            told.update(dict.fromkeys(refs, str(error)))
-    fresh = {new[ref][1]: why for ref, why in refused.items() if new[ref][1] not in known}
-    if fresh:
-        kept = list({**known, **fresh}.items())[-_MOST_REMEMBERED:]
-        git.remember(_MEMORY, json.dumps(dict(kept), indent=0).encode())
-    return Fetched(refused=refused, failed=failed)
+    waiting = sorted(rounds, key=order)
+    at_once = _AT_ONCE
+    while waiting:
+        # Fewer at a time once something is wrong, and more again while nothing is.
+        first = order(waiting[0])
+        some = waiting[: 1 if first[0] else at_once]
+        some = [ref for ref in some if order(ref) == first]
+        share = _SHARES[1 if len(some) > 1 else rounds[some[0]]]
+        if not call.covers(share):
+            break
+        del waiting[: len(some)]
+        error = call.fetch({ref: new[ref] for ref in some}, share)
+        if error is None:
+            at_once = min(2 * at_once, _AT_ONCE)
+        elif len(some) > 1:
+            at_once = max(1, len(some) // 8)
+            waiting = [*some, *waiting]
+        elif not isinstance(error, TooMuchError):
+            gone = [] if call.is_answered() else waiting  # it answered before
+            failed |= dict.fromkeys([*some, *gone], str(error))
+            waiting = [] if gone else waiting
+        elif share is _SHARES[-1]:
+            refused[some[0]] = str(error)
+        else:
+            rounds[some[0]] += 1
+            insort(waiting, some[0], key=order)
+    found = {new[ref][1]: str(rounds[ref]) for ref in waiting if rounds[ref]}
+    found |= {name: why for ref, why in refused.items() for name in (new[ref][1], ref)}
+    _remember(git, known, found)
+    return Fetched(refused=refused, failed=failed, waiting=tuple(waiting))
 
 
-def _take(
-    git: Git, remote: str, refs: Mapping[str, _Tip], *, partial: bool
-) -> Iterator[tuple[Iterable[str], StoreError]]:
-    """Fetch some refs at once, or, where that fails, each by itself: one cannot stop the others."""
-    try:
-        _fetch(git, remote, refs, partial=partial)
-    except StoreError as error:
-        if len(refs) == 1:
-            yield refs, error
-            return
-        waiting = dict(refs)
-        while waiting:
-            ref = next(iter(waiting))
-            for failed, why in _take(git, remote, {ref: waiting.pop(ref)}, partial=partial):
-                yield failed, why
-                if isinstance(why, TooMuchError):
-                    continue
-                try:
-                    git.list_remote(remote, "HEAD")
-                except StoreError as gone:  # it answered before
-                    yield waiting, gone
-                    return
+def _remember(git: Git, known: Mapping[str, str], found: Mapping[str, str]) -> None:
+    if not found.items() <= known.items():
+        stored = list({**known, **found}.items())[-_MOST_REMEMBERED:]
+        git.remember(_MEMORY, json.dumps(dict(stored), indent=0).encode())
 
 
-def _fetch(git: Git, remote: str, refs: Mapping[str, _Tip], *, partial: bool) -> None:
+class _Call:
+    """One call's fetching from a remote, and the time it takes."""
+
+    def __init__(self, git: Git, remote: str, *, partial: bool) -> None:
+        self._git, self._remote, self._partial = git, remote, partial
+        self._used = self._lost = 0.0
+        self._end = time.monotonic() + _PATIENCE
+
+    def covers(self, share: _Share) -> bool:
+        """Whether the time that is left is enough for an attempt that fails at its share."""
+        in_time = time.monotonic() < self._end
+        return in_time and self._used < _BUDGET and self._lost + share.cpu <= _MOST_LOST
+
+    def fetch(self, refs: Mapping[str, _Tip], share: _Share) -> StoreError | None:
+        """Fetch refs within a share; return why that failed."""
+        bounds = Bounds(
+            memory=share.memory,
+            cpu=share.cpu,
+            file=_MOST_BYTES + (1 << 26),
+            seconds=max(1, self._end - time.monotonic()),
+        )
+        before, error = _used(), None
+        try:
+            _fetch(
+                self._git,
+                self._remote,
+                refs,
+                bounds=bounds,
+                files=share.files * len(refs),
+                partial=self._partial,
+            )
+        except StoreError as why:
+            error = why
+        spent = _used() - before
+        if isinstance(error, TooMuchError):
+            spent += error.seconds  # of what we end ourselves the system counts little
+        self._used += spent
+        self._lost += spent if error is not None else 0
+        return error
+
+    def is_answered(self) -> bool:
+        """Whether the remote still answers, where there is time to ask."""
+        if time.monotonic() >= self._end:
+            return False
+        try:
+            self._git.list_remote(self._remote, "HEAD")
+        except StoreError:
+            return False
+        return True
+
+
+def _used() -> float:
+    """Return the seconds of a processor of all our processes that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _fetch(
+    git: Git,
+    remote: str,
+    refs: Mapping[str, _Tip],
+    *,
+    bounds: Bounds,
+    files: int,
+    partial: bool,
+) -> None:
     """Fetch refs, and take them where all of them together are no more than one may bring.
 
     Raises:
         StoreError: they were not fetched, or git does not take their names.
-        TooMuchError: they are too large.
+        TooMuchError: they are too large, or need more than this share.
     """
     names = tuple(ref for ref, _ in refs.values())
     tips = tuple(dict.fromkeys(one for _, one in refs.values()))
     with git.quarantine() as aside:
-        aside.fetch_objects(remote, names, bounds=_FETCH, blobs=not partial)
-        here, lacking = aside.new_objects(*tips, most=_MOST_OBJECTS)
-        _check_sizes(aside, here)
+        aside.fetch_objects(remote, names, bounds=bounds, blobs=not partial)
+        here, lacking = aside.new_objects(*tips, most=_MOST_OBJECTS, bounds=bounds)
+        _check_sizes(aside, here, bounds=bounds)
+        if len(lacking) > files:
+            raise TooMuchError(f"{len(lacking):,} new files")
         if lacking:
-            aside.fetch_objects(remote, lacking, bounds=_FETCH)
-            _check_sizes(aside, (*here, *lacking))
+            aside.fetch_objects(remote, lacking, bounds=bounds)
+            _check_sizes(aside, (*here, *lacking), bounds=bounds)
         git.keep(aside)
     git.set_refs({here: one for here, (_, one) in refs.items()})
 
 
-def _check_sizes(git: Git, objects: Sequence[str]) -> None:
+def _check_sizes(git: Git, objects: Sequence[str], *, bounds: Bounds) -> None:
     total = 0
-    for kind, size in git.kinds_and_sizes(*objects):
+    for kind, size in git.kinds_and_sizes(*objects, bounds=bounds):
         most = _MOST_FILE if kind == "blob" else _MOST_TREE
         if size > most:
             what = "file" if kind == "blob" else "folder or commit"

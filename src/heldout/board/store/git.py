@@ -5,6 +5,7 @@ that a repository names is run, be it in its files or in its own settings: hook,
 driver, ssh command, credential helper. Those of the user's global settings are.
 """
 
+import math
 import os
 import re
 import resource
@@ -12,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -48,6 +50,7 @@ _SAFE = (
     *("-c", "init.defaultBranch=main"),
 )
 _SECONDS = 600
+_GLANCE = 0.05
 _HEADS = "refs/heads/"
 _BYTE_FOR_BYTE = b"* -text -filter -ident -working-tree-encoding\n"
 _MOST_CHANGES = 100
@@ -114,21 +117,21 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What git may use for what strangers sent, each of its processes for itself.
+    """What git may use for what strangers sent.
 
-    On Linux all of them hold; elsewhere the time alone.
+    On Linux all of them hold; elsewhere the time by the clock alone.
 
     Attributes:
-        memory: bytes.
-        cpu: seconds of a processor.
+        memory: bytes, of each process.
+        cpu: seconds of a processor, of git and all that it starts.
         file: bytes of a file that it writes; its output is one.
-        seconds: by the clock, for all of them together.
+        seconds: by the clock.
     """
 
     memory: int = 1 << 30
-    cpu: int = 60
+    cpu: float = 60
     file: int = 1 << 26
-    seconds: int = _SECONDS
+    seconds: float = _SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +147,19 @@ class RemoteRefs:
     leaves_files_out: bool
 
 
+_USUAL = Bounds()
+
+
 class TooMuchError(StoreError):
-    """git ended at one of its bounds: what it looked at is too large, or made to be."""
+    """git ended at one of its bounds: what it looked at is too large, or made to be.
+
+    Attributes:
+        seconds: of a processor, that were used up to that bound.
+    """
+
+    def __init__(self, message: str, *, seconds: float = 0.0) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 @dataclass(frozen=True)
@@ -437,21 +451,25 @@ class Git:
         env = _add_settings(self.environment, settings)
         self._run([*command, "--stdin", "--", remote], data=data, env=env, bounds=bounds)
 
-    def new_objects(self, *tips: str, most: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def new_objects(
+        self, *tips: str, most: int, bounds: Bounds
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What commits bring that no ref here leads to: ids of what is here, and of what lacks.
 
         Raises:
             TooMuchError: they are more than `most`.
         """
         command = ["rev-list", "--objects", "--missing=print", *tips, "--not", "--all"]
-        lines = self._run(command, bounds=Bounds()).split(b"\n")[:-1]
+        lines = self._run(command, bounds=bounds).split(b"\n")[:-1]
         if len(lines) > most:
             raise TooMuchError(f"more than {most:,} new objects")
         names = [line.split(b" ", 1)[0].decode() for line in lines]
         lacking = tuple(name.removeprefix("?") for name in names if name.startswith("?"))
         return tuple(name for name in names if not name.startswith("?")), lacking
 
-    def kinds_and_sizes(self, *objects: str) -> tuple[tuple[str, int], ...]:
+    def kinds_and_sizes(
+        self, *objects: str, bounds: Bounds = _USUAL
+    ) -> tuple[tuple[str, int], ...]:
         """Type and bytes of each object.
 
         Raises:
@@ -459,7 +477,7 @@ class Git:
         """
         asked = "".join(f"{one}\n" for one in objects).encode()
         form = "--batch-check=%(objecttype) %(objectsize)"
-        told = self._run(["cat-file", form], data=asked, bounds=Bounds()).split(b"\n")[:-1]
+        told = self._run(["cat-file", form], data=asked, bounds=bounds).split(b"\n")[:-1]
         fields = [line.decode(errors="replace").split(" ") for line in told]
         for one, field_ in zip(objects, fields, strict=False):
             if not field_[-1].isdigit():
@@ -873,10 +891,22 @@ class Git:
             process = stack.enter_context(running)
             if bounds is not None:
                 _bound(process.pid, bounds)
-            try:
-                told = process.communicate(data, timeout=seconds)
-            except subprocess.TimeoutExpired:
-                raise StoreError(f"git {arguments[0]} took over {seconds} s") from None
+            deadline = time.monotonic() + seconds
+            while True:
+                wait = deadline - time.monotonic()
+                try:
+                    told = process.communicate(
+                        data, timeout=wait if bounds is None else min(wait, _GLANCE)
+                    )
+                    break
+                except subprocess.TimeoutExpired:
+                    data = None  # it is being written
+                if time.monotonic() >= deadline:
+                    raise StoreError(f"git {arguments[0]} took over {seconds:g} s")
+                # The system counts whole seconds, and each process for itself.
+                if bounds is not None and (used := _used_by(process.pid)) > bounds.cpu:
+                    why = f"git {arguments[0]} needs more than {bounds.cpu:g} s of a processor"
+                    raise TooMuchError(why, seconds=used)
             read = [_read_back(file) for file in files] or told
             return subprocess.CompletedProcess(process.args, process.returncode, *read)
 
@@ -957,7 +987,7 @@ def _bound(pid: int, bounds: Bounds) -> None:
     # Of memory only what is written to counts: packs that are mapped to be read do not.
     for kind, most in (
         (resource.RLIMIT_DATA, bounds.memory),
-        (resource.RLIMIT_CPU, bounds.cpu),
+        (resource.RLIMIT_CPU, math.ceil(bounds.cpu)),
         (resource.RLIMIT_FSIZE, bounds.file),
         (resource.RLIMIT_CORE, 0),
     ):
@@ -979,6 +1009,18 @@ def _end_all(process: "subprocess.Popen[bytes]") -> None:
         if pipe is not None:
             with suppress(OSError):
                 pipe.close()
+
+
+def _used_by(pid: int) -> float:
+    """Return the seconds of a processor that a process and all that it started have used."""
+    ticks, waiting = 0, [str(pid)]
+    while waiting:
+        process = Path("/proc", waiting.pop())
+        with suppress(OSError):  # it has ended, or the system is not Linux
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:15]))  # its own, and of those it waited for
+            waiting += (process / "task" / process.name / "children").read_text().split()
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

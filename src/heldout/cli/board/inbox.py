@@ -14,9 +14,11 @@ from heldout.options import Opt
 
 if TYPE_CHECKING:
     from heldout.board.organiser.receive import Receipt
+    from heldout.board.organiser.steps import TakenIn
     from heldout.board.scores.session import Session
 
 
+_MOST_NAMED = 5
 _MAY_CHANGE = frozenset(
     ("id-conflict", "changed-file", "vault-full", "not-registered", "nothing-to-update")
 )
@@ -61,7 +63,11 @@ def inbox(
     that claim one id neither is taken until --accept says which: "pull request 31", as the refusal
     names it.
 
-    Exit code 1 where a remote or the forge did not answer: what waits there is not known then.
+    Fetching has a limit of time, so that no sender holds up the others: what takes long waits for
+    the next call.
+
+    Exit code 1 where a remote or the forge did not answer, or something waits to be fetched: what
+    it is is not known then.
 
     \b
     Example:
@@ -78,18 +84,18 @@ def inbox(
         taken = take_in(
             session, reach_forge(), folders=folders, accepted=accept, ask_remote=not no_fetch
         )
-        receipts, silent = taken.receipts, taken.silent
+        receipts = taken.receipts
         if place.as_json:
-            print_json(_document(session, receipts, silent))
+            print_json(_document(session, taken))
         else:
             print_facts(answers(), [*rules_facts(taken.rules), *rebuilt_facts(taken.rebuilt)[:-1]])
             _print_receipts(receipts, every=every)
             note_printed(session, receipts)
-            _print_waiting(session, silent)
+            _print_waiting(session, taken)
         done = _done_with(receipts)
         for folder in folders:
             remove_deliveries(folder, done)
-    if silent:
+    if taken.silent or taken.unfetched:
         raise click.exceptions.Exit(1)
 
 
@@ -115,16 +121,15 @@ def _done_with(receipts: Sequence[Receipt]) -> frozenset[str]:
     )
 
 
-def _document(
-    session: Session, receipts: Sequence[Receipt], silent: Sequence[str]
-) -> dict[str, Any]:
+def _document(session: Session, taken: TakenIn) -> dict[str, Any]:
     from heldout.board.organiser.steps import list_public_overdue, list_reveals, list_waiting
     from heldout.board.organiser.words import overdue_document
     from heldout.board.scores.compared import find_mixed
 
     return {
-        "silent": silent,
-        "received": [receipt for receipt in receipts if receipt.kind != "known"],
+        "silent": taken.silent,
+        "unfetched": taken.unfetched,
+        "received": [receipt for receipt in taken.receipts if receipt.kind != "known"],
         "waiting": [
             {
                 "id": s.id,
@@ -141,12 +146,17 @@ def _document(
     }
 
 
-def _print_waiting(session: Session, silent: Sequence[str]) -> None:
+def _print_waiting(session: Session, taken: TakenIn) -> None:
     from heldout.board.organiser.steps import list_public_overdue, list_reveals, list_waiting
     from heldout.board.organiser.words import overdue_facts, waited
     from heldout.board.scores.compared import find_mixed, say_mixed
 
-    facts = [("silent", f"{name} did not answer: what waits there is not known") for name in silent]
+    unknown = "did not answer: what waits there is not known"
+    facts = [("silent", f"{name} {unknown}") for name in taken.silent]
+    if taken.unfetched:
+        first, others = taken.unfetched[:_MOST_NAMED], taken.unfetched[_MOST_NAMED:]
+        named = ", ".join([*first, *([f"{len(others):,} more"] if others else [])])
+        facts.append(("unfetched", f"{named}: take long to fetch, the next inbox goes on"))
     for submission in list_waiting(session):
         whom = "the team, your question stands" if submission.status == "asked" else "you"
         if submission.proposal is not None:

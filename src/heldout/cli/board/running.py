@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from heldout.cli.context import Identifier, OrganiserPlace, next_facts, persist
+from heldout.cli.context import Identifier, OrganiserPlace, ended_in_order, next_facts, persist
 from heldout.cli.options import with_options
 from heldout.options import Opt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from heldout.board.log.program import Costs
     from heldout.board.organiser.running import Plan, Ran
 
@@ -74,20 +70,6 @@ def run(
 
     persist(record)
     _report(place, submission, ran)
-
-
-@contextmanager
-def ended_in_order() -> Iterator[None]:
-    """SIGTERM and a closed terminal end the call as Ctrl-C does, so that no container is left."""
-    ours = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    ours = [one for one in ours if signal.getsignal(one) is signal.SIG_DFL]
-    for one in ours:
-        signal.signal(one, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for one in ours:
-            signal.signal(one, signal.SIG_DFL)
 
 
 def _report(place: OrganiserPlace, submission: str, ran: Ran | None) -> None:

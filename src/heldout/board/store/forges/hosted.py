@@ -58,7 +58,11 @@ class HostedForge:
         heads = [request.ref for request in self.list_open()]
         done = fetch_requests(self.git, self.clone_url, heads)
         unread = {**done.refused, **done.failed}
-        return tuple(find_in_git(self.git, self.form, main=self.main, only=heads, unread=unread))
+        return tuple(
+            find_in_git(
+                self.git, self.form, main=self.main, only=heads, unread=unread, waiting=done.waiting
+            )
+        )
 
     def locate(self, source: str, name: str) -> Handle | None:
         """The number in `pull request N`; for a branch the open request at the same commit."""

@@ -127,7 +127,9 @@ class GitForge(_WithoutRequests):
         if isinstance(done, StoreError):
             raise done
         unread = {**done.refused, **done.failed}
-        return tuple(find_in_git(self.git, self.form, main=self.main, unread=unread))
+        return tuple(
+            find_in_git(self.git, self.form, main=self.main, unread=unread, waiting=done.waiting)
+        )
 
     def locate(self, source: str, name: str) -> Handle | None:
         """The name itself, if it came on its own branch."""
