@@ -346,7 +346,7 @@ def test_a_hostile_board_zip_over_an_unpacked_board(
         sent = town.root / "sent"
         first = town.draft("fourth", now=LATER, seed=4, clone=folder)
         assert town.participant("submit", first, "--to", sent, now=LATER, clone=folder).code == 0
-        (own,) = (town.root / ".local" / "state" / "heldout").iterdir()
+        (own,) = town.states.iterdir()
         before = {path: path.read_bytes() for path in own.rglob("*") if path.is_file()}
         assert {own / "pinned.json", own / f"keys/{first}"} <= before.keys()
         assert not (folder / ".heldout").exists()

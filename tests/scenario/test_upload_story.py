@@ -81,7 +81,7 @@ def by_token(
     town: Town, client: httpx2.Client, token: str, *arguments: str, now: str, clone: Path
 ) -> Answer:
     """A participant's command in a clone that knows the token, as a terminal would ask for it."""
-    keep_token(Repository(clone), str(client.base_url), token)
+    keep_token(Repository(clone, town.states), str(client.base_url), token)
     answer = call(town.root, *arguments, "--board", clone, "--now", now)
     assert token not in answer.out + answer.err
     return answer

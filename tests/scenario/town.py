@@ -206,6 +206,11 @@ class Town:
         return self.root / "clone"
 
     @property
+    def states(self) -> Path:
+        """Where the state of boards that are no clones of git lies."""
+        return self.root / ".local" / "state" / "heldout"
+
+    @property
     def forge(self) -> Path:
         return self.root / "forge"
 
@@ -245,8 +250,7 @@ class Town:
 
     def fill(self, submission: str, *, clone: Path | None = None, **fields: Any) -> None:
         """Write fields into a draft's metadata."""
-        states = self.root / ".local" / "state" / "heldout"
-        own = Repository(clone or self.clone, states).state
+        own = Repository(clone or self.clone, self.states).state
         file = own.path(f"drafts/{submission}/metadata.json")
         file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
 

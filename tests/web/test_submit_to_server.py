@@ -153,10 +153,11 @@ def test_a_token_goes_over_https_alone_and_follows_no_redirect() -> None:
 
 
 def test_a_token_is_stored_for_its_owner_alone(tmp_path: Path) -> None:
-    clone, address, token = Repository(tmp_path), "https://board.example", "heldout_" + "a" * 40
+    clone = Repository(tmp_path, tmp_path / "states")
+    address, token = "https://board.example", "heldout_" + "a" * 40
     assert find_token(clone, address, {}) is None
     assert find_token(clone, address, {TEAM_TOKEN: f" {token}\n"}) == token
-    stored = tmp_path / keep_token(clone, address, token)
+    stored = keep_token(clone, address, token)
     assert stored.stat().st_mode & 0o777 == 0o600
     assert find_token(clone, address, {}) == token
     assert find_token(clone, "https://another.example", {}) is None
