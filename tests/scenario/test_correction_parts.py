@@ -99,12 +99,27 @@ def test_parts_at_once_and_a_last_call_publish_what_one_machine_publishes(
     assert town.audit()["ok"]
 
 
+def test_all_entries_with_earlier_labels_are_corrected_without_naming_them(
+    town: Town, entered: tuple[Town, Sequence[str]], tmp_path: Path
+) -> None:
+    _, ids = entered
+    refused = town.organiser("correct", "--all-earlier", *WHY, now=LATER)
+    assert (refused.code, "no entry is scored with earlier labels" in refused.err) == (2, True)
+    assert town.organiser("correct", ids[0], "--all-earlier", *WHY, now=LATER).code == 2
+    assert town.organiser("correct", ids[0], *WHY, now=LATER).code == 0
+    named_all = copy_town(town, tmp_path / "named")
+    listed = town.organiser("correct", "--all-earlier", *WHY, "--json", now=LATER)
+    assert listed.json["earlier_labels"] == []
+    assert named_all.organiser("correct", *ids[1:], *WHY, now=LATER).code == 0
+    assert scores(town) == scores(named_all)
+    assert town.rows() == named_all.rows()
+
+
 def test_the_page_is_followed(town: Town, entered: tuple[Town, Sequence[str]]) -> None:
     _, ids = entered
     (script,) = re.findall(r"```bash\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     answer = town.organiser("correct", ids[0], *WHY, "--json", now=LATER)
     listed = answer.json["earlier_labels"]
-    (town.board / "entries.txt").write_text("\n".join(listed))
     script = script.replace("/shared/kb-vault", f"{town.vault}").replace(
         "/shared/kb", f"{town.board}"
     )

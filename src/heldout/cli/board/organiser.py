@@ -171,8 +171,11 @@ def ask(
 @at_board
 def correct(
     *,
-    ids: Identifiers,
+    ids: Annotated[tuple[str, ...], Opt(argument=True, metavar="[ID...]")] = (),
     why: Why,
+    all_earlier: Annotated[
+        bool, Opt("All entries that are still scored with earlier labels, in place of ids.")
+    ] = False,
     anyway: Annotated[bool, Opt("Log the reason also where no score changes.")] = False,
     yes: _NamesNobody = False,
     part: Annotated[
@@ -188,7 +191,7 @@ def correct(
 ) -> None:
     """Publish errata: score entries or baselines again with today's labels, and say why.
 
-    Says which other entries are still scored with earlier labels.
+    Says which other entries are still scored with earlier labels; --all-earlier corrects those.
 
     Where many machines see the vault's folder, each can score one --shard of many entries; a last
     call, without it, finds their scores in the vault and publishes.
@@ -198,14 +201,35 @@ def correct(
       heldout correct 20261120-lighthouse-monot5 \\
       --why "two labels were on wrong queries"
     """
+    if bool(ids) == all_earlier:
+        raise click.UsageError("name entries, or give --all-earlier")
     if part is not None:
         _score_part(ids, part, place)
         return
     from heldout.board.organiser.steps import correct_all
 
     with place.session() as session:
+        ids = ids or _list_earlier(session)
         outcome = correct_all(session, reach_forge(), ids, why=why, unchanged=anyway, anyway=yes)
         _report(place, session, outcome, "corrected")
+
+
+def _list_earlier(session: Session) -> tuple[str, ...]:
+    """List all entries that have a score of earlier labels.
+
+    Raises:
+        click.UsageError: there is none.
+    """
+    from heldout.board.scores.compared import find_mixed
+
+    mixed = find_mixed(session.vault, session.history())
+    found = tuple(dict.fromkeys(name for one in mixed for name in one.earlier))
+    if not found:
+        raise click.UsageError(
+            "no entry is scored with earlier labels; after labels were changed, correct one by its "
+            "id first: that logs the new labels"
+        )
+    return found
 
 
 def _score_part(ids: Sequence[str], part: str, place: OrganiserPlace) -> None:
@@ -219,7 +243,7 @@ def _score_part(ids: Sequence[str], part: str, place: OrganiserPlace) -> None:
         raise click.UsageError("--shard logs nothing: without --accept-rules")
     shard = parse_shard(part)
     session = look_at(place.board(), place.need_vault(), now=place.now)
-    found = score_part(session, ids, shard, progress=TERMINAL)
+    found = score_part(session, ids or _list_earlier(session), shard, progress=TERMINAL)
     place.answer(found.document(), words.part_facts(found))
     failed = found.outcome.failed
     if failed and not place.as_json:
