@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from fractions import Fraction
@@ -32,6 +33,7 @@ from heldout.board.store.vault import Vault
 from heldout.errors import InputError, StoreError
 from heldout.files.zipped import write_zip
 from heldout.ids import digest_bytes
+from memory_git import MemoryGit
 
 Row = Sequence[float]
 BASE, ONE, TWO, THREE = "20261101-base", "20261102-one", "20261102-two", "20261102-three"
@@ -636,3 +638,57 @@ def test_the_bar_is_the_best_of_all_runs_whatever_happens(board: ScoredBoard, se
             board.rules((f'rule = "{rule}"', f'rule = "{new}"'))
             rule = new
     assert faults(board) == ()
+
+
+_RANDOM_TEXT = re.compile(rb"[0-9a-f]{10,}|[A-Za-z0-9+/]{40,}={0,2}")
+
+
+def public_steps(board: ScoredBoard, values: Row) -> list[tuple[str, bytes]]:
+    """What git gets of a board at each step: an entry, one that follows, an erratum of the first.
+
+    Hashes and signatures are blotted out in their length; trees are of hashes alone.
+    """
+    sent = board.send(ONE, values)
+    bring_up_to_date(board.tick())
+    board.publish(sent)
+    bring_up_to_date(board.tick())
+    board.enter(TWO, HIGHER, team="Other Team")
+    bring_up_to_date(board.tick())
+    board.correct(ONE, values)
+    bring_up_to_date(board.tick())
+    git = board.session.repository.git
+    assert isinstance(git, MemoryGit)
+    return [
+        (kind, b"" if kind == "tree" else _RANDOM_TEXT.sub(lambda m: b"#" * len(m[0]), data))
+        for kind, data in git.objects.values()
+    ]
+
+
+WITHHELD: Mapping[str, Row] = {
+    "just below the best": nudge(LOW, 0, -0.01),
+    "just above it": nudge(LOW, 0),
+    "the same run": LOW,
+    "far below": [0.0] * QUERIES,
+}
+
+
+@pytest.fixture(scope="module")
+def first_steps(
+    begun: ScoredBoard, tmp_path_factory: pytest.TempPathFactory
+) -> list[tuple[str, bytes]]:
+    board = begun.in_memory(tmp_path_factory.mktemp("first"))
+    return public_steps(board, nudge(LOW, 1, 0.1))
+
+
+@pytest.mark.parametrize("values", WITHHELD.values(), ids=WITHHELD)
+def test_the_trace_of_a_withheld_score_is_the_same_whatever_it_is(
+    board: ScoredBoard, first_steps: list[tuple[str, bytes]], values: Row
+) -> None:
+    """Files that change, their sizes and bytes, commits and times, before and after it."""
+    assert public_steps(board, values) == first_steps
+
+
+def test_the_comparison_of_traces_sees_a_published_score(
+    board: ScoredBoard, first_steps: list[tuple[str, bytes]]
+) -> None:
+    assert public_steps(board, HIGH) != first_steps

@@ -92,3 +92,35 @@ def test_a_reason_ties_no_entry_to_one_that_an_embargo_hides(town: Town) -> None
     assert not is_told(town)
     why = f"the same run as {other}, whose team nothing hides"
     assert town.organiser("reject", junk, "--why", why, now=DAY).code == 0
+
+
+@pytest.mark.parametrize("suspected", [True, False])
+def test_a_reason_does_not_speak_of_a_quota_that_a_hidden_entry_fills(
+    town: Town, *, suspected: bool
+) -> None:
+    """Of the same name: its open entries can be counted, and are too few for a refusal."""
+    hidden = town.send("anon", now=SENT, embargo=UNTIL)
+    junk = town.send("junk", now=SENT, seed=2, team=TEAM if suspected else OTHER_TEAM)
+    town.take_in(now=DAY)
+    assert town.publish(hidden, now=DAY).code == 0
+    assert town.organiser("review", junk, now=DAY).code in (0, 1)
+    for why in (
+        "refused by the quota",
+        "too many submissions this month",
+        "more than 2 runs of this team within 30 days",
+        "your team has already two entries",
+    ):
+        answer = town.organiser("ask", junk, why, now=DAY)
+        assert (answer.code, "telling-text" in answer.err) == (
+            (2, True) if suspected else (0, False)
+        )
+    assert town.organiser("reject", junk, "--why", "not a new system", now=DAY).code == 0
+
+
+def test_a_reason_does_not_count_the_entries_of_a_hidden_team(town: Town) -> None:
+    one = town.send("anon", now=SENT, embargo=UNTIL)
+    town.take_in(now=DAY)
+    assert town.organiser("review", one, now=DAY).code == 0
+    answer = town.organiser("reject", one, "--why", "refused by the quota", now=DAY)
+    assert "telling-text" in answer.err
+    assert town.organiser("ask", one, "Over its quota?", "--yes", now=DAY).code == 0

@@ -1,20 +1,13 @@
 """A team without git: invited, joined, sealed, sent to a real server, taken in, published."""
 
-import os
 import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
 import pytest
 from registering_town import asking_town, register
-from town import Answer, Town, call, environment, found_town
+from serving_town import join, team_pages
+from town import Answer, Town, call, found_town
 
 from heldout.board.participant.server import keep_token
 from heldout.board.store.repository import Repository
@@ -22,52 +15,6 @@ from heldout.board.store.repository import Repository
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
 NEXT = "2026-11-03T10:00:00Z"
-
-
-@contextmanager
-def team_pages(town: Town) -> Iterator[httpx2.Client]:
-    """`heldout serve` for the organiser's folder of the board, without a campaign."""
-    uploads = town.root / "uploads"
-    uploads.mkdir(exist_ok=True)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    told = ("--board", str(town.board), "--uploads", str(uploads), "--port", str(port))
-    command = [sys.executable, "-m", "heldout", "serve", *told]
-    env = {**environment(town.root), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-    log = town.root / "serve.log"
-    with (
-        log.open("w") as said,
-        subprocess.Popen(command, stderr=said, cwd=town.root, env=env) as server,
-        httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60) as client,
-    ):
-        try:
-            _wait(client, server, log)
-            yield client
-        finally:
-            server.send_signal(signal.SIGINT)
-            server.wait(30)
-
-
-def _wait(client: httpx2.Client, server: "subprocess.Popen[bytes]", log: Path) -> None:
-    for _ in range(1200):
-        try:
-            if client.get("/health").text == "alive":
-                return
-        except httpx2.TransportError:
-            assert server.poll() is None, log.read_text()
-            time.sleep(0.05)
-    pytest.fail(log.read_text())
-
-
-def join(town: Town, client: httpx2.Client, name: str) -> str:
-    """Invite a team by the command, join by the page; the token."""
-    told = ("--uploads", town.root / "uploads", "--root", str(client.base_url))
-    link = call(town.root, "invite", *told, "--json").json["link"]
-    page = client.get(link)
-    assert page.status_code == 200, page.text
-    secret = page.text.partition('name="form_token" value="')[2].partition('"')[0]
-    joined = client.post(link, data={"form_token": secret, "team": name, "mail": ""})
-    return joined.text.partition('id="team-token">')[2].partition("<")[0]
 
 
 def take_in(town: Town, *, now: str) -> list[dict[str, str]]:

@@ -303,6 +303,24 @@ def _bombs(branches: Group) -> Iterator[Attack]:
         tries="make organisers name an entry beside an embargoed one",
         becomes="refused: `telling-text`",
     )
+    yield Group(family=FAMILY, module="scenario/test_telling_texts.py").one(
+        "a refusal that speaks of the quota of a name with hidden entries",
+        "test_a_reason_does_not_speak_of_a_quota_that_a_hidden_entry_fills",
+        tries="learn from a public reason that the team has an embargoed entry",
+        becomes="refused: `telling-text`",
+    )
+    yield Group(family=FAMILY, module="envelope/test_bundle.py").one(
+        "the size of sealed metadata and registrations",
+        "test_the_size_of_sealed_words_does_not_tell_their_length",
+        tries="learn how long the names of a hidden team are",
+        becomes="a multiple of 4 KiB, whatever the length",
+    )
+    yield Group(family=FAMILY, module="scenario/test_hidden_team.py").one(
+        "everything public of two boards that differ in the hidden team alone",
+        "test_two_boards_that_differ_in_the_hidden_team_are_the_same",
+        tries="learn anything about a hidden team",
+        becomes="the same bytes and sizes",
+    )
     yield branches.one(
         "zeros under the name of sealed runs",
         "test_a_push_that_unpacks_in_the_vault",

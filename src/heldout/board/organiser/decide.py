@@ -21,8 +21,9 @@ from typing import Any
 from heldout.board.log.manifest import Identity, identity_fields
 from heldout.board.log.submission import Proposal, Submission
 from heldout.board.organiser.review import Review
-from heldout.board.policy.checks import add_months
+from heldout.board.policy.checks import add_months, counted
 from heldout.board.policy.identity import mentions
+from heldout.board.policy.registered import is_signed
 from heldout.board.rules.changes import add_label_views
 from heldout.board.scores.kept import (
     ScoreFile,
@@ -70,6 +71,11 @@ class Decision:
     before: Mapping[str, str] = field(default_factory=dict)
 
 
+_QUOTA = re.compile(
+    r"\bquotas?\b|\btoo many\b"
+    r"|\b(?:more than|over|already|limit of)\s+\w+\s+(?:runs?|submissions?|entr(?:y|ies))\b",
+    re.IGNORECASE,
+)
 _DAY_DIGITS = 8
 """With so many digits the id of a submission begins."""
 
@@ -442,9 +448,9 @@ def check_text(session: Session, text: str, *submissions: str, anyway: bool = Fa
     """Refuse a question or a reason that tells who sent a submission under embargo.
 
     Of those that it is about, and of every other: a reason for one may name the team of another,
-    name both of two entries that only the organisers know to be alike, or say that something is
-    under embargo. A rejected or withdrawn one is never revealed, so its embargo counts as asked
-    for.
+    name both of two entries that only the organisers know to be alike, say that something is
+    under embargo, or speak of a quota that a hidden entry fills. A rejected or withdrawn one is
+    never revealed, so its embargo counts as asked for.
 
     Args:
         session: of the organiser.
@@ -463,9 +469,35 @@ def check_text(session: Session, text: str, *submissions: str, anyway: bool = Fa
     tied = {name for name, one in hidden.items() if not one.baseline}
     named = [one.id for one in known.values() if _names_id(text, one.id)]
     found += [_find_tie(text, submission.id, named, tied) for submission in about.values()]
+    found += [_find_quota(session, text, submission) for submission in about.values()]
     problems = [problem for problem in found if problem is not None]
     if problems and not anyway:
         raise InputError(problems)
+
+
+def _find_quota(session: Session, text: str, submission: Submission) -> Problem | None:
+    """What tells a sender that entries of a name are hidden, for its open ones can be counted.
+
+    Who signed is the team itself, and may know; where it is hidden, others may not.
+    """
+    said, day, history = _QUOTA.search(text), session.now.date(), session.history()
+    senders = () if said is None else list(_senders(session, submission))
+    hides = submission.is_hidden(day) or any(until and day < until for _, until in senders)
+    counts = [
+        one
+        for who, _ in senders
+        for one in counted(history, who.team, session.spec(), at=submission.received)
+        if one.id != submission.id and one.is_hidden(day)
+    ]
+    if said is None or not (hides or (counts and not is_signed(history, submission))):
+        return None
+    return Problem(
+        code="telling-text",
+        path=submission.id,
+        found=f"it says {quote(said[0])}, and an embargo hides an entry that counts",
+        expected="a text that does not reveal an entry under embargo; it is public at once",
+        hint="write it without that (heldout status tells the team); if it reveals nothing: --yes",
+    )
 
 
 def _find_tie(
