@@ -1,7 +1,7 @@
 """The public log of a large board lies in several files, and reads as if it were one."""
 
 import subprocess
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from scored_board import QUERIES, ScoredBoard, make_board
 
 from heldout.board.log import reading
 from heldout.board.log.events import Entry, format_entry
+from heldout.board.log.measured import Figures, Measured
 from heldout.board.organiser.rebuild import Rebuilt, rebuild
 from heldout.board.scores import public_log
 from heldout.board.scores.public_log import find_public_log
@@ -129,15 +130,60 @@ def test_a_stream_of_several_files_is_one_stream(
     [
         (0, [("log.jsonl", 0, 0)]),
         (4, [("log.jsonl", 0, 4)]),
-        (5, [("log/00000000.jsonl", 0, 4), ("log.jsonl", 4, 5)]),
-        (8, [("log/00000000.jsonl", 0, 4), ("log.jsonl", 4, 8)]),
-        (9, [("log/00000000.jsonl", 0, 4), ("log/00000004.jsonl", 4, 8), ("log.jsonl", 8, 9)]),
+        (5, [("log/00000004.jsonl", 0, 4), ("log.jsonl", 4, 5)]),
+        (8, [("log/00000004.jsonl", 0, 4), ("log.jsonl", 4, 8)]),
+        (9, [("log/00000004.jsonl", 0, 4), ("log/00000008.jsonl", 4, 8), ("log.jsonl", 8, 9)]),
     ],
 )
 def test_a_file_is_closed_when_the_next_event_comes(
     events: int, expected: list[tuple[str, int, int]]
 ) -> None:
     assert [tuple(file) for file in plan_log_files(events)] == expected
+
+
+def measured(number: int, entries: int) -> Measured:
+    return Measured(
+        event=number,
+        at=datetime(2026, 11, 1, tzinfo=UTC),
+        season="",
+        view="eval",
+        due=date(2026, 11, 1),
+        seed=0,
+        entries=tuple(map(str, range(entries))),
+        left_out={},
+        figures=Figures(queries=1),
+        digest="",
+    )
+
+
+@given(
+    events=st.integers(0, 40),
+    figures=st.dictionaries(st.integers(0, 39), st.integers(0, 40), max_size=8),
+)
+def test_figures_of_many_entries_count_for_many_events(
+    events: int, figures: dict[int, int]
+) -> None:
+    """No file has more than its room, but for one event that is longer; no boundary ever moves."""
+    every = [measured(number, entries) for number, entries in sorted(figures.items())]
+    files = plan_log_files(events, [one for one in every if one.event < events])
+    assert [first for _, first, _ in files] == [0, *(end for _, _, end in files[:-1])]
+    assert (files[-1].name, files[-1].end) == ("log.jsonl", events)
+    for _, first, end in files:
+        weights = [1 + figures.get(number, 0) // 4 for number in range(first, end)]
+        assert end > first or events == 0
+        assert sum(weights) <= _IN_FILE or len(weights) == 1
+    before = plan_log_files(events - 1, [one for one in every if one.event < events - 1])
+    assert events == 0 or files[: len(before) - 1] == before[:-1]
+
+
+def test_a_year_of_daily_figures_of_a_large_board_fits_a_forge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(logs, "IN_FILE", 10_000)
+    every = [measured(number, 10_000) for number in range(20, 365 * 50, 50)]
+    files = plan_log_files(365 * 50, every)
+    assert max(sum(first <= one.event < end for one in every) for _, first, end in files) <= 4
+    assert len(files) < logs._MOST_FILES
 
 
 def test_the_files_are_the_log_day_after_day(board: ScoredBoard) -> None:
@@ -199,11 +245,11 @@ def cut_elsewhere(root: Path) -> None:
 
 
 def with_a_hole(root: Path) -> None:
-    (root / "log" / "00000004.jsonl").unlink()
+    (root / "log" / "00000008.jsonl").unlink()
 
 
 def edited(root: Path) -> None:
-    path = root / "log" / "00000004.jsonl"
+    path = root / "log" / "00000008.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"by":"', b'"by":"x', 1))
 
 
@@ -213,7 +259,7 @@ def test_a_rebuild_puts_the_files_right(board: ScoredBoard, change: object) -> N
     change(folder(board))
     forget()
     repository = board.session.repository
-    if change in (with_a_hole, edited):
+    if change in (cut_elsewhere, with_a_hole, edited):
         with pytest.raises(StoreError, match=r"log\.jsonl:\d+"):
             repository.log()
     else:
@@ -243,7 +289,8 @@ def test_more_files_than_can_be_open_at_once_are_not_read(
 ) -> None:
     monkeypatch.setattr(logs, "_MOST_FILES", 1)
     repository = board.session.repository
-    assert list_log_files(repository.files) == ("log/00000000.jsonl", "log.jsonl")
+    *_, closed, last = (file.name for file in plan_log_files(len(log_of(board))))
+    assert list_log_files(repository.files) == (closed, last)
     with pytest.raises(StoreError, match=r"log\.jsonl:\d+"):
         repository.log()
 

@@ -256,7 +256,7 @@ def write_public_log(repository: Repository, vault: Vault, public: PublicLog) ->
         vault: remembers.
         public: what has to be there.
     """
-    files = plan_log_files(len(public))
+    files = _plan_files(public.whole)
     same = {file.name for file in _list_same(repository, public, files)}
     if len(same) == len(files):
         keep_public_log(vault, public)
@@ -278,6 +278,10 @@ def write_public_log(repository: Repository, vault: Vault, public: PublicLog) ->
         vault.remember(_MEMORY, encode_memory(memory))
     _KNOWN[repository.files.path(LOG)] = vault.mark_of_memory(_MEMORY), memory
     return True
+
+
+def _plan_files(log: Log) -> Sequence[LogFile]:
+    return plan_log_files(len(log), log.history.measured)
 
 
 def _list_same(
@@ -325,7 +329,7 @@ def _write_files(repository: Repository, public: PublicLog, files: Sequence[LogF
         repository.files.write_parts(file.name, islice(rest, file.end - file.first))
         at = file.end
     deque(rest, maxlen=0)
-    names = [file.name for file in plan_log_files(len(public))]
+    names = [file.name for file in _plan_files(public.whole)]
     chain = replace(public.whole.chain, signers=dict(public.whole.chain.signers))
     log = Log(partial(open_log, repository.files, names), chain, fold, length, digest, marks=marks)
     log.remembered, log.known = chain.count, digest.digest()
@@ -427,7 +431,7 @@ def is_committed(repository: Repository, vault: Vault, log: Log) -> bool:
     head = git.head() if git.is_repository() else None
     if head is None:
         return True
-    sizes = [repository.files.stat(file.name) for file in plan_log_files(len(log))]
+    sizes = [repository.files.stat(file.name) for file in _plan_files(log)]
     whole = sum(found.st_size for found in sizes if found is not None) == log.length
     return whole and _has_just(git, head, log, vault)
 
@@ -456,7 +460,7 @@ def _find_ids(
     """
     ids = dict(_recall_ids(vault, log) or known or {})
     algorithm = hashlib.sha1 if len(like) == _SHA1_DIGITS else hashlib.sha256
-    files = plan_log_files(len(log))
+    files = _plan_files(log)
     missing = [file for file in files if file.name not in ids]
     for file in missing:
         size = log.find(file.end) - log.find(file.first)
@@ -478,4 +482,4 @@ def _recall_ids(vault: Vault, log: Log) -> Mapping[str, str] | None:
         ids = msgspec.msgpack.decode(remembered.removeprefix(digest), type=dict[str, str])
     except msgspec.MsgspecError:
         return None
-    return ids if ids.keys() == {file.name for file in plan_log_files(len(log))} else None
+    return ids if ids.keys() == {file.name for file in _plan_files(log)} else None

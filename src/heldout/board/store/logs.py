@@ -1,10 +1,12 @@
 """The files of a log, and logs that are verified once in a process.
 
 The public log is `log.jsonl`. Where it has more than 10,000 events, each full ten thousand of the
-earlier ones lie in a file of their own, `log/00000000.jsonl` and so on, named by the number of the
-first; `log.jsonl` has the rest. So git stores and sends what is new alone, and no file outgrows
-what a forge takes (GitHub: 100 MB). How many events `log/` has to give says the first line of
-`log.jsonl`; what else lies there is never read.
+earlier ones lie in a file of their own, `log/00010000.jsonl` and so on, named by the number of the
+event behind its last one; `log.jsonl` has the rest. So git stores and sends what is new alone, and
+no file outgrows what a forge takes (GitHub: 100 MB). Figures of a ranking are as long as many
+events, and count for as many. Sizes in bytes would be no rule: a line grows where an embargo ends,
+and the events behind it would move to other files. The first line of each file says which file
+comes before it; what else lies there is never read.
 
 A verified log is read again only where its files have changed. A file's mark (`Folder.mark`) tells
 whether it may have. Where it says nothing, the bytes are held against the SHA-256 of those that
@@ -15,13 +17,14 @@ log a thousand times.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from io import SEEK_CUR, SEEK_END, SEEK_SET, BufferedReader, BytesIO, RawIOBase
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from heldout.board.log.measured import Measured
 from heldout.board.log.reading import Log, Remembered, read_log
 from heldout.files.durable import Folder
 
@@ -33,6 +36,8 @@ CLOSED = "log"
 """Folder of the full files of the public log."""
 
 IN_FILE = 10_000
+_ENTRIES_OF_FIGURES = 4
+"""Entries of a ranking whose figures have about the length of an event: 400 bytes each."""
 _MOST_FILES = 200
 """More than a log of a gibibyte has, and fewer than can be open at once."""
 _HEAD = 64
@@ -58,10 +63,29 @@ class LogFile(NamedTuple):
     end: int
 
 
-def plan_log_files(events: int) -> tuple[LogFile, ...]:
-    """The files that a public log of so many events lies in, in order."""
-    starts = range(0, max(events, 1), IN_FILE)
-    closed = [LogFile(_name_closed(first), first, end) for first, end in pairwise(starts)]
+def plan_log_files(events: int, measured: Iterable[Measured] = ()) -> tuple[LogFile, ...]:
+    """The files that a public log of so many events lies in, in order.
+
+    Args:
+        events: how many.
+        measured: those with figures of a ranking, in order.
+    """
+    starts, room, at = [0], IN_FILE, 0
+    figures = [(one.event, len(one.covered) // _ENTRIES_OF_FIGURES) for one in measured]
+    for number, extra in (*figures, (events, 0)):
+        while number - at > room:
+            at += room
+            starts.append(at)
+            room = IN_FILE
+        room -= number - at
+        at = number
+        if at < events:
+            if room < min(1 + extra, IN_FILE):
+                starts.append(at)
+                room = IN_FILE
+            room = max(room - 1 - extra, 0)
+            at += 1
+    closed = [LogFile(_name_closed(end), first, end) for first, end in pairwise(starts)]
     return (*closed, LogFile(LOG, starts[-1], events))
 
 
@@ -69,9 +93,14 @@ def list_log_files(folder: Folder) -> tuple[str, ...]:
     """The files that a public log lies in, in order; none where it is missing."""
     if not folder.exists(LOG):
         return ()
-    with folder.open(LOG) as stream:
-        earlier = _list_earlier(stream.read(_HEAD))
-    return (*takewhile(folder.exists, earlier), LOG)
+    names = [LOG]
+    while len(names) <= _MOST_FILES:
+        with folder.open(names[0]) as stream:
+            before = _name_before(stream.read(_HEAD), names[0])
+        if before is None or not folder.exists(before):
+            break  # the log begins here, or has a hole, which its chain shows
+        names.insert(0, before)
+    return tuple(names)
 
 
 def read_public_log(find: Callable[[str], bytes | None]) -> bytes | None:
@@ -80,16 +109,18 @@ def read_public_log(find: Callable[[str], bytes | None]) -> bytes | None:
     Args:
         find: gives a file's bytes by its path in the board, `None` where there is none.
     """
-    last = find(LOG)
-    if last is None:
+    data = find(LOG)
+    if data is None:
         return None
-    closed = []
-    for name in _list_earlier(last):
-        data = find(name)
-        if data is None:
-            break  # the log has a hole, which its chain shows
-        closed.append(data)
-    return b"".join((*closed, last))
+    files, name = [data], LOG
+    while len(files) <= _MOST_FILES:
+        before = _name_before(files[0][:_HEAD], name)
+        data = None if before is None else find(before)
+        if before is None or data is None:
+            break  # the log begins here, or has a hole, which its chain shows
+        files.insert(0, data)
+        name = before
+    return b"".join(files)
 
 
 def open_log(folder: Folder, names: Sequence[str]) -> BinaryIO:
@@ -153,15 +184,18 @@ def put_log(folder: Folder, names: Sequence[str], log: Log) -> None:
     _LOGS[folder.path(names[-1])] = _mark_all(folder, names), log
 
 
-def _name_closed(first: int) -> str:
-    return f"{CLOSED}/{first:08d}.jsonl"
+def _name_closed(end: int) -> str:
+    return f"{CLOSED}/{end:08d}.jsonl"
 
 
-def _list_earlier(head: bytes) -> Iterator[str]:
-    """The files before one that begins with these bytes."""
+def _name_before(head: bytes, name: str) -> str | None:
+    """The file before one of this name that begins with these bytes; `None` for the first one."""
     found = _FIRST.match(head)
-    starts = range(0, int(found[1]) if found else 0, IN_FILE)
-    return map(_name_closed, starts[:_MOST_FILES])
+    first = int(found[1]) if found else 0
+    before = _name_closed(first)
+    # Numbers fall from file to file, so that no two can name each other.
+    falls = name == LOG or (len(before), before) < (len(name), name)
+    return before if first and falls else None
 
 
 def _mark_all(folder: Folder, names: Sequence[str]) -> object:
