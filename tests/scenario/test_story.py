@@ -350,7 +350,17 @@ SHAPES: dict[str, set[str]] = {
         "changed_rules",
     },
     "audit": {
-        *("ok", "events", "checked", "faults", "notes", "unchecked", "signers", "stamps", "receipt")
+        *(
+            "ok",
+            "events",
+            "checked",
+            "faults",
+            "notes",
+            "unchecked",
+            "signers",
+            "stamps",
+            "receipts",
+        )
     },
 }
 

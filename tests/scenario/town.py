@@ -315,7 +315,7 @@ class Town:
         answer = self.organiser("audit", "--json", now=FOUNDED)
         document: Mapping[str, Any] = answer.json
         assert document["ok"] == (answer.code == 0)
-        fixed = ("checked", "unchecked", "signers", "stamps", "receipt")
+        fixed = ("checked", "unchecked", "signers", "stamps", "receipts")
         return {name: told for name, told in document.items() if name not in fixed}
 
 
