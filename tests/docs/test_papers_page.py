@@ -89,4 +89,7 @@ def test_ndcg_of_the_models_of_figure_1(data: Callable[[str], Path]) -> None:
     qrels = data("qrels/qrels.dl19-passage.txt.gz")
     found = ask("evaluate", *runs, "--qrels", qrels, "--order", "trec9", "-m", "nDCG@10")
     means = ", ".join(f"{one['scores']['nDCG@10']:.4f}" for one in found["runs"])
-    assert row("nDCG@10 on DL 2019")[2:4] == [f"a chart; {means} with the runs", "equal"]
+    assert row("nDCG@10 on DL 2019")[2:4] == [
+        "a chart, no number",
+        f"{means}, computed here from the published runs",
+    ]

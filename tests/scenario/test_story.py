@@ -326,7 +326,7 @@ def test_a_board_of_the_openssl_form(tmp_path: Path) -> None:
 
 
 SHAPES: dict[str, set[str]] = {
-    "inbox": {"silent", "received", "waiting", "reveals", "due", "earlier_labels"},
+    "inbox": {"silent", "unfetched", "received", "waiting", "reveals", "due", "earlier_labels"},
     "review": {"reviews"},
     "publish": {
         "decisions",
