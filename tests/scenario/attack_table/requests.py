@@ -281,7 +281,7 @@ def _bombs(branches: Group) -> Iterator[Attack]:
             "many branches of deltas, first by name",
             "test_many_hostile_branches_delay_the_honest_one_by_seconds",
             "hold the inbox for hours",
-            "each gets .15 s before any gets more; what is left waits and is listed",
+            "each gets .1 s before any gets more; what is left waits and is listed",
         ),
     ):
         yield branches.one(name, test, tries=tries, becomes=f"{becomes}; {beside}")

@@ -50,7 +50,7 @@ _SAFE = (
     *("-c", "init.defaultBranch=main"),
 )
 _SECONDS = 600
-_GLANCE = 0.05
+_GLANCE = 0.02
 _HEADS = "refs/heads/"
 _BYTE_FOR_BYTE = b"* -text -filter -ident -working-tree-encoding\n"
 _MOST_CHANGES = 100
