@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from heldout.board.store.git import Author, Change, Git
+from heldout.board.store.git import Author, Bounds, Change, Git
 from heldout.errors import SetupError, StoreError
 
 AT = datetime(2026, 11, 2, 10, tzinfo=UTC)
@@ -307,3 +307,11 @@ def test_what_git_would_add_is_what_no_pattern_ignores_and_all_that_is_tracked(g
     asked = ("a", "x.log", "kept.log", "private/labels/a b", "\n/b", ":odd", "caf\udce9.log")
     assert git.unignored(*asked) == ("a", "kept.log", "\n/b")
     assert Git(git.root.parent).unignored("a") == ()
+
+
+def test_git_has_its_input_whenever_it_reads_it(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine git is looked at before it has read anything."""
+    monkeypatch.setattr("heldout.board.store.git._GLANCE", 0.0)
+    tree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # empty, known to every git
+    found = git.kinds_and_sizes(tree, bounds=Bounds(seconds=20))
+    assert found == (("tree", 0),)

@@ -164,7 +164,7 @@ def test_a_token_without_the_provider_s_signature_is_refused(
         {"nbf": int(time.time()) + 3600},
         {"at_hash": "another"},
     ],
-    ids=lambda lies: f"{next(iter(lies))}-{str(next(iter(lies.values())))[:20]!a}",
+    ids=lambda lies: next(iter(lies)),  # no text of a value: the times differ between workers
 )
 def test_claims_that_are_strange_sign_nobody_in(key: RSAKey, lies: dict[str, object]) -> None:
     with pytest.raises(InputError, match="sign-in"):

@@ -394,7 +394,7 @@ class Git:
         silent = subprocess.PIPE, subprocess.DEVNULL
         command = ["bundle", "create", "-q", "-", "--all"]
         with (
-            self._running(command, talk=False, files=silent) as process,
+            self._running(command, files=silent) as process,
             _ending(process, seconds=_SECONDS),
         ):
             assert process.stdout is not None  # noqa: S101 - it is a pipe
@@ -671,7 +671,7 @@ class Git:
             return
         silent = subprocess.PIPE, subprocess.DEVNULL
         with (
-            self._running(["cat-file", "--batch"], talk=True, files=silent) as process,
+            self._running(["cat-file", "--batch"], given=subprocess.PIPE, files=silent) as process,
             _ending(process, seconds=_SECONDS),
         ):
             asks, answers = process.stdin, process.stdout
@@ -882,40 +882,34 @@ class Git:
     ) -> subprocess.CompletedProcess[bytes]:
         """Run git to its end; whatever ends us ends it with all that it started.
 
-        With bounds it writes into files, whose size the system limits, and never into our memory.
+        With bounds it reads and writes files, whose size the system limits, and never our memory.
         """
-        seconds = _SECONDS if bounds is None else bounds.seconds
         with ExitStack() as stack:
-            files = () if bounds is None else [stack.enter_context(TemporaryFile()) for _ in "oe"]
-            running = self._running(arguments, talk=data is not None, files=files, env=env)
-            process = stack.enter_context(running)
-            if bounds is not None:
-                _bound(process.pid, bounds)
-            deadline = time.monotonic() + seconds
-            while True:
-                wait = deadline - time.monotonic()
+            if bounds is None:
+                talk = subprocess.DEVNULL if data is None else subprocess.PIPE
+                process = stack.enter_context(self._running(arguments, given=talk, env=env))
                 try:
-                    told = process.communicate(
-                        data, timeout=wait if bounds is None else min(wait, _GLANCE)
-                    )
-                    break
+                    told = process.communicate(data, timeout=_SECONDS)
                 except subprocess.TimeoutExpired:
-                    data = None  # it is being written
-                if time.monotonic() >= deadline:
-                    raise StoreError(f"git {arguments[0]} took over {seconds:g} s")
-                # The system counts whole seconds, and each process for itself.
-                if bounds is not None and (used := _used_by(process.pid)) > bounds.cpu:
-                    why = f"git {arguments[0]} needs more than {bounds.cpu:g} s of a processor"
-                    raise TooMuchError(why, seconds=used)
-            read = [_read_back(file) for file in files] or told
-            return subprocess.CompletedProcess(process.args, process.returncode, *read)
+                    raise StoreError(f"git {arguments[0]} took over {_SECONDS} s") from None
+            else:
+                # A file: a pipe that is not filled at the first glance is never filled.
+                given, *files = (stack.enter_context(TemporaryFile()) for _ in "ioe")
+                given.write(data or b"")
+                given.seek(0)
+                running = self._running(arguments, given=given, files=files, env=env)
+                process = stack.enter_context(running)
+                _bound(process.pid, bounds)
+                _watch(process, arguments[0], bounds)
+                told = _read_back(files[0]), _read_back(files[1])
+            return subprocess.CompletedProcess(process.args, process.returncode, *told)
 
     @contextmanager
     def _running(
         self,
         arguments: Sequence[str],
         *,
-        talk: bool,
+        given: IO[bytes] | int = subprocess.DEVNULL,
         files: Sequence[IO[bytes] | int] = (),
         env: Mapping[str, str] | None = None,
     ) -> Iterator["subprocess.Popen[bytes]"]:
@@ -923,7 +917,7 @@ class Git:
 
         Args:
             arguments: of git.
-            talk: whether something is written to its standard input.
+            given: its standard input.
             files: where its output and its errors go; without them into pipes.
             env: beside the caller's and the repository's environment.
         """
@@ -933,7 +927,7 @@ class Git:
             process = subprocess.Popen(  # noqa: S603 - fixed program, no shell
                 ["git", *_SAFE, *overrides, *arguments],  # noqa: S607 - found on the user's PATH by intent
                 cwd=self.root,
-                stdin=subprocess.PIPE if talk else subprocess.DEVNULL,
+                stdin=given,
                 stdout=out,
                 stderr=err,
                 env={**_environment(), **environment, **self.environment, **(env or {})},
@@ -1009,6 +1003,26 @@ def _end_all(process: "subprocess.Popen[bytes]") -> None:
         if pipe is not None:
             with suppress(OSError):
                 pipe.close()
+
+
+def _watch(process: "subprocess.Popen[bytes]", command: str, bounds: Bounds) -> None:
+    """Wait for git's end.
+
+    Raises:
+        StoreError: it takes longer than it may, by the clock.
+        TooMuchError: it and all that it started need more of a processor than they may.
+    """
+    deadline = time.monotonic() + bounds.seconds
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GLANCE)
+            return
+        if time.monotonic() >= deadline:
+            raise StoreError(f"git {command} took over {bounds.seconds:g} s")
+        # The system counts whole seconds, and each process for itself.
+        if (used := _used_by(process.pid)) > bounds.cpu:
+            why = f"git {command} needs more than {bounds.cpu:g} s of a processor"
+            raise TooMuchError(why, seconds=used)
 
 
 def _used_by(pid: int) -> float:
