@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
-from heldout.trec.reading import streams
+from heldout.trec.reading import sources, streams
 from heldout.trec.reading.sources import Replay, open_input
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
 
@@ -70,7 +70,8 @@ def test_lines_have_their_true_numbers(
     lines: list[bytes], kind: str, newline: bytes, *, ended: bool
 ) -> None:
     text = newline.join([*lines, b"last"]) + (newline if ended else b"")
-    if text.startswith((b"\x1f\x8b", b"\xef\xbb\xbf", b"\x28\xb5\x2f\xfd")):
+    archives = (b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd", *sources._OTHERS.values())
+    if text.startswith((*archives, b"\xef\xbb\xbf")) or text[1:4] == b"\x2a\x4d\x18":
         return  # compressed, by its first bytes, or with a mark before the text
     reader = TextReader(io.BytesIO(COMPRESS[kind](text)), path="f", limits=Limits())
     assert list(read_lines(reader)) == list(enumerate([*lines, b"last"], start=1))
