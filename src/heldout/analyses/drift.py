@@ -394,7 +394,7 @@ are without the artefact: each of these factors fits all twelve, as they are rou
 
 
 def _say_cause(result: Drift) -> list[tuple[str, str]]:
-    """What alone would widen the gap as scores rise, where no test can say."""
+    """Name what alone would widen the gap as scores rise, where no test can say."""
     if not _means_alone(result) or result.ratio is None or result.ratio >= 1:
         return []
     said = (

@@ -244,8 +244,8 @@ class _Collected:
         if (board := sources.repository) is not None and find_common(board.root) is None:
             own = find_state(board.root, board.states)
             if own is not None and any(path != _LOCK for path, _ in own.walk()):
-                told = "keys and drafts of a board that is no clone: back it up by --folder"
-                self.left_out.append(f"{own.path()}: {told}")
+                hint = "keys and drafts of a board that is no clone: back it up by --folder"
+                self.left_out.append(f"{own.path()}: {hint}")
         return {name: self.add_folder(writer, name, root) for name, root in named}
 
     def add_folder(self, writer: Writer, name: str, root: Path) -> FolderState:

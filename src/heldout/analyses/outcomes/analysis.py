@@ -138,7 +138,7 @@ def summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
 
 
 def _say_plain(result: Outcomes) -> list[tuple[str, str]]:
-    """How many pairs have a verdict by the paper's rule, where it says something else."""
+    """Count the pairs with a verdict by the paper's rule, where it says something else."""
     plain = result.pairs.plain
     if (plain == result.pairs.better).all():
         return []

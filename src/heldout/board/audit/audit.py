@@ -517,7 +517,7 @@ def _is_told(spec: BoardSpec, scores: ScoreFile, submission: Submission) -> bool
 def hold_against(
     repository: Repository, found: Audit, receipts: Sequence[Path], earlier: Path | None
 ) -> tuple[Audit, tuple[ReceiptCheck, ...]]:
-    """What receipts or an older log add to an audit.
+    """Compare receipts or an older log with the log of an audit.
 
     Args:
         repository: a clone of the board.

@@ -29,7 +29,7 @@ LeftOut = Literal["near", "incomplete", "withheld"]
 _Whole = Annotated[int, msgspec.Meta(ge=0)]
 
 _HUNDRED = 100
-"""Parts in which shares are told."""
+"""Parts in which shares are published."""
 
 _Level = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
@@ -241,7 +241,7 @@ def list_wrong(figures: Figures, entries: Sequence[str]) -> Iterator[str]:
 
 
 def _is_spread(row: Sequence[int], n: int) -> bool:
-    """Whether these are the shares of an entry that had some of so many ranks."""
+    """Check that these are the shares of an entry that had some of so many ranks."""
     ranks = sum(1 if number > 0 else -number for number in row)
     ends = not row or row[-1] > 0
     return ends and ranks <= n and 0 not in row and max(row, default=0) <= _HUNDRED

@@ -476,7 +476,7 @@ def check_text(session: Session, text: str, *submissions: str, anyway: bool = Fa
 
 
 def _find_quota(session: Session, text: str, submission: Submission) -> Problem | None:
-    """What tells a sender that entries of a name are hidden, for its open ones can be counted.
+    """Find words of a quota that hidden entries fill: the open ones can be counted.
 
     Who signed is the team itself, and may know; where it is hidden, others may not.
     """

@@ -66,7 +66,7 @@ def draft_id(name: str, *, today: date, embargoed: bool) -> SubmissionId:
 
 
 def draft_folder(repository: Repository, submission: SubmissionId) -> Folder:
-    """Where a draft lies, in the clone's state."""
+    """Return the folder of a draft, in the clone's state."""
     return repository.state.below(f"drafts/{submission}")
 
 

@@ -151,7 +151,7 @@ def check_receipt(receipt: Receipt, log: Sequence[Entry]) -> ReceiptCheck:
 
 
 def find_forks(receipts: Sequence[Receipt]) -> Iterator[str]:
-    """Where receipts of one board name different events of one number: two logs were shown.
+    """Find receipts of one board that name different events of one number: two logs were shown.
 
     Args:
         receipts: of any teams.

@@ -193,7 +193,7 @@ def _write_team(repository: Repository, own: OwnTeam) -> None:
 
 
 def team_folder(repository: Repository) -> Folder:
-    """Where the team's key and registration lie."""
+    """Return the folder of the team's key and registration."""
     # Not in keys: every file there is the key of a submission, named by its id.
     return repository.state.below("team")
 

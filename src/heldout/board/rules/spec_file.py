@@ -397,7 +397,7 @@ _SHORT = re.compile(r"heldou~\d+")
 
 
 def is_private(path: str) -> bool:
-    """Whether a path in a board begins with one of `PRIVATE` on some disk, as git guards `.git`."""
+    """Check if a path begins with one of `PRIVATE` on some disk, as git guards `.git`."""
     name = _top(path)
     return name in PRIVATE or _SHORT.fullmatch(name) is not None
 

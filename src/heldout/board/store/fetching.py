@@ -46,7 +46,7 @@ _Tip = tuple[str, str]  # a ref there, and the object that it names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Share:
-    """What a ref may use in a round: who needs little is served before who needs much.
+    """The share of a ref in a round: who needs little is served before who needs much.
 
     Attributes:
         memory: bytes, of each process.
