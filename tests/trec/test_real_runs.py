@@ -105,6 +105,20 @@ def test_qrels_are_read(data: Data, name: str, queries: int, judgments: int) -> 
     assert sum(map(len, qrels.judgments.values())) == judgments
 
 
+def test_labels_of_a_query_as_the_papers_count_them(data: Data) -> None:
+    """Arabzadeh et al. 2021, §1; Gupta and MacAvaney 2022, §5.1: it prints 215 and 210."""
+    found = {}
+    for name in ("msmarco-passage.dev-subset", "dl19-passage", "dl20-passage"):
+        with open_input(data(f"qrels/qrels.{name}.txt.gz")) as source:
+            found[name] = [len(one) for one in read_qrels(source, path=name).judgments.values()]
+    dev, *deep = found.values()
+    assert f"{dev.count(1):,}" == "6,590"
+    assert f"{dev.count(1) / len(dev):.0%}" == "94%"
+    assert max(dev) == 4
+    means = [(len(one), f"{sum(one) / len(one):.1f}") for one in deep]
+    assert means == [(43, "215.3"), (54, "210.9")]
+
+
 @pytest.mark.parametrize(
     ("name", "number"),
     [
