@@ -36,7 +36,9 @@ KINDS = {
 }
 BECAUSE = {
     "chart": "only drawn, no number is printed",
+    "data": "the data are public, but not among those that this project tests with",
     "labels": "the labels are not public",
+    "past": "it was counted on a page of the web, which has changed since",
     "people": "it needs new judgments by people",
     "queries": "the held-out queries and their labels are not public",
     "runs": "the runs of the MS MARCO boards are not public",
