@@ -283,6 +283,45 @@ def test_there_were_thirteen_records_by_the_end_of_april_2021(boards: Boards) ->
 
 
 @pytest.mark.real
+def test_the_passage_board_scores_its_baseline_and_rocketqa_lower_on_eval(boards: Boards) -> None:
+    """Arabzadeh et al. 2021, §1, has eval and dev the wrong way round."""
+    rows = {describe(row): row.scores for row in boards["passage"].standings.rows}
+    assert rows["BM25"] == {"eval": "0.165", "dev": "0.167"}
+    assert rows["RocketQA + ERNIE"] == {"eval": "0.426", "dev": "0.439"}
+
+
+SIXTEEN = (
+    ("DR-BERT", "0.419", "0.420", "0.4205"),
+    ("expando-mono-duo-T5", "0.408", "0.420", "0.4213"),
+    ("DeepCT + TF-Ranking Ensemble of BERT, ROBERTA and ELECTRA", "0.407", "0.421", "0.4210"),
+    ("TABLE Model", "0.401", "0.412", "0.4118"),
+    ("TABLE Model", "0.400", "0.401", "0.4074"),
+    ("Knowledge Distilled Student + Teacher Ensemble", "0.399", "0.407", "0.4079"),
+    ("DeepCT Retrieval + TF-Ranking BERT Ensemble", "0.395", "0.405", "0.4046"),
+    ("DeepCT + Bart", "0.394", "0.408", "0.3998"),
+    ("BM25 + monoBERT + duoBERT + TCP", "0.379", "0.390", "0.3904"),
+    ("BM25 + Electra Large", "0.376", "0.388", "0.3880"),
+    ("FastText + Conv-KNRM (Ensemble)", "0.309", "0.318", "0.3181"),
+    ("RepBERT", "0.294", "0.304", "0.3039"),
+    ("FastText + Conv-KNRM (Single)", "0.277", "0.290", "0.2901"),
+    ("docTTTTTquery", "0.272", "0.277", "0.2768"),
+    ("BM25 (Anserini) + doc2query", "0.218", "0.215", "0.2216"),
+    ("BM25 (Anserini)", "0.186", "0.184", "0.1873"),
+)
+"""Runs with the evaluation scores of Arabzadeh et al. 2021, table 3: name, eval and dev on the
+board, dev in the table."""
+
+
+@pytest.mark.real
+def test_dev_scores_of_sixteen_runs(boards: Boards) -> None:
+    rows = boards["passage"].standings.rows
+    found = {(describe(row), row.scores["eval"], row.scores.get("dev")) for row in rows}
+    assert found.issuperset((name, official, dev) for name, official, dev, _ in SIXTEEN)
+    differs = [abs(float(dev) - float(theirs)) > 0.00051 for _, _, dev, theirs in SIXTEEN]
+    assert [run for run, yes in zip("ABCDEFGHIJKLMNOP", differs, strict=True) if yes] == [*"BEFHOP"]
+
+
+@pytest.mark.real
 def test_bert_made_the_large_jump_of_january_2019(boards: Boards) -> None:
     """Craswell et al. 2021, §1 and figure 1, left."""
     line = records(boards["passage"])
