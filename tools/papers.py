@@ -42,6 +42,7 @@ BECAUSE = {
     "people": "it needs new judgments by people",
     "queries": "the held-out queries and their labels are not public",
     "runs": "the runs of the MS MARCO boards are not public",
+    "sample": "which queries were drawn is not published",
     "training": "it needs models trained at a size that is not at hand here",
 }
 _FEW = 8  # more numbers than these are counted in a list of what cannot be had
@@ -277,7 +278,11 @@ def _format_missing(figures: Sequence[Figure]) -> list[str]:
         for one in these:
             numbers = ", ".join(one.printed)
             few = numbers if len(one.printed) <= _FEW else f"{len(one.printed)} numbers"
-            text += [f"- {one.place}: {one.what}{f' ({one.measure})' * bool(one.measure)}: {few}\n"]
+            measure, note = (
+                f" ({one.measure})" * bool(one.measure),
+                f" ({one.note})" * bool(one.note),
+            )
+            text += [f"- {one.place}: {one.what}{measure}: {few}{note}\n"]
     return text
 
 
