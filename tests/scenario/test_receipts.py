@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 from msgspec import to_builtins
+from msgspec.structs import replace
 from town import OTHER_TEAM, Answer, Town, copy_town, found_town, git, sign_event
 from trusting import DAY, DECIDED, LAST, ONE
 
 from heldout.board.log.events import Draft, Entry, format_entry, link
 from heldout.board.log.history import check_continues
 from heldout.board.participant.receipts import (
+    Mark,
     check_receipt,
     find_forks,
     keep_receipt,
@@ -204,28 +206,55 @@ def test_a_receipt_names_the_head_of_the_log_when_it_was_sent(town: Town) -> Non
     assert told == f"event {head.seq}, the last one when it was sent, is not what it was"
 
 
-def test_two_receipts_show_that_two_logs_were_shown(town: Town) -> None:
-    """Of two teams, each of whom finds its own log sound."""
-    keep(town)
+def other_town(town: Town) -> Town:
+    """A dishonest organiser's second board, vault and forge, with the same keys."""
+    return copy_town(town, town.root / "second")
+
+
+def test_two_receipts_show_that_two_logs_were_shown(tmp_path: Path) -> None:
+    """One organiser goes on with two copies of a vault, and shows each team another log."""
+    town = found_town(tmp_path)
+    one = town.send("one", now=DAY)
+    town.take_in(now=DAY)
+    town.push()
+    other = other_town(town)
+    their = other.new_clone("theirs")
+    other.send("theirs", now=DECIDED, seed=2, team=OTHER_TEAM, clone=their)
+    assert town.publish(one, now=DECIDED).code == 0
+    told = ("reject", one, "--why", "not a team")
+    assert other.organiser(*told, now=DECIDED).code == 0
+    other.take_in(now=DECIDED)
+    for side, clone in ((town, town.clone), (other, their)):
+        assert side.audit()["ok"]
+        side.push()
+        assert side.participant("status", now=DECIDED, clone=clone).code == 0
+        side.pull(clone)
     mine = town.clone / RECEIPT
-    seen = to_builtins(read_receipt(mine).seen)
-    theirs = edit(town, id="20261102-theirs", seen={**seen, "hash": "f" * 64})
-    both = audit(town, mine, "--receipt", theirs)
-    assert both.code == 1
-    assert both.json["faults"][0] == (
-        f"the receipts of {ONE} and 20261102-theirs name different events {seen['seq']}: "
-        "the organisers, or whoever serves the board, showed two logs"
-    )
-    assert both.json["receipts"][0]["received"]["at"] == DAY
-    assert [fault.partition(":")[0] for fault in both.json["faults"][1:]] == (
-        ["20261102-theirs"] * len(both.json["faults"][1:])
-    )
+    theirs = their / ".git/heldout/receipts/20261103-theirs.json"
+    for side, clone, own in ((town, town.clone, mine), (other, their, theirs)):
+        alone = side.participant("audit", "--receipt", own, now=DECIDED, clone=clone)
+        assert alone.code == 0, alone  # each finds its own log sound
+    fork = f"the receipts of {one} and 20261103-theirs name different events 3: "
+    for side, clone in ((town, town.clone), (other, their)):
+        both = side.participant(
+            *("audit", "--receipt", mine, "--receipt", theirs, "--json"), now=LAST, clone=clone
+        )
+        assert both.code == 1
+        assert both.json["faults"][0].startswith(fork), both
+        whose = "20261103-theirs" if side is town else one
+        assert {fault.partition(":")[0] for fault in both.json["faults"][1:]} == {whose}
     again = audit(town, mine, "--receipt", mine)
     assert (again.code, len(again.json["receipts"])) == (0, 2)
     assert "2 receipts" in again.json["checked"]
+    # Whoever is given the other log finds it, too, and sends nothing.
+    git(town.clone, "remote", "set-url", "origin", str(other.forge))
+    assert "history was rewritten" in audit(town, mine).out
+    two = town.draft("two", now=DECIDED, seed=3)
+    assert "history was rewritten" in town.participant("submit", two, now=DECIDED).err
     # Of another board's log nothing follows.
-    other = edit(town, board="e" * 64, seen={**seen, "hash": "f" * 64})
-    assert list(find_forks([read_receipt(mine), read_receipt(other)])) == []
+    known = read_receipt(mine)
+    seen = Mark(seq=known.seen.seq, hash="f" * 64, at=known.seen.at)
+    assert list(find_forks([known, replace(known, board="e" * 64, seen=seen)])) == []
 
 
 def test_files_that_are_no_receipt(town: Town) -> None:

@@ -256,6 +256,49 @@ def test_a_public_log_that_a_writer_on_main_made_anew_is_found(town: Town, attac
     assert (found.code, told in found.json["faults"][0]) == (1, True), found
 
 
+SIGNED: Mapping[str, tuple[Callable[[bytes], bytes], str]] = {
+    "all events after the first changed and signed again": (
+        lambda log: chained_anew(log, better, sign_event, since=1),
+        "history was rewritten",
+    ),
+    "the last event changed": (
+        lambda log: chained_anew(log, better, sign_event, since=log.count(b"\n") - 1),
+        "history was rewritten",
+    ),
+    "cut off": (lambda log: b"".join(log.splitlines(keepends=True)[:2]), "events were cut off"),
+    "cut off, and gone on": (
+        lambda log: chained_anew(log, _another_one, sign_event, since=2),
+        "history was rewritten",
+    ),
+}
+
+
+def _another_one(public: dict[str, Any]) -> None:
+    public["why"] = "another reason"
+
+
+@pytest.mark.parametrize("seen_by", ["audit", "status", "submit"])
+@pytest.mark.parametrize("attack", SIGNED)
+def test_a_log_that_a_signer_made_anew_is_found_after_a_pull(
+    town: Town, attack: str, seen_by: str
+) -> None:
+    """By a clone that has seen the one before, also where no receipt is given."""
+    change, told = SIGNED[attack]
+    town.pull()
+    two = town.draft("two", now=DAY, seed=2)
+    seen = (seen_by, two) if seen_by == "submit" else (seen_by,)
+    assert town.participant(*seen, now=DAY).code == 0
+    write_on_main(town, change((town.board / "log.jsonl").read_bytes()))
+    town.pull()
+    refs = git(town.forge, "for-each-ref", "refs/heads/submission")
+    for command in [("status",), ("submit", two)]:
+        answer = town.participant(*command, now=DAY)
+        assert (answer.code, told in answer.err) == (2, True), (command, answer)
+    found = town.participant("audit", "--json", now=LAST)
+    assert (found.code, told in "\n".join(found.json["faults"])) == (1, True), found
+    assert git(town.forge, "for-each-ref", "refs/heads/submission") == refs
+
+
 def test_a_fresh_clone_of_a_log_that_is_another_s_from_the_start_cannot_know(town: Town) -> None:
     """What docs/explanation/trust.md says: the first clone trusts the address that it came from."""
     log = (town.board / "log.jsonl").read_bytes()

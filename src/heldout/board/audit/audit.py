@@ -539,6 +539,7 @@ def hold_against(
             checked.append(f"{earlier.name}, which it continues")
             faults += check_continues(older[-1], copies.newest)
         faults += copies.find_faults()
+        faults += repository.find_cut(copies.newest, copies.remotes)
         notes += copies.say_behind()
         for copy in older:
             broken = [*check_continues(copy, copies.newest)]

@@ -41,7 +41,7 @@ from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import PRIVATE, is_private, parse_spec
 from heldout.board.store.git import Git, find_common
 from heldout.board.store.logs import CLOSED, LOG, read_public_log
-from heldout.errors import InputError, Problem, StoreError, quote
+from heldout.errors import InputError, Problem, StoreError, plural, quote
 from heldout.files.durable import ASIDE, File, Folder
 from heldout.ids import digest_bytes
 from heldout.trec.groups import read_candidates
@@ -104,15 +104,17 @@ class WrittenPages:
 
 
 class _Pinned(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which board a clone is of.
+    """Which board a clone is of, and how far its log has been seen.
 
     Attributes:
         board: hash of its first event.
         signed: number and hash of the first event with a signature, `None` where there was none.
+        last: number and hash of the last event that was seen.
     """
 
     board: str
     signed: tuple[int, str] | None
+    last: tuple[int, str] = (0, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,22 +328,26 @@ class Repository:
         return read_public_log(read)
 
     def pin(self, entries: Sequence[Entry]) -> None:
-        """Remember in this clone which board a verified log is of, and since when it is signed.
+        """Remember in this clone which board a verified log is of, and what it has seen of it.
 
         Whoever can write to the board's main branch can put another log there, from its first event
-        on; or, on a board that began to sign later, one without those signatures.
+        on; or, on a board that began to sign later, one without those signatures. A signer can make
+        all events again.
 
         Raises:
-            StoreError: it is not the board that was remembered.
+            StoreError: it is not the log that was remembered.
         """
         self._check_pinned(entries, path=LOG)
         if not entries:
             return
-        before = self._pinned()
+        before, end = self._pinned(), entries[-1]
         signed = next(((e.event.seq, str(e.hash)) for e in entries if e.signature), None)
         if signed is None and before is not None:
             signed = before.signed  # a fork that is behind has no signatures yet
-        known = _Pinned(board=entries[0].hash, signed=signed)
+        last = end.event.seq, str(end.hash)
+        if before is not None and before.last[0] > last[0]:
+            last = before.last
+        known = _Pinned(board=entries[0].hash, signed=signed, last=last)
         if known != before:
             self.state.write_whole(_PINNED, msgspec.json.encode(known))
 
@@ -369,8 +375,7 @@ class Repository:
         """
         known = self._pinned()
         if known is not None and len(log):
-            number = 0 if known.signed is None else known.signed[0]
-            told = {entry.event.seq: str(entry.hash) for entry in log.at({0, number})}
+            told = {entry.event.seq: str(entry.hash) for entry in log.at({*_events_of(known)})}
             _refuse_other(known, told, path=path, pinned=self.state.path(_PINNED))
 
     def _check_pinned(self, entries: Sequence[Entry], *, path: str) -> None:
@@ -378,9 +383,31 @@ class Repository:
         known = self._pinned()
         if known is None or not entries:
             return
-        number = 0 if known.signed is None else known.signed[0]
-        told = {one.event.seq: str(one.hash) for one in (entries[0], *entries[number : number + 1])}
+        told = {n: str(one.hash) for n in _events_of(known) for one in entries[n : n + 1]}
         _refuse_other(known, told, path=path, pinned=self.state.path(_PINNED))
+
+    def has_seen_more(self, events: int) -> bool:
+        """Whether this clone has seen more events: it is behind, or some were cut off."""
+        known = self._pinned()
+        return known is not None and known.last[0] >= events > 0
+
+    def find_cut(
+        self, newest: Sequence[Entry], remotes: Mapping[str, Sequence[Entry]]
+    ) -> Iterator[str]:
+        """Tell where the newest log has less than this clone has seen.
+
+        Args:
+            newest: of all copies.
+            remotes: the copies of `remote_logs`; of a board that does not answer nothing follows.
+        """
+        known = self.git.remotes() if self.git.is_repository() else ()
+        silent = "upstream" in known and "upstream" not in remotes
+        if self.has_seen_more(len(newest)) and not silent:
+            yield (
+                f"this clone has seen more than {plural(len(newest), 'event')}, which is all that "
+                "the newest log has: events were cut off; ask the organisers. If origin is a fork "
+                "of the board that is behind: git remote add upstream ADDRESS"
+            )
 
     def remote_logs(self) -> dict[str, tuple[Entry, ...]]:
         """Remote -> its public log, of `origin` and, where origin is a fork, of `upstream`.
@@ -427,14 +454,16 @@ class Repository:
         Raises:
             StoreError: a log is damaged, or of another board than this clone has worked with.
         """
-        remotes = self.remote_logs().values()
+        remotes = self.remote_logs()
         try:
-            found = tuple(newest_copy(self.log(), remotes))
+            found = tuple(newest_copy(self.log(), remotes.values()))
         except StoreError:
             if not remotes:
                 raise
-            found = tuple(newest_copy((), remotes))
+            found = tuple(newest_copy((), remotes.values()))
         self._check_pinned(found, path=f"the newest {LOG}")
+        for cut in self.find_cut(found, remotes):
+            raise StoreError(cut)
         return found
 
     def packed_file(self, name: str) -> File:
@@ -530,10 +559,16 @@ def refuse_private(names: Iterable[str], path: str) -> None:
             )
 
 
+def _events_of(known: _Pinned) -> dict[int, str]:
+    """The number and hash of each event that a clone remembers."""
+    last, signed = known.last, known.signed or (0, known.board)
+    return {0: known.board, **({last[0]: last[1]} if last[1] else {}), signed[0]: signed[1]}
+
+
 def _refuse_other(known: _Pinned, told: Mapping[int, str], *, path: str, pinned: Path) -> None:
     """Refuse a log, by the hashes of its events by number, that is not the one that is known."""
-    number, digest = known.signed or (0, known.board)
-    if told[0] != known.board or told.get(number, digest) != digest:
+    wanted = _events_of(known)
+    if any(wanted[number] != digest for number, digest in told.items()):
         raise StoreError(
             f"{path} is of another board than this clone has worked with, or its history was "
             "rewritten, with other signers perhaps: use nothing of it, and ask the organisers; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -209,6 +210,8 @@ def status(
 
     repository, now = place.board(), place.now
     log = repository.newest_log()
+    with suppress(OSError):  # a clone that is only read remembers nothing
+        repository.pin(log)
     names = map(parse_submission_id, [submission] if submission else repository.own_ids())
     try:
         rows = [describe_submission(repository, log, name, now=now) for name in names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
@@ -98,9 +99,13 @@ def audit(
         found = audit_archive(archived, public=_public_log(place))
     else:
         roots = () if root is None else read_roots(root)
-        found = audit_board(place.board(), place.vault, roots=roots)
-        if receipt or earlier is not None:
-            found, checked = hold_against(place.board(), found, receipt, earlier)
+        board = place.board()
+        found = audit_board(board, place.vault, roots=roots)
+        if receipt or earlier is not None or board.has_seen_more(found.events):
+            found, checked = hold_against(board, found, receipt, earlier)
+        if place.vault is None and not found.faults:
+            with suppress(OSError):  # a clone that is only read remembers nothing
+                board.pin(board.log())
     document = {"ok": not found.faults, **msgspec.to_builtins(found), "receipts": checked}
     place.answer(document, _audit_facts(found, checked))
     if found.faults:
