@@ -236,15 +236,37 @@ def test_the_report_says_what_has_to_be_said() -> None:
         assert words in notes
     assert "cannot follow from the definitions" in beside.method[0]
     assert [column.name for column in beside.columns] == ["test", "better by", "agree", "published"]
-    assert [row[3] for row in beside.rows] == [0.933, 0.921, 0.912, 0.917, 0.802, 0.812, 0.807]
     for form in (to_markdown, to_latex):
         assert "rank-sum" in form(shown)
     assert len(boxes(report.chart(found))) == 21
 
 
-@pytest.mark.parametrize("name", ["", "nDCG@10", "P@5"])
-def test_the_paper_stands_beside_reciprocal_ranks_only(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "part", "agree"),
+    [
+        ("RR(rel=2)@100", "4a", [0.933, 0.921, 0.912, 0.917, 0.802, 0.812, 0.807]),
+        ("RR@10", "4b", [0.928, 0.916, 0.908, 0.908, 0.806, 0.814, 0.812]),
+        ("nDCG@10", "4c", [0.949, 0.922, 0.910, 0.918, 0.852, 0.842, 0.833]),
+    ],
+)
+def test_each_part_of_the_papers_table_stands_beside_its_own_measure(
+    name: str, part: str, agree: list[float]
+) -> None:
+    _, beside = report.tables(measure(simulated(3, 12), splits=2), measure=name)
+    assert f"table {part}" in beside.title
+    assert [row[3] for row in beside.rows] == agree
+
+
+@pytest.mark.parametrize("name", ["", "RR", "RR@20", "nDCG@20", "P@10"])
+def test_nothing_stands_beside_a_measure_that_the_paper_does_not_have(name: str) -> None:
     assert len(report.tables(measure(simulated(3, 12), splits=2), measure=name)) == 1
+
+
+@pytest.mark.parametrize(("transformed", "tables"), [(False, 2), (True, 1)])
+def test_nothing_stands_beside_transformed_scores(*, transformed: bool, tables: int) -> None:
+    scores = Scores(table=simulated(3, 12), measure="RR@10", transformed=transformed)
+    answer = module.ANALYSIS.answer(scores, ReliabilityOptions(splits=2), Draws())
+    assert len(answer.tables) == tables
 
 
 def test_few_splits_have_no_ends() -> None:
