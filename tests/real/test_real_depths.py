@@ -189,3 +189,24 @@ def test_mrr_of_the_order_shown_under_three_label_sets(
     assert (depths[-1]["queries"], depths[0]["queries"]) == (42, first)
     assert depths[-1]["scores"]["shown"] == pytest.approx(score, abs=0.0005)
     assert depths[0]["scores"]["shown"] == 1.0
+
+
+def test_bm25_scores_higher_with_depth_on_300_queries(
+    data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """The order in which another study showed passages is BM25's; the labels are the paper's."""
+    run, ids = tmp_path / "bm25.run", tmp_path / "ids"
+    shown = data("msmarco-dev-relabelled/shown_passages.jsonl.gz")
+    asked = ["survive", "depths", "--to", "0", "--json", "--annotations"]
+    written = CliRunner().invoke(main, [*asked, str(shown), "--write-shown", str(run)])
+    assert written.exit_code == 0, written.output
+    queries = sorted({line.split()[0] for line in run.read_text("utf-8").splitlines()})
+    ids.write_text("\n".join(queries), "utf-8")
+    asked += [str(data("msmarco-annotation-depth")), "--query-list", str(ids), "--runs", str(run)]
+    found = CliRunner().invoke(main, asked)
+    assert found.exit_code == 0, found.output
+    depths = json.loads(found.stdout)["depths"]
+
+    scores = " ".join(f"{one['scores']['bm25']:.3f}" for one in depths)
+    assert scores == "0.346 0.327 0.335 0.334 0.360 0.364 0.377 0.371 0.367 0.378"
+    assert [one["queries"] for one in depths] == [48, 87, 115, 156, 183, 213, 238, 255, 279, 300]
