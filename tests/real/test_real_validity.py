@@ -126,21 +126,24 @@ def test_neighbours_one_by_one(load: Load, files: Files, significant: int, small
 
 
 @pytest.mark.parametrize(
-    ("files", "measure", "first", "below"),
+    ("files", "measure", "figures"),
     [
-        (DL, "nDCG@10", 0.996, 0.0),
-        (DL, "RR(rel=2)", 0.548, 0.084),
-        (COVID, "nDCG@10", 0.570, 0.174),
+        (DL, "nDCG@10", (0.996, 0.0, 0.290)),
+        (DL, "RR(rel=2)", (0.548, 0.084, 0.162)),
+        (COVID, "nDCG@10", (0.570, 0.174, 0.155)),
+        (COVID, "RR@100", (0.661, 0.135, 0.048)),
     ],
-    ids=["dl", "dl-rr", "covid"],
+    ids=["dl", "dl-rr", "covid", "covid-rr"],
 )
 def test_how_firm_the_first_rank_is(
-    load: Load, files: Files, measure: str, first: float, below: float
+    load: Load, files: Files, measure: str, figures: tuple[float, float, float]
 ) -> None:
+    first, below, fifth = figures
     shares = bootstrap_stability(load(files, measure), rng()).rank_probability
 
     assert shares[0, 0] == pytest.approx(first)
     assert 1 - shares[0, :3].sum() == pytest.approx(below)
+    assert shares[4, 4] == pytest.approx(fifth)
 
 
 @pytest.mark.parametrize(
