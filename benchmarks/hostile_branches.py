@@ -1,10 +1,11 @@
 """What `heldout inbox` costs with hostile branches beside one honest one, the last by name.
 
-    python benchmarks/hostile_branches.py [--branches 100] [--remote plain|partial]
+    python benchmarks/hostile_branches.py [--branches 100] [--remote plain partial] [--files 3 11]
 
-Each hostile branch is a commit of its own on a pack of 311 KB that unpacks to 3 GB. Linux only:
-processor time of git processes that outlive their parents is counted too. About a minute for each
-kind of remote; `partial` is one that can leave files out (`uploadpack.allowFilter`).
+Each hostile branch is a commit of its own on one pack of 311 KB, with files of 300 MiB each: 3 have
+the names of one submission, 11 of several. Linux only: processor time of git processes that outlive
+their parents is counted too. Half a minute for each line; a `partial` remote can leave files out
+(`uploadpack.allowFilter`).
 """
 
 import argparse
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -30,23 +32,28 @@ _BECOME_SUBREAPER = 36
 
 
 def main() -> None:
-    """Print one line for each kind of remote."""
+    """Print a line for each kind of remote and number of files."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--branches", type=int, default=100)
-    parser.add_argument("--remote", choices=["plain", "partial"], nargs="*", default=None)
+    parser.add_argument(
+        "--remote", choices=["plain", "partial"], nargs="*", default=["plain", "partial"]
+    )
+    parser.add_argument("--files", type=int, nargs="*", default=[3, 11])
     asked = parser.parse_args()
     ctypes.CDLL(None).prctl(_BECOME_SUBREAPER, 1, 0, 0, 0)
-    for remote in asked.remote or ["plain", "partial"]:
+    for remote, files in product(asked.remote, asked.files):
         with tempfile.TemporaryDirectory() as folder:
             os.environ["HOME"] = folder
-            print(remote, measure(Path(folder), remote, asked.branches))
+            told = measure(Path(folder), remote, branches=asked.branches, files=files)
+            print(f"{remote}, {files} files: {told}", flush=True)
 
 
-def measure(root: Path, remote: str, branches: int) -> str:
+def measure(root: Path, remote: str, *, branches: int, files: int) -> str:
     """One call of `inbox` on a new board: seconds of processor, and what became of whom."""
     town = found_town(root)
     git(town.forge, "config", "uploadpack.allowFilter", str(remote == "partial").lower())
-    bomb = delta_bomb(town.forge, size=300 << 20, deltas=10, parent="main", id_="20261102-one")
+    size, deltas = 300 << 20, files - 1
+    bomb = delta_bomb(town.forge, size=size, deltas=deltas, parent="main", id_="20261102-one")
     for number in range(branches):
         tip = git(town.forge, "commit-tree", f"{bomb}^{{tree}}", "-p", "main", "-m", str(number))
         git(town.forge, "update-ref", f"refs/heads/submission/20251102-a{number}", tip)

@@ -1,7 +1,7 @@
 """In which order refs are fetched, what waits, and what is remembered of it; no process is used."""
 
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,13 +40,13 @@ def attempts(monkeypatch: pytest.MonkeyPatch) -> Attempts:
     """Seconds that an attempt may use, and what it asks for; `bad` uses all, `slow` fails late."""
     made: Attempts = []
 
-    def fetch(
-        _: object, __: object, refs: Mapping[str, object], *, bounds: Bounds, **___: object
-    ) -> None:
-        names = tuple(ref.rpartition("/")[2] for ref in refs)
+    def fetch(*given: Any, bounds: Bounds, **_: object) -> None:
+        names = tuple(ref.rpartition("/")[2] for ref in given[2])
         made.append((bounds.cpu, names))
         if any("bad" in name for name in names):
             raise TooMuchError("too much", seconds=bounds.cpu)
+        if any("foreign" in name for name in names):
+            raise fetching._ForeignError("another file")
         if any("gone" in name for name in names):
             raise StoreError("no answer")
 
@@ -56,8 +56,8 @@ def attempts(monkeypatch: pytest.MonkeyPatch) -> Attempts:
 
 def call(git: Remote, **objects: str) -> fetching.Fetched:
     listed.clear()
-    listed.update({HEAD + name: one for name, one in objects.items()})
-    done = fetching.fetch_arrivals(git, {"origin": "origin"}, requests=False)["origin"]
+    listed.update({HEAD + name: one for name, one in objects.items()} | {"HEAD": "m"})
+    done = fetching.fetch_arrivals(git, {"origin": "origin"}, "age", requests=False)["origin"]
     assert isinstance(done, fetching.Fetched)
     return done
 
@@ -93,6 +93,19 @@ def test_the_next_call_goes_on_where_the_last_one_ended(git: Remote, attempts: A
     assert attempts == []
 
 
+@pytest.mark.parametrize("pulled", [True, False])
+def test_a_foreign_path_is_refused_for_good_once_main_here_has_all_commits(
+    git: Remote, attempts: Attempts, monkeypatch: pytest.MonkeyPatch, *, pulled: bool
+) -> None:
+    """Before that it may be the main branch's own, and is looked at again after all others."""
+    monkeypatch.setattr(Remote, "contains", lambda *_: pulled)
+    refused = {f"{HERE}foreign": "another file"}
+    assert call(git, foreign="1", good="2").refused == refused
+    attempts.clear()
+    assert call(git, foreign="1", new="3").refused == refused
+    assert last_names(attempts) == ["new"] + ["foreign"] * (not pulled)
+
+
 def test_a_new_commit_of_a_refused_ref_comes_after_the_others(
     git: Remote, attempts: Attempts
 ) -> None:
@@ -115,6 +128,13 @@ def test_a_thousand_that_fail_take_no_more_than_a_call_may_lose(
     call(git, **names)
     assert len(tried) > 100
     assert not tried & set(last_names(attempts))
+
+
+def test_refs_that_are_no_arrivals_are_left_alone(git: Remote, attempts: Attempts) -> None:
+    """A remote asked for its HEAD lists whatever ends with that name."""
+    listed.update({"HEAD": "m", "refs/heads/x/HEAD": "1", "refs/tags/HEAD": "2"})
+    done = fetching.fetch_arrivals(git, {"origin": "origin"}, "age")["origin"]
+    assert (done, attempts) == (fetching.Fetched(), [])
 
 
 def test_one_bad_ref_among_many_costs_few_attempts(git: Remote, attempts: Attempts) -> None:

@@ -127,7 +127,7 @@ def test_a_submission_that_came_on_a_branch_is_found_with_its_request(
     server.add(4, "a" * 40)
     server.add(5, tip)
     run(board.root, "remote", "add", "origin", str(bare))
-    fetch_arrivals(board, {"origin": "origin"})
+    fetch_arrivals(board, {"origin": "origin"}, "age")
     run(board.root, "update-ref", f"refs/heads/submission/{ONE}", tip)
     run(bare, "update-ref", REFS[server.kind].format(5), tip)
     run(bare, "update-server-info")

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hostile_packs import delta_bomb, tree_bomb, wide_tree
@@ -161,17 +162,60 @@ def take_in_beside(town: Town, bomb: str) -> str:
     return str(code)
 
 
-@pytest.mark.parametrize("partial", [False, True])
-def test_a_pack_that_names_a_thousand_million_paths(town: Town, *, partial: bool) -> None:
+@pytest.mark.parametrize(
+    ("partial", "code"), [("false", "foreign-change"), ("true", "not-fetched")]
+)
+def test_a_pack_that_names_a_thousand_million_paths(town: Town, partial: str, code: str) -> None:
     """Whether or not the remote can leave files out."""
-    git(town.forge, "config", "uploadpack.allowFilter", str(partial).lower())
+    git(town.forge, "config", "uploadpack.allowFilter", partial)
     bomb = tree_bomb(town.forge, levels=9, parent="main")
-    assert take_in_beside(town, bomb) == "foreign-change"
+    assert take_in_beside(town, bomb) == code
     git(town.clone, "fetch", "-q", "origin", "refs/pull/9/head:refs/pull/9/head")
     base = git(town.clone, "rev-parse", "HEAD")
     told = town.participant("check", "--form", base, "refs/pull/9/head", "--json", now=NOW)
     assert told.code == 1
     assert [problem["path"] for problem in told.json["problems"]] == ['"bomb"']
+
+
+FOREIGN_PATHS: Mapping[str, dict[str, Change]] = {
+    "another file": {**SEALED, "README.md": ("100644", b"no README")},
+    "a file in a folder of its own": {**SEALED, "x/y": ("100644", b"deep")},
+    "a symlink": {**SEALED, NAMES[0]: ("120000", b"elsewhere")},
+    "files of two submissions": SEALED
+    | {name.replace(ID, f"{ID}-b"): ("100644", f"b {name}".encode()) for name in NAMES},
+    "a registration and something else": {
+        "registrations/team-0123456789abcdef.json": ("100644", b"{}"),
+        "keys/x": ("100644", b"key"),
+    },
+}
+
+
+@pytest.mark.parametrize("case", FOREIGN_PATHS)
+@pytest.mark.parametrize("ref", [f"refs/heads/submission/{ID}", "refs/pull/9/head"])
+def test_no_file_of_a_branch_with_a_foreign_path_is_fetched(
+    town: Town, monkeypatch: pytest.MonkeyPatch, case: str, ref: str
+) -> None:
+    """Where the remote can leave files out; once refused, nothing of it is fetched again."""
+    git(town.forge, "config", "uploadpack.allowFilter", "true")
+    push(town, FOREIGN_PATHS[case], ref=ref)
+    good = town.send("good", now=NOW, team=OTHER_TEAM)
+    data = [change[1] for change in FOREIGN_PATHS[case].values() if change is not None]
+    blobs = [git(town.forge, "hash-object", "--stdin", data=one) for one in data]
+    there: list[str] = []
+    real = Git.fetch_objects
+
+    def fetch(aside: Git, *arguments: Any, **options: Any) -> None:
+        real(aside, *arguments, **options)
+        there.extend(arrivals.sizes_of(aside, blobs))
+
+    monkeypatch.setattr(Git, "fetch_objects", fetch)
+    found = {one["source"]: one for one in town.take_in(now=NOW)["received"]}
+    assert found.pop(f"branch submission/{good}")["kind"] == "received"
+    (refused,) = found.values()
+    assert [problem["code"] for problem in refused["problems"]] == ["not-fetched"]
+    assert there == []
+    monkeypatch.setattr(Git, "fetch_objects", lambda *_, **__: pytest.fail("fetched again"))
+    assert [one["kind"] for one in town.take_in(now=NOW)["received"]] == ["refused"]
 
 
 def test_a_folder_of_very_many_names(town: Town) -> None:
@@ -209,8 +253,8 @@ def test_more_bytes_than_a_submission_may_bring(
     town: Town, monkeypatch: pytest.MonkeyPatch, *, partial: bool
 ) -> None:
     git(town.forge, "config", "uploadpack.allowFilter", str(partial).lower())
-    bomb = delta_bomb(town.forge, size=1 << 20, deltas=8, parent="main", id_=ID)
-    monkeypatch.setattr(fetching, "_MOST_BYTES", 1 << 22)
+    bomb = delta_bomb(town.forge, size=1 << 20, deltas=2, parent="main", id_=ID)
+    monkeypatch.setattr(fetching, "_MOST_BYTES", 1 << 21)
     assert take_in_beside(town, bomb) == "not-fetched"
 
 
@@ -258,7 +302,8 @@ def test_many_hostile_branches_delay_the_honest_one_by_seconds(
 ) -> None:
     """All come first by name. What is true of 100 is true of 20 and a quarter of the time."""
     git(town.forge, "config", "uploadpack.allowFilter", str(partial).lower())
-    bomb = delta_bomb(town.forge, size=40 << 20, deltas=8, parent="main", id_=ID)
+    deltas = 2 if partial else 8  # more have names that are refused before they are fetched
+    bomb = delta_bomb(town.forge, size=40 << 20, deltas=deltas, parent="main", id_=ID)
     names = [f"submission/20251102-a{number}" for number in range(20)]
     for name in names:
         tip = git(town.forge, "commit-tree", f"{bomb}^{{tree}}", "-p", "main", "-m", name)

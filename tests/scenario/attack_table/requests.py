@@ -251,7 +251,13 @@ def _bombs(branches: Group) -> Iterator[Attack]:
             "1,000,000,000 paths in a pack of 1 kB",
             "test_a_pack_that_names_a_thousand_million_paths",
             "keep the inbox busy for ever",
-            "refused by the folder's name: `foreign-change`",
+            "refused by the folder's name: `foreign-change` or, files left out, `not-fetched`",
+        ),
+        (
+            "huge files under names that no submission has, at a remote that can leave files out",
+            "test_no_file_of_a_branch_with_a_foreign_path_is_fetched",
+            "exhaust memory or time",
+            "refused by its paths before any file is fetched: `not-fetched`",
         ),
         (
             "a folder of 200,000 names",

@@ -443,7 +443,9 @@ def _fetch(
     waiting: list[str] = []
     silent: list[str] = []
     remotes = {remote: remote for remote in git.remotes()}
-    for remote, done in fetch_arrivals(git, remotes, kinds=kinds, requests=requests).items():
+    form = session.spec().envelope
+    done_at = fetch_arrivals(git, remotes, form, kinds=kinds, requests=requests)
+    for remote, done in done_at.items():
         if isinstance(done, StoreError):
             forge.progress.note("note", f"remote {remote} was not asked: {done}")
             silent.append(f"remote {remote}")

@@ -53,6 +53,7 @@ _Tip = tuple[str, str, str]  # ref, where it comes from, commit
 _REQUEST = re.compile(r"refs/(pull|merge-requests)/(\d{1,18})/head", re.ASCII)
 _PLAIN = "100644"
 _DELIVERY = re.compile(rf"{DELIVERY}[0-9a-f]{{16}}", re.ASCII)
+_NO_COMMON_COMMIT = "no commit in common with the board's main branch"
 _KINDS = {"D": "a deletion", "T": "a change of type"}
 
 
@@ -110,10 +111,11 @@ def find_in_git(
         taken: what was taken in before. Commits that brought just that are left out, and git is
             not asked about them again; `None` leaves nothing out.
     """
-    refused = {ref: source for ref in unread or {} if (source := _source(ref)) is not None}
-    yield from (_unread(source, (unread or {})[ref]) for ref, source in refused.items())
-    sources = (_source(ref) or _source(ref, kind="registration") for ref in waiting)
-    yield from (_waiting(source) for source in dict.fromkeys(sources) if source is not None)
+    for ref, why in (unread or {}).items():
+        if (source := _source_of_any(ref)) is not None:
+            yield _unread(source, why)
+    sources = dict.fromkeys(_source_of_any(ref) for ref in waiting)
+    yield from (_waiting(source) for source in sources if source is not None)
     tips = _arrival_tips(git, only=only, commits=False)
     brought = {} if taken is None else recall(git, _MEMORY)
     known = {tip for tip, one in brought.items() if tuple(one.split(" ", 1)) in (taken or ())}
@@ -142,6 +144,32 @@ def recall(git: Git, name: str) -> dict[str, str]:
     except (ValueError, RecursionError):
         return {}
     return {str(k): str(v) for k, v in told.items()} if isinstance(told, dict) else {}
+
+
+def find_foreign(git: Git, form: Form, tips: Iterable[str], *, main: str) -> str:
+    """What one of some commits changes that no arrival may change, "" for nothing.
+
+    Only names are looked at: git may lack the files.
+
+    Args:
+        git: the board's repository.
+        form: the board's envelope.
+        tips: the commits.
+        main: the commit that they are compared with.
+
+    Raises:
+        StoreError: git could not look at one of them.
+    """
+    for changes in git.changes(main, *tips, within=ARRIVALS).values():
+        if isinstance(changes, StoreError):
+            raise changes
+        if changes is None:
+            return _NO_COMMON_COMMIT
+        if next(_check_registration(changes), None) is not None:  # else it is a registration
+            owners = {_owner_of_path(change.path, form) for change in changes} - {None}
+            for problem in _check_changes(changes, len(owners), form):
+                return f"{problem.path}: {problem.found}"
+    return ""
 
 
 def find_request(git: Git, form: Form, *, base: str, head: str) -> Arrival | None:
@@ -396,11 +424,15 @@ def _source(ref: str, *, kind: str = "submission") -> str | None:
     return f"branch {kind}/{branch[1] if known else '…'}"
 
 
+def _source_of_any(ref: str) -> str | None:
+    return _source(ref) or _source(ref, kind="registration")
+
+
 def _unrelated(source: str, commit: str) -> Arrival:
     problem = Problem(
         code="foreign-history",
         path=source,
-        found="no commit in common with the board's main branch",
+        found=_NO_COMMON_COMMIT,
         expected="a branch off the board's main branch",
         hint="clone the board and call heldout submit there",
     )

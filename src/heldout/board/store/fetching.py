@@ -1,11 +1,12 @@
 """Fetching what strangers pushed: the cheapest first, within bounds, looked at before it counts.
 
 A remote's refs are listed first, and only what is new is fetched: commits and folders without the
-files where the remote can leave them out, then the files. It lies in a quarantine until the number
-and the sizes of its objects are known. What is too large is refused with its ref, remembered, and
-not fetched again; the refs beside it come in. A call has a budget of processor time: each ref gets
-a small share of it first, then larger ones, those last that were refused before. What is left
-waits, and the next call goes on. A ref that the remote has no longer is removed here.
+files where the remote can leave them out, then the files, unless a path is changed that no arrival
+may change. It lies in a quarantine until the number and the sizes of its objects are known. What is
+too large is refused with its ref, remembered, and not fetched again; the refs beside it come in. A
+call has a budget of processor time: each ref gets a small share of it first, then larger ones,
+those last that were refused before. What is left waits, and the next call goes on. A ref that the
+remote has no longer is removed here.
 """
 
 import json
@@ -16,8 +17,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from heldout.board.store.arrivals import recall
+from heldout.board.store.arrivals import find_foreign, recall
 from heldout.board.store.git import Bounds, Git, TooMuchError
+from heldout.envelope.keys import Form
 from heldout.errors import StoreError
 
 BRANCHES = ("submission", "registration")
@@ -26,6 +28,7 @@ BRANCHES = ("submission", "registration")
 REQUESTS = ("refs/pull/*/head", "refs/merge-requests/*/head")
 """Where forges list the heads of requests."""
 
+_MAIN = "HEAD"
 _HEADS = ("refs/pull/", "refs/merge-requests/")
 _AT_ONCE = 32
 _MOST_OBJECTS = 100_000
@@ -42,6 +45,10 @@ _MOST_LOST = 20.0
 """Of these, seconds that may go to attempts that fail."""
 _MEMORY = "heldout-refused.json"  # commit, or its ref -> why it was refused, or its next share
 _Tip = tuple[str, str]  # a ref there, and the object that it names
+
+
+class _ForeignError(StoreError):
+    """A ref changes what no arrival may change; its files were not fetched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +79,7 @@ class Fetched:
     """What became of a remote's refs.
 
     Attributes:
-        refused: ref here -> why it is too large; it was not taken.
+        refused: ref here -> why it was not taken: too large, or a path that no arrival may change.
         failed: ref here -> what git said; whether it can be taken is not known.
         waiting: refs for which no time was left; the next call goes on with them.
     """
@@ -83,7 +90,12 @@ class Fetched:
 
 
 def fetch_arrivals(
-    git: Git, remotes: Mapping[str, str], *, kinds: Iterable[str] = BRANCHES, requests: bool = True
+    git: Git,
+    remotes: Mapping[str, str],
+    form: Form,
+    *,
+    kinds: Iterable[str] = BRANCHES,
+    requests: bool = True,
 ) -> Mapping[str, Fetched | StoreError]:
     """Bring the arrivals' branches and requests of all remotes here, as data.
 
@@ -93,6 +105,7 @@ def fetch_arrivals(
     Args:
         git: the board's repository.
         remotes: the name below which its branches are stored here -> name or address.
+        form: the board's envelope.
         kinds: what the branches begin with.
         requests: whether heads of requests are fetched too.
 
@@ -107,7 +120,10 @@ def fetch_arrivals(
     for remote, address in remotes.items():
         try:
             found = git.list_remote(
-                address, *(f"refs/heads/{kind}/*" for kind in kinds), *(REQUESTS * requests)
+                address,
+                _MAIN,
+                *(f"refs/heads/{kind}/*" for kind in kinds),
+                *(REQUESTS * requests),
             )
         except StoreError as error:
             done[remote] = error
@@ -115,43 +131,70 @@ def fetch_arrivals(
         wanted: dict[str, _Tip] = {}
         for ref, one in found.objects.items():
             branch = ref.removeprefix("refs/heads/")
-            if branch != ref:
+            if branch.startswith(tuple(f"{kind}/" for kind in kinds)):
                 wanted[f"refs/remotes/{remote}/{branch}"] = ref, one
-            elif ref not in listed:
+            elif ref.startswith(_HEADS) and ref not in listed:
                 listed[ref] = one
                 wanted[ref] = ref, one
         own = tuple(f"refs/remotes/{remote}/{kind}/" for kind in kinds)
         _remove(git, [ref for ref in here if ref.startswith(own) and ref not in wanted])
-        done[remote] = _bring(git, address, wanted, here=here, partial=found.leaves_files_out)
+        done[remote] = _bring(
+            git,
+            address,
+            wanted,
+            form,
+            here=here,
+            main=found.objects.get(_MAIN),
+            partial=found.leaves_files_out,
+        )
     answered = not any(isinstance(one, StoreError) for one in done.values())
     if requests and answered and remotes:
         _remove(git, [ref for ref in here if ref.startswith(_HEADS) and ref not in listed])
     return done
 
 
-def fetch_requests(git: Git, remote: str, heads: Iterable[str]) -> Fetched:
+def fetch_requests(git: Git, remote: str, form: Form, heads: Iterable[str]) -> Fetched:
     """Bring the heads of a forge's open requests here, and remove those of all others.
 
     Args:
         git: the board's repository.
         remote: name or address of the forge's repository.
+        form: the board's envelope.
         heads: full names of the refs.
 
     Raises:
         StoreError: the remote does not answer.
     """
     wanted = frozenset(heads)
-    found = git.list_remote(remote, *REQUESTS)
+    found = git.list_remote(remote, _MAIN, *REQUESTS)
     new = {ref: (ref, one) for ref, one in found.objects.items() if ref in wanted}
     here = git.refs(*REQUESTS, commits=False)
     _remove(git, [ref for ref in here if ref not in new])
-    return _bring(git, remote, new, here=here, partial=found.leaves_files_out)
+    return _bring(
+        git,
+        remote,
+        new,
+        form,
+        here=here,
+        main=found.objects.get(_MAIN),
+        partial=found.leaves_files_out,
+    )
 
 
 def _bring(
-    git: Git, remote: str, wanted: Mapping[str, _Tip], *, here: Mapping[str, str], partial: bool
+    git: Git,
+    remote: str,
+    wanted: Mapping[str, _Tip],
+    form: Form,
+    *,
+    here: Mapping[str, str],
+    main: str | None,
+    partial: bool,
 ) -> Fetched:
-    """Fetch those of the refs that are not here already, as far as the budget of a call goes."""
+    """Fetch those of the refs that are not here already, as far as the budget of a call goes.
+
+    `main` is the remote's main branch.
+    """
     new = {ref: tip for ref, tip in wanted.items() if here.get(ref) != tip[1]}
     if not new:
         return Fetched()
@@ -163,7 +206,7 @@ def _bring(
     def order(ref: str) -> tuple[int, bool, bool]:
         return rounds[ref], ref in known, ref not in here  # known: one of its commits was refused
 
-    call = _Call(git, remote, partial=partial)
+    call = _Call(git, remote, form, main=main, partial=partial)
     failed: dict[str, str] = {}
     waiting = sorted(rounds, key=order)
     at_once = _AT_ONCE
@@ -182,17 +225,18 @@ def _bring(
         elif len(some) > 1:
             at_once = max(1, len(some) // 8)
             waiting = [*some, *waiting]
-        elif not isinstance(error, TooMuchError):
+        elif not isinstance(error, (TooMuchError, _ForeignError)):
             gone = [] if call.is_answered() else waiting  # it answered before
             failed |= dict.fromkeys([*some, *gone], str(error))
             waiting = [] if gone else waiting
-        elif share is _SHARES[-1]:
+        elif share is _SHARES[-1] or isinstance(error, _ForeignError):
             refused[some[0]] = str(error)
         else:
             rounds[some[0]] += 1
             insort(waiting, some[0], key=order)
     found = {new[ref][1]: str(rounds[ref]) for ref in waiting if rounds[ref]}
     found |= {name: why for ref, why in refused.items() for name in (new[ref][1], ref)}
+    found = {name: why for name, why in found.items() if name not in call.passing}
     _remember(git, known, found)
     return Fetched(refused=refused, failed=failed, waiting=tuple(waiting))
 
@@ -204,10 +248,19 @@ def _remember(git: Git, known: Mapping[str, str], found: Mapping[str, str]) -> N
 
 
 class _Call:
-    """One call's fetching from a remote, and the time it takes."""
+    """One call's fetching from a remote, and the time it takes.
 
-    def __init__(self, git: Git, remote: str, *, partial: bool) -> None:
-        self._git, self._remote, self._partial = git, remote, partial
+    Attributes:
+        passing: commits with a foreign path that may be the main branch's own: main here lacks
+            commits. They are looked at again.
+    """
+
+    def __init__(
+        self, git: Git, remote: str, form: Form, *, main: str | None, partial: bool
+    ) -> None:
+        self._git, self._remote, self._form, self._partial = git, remote, form, partial
+        self._main = main
+        self.passing: set[str] = set()
         self._used = self._lost = 0.0
         self._end = time.monotonic() + _PATIENCE
 
@@ -230,6 +283,7 @@ class _Call:
                 self._git,
                 self._remote,
                 refs,
+                self._form,
                 bounds=bounds,
                 files=share.files * len(refs),
                 partial=self._partial,
@@ -241,9 +295,14 @@ class _Call:
             # The system counts only what somebody waited for: not what we end, and not what dies
             # at its limit below a git that gives up at once.
             spent = max(spent + error.seconds, share.cpu)
+        if isinstance(error, _ForeignError) and len(refs) == 1 and not self._has_all_of_main():
+            self.passing.update(one for _, one in refs.values())
         self._used += spent
         self._lost += spent if error is not None else 0
         return error
+
+    def _has_all_of_main(self) -> bool:
+        return self._main is not None and self._git.contains(_MAIN, self._main)
 
     def is_answered(self) -> bool:
         """Whether the remote still answers, where there is time to ask."""
@@ -266,6 +325,7 @@ def _fetch(
     git: Git,
     remote: str,
     refs: Mapping[str, _Tip],
+    form: Form,
     *,
     bounds: Bounds,
     files: int,
@@ -275,6 +335,7 @@ def _fetch(
 
     Raises:
         StoreError: they were not fetched, or git does not take their names.
+        _ForeignError: one changes what it may not; only looked at before files are fetched.
         TooMuchError: they are too large, or need more than this share.
     """
     names = tuple(ref for ref, _ in refs.values())
@@ -283,6 +344,9 @@ def _fetch(
         aside.fetch_objects(remote, names, bounds=bounds, blobs=not partial)
         here, lacking = aside.new_objects(*tips, most=_MOST_OBJECTS, bounds=bounds)
         _check_sizes(aside, here, bounds=bounds)
+        base = git.head()
+        if lacking and base and (foreign := find_foreign(aside, form, tips, main=base)):
+            raise _ForeignError(foreign)
         if len(lacking) > files:
             raise TooMuchError(f"{len(lacking):,} new files")
         if lacking:

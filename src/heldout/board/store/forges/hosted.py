@@ -56,7 +56,7 @@ class HostedForge:
     def fetch(self) -> tuple[Arrival, ...]:
         """Arrivals of the requests that are open now; of two with the same files the first."""
         heads = [request.ref for request in self.list_open()]
-        done = fetch_requests(self.git, self.clone_url, heads)
+        done = fetch_requests(self.git, self.clone_url, self.form, heads)
         unread = {**done.refused, **done.failed}
         return tuple(
             find_in_git(

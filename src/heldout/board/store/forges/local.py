@@ -123,7 +123,7 @@ class GitForge(_WithoutRequests):
 
     def fetch(self) -> tuple[Arrival, ...]:
         """What lies on those branches, and on those of other remotes."""
-        done = fetch_arrivals(self.git, {_REMOTE: self.url}, requests=False)[_REMOTE]
+        done = fetch_arrivals(self.git, {_REMOTE: self.url}, self.form, requests=False)[_REMOTE]
         if isinstance(done, StoreError):
             raise done
         unread = {**done.refused, **done.failed}
