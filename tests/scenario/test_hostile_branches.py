@@ -318,7 +318,7 @@ def test_many_hostile_branches_delay_the_honest_one_by_seconds(
     received = [one["source"] for one in done.json["received"]]
     assert received == [f"branch submission/{good}"]
     assert sorted(done.json["unfetched"]) == sorted(f"branch {name}" for name in names)
-    assert done.code == 1
+    assert done.code == 0, "a stranger's branches must not make a cron job fail"
     monkeypatch.setattr(fetching, "_MOST_LOST", 0.0)
     told = town.organiser("inbox", now=NOW)
     assert "15 more: take long" in " ".join(told.out.split()), told.out
