@@ -112,6 +112,21 @@ def test_among_many_runs_hardly_any_other_pair_is_proposed() -> None:
     assert [*propose_pairs([])] == []
 
 
+def test_runs_with_the_same_first_documents_in_other_orders_are_not_proposed() -> None:
+    chosen = np.random.default_rng(7)
+    runs = [
+        {
+            str(query): [
+                *chosen.permutation([1, 2, 3, 4, start, start + 1]).tolist(),
+                *range(start + 2, start + 16),
+            ]
+            for query in range(25)
+        }
+        for start in range(100, 700, 20)
+    ]
+    assert propose([sign(run) for run in runs]) == set()
+
+
 def test_documents_whose_sketches_meet_hide_no_variant_and_make_none() -> None:
     run = sign({f"{query}": list(range(1, 30)) for query in range(8)})
     met = Signature(queries=run.queries, documents=np.full((8, DEPTH), 1 << 20, np.uint64))

@@ -16,6 +16,7 @@ For fusions a sketch says which runs rank what is not yet explained highest: `Sa
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -243,8 +244,9 @@ def propose_pairs(
       least 0.7 s.
     - The same top 10, or the same first three in any order: a number for each list and one for
       each set of three, equal where these are; at least 0.2 s and 0.5 s of them are equal.
-    - The first three of one in the top 10 of the other: in such a query these are three common
-      documents, so there are at least 3 * 0.6 s.
+    - The first three of one in the top 10 of the other in the same order: a number for each first
+      three and for each three in order, equal where these are, in at least 0.6 s. Common documents
+      alone would not do: runs of one first stage have two of the three in most queries.
 
     Different documents or lists may get one number by chance. All terms are positive, so that adds
     pairs and takes none away.
@@ -263,10 +265,9 @@ def propose_pairs(
     here = tops != 0
     ranks = np.broadcast_to(np.arange(TOP), tops.shape)
     weights = np.sqrt(weigh(TOP, PERSISTENCE)[ranks + 1, lengths[:, :, None]])
-    near, within, first = _make_sparse(
-        tops << np.uint64(7),  # as `similarity` compares them
-        [np.where(here, weights, 0.0), here.astype(np.float64), (here & (ranks < HEAD)) * 1.0],
-    )
+    shifted = tops << np.uint64(7)  # as `similarity` compares them
+    (near,) = _make_sparse(shifted, [np.where(here, weights, 0.0)])
+    first, within = _find_in_order(tops)
     heads = np.sort(tops[:, :, :HEAD], axis=2)
     (same,) = _make_sparse(_number(tops)[:, :, None], [answered[:, :, None] * 1.0])
     (threes,) = _make_sparse(_number(heads)[:, :, None], [(heads[:, :, :1] != 0) * 1.0])
@@ -282,7 +283,7 @@ def propose_pairs(
         found |= _meet(same[rows], same[:stop]) >= COPIED * least
         found |= _meet(threes[rows], threes[:stop]) >= SAME_HEADS * least
         for one, other in ((first, within), (within, first)):
-            found |= _meet(one[rows], other[:stop]) >= HEAD * INTERLEAVED * least
+            found |= _meet(one[rows], other[:stop]) >= INTERLEAVED * least
         every = total[rows, None] + total[:stop] - shared
         found &= (shared > 0) & (shared >= SHARED * (1 - _LOSS) * every)
         for place in range(start, stop):
@@ -334,6 +335,41 @@ def _make_sparse(
     for one in made:
         one.eliminate_zeros()
     return made
+
+
+def _find_in_order(tops: NDArray[np.uint64]) -> tuple["csr_array", "csr_array"]:
+    """By runs and first three documents of a query: whose first these are, who has them in order.
+
+    Args:
+        tops: as `_stack` gives them.
+    """
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
+
+    of_query = np.arange(tops.shape[1], dtype=np.uint64) * _MIX
+    heads = _number(tops[:, :, :HEAD]) + of_query
+    whole = tops[:, :, HEAD - 1] != 0
+    known, columns = np.unique(heads[whole], return_inverse=True)
+    shape = len(tops), len(known)
+    first = csr_array((np.ones(len(columns)), (whole.nonzero()[0], columns)), shape=shape)
+    seen = np.zeros(
+        1 << _SEEN_BITS, bool
+    )  # most threes are nobody's first: that is seen sooner here
+    seen[known >> _SEEN_SHIFT] = True
+    rows, places = [], []
+    for three in combinations(range(TOP), HEAD):
+        numbers = _number(tops[:, :, three]) + of_query
+        row, query = np.nonzero(seen[numbers >> _SEEN_SHIFT] & whole)
+        found = numbers[row, query]
+        place = np.searchsorted(known, found)
+        met = known[np.minimum(place, len(known) - 1)] == found
+        rows.append(row[met])
+        places.append(place[met])
+    row, place = np.concatenate(rows), np.concatenate(places)
+    return first, csr_array((np.ones(len(row)), (row, place)), shape=shape)
+
+
+_SEEN_BITS = 24
+_SEEN_SHIFT = np.uint64(64 - _SEEN_BITS)
 
 
 def _meet(rows: "csr_array", others: "csr_array") -> NDArray[np.float64]:
