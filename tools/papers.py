@@ -45,6 +45,7 @@ BECAUSE = {
     "sample": "which queries were drawn is not published",
     "training": "it needs models trained at a size that is not at hand here",
 }
+_LONG = 60  # characters of a filter that a cell has room for
 _FEW = 8  # more numbers than these are counted in a list of what cannot be had
 _HEAD = """\
 <!-- Written by tools/papers.py from docs/explanation/papers/*.toml: change those. -->
@@ -126,14 +127,15 @@ def read_papers() -> list[Paper]:
 
 def find_fault(one: Figure) -> str:
     """Which rule a row breaks, as far as its text tells; nothing if it breaks none."""
-    ways = [bool(one.command), bool(one.test), one.kind == "arithmetic", one.kind == "cannot"]
+    alone = one.kind == "arithmetic" and not one.test
+    ways = [bool(one.command), bool(one.test), alone, one.kind == "cannot"]
     asked = re.findall(r"-m (\S+)", re.sub("[\"']", "", one.command))
     fitting = [name for name in asked if _fits(one.measure, name)]
     reasons = BECAUSE if one.kind == "cannot" else {""}
     faults = {
         "the paper's numbers are missing": not one.printed,
         "one way to compute ours is wanted: command and jq, jq alone, a test, or none": (
-            sum(ways) != 1 or bool(one.command or one.kind == "arithmetic") != bool(one.jq)
+            sum(ways) != 1 or (bool(one.command) or alone) != bool(one.jq)
         ),
         f"because is one of {', '.join(BECAUSE)}, for what cannot be computed": (
             one.because not in reasons
@@ -247,7 +249,7 @@ def format_figure(one: Figure, ours: Sequence[str], numbers: Mapping[str, int]) 
     """The row of one figure."""
     mine = "equal" if one.kind == "equal" else ", ".join(ours)
     mine += f" ({one.note})" if one.note else ""
-    by = f"`{one.test}`" if one.test else f"`{one.jq}`"
+    by = f"`{one.test}`" if one.test else f"`{one.jq}`" * (len(one.jq) <= _LONG) or "its filter"
     if one.command:
         by = f"[command {numbers[one.command]}](#papers-command-{numbers[one.command]})"
     kind = f"{one.kind}: {one.data}" if one.kind == "other data" else one.kind

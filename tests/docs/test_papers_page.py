@@ -1,95 +1,101 @@
-"""papers.md: the tests that it names exist, and figures that are quick to compute are right."""
+"""papers.md is what tools/papers.py writes, and that refuses rows which compare unlike things."""
 
-import json
-import re
+import sys
 from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
-from click.testing import CliRunner
 
-from heldout.cli.program import main
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+from papers import Figure, compute_ours, find_fault, format_figure, format_page, read_papers
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "explanation" / "papers.md").read_text("utf-8")
-DEPTHS = "msmarco-annotation-depth"
+FIGURES = [one for paper in read_papers() for one in paper.figure]
+COMMANDS = [*dict.fromkeys(one.command for one in FIGURES if one.command)]
+OURS = 4  # cell of a row
+SCALE: dict[str, Any] = {
+    "place": "table 3",
+    "what": "values of RR on lists of 3",
+    "measure": "RR@3",
+    "printed": ("1.00", "0.50", "0.33", "0.00"),
+    "kind": "equal",
+    "command": "analyse scales -m RR@3",
+    "jq": ".values",
+    "format": ".2f",
+}
 
 
-def row(*cells: str) -> list[str]:
-    """The one row that has these texts, as its cells."""
-    (found,) = (line for line in PAGE.splitlines() if all(cell in line for cell in cells))
-    return [cell.strip() for cell in found.split("|")[1:-1]]
+def make(**changes: object) -> Figure:
+    return msgspec.convert(SCALE | changes, Figure)
 
 
-def ask(*arguments: object) -> Any:
-    done = CliRunner().invoke(main, [*map(str, arguments), "--json"])
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
+def test_every_row_keeps_the_rules() -> None:
+    assert [(one.place, fault) for one in FIGURES if (fault := find_fault(one))] == []
 
 
-def test_every_test_that_is_named_exists() -> None:
-    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)
-    assert named
-    for path, name in named:
-        assert f"\ndef {name}(" in (ROOT / path).read_text("utf-8"), (path, name)
+def test_the_page_is_what_the_program_writes_from_the_figures() -> None:
+    def compute(one: Figure) -> tuple[str, ...]:
+        return ("see below",) if one.command else compute_ours(one, ROOT)
 
-
-def test_the_values_of_table_3_and_the_gaps_that_they_lack() -> None:
-    scale = ask("analyse", "scales", "-m", "RR@3")
-    assert row("table 3", "values of RR")[2:4] == [
-        ", ".join(f"{value:.2f}" for value in scale["values"]),
-        "equal",
-    ]
-    first, *others = scale["violations"]
-    assert row("Craswell et al. 2021, §4.2")[2:4] == [
-        ", ".join(f"{value:.2f}" for value in first["missing"]),
-        "equal, and others for the gaps 1/3 and 2/3",
-    ]
-    assert [round(3 * one["gap"], 6) for one in others] == [1, 2]
-
-
-@pytest.mark.real
-def test_the_steps_and_submissions_of_the_boards(data: Callable[[str], Path]) -> None:
-    doc, passage = (
-        ask("analyse", "progress", "--csv", data(f"leaderboards/msmarco-{name}-leaderboard.csv"))
-        for name in ("doc", "passage")
-    )
-    steps = [step for step in doc["line"] if step["entry"]["received"][:10] <= "2021-04-30"]
-    assert row("best runs in turn")[2:4] == [str(len(steps)), "equal"]
-    until = [one["received"][:10] <= "2022-04-15" for one in doc["entries"]]
-    assert row("mid-April 2022, documents")[2:4] == [str(sum(until)), "equal"]
-    until = [one["received"][:10] <= "2022-04-15" for one in passage["entries"]]
-    assert row("the same, passages")[3] == f"{sum(until)}; the 161st is of 19 April"
+    written = format_page(read_papers(), compute).splitlines()
+    for line, expected in zip_longest(PAGE.splitlines(), written):
+        cells, wanted = (text.split(" | ") for text in (line or "", expected or ""))
+        if "see below" in wanted[min(OURS, len(wanted) - 1)]:
+            cells[OURS] = wanted[OURS]
+        assert cells == wanted
 
 
 @pytest.mark.real
-def test_the_discarded_queries_that_others_answer(data: Callable[[str], Path]) -> None:
-    ranks = data(f"{DEPTHS}/discarded_rankings_by_model.tsv")
-    found = ask("survive", "answerable", "--ranks", ranks)
-    systems = sorted(found["systems"], key=lambda one: one["within"]["10"]["count"])  # as printed
-    top_10 = ", ".join(f"{one['system']} {one['within']['10']['count']}" for one in systems)
-    top_3 = ", ".join(str(one["within"]["3"]["count"]) for one in systems)
-    assert row("answer in the top 10")[2:4] == [top_10, "equal"]
-    assert row("the same in the top 3")[2:4] == [top_3, "equal"]
+@pytest.mark.parametrize("number", range(1, len(COMMANDS) + 1))
+def test_ours_are_what_the_command_says(number: int, data: Callable[[str], Path]) -> None:
+    numbers = {command: n for n, command in enumerate(COMMANDS, 1)}
+    for one in FIGURES:
+        if one.command == COMMANDS[number - 1]:
+            assert format_figure(one, compute_ours(one, data(".")), numbers) in PAGE
 
 
-@pytest.mark.real
-def test_the_number_of_discarded_queries(data: Callable[[str], Path]) -> None:
-    types = data(f"{DEPTHS}/nfcats.msmarco-dev.tsv.gz")
-    found = ask("survive", "types", "--annotations", data(DEPTHS), "--types", types)
-    count = sum(one["discarded"] for one in found["types"])
-    assert row("discarded queries", "in the text")[3] == f"{count:,}"
-    assert f"labels have {count:,}" in row("45,551 queries were discarded")[2]
+def test_a_row_of_another_measure_is_refused() -> None:
+    assert find_fault(make()) == ""
+    for measure in ("", "RR@10", "nDCG@3"):
+        assert "the command's RR@3" in find_fault(make(measure=measure))
+    assert find_fault(make(measure="RR")) == ""  # the paper leaves the depth open
+    both = {"command": "evaluate x -m RR@3 -m nDCG@3"}
+    assert "jq takes none of RR@3" in find_fault(make(**both, jq='."nDCG@3"'))
+    assert find_fault(make(**both, jq='."RR@3"')) == ""
 
 
-@pytest.mark.real
-def test_ndcg_of_the_models_of_figure_1(data: Callable[[str], Path]) -> None:
-    runs = [data(f"{DEPTHS}/runs/monot5{name}.dl19.run.gz") for name in ("", "-sim1", "-sim5")]
-    qrels = data("qrels/qrels.dl19-passage.txt.gz")
-    found = ask("evaluate", *runs, "--qrels", qrels, "--order", "trec9", "-m", "nDCG@10")
-    means = ", ".join(f"{one['scores']['nDCG@10']:.4f}" for one in found["runs"])
-    assert row("nDCG@10 on DL 2019")[2:4] == [
-        "a chart, no number",
-        f"{means}, computed here from the published runs",
-    ]
+def test_unequal_figures_are_not_called_equal() -> None:
+    assert compute_ours(make(), ROOT) == ("1.00", "0.50", "0.33", "0.00")
+    with pytest.raises(ValueError, match=r"printed .*0\.34.*, ours .*0\.33"):
+        compute_ours(make(printed=("1.00", "0.50", "0.34", "0.00")), ROOT)
+    with pytest.raises(ValueError, match="jq finds"):
+        compute_ours(make(jq=".nothing"), ROOT)
+    with pytest.raises(ValueError, match="measure-name"):
+        compute_ours(make(command="analyse scales -m RRR@3"), ROOT)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"printed": ()},
+        {"command": ""},
+        {"jq": ""},
+        {"test": "tests/docs/test_papers_page.py::make"},
+        {"kind": "cannot"},
+        {"kind": "cannot", "command": "", "jq": "", "because": "mood"},
+        {"because": "runs"},
+        {"ours": ("1.00",)},
+        {"kind": "differs"},
+        {"kind": "other data"},
+        {"kind": "arithmetic"},
+        {"command": "", "jq": "", "test": "tests/docs/test_papers_page.py::test_of_nothing"},
+        {"command": "", "jq": "", "printed": ("8" * 9,), "test": "tests/conftest.py::data"},
+    ],
+)
+def test_a_row_that_does_not_say_how_ours_is_computed_is_refused(changes: dict[str, Any]) -> None:
+    assert find_fault(make(**changes))
