@@ -176,6 +176,37 @@ def test_made_up_ids_shut_a_study_for_their_own_addresses_alone(
         assert not begin(51, "203.0.113.3")[1]
 
 
+@pytest.mark.parametrize("platform", IDS)
+def test_made_up_ids_of_one_network_hold_a_share_of_the_free_tasks(
+    tmp_path: Path, platform: str
+) -> None:
+    """Ids that never answer: the others of their network wait for one answer, nobody else does."""
+    with Stages(tmp_path) as stages:
+        one = stages.make(tasks=40, items=3, platform=platform)
+        url = stages.serve(one.app, proxy_headers=True, forwarded_allow_ips="127.0.0.1")
+        client = httpx2.Client(base_url=url, timeout=20, trust_env=False)
+        stages.ends.callback(client.close)
+        visitor = replace(one, client=cast("Caller", client))
+
+        def begin(number: int, address: str) -> str:
+            client.headers["x-forwarded-for"] = address
+            fields = fields_of(client.get(one.link, params=IDS[platform](number)))
+            answer = client.post(f"{one.link}/consent", data=fields)
+            return str(answer.headers.get("location", "").rpartition("/item/")[0])
+
+        held = [root for number in range(60) if (root := begin(number, "203.0.113.1"))]
+        assert len(held) == 8  # a quarter of the 32 that are left
+        page = client.get(one.link, params=IDS[platform](99))
+        assert "No task is free at the moment" in words_of(page)
+        visitor.finish(begin(100, "198.51.100.1"), 3)
+        for root in held[:2]:
+            visitor.answer(root, 1)
+        assert begin(101, "203.0.113.1")
+        assert not begin(102, "203.0.113.1")
+        one.clock.pass_by(minutes=61)
+        assert begin(103, "203.0.113.1")
+
+
 def test_who_came_by_a_signed_link_is_not_held_up_by_others_exits(stage: Make) -> None:
     one = stage(tasks=9, links="personal", uncounted_percent=1_000)
     for number in range(6):

@@ -385,6 +385,13 @@ def attacks() -> Iterator[Attack]:
         becomes="new ids of their 7 addresses get no task; honest judges elsewhere do, undelayed",
         prefix="ids of platform ",
     )
+    yield from judges.cases(
+        "test_made_up_ids_of_one_network_hold_a_share_of_the_free_tasks",
+        *("link", "mturk", "prolific"),
+        tries="hold all 40 free tasks by 60 made-up ids that never answer",
+        becomes="8 are held until one is answered or its lease ends; a judge elsewhere gets a task",
+        prefix="ids without an answer, of platform ",
+    )
     for name, test, tries, becomes in (
         (
             "a signed link that stops early again and again",

@@ -49,6 +49,11 @@ from heldout.judging.database.tables import assignments, items, judgments, seen,
 
 _LONGEST_PLACE = 1_000
 _WAITING = ("open", "void")
+_MOST_IDLE = 5
+"""Tasks without an answer that unsigned ids of one network may hold, however few are free."""
+
+_IDLE_SHARE = 4
+"""Beyond that they may hold a quarter as many as are free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +83,12 @@ class NoTask:
     Attributes:
         why: `barred`: failed the tests of an earlier task. `changed`: there are tasks, but not of
             the batch that was agreed to: show the new terms. `waiting`: others hold the last ones,
-            one may come free. `seen`: what is left are pairs this worker has judged. `done`:
-            everything is judged. `paused`: the organiser has paused the campaign, or tasks that do
-            not count have earned as much as they may, and more of this worker's, or from this
-            network, do not count than count; who has a task goes on with it. `elsewhere`:
-            the worker has a task with answers, and who comes cannot show that it is theirs.
+            or this network holds many without an answer; one may come free. `seen`: what is left
+            are pairs this worker has judged. `done`: everything is judged. `paused`: the organiser
+            has paused the campaign, or tasks that do not count have earned as much as they may, and
+            more of this worker's, or from this network, do not count than count; who has a task
+            goes on with it. `elsewhere`: the worker has a task with answers, and who comes cannot
+            show that it is theirs.
         settings: of the newest batch.
     """
 
@@ -201,10 +207,8 @@ class _Visit:
                 return Offer(batch=batch, settings=settings, items=found.items, assignment=number)
             if self._is_held(found):
                 return self._none("elsewhere")
-        if self._is_barred():
-            return self._none("barred")
-        if self._is_closed():
-            return self._none("paused")
+        if (why := self._find_refusal()) is not None:
+            return self._none(why)
         task = self._find_task(self._waiting_or_lapsed())
         if task is None:
             return self._explain(None)
@@ -221,6 +225,8 @@ class _Visit:
             return self._none("barred")
         if closed:
             return self._none("paused")
+        if self._has_its_share():
+            return self._none("waiting")
         end_lapsed(self.connection, now=self.now)
         task = self._take_task(batch) if batch in self.terms else None
         if task is None:
@@ -233,6 +239,14 @@ class _Visit:
 
     def _none(self, why: _Reason) -> NoTask:
         return NoTask(why=why, settings=self._newest)
+
+    def _find_refusal(self) -> _Reason | None:
+        """Why this worker gets no new task, whichever are free; `None` for no reason."""
+        if self._is_barred():
+            return "barred"
+        if self._is_closed():
+            return "paused"
+        return "waiting" if self._has_its_share() else None
 
     def _is_barred(self) -> bool:
         return is_barred(self.connection, self.judge, self._newest)
@@ -258,6 +272,27 @@ class _Visit:
                 same = assignments.c.origin == self.worker.origin
                 counted, other = self._count_tasks(same)
         return other > counted
+
+    def _has_its_share(self) -> bool:
+        """Whether this worker's network holds its share of tasks without an answer.
+
+        Ids can be made up, and each could hold a task until its lease ends. Who came by a signed
+        link or has a task that counts is given one all the same.
+        """
+        if self.worker.signed or not self.worker.origin:
+            return False
+        answered = exists().where(judgments.c.assignment == assignments.c.id)
+        held = select(func.count()).where(
+            assignments.c.origin == self.worker.origin,
+            assignments.c.state == "consented",
+            assignments.c.lease_until >= self.now,
+            ~answered,
+        )
+        free = select(func.count()).where(tasks.c.state.in_(_WAITING))
+        idle = self.connection.scalar(held) or 0
+        if idle < max(_MOST_IDLE, (self.connection.scalar(free) or 0) // _IDLE_SHARE):
+            return False
+        return not self._count_tasks(assignments.c.worker == self.judge)[0]
 
     def _count_tasks(self, which: ColumnElement[bool]) -> tuple[int, int]:
         """Tasks of some assignments that count, and those under way or that earned and do not."""

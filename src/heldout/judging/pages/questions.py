@@ -217,8 +217,8 @@ _BARRED = (
     "more tasks in this study."
 )
 _WAITING = (
-    "Other people are working on the last tasks. One of these may become free: please try again "
-    "later."
+    "Other people are working on the last tasks, or have begun many from your network. One of "
+    "these may become free: please try again later."
 )
 _BARRED_NOW = (
     "Your answers were sent. Some check questions were answered incorrectly, so we cannot offer "
