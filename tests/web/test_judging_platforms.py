@@ -48,6 +48,26 @@ def test_mechanical_turk_gets_its_form_back(stage: Make) -> None:
     assert "https://workersandbox.mturk.com" in policy.partition("form-action")[2]
 
 
+@pytest.mark.parametrize("reward", [200, 0])
+def test_who_stops_early_on_mechanical_turk_reads_how_a_part_is_paid(
+    stage: Make, reward: int
+) -> None:
+    """The platform pays an approved task whole: a page that names a share alone is wrong."""
+    words = "the reward that it shows for the task once we approve it. If that is less"
+    one = stage(platform="mturk", reward=reward)
+    page = one.client.get(one.link, params=MTURK)
+    pages = [words_of(page)]
+    answer = one.post(f"{one.link}/consent", fields_of(page))
+    root = answer.headers["location"].rpartition("/item/")[0]
+    assert words not in words_of(one.client.get(f"{root}/exit"))  # nothing is owed yet
+    one.answer(root, 1)
+    page = one.client.get(f"{root}/exit")
+    one.post(f"{root}/exit", fields_of(page))
+    pages += [words_of(page), words_of(one.client.get(f"{root}/done"))]
+    assert [words in page for page in pages] == [reward > 0] * 3
+    assert words not in words_of(stage(reward=reward).client.get(one.link))
+
+
 @pytest.mark.parametrize("host", ["https://www.mturk.com", "https://workersandbox.mturk.com"])
 def test_mechanical_turks_address_may_end_in_a_slash(stage: Make, host: str) -> None:
     one = stage(platform="mturk")

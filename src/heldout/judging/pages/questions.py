@@ -84,7 +84,12 @@ def exit_page(assignment: Assignment, addresses: Addresses) -> ExitPage:
     return ExitPage(
         study=study_of(assignment.settings),
         owed=_owed_so_far(assignment),
-        after="Your answers are stored. You can't come back to this task after you stop.",
+        after=" ".join(
+            (
+                "Your answers are stored. You can't come back to this task after you stop.",
+                *(_hand_in_words(assignment.settings) if assignment.answered else ()),
+            )
+        ),
         token=addresses.token,
         action=addresses.exit,
         back=addresses.item(position),
@@ -108,12 +113,17 @@ def end_page(assignment: Assignment, *, key: bytes) -> EndPage:
         lease = plural(assignment.settings.lease_minutes, "minute")
         title = "This task went to another person"
         what = f"There was no answer for {lease}. The answers that you gave before are stored."
+    hand_in = _hand_in(assignment) if assignment.owed else None
     return EndPage(
         study=study_of(assignment.settings),
         title=title,
-        paragraphs=(_owed(assignment), what),
+        paragraphs=(
+            _owed(assignment),
+            what,
+            *(_hand_in_words(assignment.settings) if hand_in else ()),
+        ),
         code=code,
-        hand_in=_hand_in(assignment) if assignment.owed else None,
+        hand_in=hand_in,
     )
 
 
@@ -224,6 +234,10 @@ _BARRED_NOW = (
     "Your answers were sent. Some check questions were answered incorrectly, so we cannot offer "
     "you more tasks in this study."
 )
+_PAID_WHOLE = (
+    "Hand the task in at the end: Mechanical Turk then pays the reward that it shows for the task "
+    "once we approve it. If that is less than what is yours, the rest comes as a bonus."
+)
 _PAYS = ("paused", "seen", "done")
 _LATER = ("waiting", "paused", "elsewhere")
 _ELSEWHERE = (
@@ -260,6 +274,8 @@ def _submitted(assignment: Assignment, code: str) -> EndPage:
         paragraphs.append(f"This task is paid too: {amount} is yours.")
     elif assignment.settings.reward:
         paragraphs.append("As agreed at the beginning, this task is not paid.")
+    if assignment.owed:
+        paragraphs += _hand_in_words(assignment.settings)
     return EndPage(
         study=study_of(assignment.settings),
         title=f"Done: all {plural(assignment.items, 'question')}",
@@ -295,6 +311,13 @@ def _hand_in(assignment: Assignment) -> HandIn | None:
         fields={"assignmentId": worker.place, "answered": str(assignment.answered)},
         button="Hand in on Mechanical Turk",
     )
+
+
+def _hand_in_words(settings: Settings) -> tuple[str, ...]:
+    """How an amount is paid on Mechanical Turk, which pays an approved task whole, or nothing."""
+    if settings.platform != "mturk" or not settings.reward:
+        return ()
+    return (_PAID_WHOLE,)
 
 
 def _owed_so_far(assignment: Assignment) -> str:
@@ -341,9 +364,9 @@ def _stopping(settings: Settings) -> str:
     if not settings.reward:
         return "You may stop at any point."
     paid = "You may stop at any point. Your answers until then are paid"
-    if settings.pay_failed:
-        return f"{paid}."
-    return f"{paid}, unless some of them clearly don't fit the passages."
+    if not settings.pay_failed:
+        paid += ", unless some of them clearly don't fit the passages"
+    return " ".join((f"{paid}.", *_hand_in_words(settings)))
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:
