@@ -205,9 +205,8 @@ def ask(command: str, data: Path) -> Any:
     words: list[str] = []
     for word in shlex.split(command):
         name = word.removeprefix("{data}/")
-        several = "*" in word and not words[-1].startswith(
-            "--"
-        )  # heldout reads patterns of options
+        # heldout itself reads the pattern of an option.
+        several = "*" in word and not words[-1].startswith("--")
         files = [str(path) for path in sorted(data.glob(name))] if several else []
         words += files or [word.replace("{data}", str(data))]
     done = CliRunner().invoke(heldout, [*words, "--json"])
@@ -219,8 +218,8 @@ def ask(command: str, data: Path) -> Any:
 def format_page(papers: Sequence[Paper], compute: Callable[[Figure], tuple[str, ...]]) -> str:
     """The page as Markdown."""
     figures = [one for paper in papers for one in paper.figure]
-    commands = [*dict.fromkeys(one.command for one in figures if one.command)]
-    numbers = {command: number for number, command in enumerate(commands, 1)}
+    ways = [*dict.fromkeys(one.command or one.test for one in figures if one.command or one.test)]
+    numbers = {way: number for number, way in enumerate(ways, 1)}
     text = [_HEAD, *_format_counts(papers)]
     for paper in papers:
         text += [f"\n## {paper.paper}: {paper.title}\n\n"]
@@ -236,12 +235,15 @@ def format_page(papers: Sequence[Paper], compute: Callable[[Figure], tuple[str, 
         for wrong in paper.mistake:
             text += _format_row(paper.paper, wrong.place, wrong.says, wrong.find, wrong.shown)
     text += [
-        "\n## The commands\n\n`DATA` is the folder of the shared data. The filter of each row, "
+        "\n## The commands and tests\n\n`DATA` is the folder of the shared data. The filter of "
     ]
-    text += ["in the language of jq, stands in the project's `docs/explanation/papers/`.\n\n"]
-    for command, number in numbers.items():
-        shell = f"heldout {command.replace('{data}', 'DATA')} --json"
-        text += [f"(papers-command-{number})=\n**{number}.**\n\n```sh\n{shell}\n```\n\n"]
+    text += [
+        "each row, in the language of jq, stands in the project's `docs/explanation/papers/`.\n"
+    ]
+    for way, number in numbers.items():
+        shell = f"heldout {way.replace('{data}', 'DATA')} --json"
+        text_of = f"`{way}`" if "::" in way else f"\n\n```sh\n{shell}\n```"
+        text += [f"\n(papers-{number})=\n**{number}.** {text_of}\n"]
     return "".join(text).rstrip("\n") + "\n"
 
 
@@ -249,9 +251,10 @@ def format_figure(one: Figure, ours: Sequence[str], numbers: Mapping[str, int]) 
     """The row of one figure."""
     mine = "equal" if one.kind == "equal" else ", ".join(ours)
     mine += f" ({one.note})" if one.note else ""
-    by = f"`{one.test}`" if one.test else f"`{one.jq}`" * (len(one.jq) <= _LONG) or "its filter"
-    if one.command:
-        by = f"[command {numbers[one.command]}](#papers-command-{numbers[one.command]})"
+    by = f"`{one.jq}`" if len(one.jq) <= _LONG else "its filter"
+    if way := one.command or one.test:
+        name = "test" if one.test else "command"
+        by = f"[{name} {numbers[way]}](#papers-{numbers[way]})"
     kind = f"{one.kind}: {one.data}" if one.kind == "other data" else one.kind
     (row,) = _format_row(
         one.place, one.what, one.measure or "–", ", ".join(one.printed), mine, kind, by
@@ -261,13 +264,14 @@ def format_figure(one: Figure, ours: Sequence[str], numbers: Mapping[str, int]) 
 
 def _format_counts(papers: Sequence[Paper]) -> list[str]:
     """How many printed numbers are of which kind."""
-    text = [*_format_row("kind", *(paper.paper for paper in papers), "what it means")]
-    text += _format_row("---", *["--:"] * len(papers), "---")
-    for kind, meaning in KINDS.items():
+    text = [f"- *{kind}*: {meaning}\n" for kind, meaning in KINDS.items()]
+    text += ["\n", *_format_row("printed numbers", *(f"*{kind}*" for kind in KINDS))]
+    text += _format_row("---", *["--:"] * len(KINDS))
+    for paper in papers:
         counts = [
-            sum(len(one.printed) for one in paper.figure if one.kind == kind) for paper in papers
+            sum(len(one.printed) for one in paper.figure if one.kind == kind) for kind in KINDS
         ]
-        text += _format_row(f"*{kind}*", *map(str, counts), meaning)
+        text += _format_row(paper.paper, *map(str, counts))
     return text
 
 
@@ -280,10 +284,8 @@ def _format_missing(figures: Sequence[Figure]) -> list[str]:
         for one in these:
             numbers = ", ".join(one.printed)
             few = numbers if len(one.printed) <= _FEW else f"{len(one.printed)} numbers"
-            measure, note = (
-                f" ({one.measure})" * bool(one.measure),
-                f" ({one.note})" * bool(one.note),
-            )
+            measure = f" ({one.measure})" * bool(one.measure)
+            note = f" ({one.note})" * bool(one.note)
             text += [f"- {one.place}: {one.what}{measure}: {few}{note}\n"]
     return text
 
