@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,28 @@ def test_judgments_come_in_every_form(tmp_path: Path) -> None:
         for library in (pd.DataFrame, pl.DataFrame, pa.table):
             assert ho.read_qrels(library(columns(rows, names))).judgments == QRELS
     assert ho.read_qrels(path).judgments == ho.read_qrels(QRELS).judgments == QRELS
+
+
+def test_decimal_grades_come_in_every_form(tmp_path: Path) -> None:
+    """nDCG takes them as gains; a measure that asks for a level refuses them."""
+    rows: list[tuple[str, str, float]] = [
+        (q, d, grade / 4) for q, grades in QRELS.items() for d, grade in grades.items()
+    ]
+    (tmp_path / "trec").write_text("".join(f"{q} 0 {d} {g}\n" for q, d, g in rows), "utf-8")
+    beir = "".join(f"{q}\t{d}\t{g}\n" for q, d, g in rows)
+    (tmp_path / "beir").write_text(f"query-id\tcorpus-id\tscore\n{beir}", "utf-8")
+    table = columns(rows, ("qid", "docno", "label"))
+    pl.DataFrame(table).write_parquet(tmp_path / "qrels.parquet")
+    mapping = {q: {d: Decimal(grade) / 4 for d, grade in one.items()} for q, one in QRELS.items()}
+    forms = [tmp_path / "trec", tmp_path / "beir", tmp_path / "qrels.parquet", mapping]
+    forms += [library(table) for library in (pd.DataFrame, pl.DataFrame, pa.table)]
+    run = {q: dict.fromkeys(grades, 1.0) for q, grades in QRELS.items()}
+    wanted = ho.evaluate(run, forms[0], ["nDCG@10"]).columns(per_query=True)
+    for form in forms:
+        assert ho.evaluate(run, form, ["nDCG@10"]).columns(per_query=True) == wanted
+        with pytest.raises(InputError) as refused:
+            ho.evaluate(run, form, ["RR@10"])
+        assert refused.value.code in ("grade-not-a-number", "frame-number")
 
 
 WRONG_QRELS: dict[str, tuple[Any, str]] = {

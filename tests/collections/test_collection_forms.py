@@ -130,6 +130,7 @@ def test_a_broken_line_is_named_with_its_place(
         ("q\td\n", [("wrong-columns", 2)]),
         ("q\td\t1\nq\td\t1.5\n", [("grade-not-a-number", 3)]),
         ("q\td\t1\n\nq\td\t2\n", [("conflicting-judgment", 4)]),
+        ("q\td\t1000001\n", [("grade-too-large", 2)]),
     ],
 )
 def test_broken_judgments_of_beir_are_named_with_their_place(

@@ -42,7 +42,7 @@ def load_qrels(
         named: a file, or `irds:` and a name of ir_datasets.
         subtopics: whether the second column is wanted too, as the subtopic of a judgment.
         limits: how much of a file is read.
-        whole_for: as for `read_qrels`; BEIR's and Parquet files have whole numbers always.
+        whole_for: as for `read_qrels`.
 
     Raises:
         InputError: code `unreadable-file`, those of `read_qrels`, of `read_subtopics`, of
@@ -54,10 +54,9 @@ def load_qrels(
     if text.startswith(PREFIX):
         return _catalogued_qrels(text, subtopics=subtopics, whole_for=whole_for)
     if text.lower().endswith(PARQUET):
-        return qrels_from_frame(read_parquet(text), name=text)
+        return qrels_from_frame(read_parquet(text), name=text, whole_for=whole_for)
     if not subtopics and is_beir_qrels(_head(text)):
-        content = read_text(Path(text))
-        return Qrels(judgments=parse_beir_qrels(content, path=text), digest=digest_bytes(content))
+        return parse_beir_qrels(read_text(Path(text)), path=text, whole_for=whole_for)
     with open_input(Path(text)) as source:
         if subtopics:
             return read_subtopics(source, path=text, limits=limits)
@@ -81,7 +80,7 @@ def open_qrels(
         given: a path or `irds:` and a name of ir_datasets, a mapping, a frame, or judgments.
         name: for messages.
         subtopics: as for `load_qrels`.
-        whole_for: likewise; mappings and frames have whole numbers always.
+        whole_for: likewise; decimals of a mapping are `Decimal`.
 
     Raises:
         InputError: as `load_qrels`, `qrels_from_mapping` and `qrels_from_frame`.
@@ -92,9 +91,9 @@ def open_qrels(
     if isinstance(given, str | PathLike):
         return load_qrels(fspath(given), subtopics=subtopics, whole_for=whole_for)
     if isinstance(given, Mapping):
-        return qrels_from_mapping(given, name=name or "qrels")
+        return qrels_from_mapping(given, name=name or "qrels", whole_for=whole_for)
     if is_frame(given):
-        return qrels_from_frame(given, name=name or "qrels")
+        return qrels_from_frame(given, name=name or "qrels", whole_for=whole_for)
     raise TypeError(
         f"no judgments: {type(given).__name__}; a path, query -> document -> grade, or a data frame"
     )

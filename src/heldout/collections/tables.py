@@ -9,15 +9,15 @@ each line, `queries.jsonl` `{"_id", "text"}`, and `qrels/test.tsv` the columns q
 grade below a heading. Source: Thakur et al., NeurIPS Datasets and Benchmarks 2021.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 
 from heldout.errors import InputError, Problem, quote
-from heldout.ids import DocId, QueryId
-from heldout.trec.qrels import parse_qrels
+from heldout.ids import DocId, QueryId, digest_bytes
+from heldout.trec.qrels import HIGHEST_GRADE, Grades, Qrels, parse_qrels, scale_grades
 from heldout.trec.queries import parse_queries
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import Limits, TextReader
@@ -60,25 +60,24 @@ def is_beir_qrels(content: bytes) -> bool:
     return tuple(content.split(b"\n", 1)[0].decode(errors="replace").split()) == _HEADING
 
 
-def parse_beir_qrels(content: bytes, *, path: str) -> dict[str, dict[str, int]]:
+def parse_beir_qrels(content: bytes, *, path: str, whole_for: str | None = "") -> Qrels:
     """Judgments below the heading `query-id corpus-id score`.
 
     Args:
         content: tab-separated rows, the heading first.
         path: the file's name, for errors.
-
-    Returns:
-        Grade by query and document, in the order of the file.
+        whole_for: as for `trec.qrels.read_qrels`.
 
     Raises:
-        InputError: the first twenty of `wrong-columns`, `grade-not-a-number`,
+        InputError: the first twenty of `wrong-columns`, `grade-not-a-number`, `grade-too-large`,
             `conflicting-judgment`; `collection-empty`.
     """
-    judgments: dict[str, dict[str, int]] = {}
-    _refuse(_read_rows(content, judgments, path))
+    judgments: Grades = {}
+    _refuse(_read_rows(content, judgments, path, whole_for))
     if not judgments:
         raise InputError(_problem("collection-empty", path, "no judgment"))
-    return judgments
+    scaled, scale = scale_grades(judgments)
+    return Qrels(judgments=scaled, digest=digest_bytes(content), scale=scale)
 
 
 def _read_lines(content: bytes, texts: dict[str, str], path: str) -> Iterator[Problem]:
@@ -101,7 +100,7 @@ def _read_lines(content: bytes, texts: dict[str, str], path: str) -> Iterator[Pr
 
 
 def _read_rows(
-    content: bytes, judgments: dict[str, dict[str, int]], path: str
+    content: bytes, judgments: Grades, path: str, whole_for: str | None
 ) -> Iterator[Problem]:
     for number, line in enumerate(content.decode(errors="replace").split("\n")[1:], 2):
         row = line.split()
@@ -112,8 +111,12 @@ def _read_rows(
             continue
         query, document, written = row
         grade = parse_grade(written.encode())
-        if not isinstance(grade, int):
-            yield _problem("grade-not-a-number", path, quote(written), number)
+        if grade is None or (whole_for is not None and not isinstance(grade, int)):
+            needs = f"a whole number, which {whole_for} needs" if whole_for else ""
+            yield _problem("grade-not-a-number", path, quote(written), number, needs)
+            continue
+        if grade > HIGHEST_GRADE or grade < -HIGHEST_GRADE:
+            yield _problem("grade-too-large", path, quote(written), number)
             continue
         before = judgments.setdefault(query, {}).setdefault(document, grade)
         if before != grade:
@@ -217,7 +220,7 @@ def read_labels(path: Path) -> Labels:
     """
     content = read_text(path)
     if is_beir_qrels(content):
-        found: Mapping[str, Mapping[str, int]] = parse_beir_qrels(content, path=str(path))
+        found = parse_beir_qrels(content, path=str(path)).judgments
     else:
         found = parse_qrels(content, path=str(path)).judgments
     return {
@@ -272,6 +275,7 @@ _EXPECTED = {
     "collection-row": "id, tab, text",
     "conflicting-judgment": "one judgment per query and document",
     "grade-not-a-number": "a whole number",
+    "grade-too-large": f"a grade of at most {HIGHEST_GRADE:,}",
     "wrong-columns": "3 columns: query, document, grade",
 }
 

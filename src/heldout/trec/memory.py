@@ -7,6 +7,7 @@ where a file has its line.
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from hashlib import sha256
 from itertools import chain, islice
 from math import isfinite, isnan
@@ -25,7 +26,7 @@ from heldout.files.frames import (
 )
 from heldout.ids import Digest
 from heldout.trec.orders import Order
-from heldout.trec.qrels import HIGHEST_GRADE, Judgments, Qrels
+from heldout.trec.qrels import HIGHEST_GRADE, Grades, Judgments, Qrels, scale_grades
 from heldout.trec.ranking import Rankings, equal_as_float32, sort_keys
 from heldout.trec.reading.streams import Limits
 from heldout.trec.scans import Coverage, Expected, Facts, Scan, Signature, report_rising
@@ -549,12 +550,13 @@ def _see(run: MemoryRun, places: Integers | None, qrels: Judgments) -> Rankings:
     )
 
 
-def qrels_from_frame(frame: Any, *, name: str) -> Qrels:
+def qrels_from_frame(frame: Any, *, name: str, whole_for: str | None = "") -> Qrels:
     """Judgments in the columns of PyTerrier or ir_measures.
 
     Args:
         frame: a column `qid` or `query_id`, one `docno` or `doc_id`, one `label` or `relevance`.
         name: what they are called in messages.
+        whole_for: as for `read_qrels`.
 
     Raises:
         InputError: codes `frame-columns`, `frame-type`, `frame-missing`, `frame-number`,
@@ -567,8 +569,14 @@ def qrels_from_frame(frame: Any, *, name: str) -> Qrels:
     column = find_column(table, GRADE, path=name)
     if column is None:
         raise AssertionError(GRADE)
-    grades = read_numbers(column, path=name, whole=True).astype(np.int64).tolist()
-    judgments: dict[str, dict[str, int]] = {}
+    numbers = read_numbers(column, path=name)
+    if whole_for is None and np.isfinite(numbers).all():
+        grades: list[Any] = [
+            int(n) if n.is_integer() else Decimal(repr(n)) for n in numbers.tolist()
+        ]
+    else:
+        grades = read_numbers(column, path=name, whole=True).astype(np.int64).tolist()
+    judgments: Grades = {}
     rows = zip(queries, documents, grades, strict=True)
     for number, (query, document, grade) in enumerate(rows, start=1):
         before = judgments.setdefault(query, {}).setdefault(document, grade)
@@ -581,11 +589,21 @@ def qrels_from_frame(frame: Any, *, name: str) -> Qrels:
                 "decide which grade holds",
                 line=number,
             )
-    return qrels_from_mapping(judgments, name=name)
+    return qrels_from_mapping(judgments, name=name, whole_for=whole_for)
 
 
-def qrels_from_mapping(judgments: Mapping[str, Mapping[str, int]], *, name: str) -> Qrels:
+def qrels_from_mapping(
+    judgments: Mapping[str, Mapping[str, int | Decimal]], *, name: str, whole_for: str | None = ""
+) -> Qrels:
     """Judgments as pytrec_eval has them: query -> document -> grade.
+
+    A float with a fraction is refused always: it may be a score of a run that was given in place of
+    the judgments. Only a `Decimal` may have one.
+
+    Args:
+        judgments: the grades.
+        name: what they are called in messages.
+        whole_for: as for `read_qrels`.
 
     Raises:
         InputError: codes `empty-file`, `frame-type`, `grade-not-a-number`, `grade-too-large`.
@@ -600,25 +618,31 @@ def qrels_from_mapping(judgments: Mapping[str, Mapping[str, int]], *, name: str)
         raise InputError.of("empty-file", name, "no judgments", "at least one judgment")
     _refuse_odd_ids(checked, name)
     for query, grades in checked.items():
-        values = grades.values()
+        values: Iterable[Any] = grades.values()
         if set(map(type, values)) == {int} and max(map(abs, values)) <= HIGHEST_GRADE:
             continue
         for document, grade in grades.items():
-            if problem := _check_grade(grade, f"{show(document)} for {show(query)}", name):
+            if problem := _check_grade(
+                grade, f"{show(document)} for {show(query)}", name, whole_for=whole_for
+            ):
                 raise InputError(problem)
-            grades[document] = int(grade)
+            grades[document] = int(grade) if grade == int(grade) else grade
     content = repr(sorted((query, sorted(grades.items())) for query, grades in checked.items()))
-    return Qrels(judgments=checked, digest=Digest(sha256(content.encode()).hexdigest()))
+    scaled, scale = scale_grades(checked)
+    digest = Digest(sha256(content.encode()).hexdigest())
+    return Qrels(judgments=scaled, digest=digest, scale=scale)
 
 
-def _check_grade(grade: object, where: str, name: str) -> Problem | None:
+def _check_grade(grade: object, where: str, name: str, *, whole_for: str | None) -> Problem | None:
     whole = isinstance(grade, int | np.integer) and not isinstance(grade, bool)
-    if isinstance(grade, float) and isfinite(grade) and grade == int(grade):
-        whole = True
+    if isinstance(grade, float | Decimal) and isfinite(grade):
+        decimal = whole_for is None and isinstance(grade, Decimal)
+        whole = decimal or grade == int(grade)
     if not whole:
         hint = "a run has scores: were the run and the judgments swapped?"
         found = f"{grade!r:.60} as the grade of {where}"
-        return Problem("grade-not-a-number", name, found, "a whole number", hint)
+        expected = f"a whole number{whole_for and f', which {whole_for} needs'}"
+        return Problem("grade-not-a-number", name, found, expected, hint)
     if abs(int(grade)) > HIGHEST_GRADE:  # type: ignore[call-overload]  # a number, as was checked
         return Problem(
             "grade-too-large",

@@ -40,7 +40,8 @@ from heldout.trec.text import (
 _UNJUDGED = np.iinfo(np.int64).min
 
 Judgments = Mapping[str, Mapping[str, int]]
-_Found = dict[str, dict[str, int | Decimal]]
+Grades = dict[str, dict[str, int | Decimal]]
+"""Query -> document -> grade as it was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +166,7 @@ def read_qrels(
     """
     limits = limits or Limits()
     log = ProblemLog(limits.problems)
-    judgments: _Found = {}
+    judgments: Grades = {}
     columns = _Columns(whole_for=whole_for)
     with TextReader(source, path=path, limits=limits) as reader:
         for block in reader.blocks():
@@ -179,7 +180,7 @@ def read_qrels(
         log.add(Problem("empty-file", path, "no judgments", "at least one line"))
     log.extend(_check_documents(judgments, path))
     log.raise_errors()
-    scaled, scale = _scale(judgments)
+    scaled, scale = scale_grades(judgments)
     return Qrels(judgments=scaled, digest=reader.digest(), scale=scale, notes=log.notes())
 
 
@@ -193,8 +194,8 @@ def unscale(qrels: Qrels) -> Mapping[str, Mapping[str, float]]:
     }
 
 
-def _scale(judgments: _Found) -> tuple[dict[str, dict[str, int]], int]:
-    """Whole numbers for grades of which some may be decimals, and what all were multiplied by."""
+def scale_grades(judgments: Grades) -> tuple[dict[str, dict[str, int]], int]:
+    """Make whole numbers of grades of which some may be decimals; what all were multiplied by."""
     every = {grade for grades in judgments.values() for grade in grades.values()}
     exponents = [g.normalize().as_tuple().exponent for g in every if isinstance(g, Decimal)]
     if not exponents:
@@ -305,7 +306,7 @@ class _Columns:
         return None not in numbers and any(number for number in numbers)
 
 
-def _read_block(judgments: _Found, block: Block, path: str, columns: _Columns) -> Iterator[Problem]:
+def _read_block(judgments: Grades, block: Block, path: str, columns: _Columns) -> Iterator[Problem]:
     """Add a block's judgments: all at once where every line has the usual form."""
     rows = _usual_rows(block, columns)
     if rows is None:
@@ -352,7 +353,7 @@ def _columns_hint(columns: Sequence[bytes]) -> str:
 
 
 def _add_line(
-    judgments: _Found, line: bytes, path: str, number: int, known: _Columns
+    judgments: Grades, line: bytes, path: str, number: int, known: _Columns
 ) -> Problem | None:
     columns = line.split()
     if len(columns) != _COLUMNS:
