@@ -1,38 +1,67 @@
-"""How the organiser's commands grow with the entries of a board.
+"""How the organiser's commands, a participant's and the server grow with the entries of a board.
 
     python benchmarks/growth.py 100 1000 10000
-    python benchmarks/growth.py 100 1000 --events-each 10 --keep /tmp/boards
+    python benchmarks/growth.py 300 --check
 
-Makes a board of each size (`growth_board.py`; 10,000 entries take a quarter of an hour and 6 GB),
-then runs each command as a process and prints what it took: seconds of processor and peak memory,
-children included, files and bytes written to board and vault, git processes, bytes written by git.
-Then the exponents: 0 means that nothing grows, 1 that a command takes ten times as long at ten
-times the size. The code is that of the Python that runs it, so the same command on two commits
-gives before and after; `--keep DIR` keeps the boards, and takes those that lie there.
+Makes a board of each size (`growth_board.py`: registered teams, runs that overlap, `[trust]`;
+10,000 entries take a quarter of an hour and 6 GB), then runs each command as a process and prints
+what it took: seconds of processor and peak memory, children included, files and bytes written to
+board, vault and clone. `heldout serve` runs over the clone until it answers, until it shows one
+publication, and while it answers requests. Then the exponents: 0 means that nothing grows, 1 that a
+command takes ten times as long at ten times the size. The code is that of the Python that runs it,
+so the same command on two commits gives before and after.
+
+Exit status 1: a command failed, or, with `--check`, took more than its budget.
 """
 
 import argparse
 import json
 import math
 import os
-import shutil
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from http.client import HTTPConnection
 from itertools import pairwise
 from pathlib import Path
+from typing import Self
 
 from process import run_process
 
 __all__ = ["main"]
 
+_STANDINGS, _EMBED = "/api/v1/standings?limit=100", "/embed?rows=10"
+_SUBMISSIONS, _QUOTA = "/api/v1/submissions", "/api/v1/quota"
+BUDGETS: Mapping[str, float] = {
+    "make the board": 50,
+    "rebuild, the first": 30,
+    "rebuild, the next day": 22,
+    "first look at all runs": 5,
+    "inbox": 3,
+    "review": 4,
+    "publish": 7,
+    "rebuild": 3,
+    "status": 5,
+    "audit": 6,
+    "audit with the vault": 9,
+    "serve, start": 11,
+    "serve, a publication": 3,
+    f"serve, {_STANDINGS}": 0.005,
+    f"serve, {_EMBED}": 0.01,
+    f"serve, {_SUBMISSIONS}": 0.02,
+    f"serve, {_QUOTA}": 0.02,
+}
+"""Most seconds of processor of a command on a board of 300 entries: some twice what it took."""
+
 _HERE = Path(__file__).parent
 _MEBI = 1 << 20
 _NOT_OURS = ("lock",)
-_ALL = ("inbox", "review", "publish", "rebuild", "status", "audit", "audit-vault")
-_WRAPPER = '#!/bin/sh\nprintf . >> "$HELDOUT_GIT_COUNT"\nexec {git} "$@"\n'
+_EVENTS, _QUERIES, _DEPTH = 10, 200, 100
 _SKETCHES = """
 import sys
 from datetime import datetime
@@ -51,178 +80,241 @@ with session.vault.locked():
     for step in (list_others, compare_runs):
         step(session.vault, history, last, repair=lambda _: False)
 """
+_TEAM = """
+import sys
+from datetime import UTC, datetime
+from heldout.database.database import open_database
+from heldout.intake.tables import INTAKE
+from heldout.intake.teams import accept_invitation, create_invitation, create_token
+
+now = datetime.now(UTC).replace(microsecond=0)
+database = open_database(sys.argv[1], INTAKE)
+_, secret = create_invitation(database, note="", now=now)
+team = accept_invitation(database, secret, name="Team Growth", mail="", now=now)
+print(create_token(database, team.id, kind="api", name="", now=now)[1])
+database.close()
+"""
+_REQUESTS, _PATIENCE = 50, 600
+_TICKS = os.sysconf("SC_CLK_TCK")
 _State = dict[str, tuple[int, int, int]]  # path -> inode, time of change, bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What one call took."""
+    """What one call took: seconds of processor, bytes at most, files and bytes written."""
 
     cpu: float
     peak: int
-    files: int
-    written: int
-    git: int
-    objects: int
-    status: int
+    files: int = 0
+    written: int = 0
+    status: int = 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the boards, run the commands, print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("entries", type=int, nargs="+", help="entries of each board, ascending")
-    parser.add_argument("--events-each", type=int, default=10, help="events about each entry")
-    parser.add_argument("--queries", type=int, default=200)
-    parser.add_argument("--depth", type=int, default=100, help="documents for each query")
-    parser.add_argument("--only", action="append", choices=_ALL, help="measure these alone")
-    parser.add_argument("--keep", type=Path, help="keep boards in this folder, or take them")
+    parser.add_argument("--check", action="store_true", help="hold all to the budgets of 300")
     options = parser.parse_args(arguments)
-    wanted = [name for name in _ALL if name in (options.only or _ALL)]
     found: dict[int, dict[str, Cost]] = {}
-    with tempfile.TemporaryDirectory(prefix="heldout-growth-") as scratch:
-        for entries in options.entries:
-            root = (options.keep or Path(scratch)) / str(entries)
-            if not (root / "clone").exists():
-                numbers = (entries, entries * options.events_each, options.queries, options.depth)
-                builder = [sys.executable, str(_HERE / "growth_board.py"), str(root)]
-                if not (root / "plan.json").exists():  # else all but its pages is made
-                    shutil.rmtree(root, ignore_errors=True)
-                subprocess.run([*builder, *map(str, numbers)], check=True)
-            if options.keep is not None:  # what is kept stays as it was made
-                root = Path(shutil.copytree(root, Path(scratch) / str(entries), symlinks=True))
-            found[entries] = _measure(root, wanted, Path(scratch))
-            _print_costs(entries, found[entries])
-            shutil.rmtree(root)
+    for entries in options.entries:
+        with tempfile.TemporaryDirectory(prefix="heldout-growth-") as scratch:
+            found[entries] = _measure(Path(scratch), entries)
+            _print_costs(entries, found[entries], Path(scratch))
     _print_exponents(found)
-    return 0
+    over = [
+        f"{entries:,} entries, {name}: {cost.cpu:.1f} s of processor, exit {cost.status}\n"
+        for entries, costs in found.items()
+        for name, cost in costs.items()
+        if cost.status not in (0, 1) or (options.check and cost.cpu > BUDGETS[name])
+    ]
+    sys.stderr.write("".join(over))
+    return bool(over)
 
 
-def _measure(root: Path, wanted: Sequence[str], scratch: Path) -> dict[str, Cost]:
-    """Every command on one board, in the order in which an organiser calls them."""
+def _measure(root: Path, entries: int) -> dict[str, Cost]:
+    """Every command on one board, in the order in which they are called."""
+    numbers = map(str, (entries, entries * _EVENTS, _QUERIES, _DEPTH))
+    costs = {"make the board": _run([str(_HERE / "growth_board.py"), str(root), *numbers], root)}
     plan = json.loads((root / "plan.json").read_text())
-    board, now = ["--board", str(root / "board")], ["--now", plan["now"]]
-    private, waits = ["--vault", str(root / "vault")], plan["waits"]
-    commands = {
-        "inbox": ["inbox", *board, *private, *now],
-        "review": ["review", waits, *board, *private, *now],
-        "publish": ["publish", waits, "--yes", "--why", "measured", *board, *private, *now],
-        "rebuild": ["rebuild", *board, *private, *now],
-        "status": ["status", "--board", str(root / "clone"), *now],
-        "audit": ["audit", "--board", str(root / "clone"), *now],
-        "audit-vault": ["audit", *board, *private, *now],
-    }
+    clone, due = ["--board", str(root / "clone")], ["--now", plan["now"]]
+    public, waits = ["--board", str(root / "board")], plan["waits"]
+    board = [*public, "--vault", str(root / "vault")]
     # What every organiser has who worked yesterday: branches fetched, logs, pages and runs
     # remembered. git alone fetches many branches faster than an inbox does.
-    fetch = [
-        "git",
-        "fetch",
-        "-q",
-        "origin",
-        "+refs/heads/submission/*:refs/remotes/origin/submission/*",
-    ]
-    subprocess.run(fetch, cwd=root / "board", check=True)
+    refs = "+refs/heads/submission/*:refs/remotes/origin/submission/*"
+    _git(root / "board", "fetch", "-q", "origin", refs)
     # As where git has repacked: commits lie together, and no whole pack is mapped to list branches.
-    remote = subprocess.run(
-        ["git", "remote", "get-url", "origin"],
-        cwd=root / "board",
-        check=True,
-        capture_output=True,
-        text=True,
+    for repository in (root / "origin.git", root / "board"):
+        _git(repository, "-c", "pack.window=0", "repack", "-adq")
+
+    def measure(name: str, *arguments: str) -> None:
+        costs[name] = _run(["-m", "heldout", *arguments], root)
+
+    first, made = Cost(**plan["rebuild"]), costs["make the board"]
+    costs["make the board"] = replace(made, cpu=made.cpu - first.cpu)
+    costs["rebuild, the first"] = first
+    measure("rebuild, the next day", "rebuild", *board, *due)
+    _run(["-m", "heldout", "inbox", *board, *due], root)
+    costs["first look at all runs"] = _run(
+        ["-c", _SKETCHES, str(root / "board"), str(root / "vault"), plan["now"]], root
     )
-    for repository in (remote.stdout.strip(), root / "board"):
-        subprocess.run(["git", "-c", "pack.window=0", "repack", "-adq"], cwd=repository, check=True)
-    for name in ("inbox", "rebuild", "rebuild"):
-        _run(commands[name], root, scratch)
-    _sketch(root, plan["now"])
-    return {name: _run(commands[name], root, scratch) for name in wanted}
+    measure("inbox", "inbox", *board, *due)
+    measure("review", "review", waits, *board, *due)
+    with _Server(root) as server:
+        costs["serve, start"] = server.wait(lambda total: total > 0)
+        measure("publish", "publish", waits, "--yes", "--why", "measured", *board, *due)
+        measure("rebuild", "rebuild", *board, *due)
+        _git(root / "board", "push", "-q", "origin", "HEAD")
+        before = server.total
+        costs["serve, a publication"] = server.wait(lambda total: total > before)
+        costs |= server.load()
+    _git(root / "clone", "pull", "-q")
+    measure("status", "status", *clone, *due)
+    measure("audit", "audit", *clone, *due)
+    measure("audit with the vault", "audit", *board, *due)
+    return costs
 
 
-def _sketch(root: Path, now: str) -> None:
-    """Look at every earlier run, as the first review of a board does; what that took is printed."""
-    command = [sys.executable, "-c", _SKETCHES, str(root / "board"), str(root / "vault"), now]
-    ran = run_process(command, environ=os.environ, keep=False, watch=False)
-    took = f"{ran.cpu:.1f} s of processor, {ran.peak / _MEBI:.0f} MiB"
-    sys.stdout.write(
-        f"\nAll runs looked at, once for each board: {took if not ran.status else '-'}\n"
-    )
+def _git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
 
-def _run(arguments: Sequence[str], root: Path, scratch: Path) -> Cost:
-    bin_, counted, home = scratch / "bin", scratch / "count", scratch / "home"
-    for folder in (bin_, home):
-        folder.mkdir(exist_ok=True)
-    wrapper = bin_ / "git"
-    wrapper.write_text(_WRAPPER.format(git=shutil.which("git")))
-    wrapper.chmod(0o755)
-    counted.write_bytes(b"")
-    environ = {
-        **{k: v for k, v in os.environ.items() if not k.startswith(("HELDOUT_", "GIT_"))},
-        "PYTHONDONTWRITEBYTECODE": "",  # modules are compiled once, as where pip installed them
-        "HELDOUT_GIT_COUNT": str(counted),
-        "HOME": str(home),
-        "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}",
-    }
+def _environ(root: Path) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HELDOUT_", "GIT_"))}
+    # Modules are compiled once, as where pip installed them.
+    return {**kept, "PYTHONDONTWRITEBYTECODE": "", "HOME": str(root / "home")}
+
+
+def _run(arguments: Sequence[str], root: Path) -> Cost:
+    (root / "home").mkdir(exist_ok=True)
     before = _look(root)
-    command = [sys.executable, "-m", "heldout", *arguments]
-    ran = run_process(command, environ=environ, keep=False, watch=False)
-    after = _look(root)
+    ran = run_process([sys.executable, *arguments], environ=_environ(root), keep=False, watch=False)
     if ran.status not in (0, 1):
         sys.stderr.write(f"{' '.join(arguments)}: exit {ran.status}\n{ran.errors}\n")
-    new = {path: one for path, one in after.items() if before.get(path) != one}
-    ours = [one for path, one in new.items() if "/.git/" not in path]
-    theirs = [one for path, one in new.items() if "/.git/" in path]
-    return Cost(
-        cpu=ran.cpu,
-        peak=ran.peak,
-        files=len(ours) + sum("/.git/" not in path for path in before.keys() - after.keys()),
-        written=sum(size for *_, size in ours),
-        git=counted.stat().st_size,
-        objects=sum(size for *_, size in theirs),
-        status=ran.status,
-    )
+    new = [one for path, one in _look(root).items() if before.get(path) != one]
+    written = sum(size for *_, size in new)
+    return Cost(cpu=ran.cpu, peak=ran.peak, files=len(new), written=written, status=ran.status)
 
 
 def _look(root: Path) -> _State:
-    """Every file of board, vault and clone."""
+    """Every file of board, vault and clone, but git's own."""
     found: _State = {}
     for name in ("board", "vault", "clone"):
-        for folder, _, files in os.walk(root / name):
+        for folder, folders, files in os.walk(root / name):
+            folders[:] = [one for one in folders if one != ".git"]
             for file in files:
-                if file in _NOT_OURS:
-                    continue
-                seen = (Path(folder) / file).lstat()
-                # git marks a pack as used by its time, and never changes one.
-                changed = 0 if folder.endswith("/objects/pack") else seen.st_mtime_ns
-                found[f"{folder}/{file}"] = seen.st_ino, changed, seen.st_size
+                if file not in _NOT_OURS:
+                    seen = (Path(folder) / file).lstat()
+                    found[f"{folder}/{file}"] = seen.st_ino, seen.st_mtime_ns, seen.st_size
     return found
 
 
-def _print_costs(entries: int, costs: Mapping[str, Cost]) -> None:
+class _Server:
+    """`heldout serve` over the clone."""
+
+    def __init__(self, root: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port: int = free.getsockname()[1]
+        (root / "uploads").mkdir()
+        self._database = f"sqlite:///{root / 'intake.sqlite'}"
+        self._root = root
+        self._token = ""
+        self.total = 0
+
+    def __enter__(self) -> Self:
+        places = ["--board", str(self._root / "clone"), "--uploads", str(self._root / "uploads")]
+        command = ["-m", "heldout", "serve", *places, "--port", str(self._port)]
+        self._process = subprocess.Popen(
+            [sys.executable, *command, "--database", self._database],
+            env=_environ(self._root),
+            stderr=subprocess.DEVNULL,
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait()
+
+    def wait(self, shows: Callable[[int], bool]) -> Cost:
+        """Ask for the standings until they show what is expected."""
+        before, end = self._cpu(), time.monotonic() + _PATIENCE
+        while not shows(self.total):
+            if time.monotonic() > end or self._process.poll() is not None:
+                return Cost(cpu=self._cpu() - before, peak=self._peak(), status=2)
+            time.sleep(0.5)
+            with suppress(OSError):
+                self.total = json.loads(self._get(_STANDINGS))["total"]
+        return Cost(cpu=self._cpu() - before, peak=self._peak())
+
+    def load(self) -> dict[str, Cost]:
+        """What a request takes, in the mean."""
+        made = [sys.executable, "-c", _TEAM, self._database]
+        token = subprocess.run(made, check=True, capture_output=True, text=True)
+        self._token = token.stdout.strip()
+        costs: dict[str, Cost] = {}
+        for path in (_STANDINGS, _EMBED, _SUBMISSIONS, _QUOTA):
+            before = self._cpu()
+            for _ in range(_REQUESTS):
+                self._get(path)
+            cpu = (self._cpu() - before) / _REQUESTS
+            costs[f"serve, {path}"] = Cost(cpu=cpu, peak=self._peak())
+        return costs
+
+    def _get(self, path: str) -> bytes:
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=_PATIENCE)
+        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        connection.request("GET", path, headers=headers)
+        data = connection.getresponse().read()
+        connection.close()
+        return data
+
+    def _cpu(self) -> float:
+        """Seconds of processor of the server and its processes."""
+        fields = [_read(one, "stat").rpartition(")")[2].split()[11:15] for one in self._tree()]
+        return sum(sum(map(int, one)) for one in fields) / _TICKS
+
+    def _peak(self) -> int:
+        """Most bytes that one of its processes had."""
+        status = [_read(one, "status") for one in self._tree()]
+        return max(int(one.partition("VmHWM:")[2].split()[0]) << 10 for one in status)
+
+    def _tree(self) -> list[int]:
+        found = [self._process.pid]
+        for one in found:
+            found += map(int, _read(one, f"task/{one}/children").split())
+        return found
+
+
+def _read(process: int, file: str) -> str:
+    return Path(f"/proc/{process}/{file}").read_text()
+
+
+def _print_costs(entries: int, costs: Mapping[str, Cost], root: Path) -> None:
     sys.stdout.write(f"\n{entries:,} entries\n\n")
-    _print_row("command", "cpu s", "peak MiB", "files", "MiB", "git", "git MiB", "exit")
-    _print_row("---", *["--:"] * 7)
+    _print_row("command", "cpu s", "peak MiB", "files", "MiB", "exit")
+    _print_row("---", *["--:"] * 5)
     for name, cost in costs.items():
-        sizes = f"{cost.files:,}", f"{cost.written / _MEBI:.1f}"
-        objects = str(cost.git), f"{cost.objects / _MEBI:.1f}", str(cost.status)
-        _print_row(name, f"{cost.cpu:.2f}", f"{cost.peak / _MEBI:.0f}", *sizes, *objects)
+        sizes = f"{cost.files:,}", f"{cost.written / _MEBI:.1f}", str(cost.status)
+        cpu = f"{cost.cpu:.3f}" if cost.cpu < 0.1 else f"{cost.cpu:.2f}"  # noqa: PLR2004
+        _print_row(name, cpu, f"{cost.peak / _MEBI:.0f}", *sizes)
+    files = sorted((size, path) for path, (*_, size) in _look(root).items() if "/board/" in path)
+    sys.stdout.write("\nLargest files of the board:\n")
+    for size, path in reversed(files[-5:]):
+        sys.stdout.write(f"{size / _MEBI:8.2f} MiB {path.rpartition('/board/')[2]}\n")
     sys.stdout.flush()
 
 
 def _print_exponents(found: Mapping[int, Mapping[str, Cost]]) -> None:
     """How much faster than the entries each cost grows, from each size to the next."""
-    sizes = list(found)
-    for small, large in pairwise(sizes):
+    for small, large in pairwise(found):
         sys.stdout.write(f"\nExponents, {small:,} to {large:,} entries\n\n")
-        _print_row("command", "cpu", "memory", "files", "git")
-        _print_row("---", *["--:"] * 4)
+        _print_row("command", "cpu", "memory", "files")
+        _print_row("---", *["--:"] * 3)
         for name, cost in found[small].items():
             other, ratio = found[large][name], math.log(large / small)
-            pairs = (
-                (cost.cpu, other.cpu),
-                (cost.peak, other.peak),
-                (cost.files, other.files),
-                (cost.git, other.git),
-            )
+            pairs = (cost.cpu, other.cpu), (cost.peak, other.peak), (cost.files, other.files)
             powers = (math.log(max(b, 1e-9) / max(a, 1e-9)) / ratio if a else 0.0 for a, b in pairs)
             _print_row(name, *(f"{power:.2f}" for power in powers))
 
