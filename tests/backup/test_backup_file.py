@@ -2,6 +2,8 @@
 
 import io
 import os
+import shutil
+import subprocess
 import sys
 import tarfile
 from collections.abc import Callable, Mapping
@@ -11,6 +13,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from heldout.backup.backing_up import Sources, back_up
 from heldout.backup.manifest import FolderState, GitState, Manifest, Stored
@@ -269,6 +272,58 @@ def test_a_bomb_is_refused_before_it_has_filled_anything(tmp_path: Path) -> None
         writer.finish(manifest({"a": writer.add(content)}))
     assert (tmp_path / "b").stat().st_size < 1 << 17
     assert refused(tmp_path / "b", tmp_path) == "archive-bomb"
+
+
+def _git(folder: Path, *words: str, data: bytes = b"") -> str:
+    command = ["git", "-c", "user.name=x", "-c", "user.email=x@x", *words]
+    return subprocess.run(
+        command, cwd=folder, input=data, capture_output=True, check=True
+    ).stdout.decode()
+
+
+def _paths_that_double(source: Path) -> str:
+    """A folder of 2^30 paths, in 31 objects: each folder names the one below it twice."""
+    entry = f"100644 blob {_git(source, 'hash-object', '-w', '--stdin').strip()}"
+    for _ in range(30):
+        tree = _git(source, "mktree", data=f"{entry}\ta\n{entry}\tb\n".encode()).strip()
+        entry = f"040000 tree {tree}"
+    return tree
+
+
+def _zeros_of_many_names(source: Path) -> str:
+    """A folder of 24 files of 64 MiB, in one object."""
+    blob = _git(source, "hash-object", "-w", "--stdin", data=bytes(64 << 20)).strip()
+    lines = "".join(f"100644 blob {blob}\tz{number:02}\n" for number in range(24))
+    return _git(source, "mktree", data=lines.encode()).strip()
+
+
+def _behind_a_file(source: Path) -> str:
+    """A file in a folder that the list has as a file."""
+    blob = _git(source, "hash-object", "-w", "--stdin", data=b"x").strip()
+    tree = _git(source, "mktree", data=f"100644 blob {blob}\tb\n".encode()).strip()
+    return _git(source, "mktree", data=f"040000 tree {tree}\ta\n".encode()).strip()
+
+
+@pytest.mark.parametrize("make", [_paths_that_double, _zeros_of_many_names, _behind_a_file])
+def test_a_repository_that_unpacks_to_far_more_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], str]
+) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    _git(source, "init", "-q", "-b", "main")
+    commit = _git(source, "commit-tree", make(source), "-m", "x").strip()
+    _git(source, "update-ref", "refs/heads/main", commit)
+    _git(source, "bundle", "create", "-q", "all", "--all")
+    with new_backup(tmp_path / "b", [KEYS.recipient]) as writer:
+        git = replace(GIT, bundle=(writer.add((source / "all").read_bytes()),))
+        writer.finish(manifest({"a": writer.add(b"mine")}, git=git))
+    assert (tmp_path / "b").stat().st_size < 1 << 19
+    free = shutil.disk_usage(tmp_path)._replace(free=1 << 30)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: free)
+    before = {one.name for one in tmp_path.iterdir()}
+    with pytest.raises((StoreError, InputError)):
+        restore(tmp_path / "b", tmp_path / "new", identities=[KEYS.private])
+    assert {one.name for one in tmp_path.iterdir()} == before
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:

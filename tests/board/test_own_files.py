@@ -1,10 +1,12 @@
 """What is a clone's own: where it lies, what is moved there once, which trees are refused."""
 
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from heldout.board.audit.archive import unpack_archive
 from heldout.board.rules.spec_file import is_private
 from heldout.board.store.git import find_common
 from heldout.board.store.repository import Repository, find_board, find_state
@@ -169,3 +171,15 @@ def test_an_unpacked_board_with_such_a_path_is_refused(tmp_path: Path, name: str
     (tmp_path / name).mkdir()
     with pytest.raises(InputError, match="private-path"):
         find_board(tmp_path, states=tmp_path / "states")
+
+
+@pytest.mark.parametrize("name", [".heldout/pinned.json", "DRAFTS/x/metadata.json"])
+def test_an_archive_with_such_a_path_is_refused(tmp_path: Path, name: str) -> None:
+    """Before anything in it is believed: the same zip file without it lacks a manifest."""
+    for names, told in (((name, "log.jsonl"), "private-path"), (("log.jsonl",), "no archive")):
+        with zipfile.ZipFile(tmp_path / "a.zip", "w") as target:
+            for one in names:
+                target.writestr(one, b"{}")
+        (tmp_path / told).mkdir()
+        with pytest.raises((InputError, StoreError), match=told):
+            unpack_archive(tmp_path / "a.zip", tmp_path / told)

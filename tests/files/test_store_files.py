@@ -249,6 +249,15 @@ def test_what_is_no_plain_file_is_not_read(tmp_path: Path) -> None:
         Folder(tmp_path).read("long", limit=3)
 
 
+def test_a_huge_file_takes_no_memory(tmp_path: Path) -> None:
+    """Of which a disk needs no block, as junk in a folder that others write to."""
+    (tmp_path / "huge").touch()
+    os.truncate(tmp_path / "huge", 1 << 40)
+    for read in (Folder.read, Folder.find, Folder.read_lines):
+        with pytest.raises(StoreError, match="huge is longer than 4,294,967,296 bytes"):
+            read(Folder(tmp_path), "huge")
+
+
 def test_errors_name_the_whole_path(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "plain").touch()

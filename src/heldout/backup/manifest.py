@@ -141,7 +141,7 @@ def check_manifest(manifest: Manifest, found: Mapping[str, int], path: str) -> N
             wrong = next((one for one in listed if not is_path(one)), None)
             if wrong is not None:
                 raise damaged(path, f"the path {quote(wrong)}")
-            above = {parent for one in listed for parent in _parents(one)}
+            above = {parent for one in listed for parent in list_parents(one)}
             if twice := (above | {*empty}) & files.keys():
                 raise damaged(path, f"{quote(min(twice))} as a file and as a folder")
 
@@ -163,7 +163,8 @@ def is_part(part: str) -> bool:
     )
 
 
-def _parents(path: str) -> Iterator[str]:
+def list_parents(path: str) -> Iterator[str]:
+    """The folders that a path names."""
     parts = path.split("/")
     for count in range(1, len(parts)):
         yield "/".join(parts[:count])

@@ -35,25 +35,26 @@ from heldout.backup.manifest import (
     Stored,
     damaged,
     is_path,
+    list_parents,
 )
 from heldout.backup.sealed import extract, verify
 from heldout.board.audit.audit import Audit, audit_board
 from heldout.board.log.events import Entry, format_entry, parse_log
 from heldout.board.log.history import History, read_history
-from heldout.board.store.git import Git
+from heldout.board.store.git import Change, Git
 from heldout.board.store.logs import LOG
 from heldout.board.store.repository import Repository
 from heldout.board.store.sharing import EVENTS
 from heldout.errors import InputError, StoreError, quote
-from heldout.files.durable import ASIDE, Folder
+from heldout.files.durable import ASIDE, MOST_BYTES, Folder
 from heldout.ids import digest_bytes
 
 _CHUNK = 1 << 20
 _STREAMS = "streams"
 _OWN = ".git/heldout"
 _SPARE = 1 << 28
-_MOST_BLOB = 1 << 33
 _BLOBS = 32
+_AT_ONCE = 1 << 28
 _MOST_SEALED = 1 << 30
 _ADDRESS_BEGINS = ("https://", "http://", "ssh://", "git://", "file://", "/")
 
@@ -144,8 +145,12 @@ def _check_place(folder: Path, manifest: Manifest) -> None:
             "a folder that is new or empty: nothing is ever written over",
             "name another one",
         )
+    _check_room(folder, manifest.size())
+
+
+def _check_room(folder: Path, size: int) -> None:
     above = next(one for one in folder.absolute().parents if one.exists())
-    needed, free = manifest.size() + _SPARE, shutil.disk_usage(above).free
+    needed, free = size + _SPARE, shutil.disk_usage(above).free
     if needed > free:
         raise StoreError(
             f"{folder} needs about {needed:,} bytes, and its disk has {free:,} free; nothing was "
@@ -289,12 +294,44 @@ def _restore_git(root: Path, bundle: Path, state: GitState, folder: FolderState)
             plain.append(file)
         else:
             yield f"{quote(file.path)} was left out: a link, or no plain file"
-    for start in range(0, len(plain), _BLOBS):
-        some = plain[start : start + _BLOBS]
-        found = git.read_blobs(*(file.blob for file in some), limit=_MOST_BLOB)
+    _write_tracked(git, plain, wanted)
+
+
+def _write_tracked(git: Git, plain: Sequence[Change], listed: set[str]) -> None:
+    """Write the files that git alone has.
+
+    Args:
+        git: of the folder.
+        plain: these files.
+        listed: paths that the manifest says something else of.
+
+    Raises:
+        InputError: code `backup-damaged`: one lies below a path that is listed as a file.
+        StoreError: the disk has no room for them.
+    """
+    root = git.root
+    sizes = git.blob_sizes(*(file.blob for file in plain))
+    _check_room(root, sum(sizes))
+    if clash := {above for file in plain for above in list_parents(file.path)} & listed:
+        raise damaged(root.name, f"{quote(min(clash))} as a file and as a folder")
+    for some in _group(plain, sizes):
+        found = git.read_blobs(*(file.blob for file in some), limit=MOST_BYTES)
         for file, data in zip(some, found, strict=True):
             with Folder(root).create(file.path) as target:
                 target.write(data)
+
+
+def _group(files: Sequence[Change], sizes: Sequence[int]) -> Iterator[Sequence[Change]]:
+    """Files to be in memory together: some small ones, or a large one alone."""
+    some, total = list[Change](), 0
+    for file, size in zip(files, sizes, strict=True):
+        if some and (len(some) == _BLOBS or total + size > _AT_ONCE):
+            yield some
+            some, total = [], 0
+        some.append(file)
+        total += size
+    if some:
+        yield some
 
 
 def _is_host(address: str) -> bool:

@@ -6,7 +6,7 @@ relative to the handle of the folder above, and a symlink in any part is an erro
 The root may be reached by a symlink: the user names it. Names are relative, with `/`.
 
     folder = Folder(root)             # Folder(root, read_only=True) raises where it would write
-    folder.read("a/b.json")           # bytes; `limit=` bounds them; `find` gives None where absent
+    folder.read("a/b.json")           # bytes, at most `limit=`, 4 GiB; `find`: None where absent
     folder.open("a/b.json")           # a stream of a plain file: fstat and read the same handle
     folder.write_whole("a/b", data)   # aside, fsync, rename; makes missing folders
     folder.create("a/b")              # a stream into a file that must not exist yet
@@ -34,7 +34,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from io import TextIOWrapper
+from io import BytesIO, TextIOWrapper
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal
 
@@ -42,6 +42,9 @@ from heldout.errors import HeldoutError, StoreError, quote
 
 ASIDE = ".writing-"
 """What the names of files begin with that are being written."""
+
+MOST_BYTES = 1 << 32
+"""Of a file that is read at once: 4 GiB, so that a huge one takes no memory."""
 
 Mark = bytes
 """What is another one after a file has changed: where it lies, its length and its times."""
@@ -178,17 +181,28 @@ class Folder:
         with self._at(name) as (handle, last):
             return self._plain(os.open(last, _TO_READ, dir_fd=handle), name, "rb")
 
-    def read(self, name: str, *, limit: int | None = None) -> bytes:
+    def read(self, name: str, *, limit: int = MOST_BYTES) -> bytes:
         """The content of a plain file.
 
         Raises:
-            StoreError: it is longer than `limit` bytes.
+            StoreError: it is longer than `limit` bytes; then nothing of it is in memory.
         """
         with self.open(name) as file:
-            data = file.read() if limit is None else file.read(limit + 1)
-        if limit is not None and len(data) > limit:
-            raise StoreError(f"{self.path(name)} is longer than {limit:,} bytes")
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            data = b"" if size > limit else file.read(size + 1)
+        if max(size, len(data)) > limit:
+            raise self._too_long(name, limit)
         return data
+
+    def check_size(self, name: str) -> None:
+        """Refuse a file of more than 4 GiB before it is read line by line: it may be one line."""
+        found = self.stat(name)
+        if found is not None and found.st_size > MOST_BYTES:
+            raise self._too_long(name, MOST_BYTES)
+
+    def _too_long(self, name: str, limit: int) -> StoreError:
+        return StoreError(f"{self.path(name)} is longer than {limit:,} bytes")
 
     def find(self, name: str) -> bytes | None:
         """The content of a plain file, `None` where there is none."""
@@ -478,7 +492,7 @@ class File:
         Raises:
             UnicodeDecodeError: it is no text of this encoding.
         """
-        with TextIOWrapper(self.open(), encoding=encoding) as text:
+        with TextIOWrapper(BytesIO(self.read_bytes()), encoding=encoding) as text:
             return text.read()
 
     def find(self) -> bytes | None:

@@ -22,6 +22,7 @@ import os
 import secrets
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from typing import NamedTuple, TypeVar
@@ -45,6 +46,7 @@ from heldout.trec.scans import Signature
 T = TypeVar("T", bound=msgspec.Struct)
 
 _KEYS = "comparisons/keys.json"
+_MOST_HEAD = 1 << 26
 _FORMAT = 1
 _CHUNK = 1 << 22
 _DIGEST = 32
@@ -167,12 +169,12 @@ class SketchFile:
     def _read_head(self, queries: Sequence[str]) -> tuple[_Head, int]:
         """The head, and where the rows begin; a new head and 0 where there is none."""
         if self._files.is_file(self._path):
+            self._files.check_size(self._path)
             with self._files.open(self._path) as file:
-                digest, line = file.readline().strip(), file.readline()
-            if digest == digest_bytes(line).encode():
-                head = msgspec.json.decode(line, type=_Head)
-                if (head.format, head.top) == (_FORMAT, TOP):
-                    return head, len(digest) + 1 + len(line)
+                digest, line = file.readline(_MOST_HEAD).strip(), file.readline(_MOST_HEAD)
+            head = _decode(line, _Head) if digest == digest_bytes(line).encode() else None
+            if head is not None and (head.format, head.top) == (_FORMAT, TOP):
+                return head, len(digest) + 1 + len(line)
         return _Head(key=secrets.randbits(64) | 1, queries=tuple(queries)), 0
 
     def _read_rows(self) -> None:
@@ -257,6 +259,13 @@ def _seal(row: NDArray[np.void]) -> bytes:
 
 def _is_whole(row: np.void) -> bool:
     return zlib.crc32(row.tobytes()[_CHECKSUM:]) == int(row["checksum"])
+
+
+def _decode(data: bytes, kind: type[T]) -> T | None:
+    """A document; `None` where it is another file's, or made to be one."""
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return msgspec.json.decode(data, type=kind)
+    return None
 
 
 def _encode_head(head: _Head) -> bytes:
@@ -418,10 +427,7 @@ def _read_checked(vault: Vault, path: str, kind: type[T]) -> T | None:
     digest, _, body = (vault.files.find(path) or b"").partition(b"\n")
     if digest != digest_bytes(body).encode():
         return None
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except msgspec.MsgspecError:
-        return None
+    return _decode(body, kind)
 
 
 def _write_checked(vault: Vault, path: str, document: msgspec.Struct) -> None:

@@ -55,6 +55,9 @@ _HEADS = "refs/heads/"
 _BYTE_FOR_BYTE = b"* -text -filter -ident -working-tree-encoding\n"
 _MOST_CHANGES = 100
 _MOST_COMMITS = 100_000
+_MOST_LISTED = 1 << 28
+_MOST_UNPACKING = 1 << 31
+_SPARE = 1 << 28
 _SMALL_PACK = 1 << 22
 _TREE = "040000"
 _ABSENT = re.compile("0+")
@@ -410,11 +413,16 @@ class Git:
 
         Raises:
             StoreError: it is no bundle, or an object in it is damaged.
+            TooMuchError: it unpacks to far more than it is.
         """
         env = _add_settings(self.environment, {"fetch.fsckObjects": "true"})
         command = ["fetch", "-q", _UPLOAD, "--no-recurse-submodules", "--update-head-ok", "--"]
-        self._run([*command, str(file.absolute()), "+refs/*:refs/*"], env=env)
+        room = 2 * file.stat().st_size + _SPARE
+        bounds = Bounds(memory=_MOST_UNPACKING, cpu=_SECONDS, file=room)
+        self._run([*command, str(file.absolute()), "+refs/*:refs/*"], env=env, bounds=bounds)
         self._run(["symbolic-ref", "HEAD", f"{_HEADS}{branch}"])
+        if (head := self.head()) is not None:
+            self.files(head)  # refuses a list without end sooner than an index of it would
         self.unstage()
 
     def remote_address(self, remote: str) -> str:
@@ -604,9 +612,14 @@ class Git:
         Args:
             commit: its id.
             folders: at the root; with them what lies just in these, and not below.
+
+        Raises:
+            TooMuchError: the list is longer than 256 MiB: a folder in it names another one again
+                and again.
         """
         paths = ["--", *(f"{folder}/" for folder in folders)] if folders else ["-r"]
-        lines = self._run(["ls-tree", "-z", "--full-tree", commit, *paths])
+        command = ["ls-tree", "-z", "--full-tree", commit, *paths]
+        lines = self._run(command, bounds=Bounds(file=_MOST_LISTED))
         found = []
         for line in lines.split(b"\0")[:-1]:
             head, _, name = line.partition(b"\t")
@@ -815,7 +828,8 @@ class Git:
     def unstage(self) -> None:
         """Bring the index back to the commit checked out; no file is touched."""
         head = self.head()
-        self._run(["read-tree", *(["--reset", head] if head else ["--empty"])])
+        command = ["read-tree", *(["--reset", head] if head else ["--empty"])]
+        self._run(command, bounds=Bounds(file=_MOST_LISTED))
 
     def keep_bytes(self) -> None:
         """Let no attribute change a file on its way into this repository or out of it."""

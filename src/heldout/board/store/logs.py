@@ -125,6 +125,8 @@ def read_public_log(find: Callable[[str], bytes | None]) -> bytes | None:
 
 def open_log(folder: Folder, names: Sequence[str]) -> BinaryIO:
     """A stream of a log: its files, one behind the other."""
+    for name in names:
+        folder.check_size(name)
     if len(names) == 1:
         return folder.open(names[0])
     return BufferedReader(_Joined([folder.open(name) for name in names]), _CHUNK)

@@ -638,6 +638,7 @@ def _has_line(files: Folder, name: str) -> bool:
     """Whether a file has a whole line; no more than the first is read."""
     if not files.exists(name):
         return False
+    files.check_size(name)
     with files.open(name) as stream:
         return stream.readline().endswith(b"\n")
 
