@@ -6,13 +6,38 @@ threads multiplies on its own: threads of the linear algebra library below them 
 other, busily, and on a machine that does other things too take ten times as long.
 """
 
-from collections.abc import Iterator
-from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
+from threading import Thread
+from typing import TypeVar
 
 from heldout.errors import SetupError
 from heldout.files.cores import count_cores
+
+T = TypeVar("T")
+
+
+def work_within(seconds: float, work: Callable[[], T]) -> T:
+    """Do some work in a thread of its own, and wait no longer than this.
+
+    For calls over a network: the time-outs of a client are those of one read, so that whoever
+    sends the head of an answer in drips, or heads without end, holds it for as long as they like.
+
+    Raises:
+        TimeoutError: it takes longer; the thread is left to itself, and keeps no program running.
+    """
+    done = Future[T]()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - whoever waits gets it
+            done.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return done.result(seconds)
 
 
 @contextmanager

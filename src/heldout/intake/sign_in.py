@@ -16,6 +16,7 @@ import httpx2
 import msgspec
 
 from heldout.errors import InputError, SetupError, StoreError
+from heldout.files.executors import work_within
 from heldout.web.guard import BadTokenError, read_value, sign_value
 
 _SECONDS = 10.0
@@ -259,13 +260,24 @@ class SignIn:
         Raises:
             StoreError: there is more to read.
         """
-        body, end = bytearray(), time.monotonic() + _SECONDS
-        with self.client.stream(method, address, **sent) as answer:
-            for piece in answer.iter_bytes():
-                body += piece
-                if len(body) > _MOST_BYTES or time.monotonic() > end:
-                    raise StoreError(f"{self.provider.title} answers too much, or too slowly")
-        return httpx2.Response(answer.status_code, content=bytes(body), request=answer.request)
+        end, too_much = time.monotonic() + _SECONDS, "answers too much, or too slowly"
+        headers = {**sent.pop("headers", {}), "Accept-Encoding": "identity"}
+
+        def ask() -> httpx2.Response:
+            body = bytearray()
+            with self.client.stream(method, address, headers=headers, **sent) as answer:
+                if "content-encoding" in answer.headers:  # a small one can be a large text
+                    raise StoreError(f"{self.provider.title} {too_much}")
+                for piece in answer.iter_bytes():
+                    body += piece
+                    if len(body) > _MOST_BYTES or time.monotonic() > end:
+                        raise StoreError(f"{self.provider.title} {too_much}")
+            return httpx2.Response(answer.status_code, content=bytes(body), request=answer.request)
+
+        try:
+            return work_within(_SECONDS, ask)
+        except TimeoutError:
+            raise StoreError(f"{self.provider.title} {too_much}") from None
 
     def _silent(self, error: Exception) -> StoreError:
         return StoreError(f"{self.provider.title} does not answer ({type(error).__name__})")

@@ -24,6 +24,7 @@ from cryptography.x509 import Certificate, load_pem_x509_certificates
 from heldout.board.log.events import Entry, format_time
 from heldout.board.store.repository import TIMESTAMPS, Repository
 from heldout.errors import InputError, SetupError, StoreError, plural, quote
+from heldout.files.executors import work_within
 
 _PURPOSE = b"heldout time stamp\n"
 _MOST_BYTES = 1 << 17
@@ -86,18 +87,24 @@ def ask_authority(url: str, request: bytes) -> bytes:
     Raises:
         StoreError: it does not answer, or not with a response.
     """
-    kind = {"Content-Type": "application/timestamp-query"}
-    try:
+    kind = {"Content-Type": "application/timestamp-query", "Accept-Encoding": "identity"}
+
+    def ask() -> bytes:
         with httpx2.stream("POST", url, content=request, headers=kind, timeout=_PATIENCE) as answer:
             answer.raise_for_status()
             data = b""
-            for piece in answer.iter_bytes():
+            for piece in answer.iter_raw():
                 data += piece
                 if len(data) > _MOST_BYTES:
                     raise StoreError(f"{quote(url)} answers with more than {_MOST_BYTES:,} bytes")
+            return data
+
+    try:
+        return work_within(_PATIENCE, ask)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise StoreError(f"{quote(url)} gives no time stamp: {quote(str(error))}") from None
-    return data
+    except TimeoutError:
+        raise StoreError(f"{quote(url)} gives no time stamp within {_PATIENCE:g} s") from None
 
 
 def store_response(

@@ -22,6 +22,7 @@ import msgspec
 from heldout.board.store.repository import Repository
 from heldout.board.store.uploads import TEAM_TOKEN
 from heldout.errors import InputError, Problem, PushError, SetupError, StoreError, quote
+from heldout.files.executors import work_within
 from heldout.ids import digest_bytes
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _HERE = ("127.0.0.1", "::1", "localhost")
 _PIECE = 1 << 23
 _MOST_ANSWER = 1 << 20
 _SECONDS = 60.0
+_MOST_SECONDS = 600.0  # of one call, which sends 8 MiB at most
 _WAITS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _BUSY = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 
@@ -270,12 +272,16 @@ class _Calls:
             **options.pop("headers", {}),
         }
         address = f"{self.server.address}/api/v1{path}"
-        try:
+
+        def ask() -> "tuple[httpx2.Response, bytes]":
             with self.client.stream(
                 method, address, headers=headers, follow_redirects=False, **options
             ) as answer:
-                body = b"".join(_read(answer))
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                return answer, b"".join(_read(answer))
+
+        try:
+            answer, body = work_within(_MOST_SECONDS, ask)
+        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
             raise self._cut(type(error).__name__) from None
         if answer.status_code in _BUSY:
             raise self._cut(f"it answers {answer.status_code}")

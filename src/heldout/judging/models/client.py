@@ -22,6 +22,7 @@ import msgspec
 from heldout.board.store.forges.rest import LONGEST_WAIT, seconds_to_wait
 from heldout.errors import SetupError, StoreError, quote
 from heldout.files.durable import Folder
+from heldout.files.executors import work_within
 from heldout.judging.campaign.rows import format_rows
 from heldout.judging.models.judges import (
     Ask,
@@ -262,7 +263,8 @@ class ModelClient:
         headers = {"Accept-Encoding": "identity"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
-        try:
+
+        def ask() -> tuple[httpx2.Response, bytes | None]:
             with self.client.stream(
                 "POST",
                 self.url,
@@ -270,7 +272,10 @@ class ModelClient:
                 headers=headers,
                 follow_redirects=False,
             ) as response:
-                body = self._read(response, begun)
+                return response, self._read(response, begun)
+
+        try:
+            response, body = work_within(self.seconds, ask)
         except (httpx2.TimeoutException, TimeoutError):
             return FailedCall(failure="timeout", detail="no whole answer in time", may_pass=True)
         except httpx2.HTTPError as error:

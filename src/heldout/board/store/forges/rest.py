@@ -26,6 +26,7 @@ import msgspec
 
 from heldout.board.store.forges.protocol import ForgeError, LostAnswerError
 from heldout.errors import SetupError, quote
+from heldout.files.executors import work_within
 
 if TYPE_CHECKING:
     import httpx2
@@ -372,7 +373,8 @@ class Rest:
         import httpx2  # noqa: PLC0415 - heavy, and most boards have no forge that is asked
 
         begun = self.clock()
-        try:
+
+        def ask() -> Answer:
             with self.client.stream(
                 method,
                 self.root + path,
@@ -382,9 +384,12 @@ class Rest:
                 follow_redirects=False,
             ) as response:
                 return self._read(response, begun)
+
+        try:
+            return work_within(_SECONDS, ask)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout):
             raise _NotSentError("the forge cannot be reached") from None
-        except httpx2.TimeoutException:
+        except (httpx2.TimeoutException, TimeoutError):
             raise _LostError("the forge did not answer in time") from None
         except httpx2.HTTPError as error:
             raise _LostError(f"the connection broke ({type(error).__name__})") from None
