@@ -103,6 +103,7 @@ def describe_pairs(campaigns: Sequence[Campaign]) -> list[str]:
             max((p.likeness.top.same for p in pairs[c] if not p.same_team), default="–"),
             max((p.likeness.heads for p in pairs[c] if not p.same_team), default="–"),
             max((p.likeness.interleaved for p in pairs[c] if not p.same_team), default="–"),
+            max((p.likeness.contained for p in pairs[c] if not p.same_team), default="–"),
         ]
         for c, found in reported.items()
     ]
@@ -112,6 +113,7 @@ def describe_pairs(campaigns: Sequence[Campaign]) -> list[str]:
         "greatest share of equal top 10 of two teams",
         "greatest share of the same first 3 of two teams",
         "greatest share with the first 3 in order of two teams",
+        "greatest share with the first 3 in any order of two teams",
     ]
     strangers = {c: [p for p in each if not p.same_team] for c, each in pairs.items()}
     return [
@@ -151,7 +153,7 @@ def list_pairs(pairs: Sequence[Pair]) -> str:
     """A row per pair."""
     head = ["runs", "verdict", "RBO@10", "5% quantile", "common in top 10", "equal top 10"]
     return table(
-        [*head, "same first 3", "first 3 in order", "RBO@100", "common in top 100"],
+        [*head, "same first 3", "first 3 in order", "in any order", "RBO@100", "common in top 100"],
         [
             [
                 f"{pair.first}, {pair.second}",
@@ -162,6 +164,7 @@ def list_pairs(pairs: Sequence[Pair]) -> str:
                 pair.likeness.top.same,
                 pair.likeness.heads,
                 pair.likeness.interleaved,
+                pair.likeness.contained,
                 pair.likeness.deep.rbo.mean,
                 pair.likeness.deep.overlap.mean,
             ]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from heldout.board.policy.similarity import (
     DEPTH,
+    INTERLEAVED,
     TOP,
     VARIANT,
     Likeness,
@@ -148,6 +149,11 @@ def test_figures_are_those_of_the_lists(a: dict[str, list[int]], b: dict[str, li
         for sides in ([(a[q], b[q]) for q in both], [(b[q], a[q]) for q in both])
     ]
     assert found.interleaved == max(within)
+    anyhow = [
+        np.mean([len(x) >= 3 and {*x[:3]} <= {*y[:TOP]} for x, y in sides])
+        for sides in ([(a[q], b[q]) for q in both], [(b[q], a[q]) for q in both])
+    ]
+    assert found.contained == max(anyhow)
 
 
 @settings(max_examples=50)
@@ -284,6 +290,22 @@ def test_attack_copy_interleaved_with_made_up_documents(share: float) -> None:
     assert [n.id for n in list_alike(sign(first), [("woven", sign(woven))])] == ["woven"]
 
 
+@pytest.mark.parametrize("share", [0.1, 0.3])
+def test_attack_copy_interleaved_and_with_the_first_three_in_another_order(share: float) -> None:
+    """The same, and the order of the first three changes in every query."""
+    random = np.random.default_rng(5)
+    first = generated(1)
+    woven = {}
+    for query, documents in first.items():
+        ours = iter([documents[2], documents[0], documents[1], *documents[3:]])
+        real = random.permutation(DEPTH) >= share * DEPTH
+        woven[query] = [next(ours) if one else -1 - place for place, one in enumerate(real)]
+    found = sure(compare(sign(first), sign(woven)))
+    assert found.interleaved < INTERLEAVED
+    assert verdict(first, woven) == verdict(woven, first) == "variant"
+    assert [n.id for n in list_alike(sign(first), [("woven", sign(woven))])] == ["woven"]
+
+
 def test_attack_copy_between_the_documents_of_an_own_run() -> None:
     """Every second document is another run's: the own ones come first."""
     first, own = generated(1), generated(2)
@@ -401,7 +423,7 @@ def test_runs_of_one_team_and_runs_of_others(data: Callable[[str], Path]) -> Non
     }
     assert named["BBGhelani1", "BBGhelani2"] == "variant"
     assert named["bm25_baseline", "bm25_basline"] == "variant"
-    assert len(named) == 28
+    assert len(named) == 29
     assert all(teams[a] == teams[b] for a, b in named)
 
 

@@ -82,6 +82,9 @@ def plant(run: dict[str, list[int]], how: int, much: float, seed: int) -> dict[s
             ours, theirs = iter(documents), iter(other)
             woven = [next(ours if one else theirs, 0) for one in real]
             made[query] = [one for one in woven if one]
+        elif how == 5:  # the same, and the first three of it in another order
+            front = [*chosen.permutation(documents[:3]).tolist(), *documents[3:]]
+            made[query] = [*other[: chosen.integers(0, 4)], *front] if hit else other
         elif how == 3:  # neighbours swapped, and cut
             swapped = np.argsort(np.arange(DEPTH) + chosen.normal(0, 4 * much, DEPTH))
             made[query] = [documents[at] for at in swapped[: chosen.integers(5, DEPTH)]]
@@ -98,9 +101,10 @@ def test_planted_variants_at_all_thresholds_are_proposed(seed: int, width: int) 
         {str(query): (1 + chosen.permutation(250)[:DEPTH]).tolist() for query in range(25)}
         for _ in range(3)
     ]
-    for number in range(15):
+    for number in range(18):
         source = runs[chosen.integers(3)]
-        runs.append(plant(source, number % 5, chosen.uniform(0.1, 0.9), seed + number))
+        much = chosen.uniform(0.1, 0.9) if number % 6 < 5 else chosen.uniform(0.8, 1)
+        runs.append(plant(source, number % 6, much, seed + number))
     signed = [sign({q: ds for q, ds in run.items() if ds}, width) for run in runs]
     wanted = pair_all(signed)
     assert wanted <= propose(signed)

@@ -34,7 +34,13 @@ def attacks() -> Iterator[Attack]:
         "a copy with other documents between its own, up to every second one",
         "test_attack_copy_interleaved_with_made_up_documents",
         tries="climb on RR by small hidden changes",
-        becomes="reported as `small-change`; not if the first three change their order too",
+        becomes="reported as `small-change`",
+    )
+    yield similarity.one(
+        "the same with the first three in another order",
+        "test_attack_copy_interleaved_and_with_the_first_three_in_another_order",
+        tries="climb on RR by small hidden changes",
+        becomes="reported as `small-change`; not if they leave the top 10 in over 10% of queries",
     )
     yield Group(family=FAMILY, module="scenario/test_trust_figures.py").one(
         "a run with other ranks everywhere and one query's documents exchanged",

@@ -587,7 +587,8 @@ def _figures(query_set: str, other: Neighbour) -> str:
         f"{deep.rbo.mean:.2f} of the top {deep.depth}; of {other.likeness.queries:,} queries "
         f"{top.same:.0%} have the same top {top.depth}, {other.likeness.heads:.0%} the same first "
         f"{HEAD} in any order, {other.likeness.interleaved:.0%} the first {HEAD} of one run in the "
-        f"top {top.depth} of the other in the same order"
+        f"top {top.depth} of the other in the same order, "
+        f"{other.likeness.contained:.0%} in any order"
     )
 
 

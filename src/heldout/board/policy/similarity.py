@@ -25,7 +25,8 @@ from heldout.trec.scans import Signature
 Verdict = Literal["identical", "variant", "none"]
 """`identical`: the same first documents in the same order in all queries. `variant`: the top 10
 are nearly the same in most queries, or the very same in some, or the first three are the same in
-half, or those of one lie in the top 10 of the other in the same order in most. `none`: neither."""
+half, or those of one lie in the top 10 of the other, in the same order in most or in any order in
+nearly all. `none`: neither."""
 
 TOP = 10
 """Documents of a query that decide."""
@@ -59,6 +60,11 @@ INTERLEAVED = 0.6
 """Least share of queries in which the first three documents of one run lie in the top 10 of the
 other in the same order that makes a variant: a copy that hides between made-up documents. Real
 runs of different teams have up to 0.44."""
+
+CONTAINED = 0.9
+"""Least share of queries in which the first three documents of one run lie in the top 10 of the
+other in any order that makes a variant: such a copy that also changes their order. Real runs of
+different teams have up to 0.80."""
 
 SHARED = 0.5
 """Least share of all queries that both runs must answer for a verdict. A copy that leaves out
@@ -113,6 +119,7 @@ class Likeness:
             fewer documents none counts.
         interleaved: share of queries in which the first `HEAD` documents of one run are among the
             first `TOP` of the other in the same order; the greater of both directions.
+        contained: the same in any order.
         top: of the first `TOP` documents.
         deep: of the first `DEPTH` documents.
     """
@@ -122,6 +129,7 @@ class Likeness:
     only_second: int
     heads: float
     interleaved: float
+    contained: float
     top: Agreement
     deep: Agreement
 
@@ -156,7 +164,8 @@ def classify(likeness: Likeness) -> Verdict:
     every = likeness.queries + likeness.only_first + likeness.only_second
     top = likeness.top
     alike = top.rbo.mean >= VARIANT or top.same >= COPIED or likeness.heads >= SAME_HEADS
-    if likeness.queries / every < SHARED or not (alike or likeness.interleaved >= INTERLEAVED):
+    alike = alike or likeness.interleaved >= INTERLEAVED or likeness.contained >= CONTAINED
+    if likeness.queries / every < SHARED or not alike:
         return "none"
     return "identical" if likeness.queries == every and likeness.deep.same == 1 else "variant"
 
@@ -243,11 +252,15 @@ class _Pair:
         one, other = (np.sort(side[:, :HEAD], axis=1) for side in (self.first, self.second))
         return float(((one == other).all(axis=1) & (one[:, 0] != 0)).mean())
 
-    @property
-    def interleaved(self) -> float:
-        """Share of queries in which one run has the first documents of the other, in order."""
-        sides = (self.first[:, :TOP], self.second[:, :TOP])
-        return max(_share_in_order(*sides), _share_in_order(*sides[::-1]))
+    def contain(self) -> tuple[float, float]:
+        """Shares of queries in which one run has the first documents of the other: in order, any.
+
+        Each is the greater of both directions.
+        """
+        first, second = self.first[:, :TOP], self.second[:, :TOP]
+        pairs = zip(_share_contained(first, second), _share_contained(second, first), strict=True)
+        ordered, contained = map(max, pairs)
+        return ordered, contained
 
     def judge(self) -> Verdict:
         """The same as `classify` gives, without what it does not need."""
@@ -258,20 +271,24 @@ class _Pair:
 
     def _is_alike(self) -> bool:
         first, second = self.first[:, :TOP], self.second[:, :TOP]
-        return (
+        if (
             float(_overlap(first, second, PERSISTENCE)[1].mean()) >= VARIANT
             or _share_same(first, second) >= COPIED
             or self.heads >= SAME_HEADS
-            or self.interleaved >= INTERLEAVED
-        )
+        ):
+            return True
+        ordered, contained = self.contain()
+        return ordered >= INTERLEAVED or contained >= CONTAINED
 
     def measure(self, top: Agreement) -> Likeness:
+        interleaved, contained = self.contain()
         return Likeness(
             queries=len(self.first),
             only_first=self.only_first,
             only_second=self.only_second,
             heads=self.heads,
-            interleaved=self.interleaved,
+            interleaved=interleaved,
+            contained=contained,
             top=top,
             deep=self.agree(DEPTH),
         )
@@ -282,15 +299,19 @@ def _share_same(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
     return float((first == second).all(axis=1).mean())
 
 
-def _share_in_order(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
-    """Share of queries in which the first `HEAD` documents of one lie in the other, in order."""
+def _share_contained(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> tuple[float, float]:
+    """Shares of queries in which the first `HEAD` documents of one lie in the other: in order, any.
+
+    The second share counts those in order too.
+    """
     if first.shape[1] < HEAD:
-        return 0.0
+        return 0.0, 0.0
     heads = first[:, :HEAD]
     met = (heads[:, :, None] == second[:, None, :]) & (heads[:, :, None] != 0)
     ranks = met.argmax(axis=2)
-    ordered = met.any(axis=2).all(axis=1) & (np.diff(ranks, axis=1) > 0).all(axis=1)
-    return float(ordered.mean())
+    contained = met.any(axis=2).all(axis=1)
+    ordered = contained & (np.diff(ranks, axis=1) > 0).all(axis=1)
+    return float(ordered.mean()), float(contained.mean())
 
 
 def _align(first: Signature, second: Signature) -> _Pair | None:

@@ -244,9 +244,10 @@ def propose_pairs(
       least 0.7 s.
     - The same top 10, or the same first three in any order: a number for each list and one for
       each set of three, equal where these are; at least 0.2 s and 0.5 s of them are equal.
-    - The first three of one in the top 10 of the other in the same order: a number for each first
-      three and for each three in order, equal where these are, in at least 0.6 s. Common documents
-      alone would not do: runs of one first stage have two of the three in most queries.
+    - The first three of one in the top 10 of the other, in the same order or in any: a number for
+      each first three and for each three, whatever their order, equal where these are, in at least
+      0.6 s. Common documents alone would not do: runs of one first stage have two of the three in
+      most queries.
 
     Different documents or lists may get one number by chance. All terms are positive, so that adds
     pairs and takes none away.
@@ -267,7 +268,7 @@ def propose_pairs(
     weights = np.sqrt(weigh(TOP, PERSISTENCE)[ranks + 1, lengths[:, :, None]])
     shifted = tops << np.uint64(7)  # as `similarity` compares them
     (near,) = _make_sparse(shifted, [np.where(here, weights, 0.0)])
-    first, within = _find_in_order(tops)
+    first, within = _find_contained(tops)
     heads = np.sort(tops[:, :, :HEAD], axis=2)
     (same,) = _make_sparse(_number(tops)[:, :, None], [answered[:, :, None] * 1.0])
     (threes,) = _make_sparse(_number(heads)[:, :, None], [(heads[:, :, :1] != 0) * 1.0])
@@ -337,8 +338,8 @@ def _make_sparse(
     return made
 
 
-def _find_in_order(tops: NDArray[np.uint64]) -> tuple["csr_array", "csr_array"]:
-    """By runs and first three documents of a query: whose first these are, who has them in order.
+def _find_contained(tops: NDArray[np.uint64]) -> tuple["csr_array", "csr_array"]:
+    """By runs and first three documents of a query: whose first these are, who has them at all.
 
     Args:
         tops: as `_stack` gives them.
@@ -346,7 +347,8 @@ def _find_in_order(tops: NDArray[np.uint64]) -> tuple["csr_array", "csr_array"]:
     from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
 
     of_query = np.arange(tops.shape[1], dtype=np.uint64) * _MIX
-    heads = _number(tops[:, :, :HEAD]) + of_query
+    heads = _number(np.sort(tops[:, :, :HEAD], axis=2)) + of_query
+    each = np.sort(tops, axis=2)  # so that a set has one number
     whole = tops[:, :, HEAD - 1] != 0
     known, columns = np.unique(heads[whole], return_inverse=True)
     shape = len(tops), len(known)
@@ -357,7 +359,7 @@ def _find_in_order(tops: NDArray[np.uint64]) -> tuple["csr_array", "csr_array"]:
     seen[known >> _SEEN_SHIFT] = True
     rows, places = [], []
     for three in combinations(range(TOP), HEAD):
-        numbers = _number(tops[:, :, three]) + of_query
+        numbers = _number(each[:, :, three]) + of_query
         row, query = np.nonzero(seen[numbers >> _SEEN_SHIFT] & whole)
         found = numbers[row, query]
         place = np.searchsorted(known, found)
