@@ -2,9 +2,14 @@
 
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+from cryptography.x509 import CertificateBuilder, load_pem_x509_certificate
 from time_authority import Authority, make_authority
 from town import Town, call, found_town, founding, git, write_inputs
 from trusting import DAY, LAST, ONE
@@ -118,6 +123,26 @@ def test_a_stamp_of_another_authority_does_not_hold(
     answer = town.organiser("board", "timestamp", *told, now=DAY)
     assert (answer.code, "it does not hold" in answer.err) == (2, True)
     assert asked.is_file()
+
+
+@pytest.mark.parametrize("whose", ["root", "tsa"])
+def test_a_stamp_by_a_certificate_that_had_ended_does_not_hold(
+    town: Town, tmp_path: Path, whose: str
+) -> None:
+    old = make_authority(tmp_path / "old")
+    made = load_pem_x509_certificate((old.folder / f"{whose}.pem").read_bytes())
+    again = CertificateBuilder(made.issuer, made.subject, made.public_key(), made.serial_number)
+    ended = again.not_valid_before(datetime(2001, 1, 1)).not_valid_after(datetime(2002, 1, 1))  # noqa: DTZ001 - read as UTC
+    for one in made.extensions:
+        ended = ended.add_extension(one.value, one.critical)
+    key = load_pem_private_key((old.folder / "root.key").read_bytes(), None)
+    assert isinstance(key, RSAPrivateKey)
+    signed = ended.sign(key, SHA256()).public_bytes(Encoding.PEM)
+    (old.folder / f"{whose}.pem").write_bytes(signed)
+    stamp(town, old)
+    found = town.organiser("audit", "--timestamp-root", old.root, "--json", now=DAY).json
+    assert (found["ok"], found["stamps"]) == (False, [])
+    assert "timestamps/0.tsr: it does not hold" in found["faults"][0]
 
 
 @pytest.mark.parametrize(

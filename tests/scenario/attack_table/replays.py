@@ -199,6 +199,17 @@ def _shared_vault() -> Iterator[Attack]:
         ),
     ):
         yield here.one(name, test, tries=tries, becomes=becomes)
+    yield from Group(family=FAMILY, module="scenario/test_junk_in_vault.py").cases(
+        "test_no_command_fails_on_it_or_publishes_another_score",
+        "a huge file",
+        "another file",
+        "a named pipe",
+        "a folder",
+        "half of it",
+        tries="stop an organiser, or have another score published",
+        becomes="a message, or the true score",
+        prefix="in place of a vault's file: ",
+    )
     yield from here.cases(
         "test_damaged_scores_and_signatures_are_made_anew",
         "junk",

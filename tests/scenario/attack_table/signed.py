@@ -56,6 +56,13 @@ def attacks() -> Iterator[Attack]:
         tries="hide that a board signs its events",
         becomes="refused by clones that saw the signatures",
     )
+    for name in ("written again and signed", "changed at its end", "cut off", "cut off, gone on"):
+        yield here.one(
+            f"a public log that a signer has {name}",
+            "test_a_log_that_a_signer_made_anew_is_found_after_a_pull",
+            tries="change what a clone has seen",
+            becomes="`status`, `submit` and `audit` refuse the log, also after a pull",
+        )
     seals = Group(family=FAMILY, module="board/test_events.py")
     yield seals.one(
         "a second opening of a sealed field",

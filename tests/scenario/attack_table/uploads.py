@@ -306,6 +306,26 @@ def attacks() -> Iterator[Attack]:
             "have the vault's keys written elsewhere",
             "refused: `restore-place`; nothing is written",
         ),
+        *(
+            (
+                backups,
+                f"a backup whose repository has {what}",
+                "test_a_repository_that_unpacks_to_far_more_is_refused",
+                "fill memory or the disk, or crash the restore",
+                "refused; nothing stays",
+            )
+            for what in ("2^30 paths", "1.5 GiB in one object", "a path below a file")
+        ),
+        *(
+            (
+                Group(family=FAMILY, module="web/test_hostile_answers.py"),
+                f"a server that answers with {what}",
+                "test_a_head_that_does_not_end_is_given_up",
+                "hold a call of any of the five clients for ever",
+                "given up after a fixed time",
+            )
+            for what in ("a head in drips", "heads without end")
+        ),
         (
             mails,
             "line ends in a name",
