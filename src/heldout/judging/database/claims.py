@@ -47,6 +47,7 @@ from heldout.judging.database.overviews import read_uncounted_pay
 from heldout.judging.database.rows import add_copy, log_event
 from heldout.judging.database.tables import assignments, items, judgments, seen, tasks, workers
 
+_PLACES = ("place", "study", "submit_to", "origin")
 _LONGEST_PLACE = 1_000
 _WAITING = ("open", "void")
 _MOST_IDLE = 5
@@ -107,7 +108,7 @@ def offer(database: Database, worker: Worker | None, *, now: datetime) -> Offer 
     Raises:
         DatabaseError: code `database-empty`: no batch was loaded yet; see `ErrorCode`.
     """
-    known = worker or Worker(platform_id="")
+    known = _clean_place(worker or Worker(platform_id=""))
     if not _is_usable(known.platform_id):
         known = replace(known, platform_id="")
 
@@ -147,7 +148,7 @@ def claim(database: Database, worker: Worker, *, batch: int, now: datetime) -> A
     def write(connection: Connection) -> Assignment | NoTask:
         terms = _read_terms(connection)
         judge = _register(connection, worker, now)
-        return _Visit(connection, worker, judge, terms, now).claim(batch)
+        return _Visit(connection, _clean_place(worker), judge, terms, now).claim(batch)
 
     return database.write(write)
 
@@ -342,7 +343,7 @@ class _Visit:
     def _may_continue(self, found: Assignment) -> bool:
         """Whether it can be nobody but the worker who began the task."""
         begun_at = found.worker.place
-        same = _place(self.worker)["place"] == begun_at
+        same = self.worker.place == begun_at
         return same and bool(self.worker.signed or begun_at)
 
     def _is_held(self, found: Assignment) -> bool:
@@ -418,7 +419,7 @@ class _Visit:
         values: dict[str, object] = {"task": task, "worker": self.judge, "state": "consented"}
         values |= {"consent_version": settings.consent_version, "consented_at": self.now}
         values["lease_until"] = self.now + timedelta(minutes=settings.lease_minutes)
-        values |= _place(self.worker)
+        values |= {name: getattr(self.worker, name) for name in _PLACES}
         new = insert(assignments).values(values).returning(assignments.c.id)
         number = int(self.connection.execute(new).scalar_one())
         given = select(items.c.pair).where(items.c.task == task, items.c.pair.is_not(None))
@@ -431,12 +432,8 @@ class _Visit:
         return read_assignment(self.connection, number)
 
 
-def _place(worker: Worker) -> dict[str, str]:
-    """Where a worker is on the platform, and comes from, as far as a database can store it."""
-    return {
-        name: getattr(worker, name)
-        .encode(errors="replace")
-        .decode()
-        .replace("\0", "")[:_LONGEST_PLACE]
-        for name in ("place", "study", "submit_to", "origin")
-    }
+def _clean_place(worker: Worker) -> Worker:
+    """A worker whose texts on where they are and come from are such as a database can store."""
+    texts = {name: getattr(worker, name).encode(errors="replace") for name in _PLACES}
+    found = {name: text.decode().replace("\0", "")[:_LONGEST_PLACE] for name, text in texts.items()}
+    return replace(worker, **found)
