@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from heldout.board.policy.checks import Finding
-from heldout.board.rules.release import NOT_CLEAR, UNTOLD
+from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.store.forges.comments import Comment, ScoreLine, format_comment
 from heldout.ids import SubmissionId
 
@@ -27,7 +27,7 @@ The organisers' reason: `the third run was agreed on`
 Scores:
 
 - `dev`, `RR@10`: **0.431** (n = 6,980)
-- `eval`, `RR@10`: **not above 0.412** (n = 5,793)
+- `eval`, `RR@10`: **not clearly above the best run that was sent** (n = 5,793)
 
 Findings:
 
@@ -52,7 +52,7 @@ def test_a_whole_comment_reads_like_this() -> None:
         said="the third run was agreed on",
         scores=[
             ScoreLine(view="dev", measure="RR@10", released="0.431", queries=6980),
-            ScoreLine(view="eval", measure="RR@10", released="not above 0.412", queries=5793),
+            ScoreLine(view="eval", measure="RR@10", released=NOT_CLEAR, queries=5793),
         ],
         findings=[
             Finding(
@@ -83,13 +83,6 @@ def test_a_mean_over_seeds_has_its_spread_with_the_same_digits() -> None:
     longer = replace(told, scores=[replace(line, spread="0.00412")])
     with pytest.raises(ValueError, match="not a released score"):
         format_comment(longer)
-
-
-@pytest.mark.parametrize("released", [NOT_CLEAR, UNTOLD])
-def test_a_withheld_score_is_said_in_words(released: str) -> None:
-    line = ScoreLine(view="eval", measure="RR@10", released=released)
-    told = Comment(kind="published", submission=ID, at=AT, decimals=3, scores=[line])
-    assert f"- `eval`, `RR@10`: **{released}**" in format_comment(told)
 
 
 def test_a_score_with_noise_says_so_and_may_lie_below_0() -> None:

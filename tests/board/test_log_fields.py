@@ -54,8 +54,8 @@ def test_the_builder_writes_what_is_documented() -> None:
     log.open_final({"20261101-a": "0.4"})
     log.close()
     seeds = {"seeds": {"runs": 3, "spreads": {"dev": "0.01"}}}
-    held = {"not_above": {"eval": "0.4"}, "untold": ["eval"], **seeds}
-    bars = {"bars": {"eval": "20261101-b"}, "not_above": {"eval": "0.4"}}
+    held = {"untold": ["eval"], **seeds}
+    bars = {"bars": {"eval": "20261101-b"}}
     kept = {"kept": {"scores": "0" * 64}}
     later = {"final": {"scores": {"reserve": "0.2"}, "queries": {"reserve": 9}}, **kept}
     against = {"compared": {"eval": "0" * 64}}

@@ -19,7 +19,7 @@ def count(log: BoardLog, rules: str = RULES) -> PublishedNumbers:
 
 
 def withhold(log: BoardLog, name: str, team: str = "Lighthouse") -> None:
-    told = {"scores": {"dev": "0.1"}, "not_above": {"eval": "0.400"}}
+    told = {"scores": {"dev": "0.1"}, "untold": ["eval"]}
     log.receive(name)
     log.publish(name, make_manifest(team), "0.1", public=told)
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 from zipfile import ZipFile
 
 import pytest
@@ -82,7 +81,7 @@ def said(board: ScoredBoard) -> dict[str, str]:
     """Entry -> what everybody reads of its score."""
     session = board.session
     rows = make_standings(session.vault.entries(), session.spec(), now=session.now).every
-    return {row.id: row.scores.get("eval") or row.not_above["eval"] for row in rows}
+    return {row.id: row.scores.get("eval") or NOT_CLEAR * ("eval" in row.untold) for row in rows}
 
 
 def bar(board: ScoredBoard, name: str) -> str:
@@ -191,7 +190,7 @@ def test_nothing_about_the_best_run_leaves(board: ScoredBoard) -> None:
         if entry.event.kind == "published":
             assert entry.event.public["untold"] == ["eval"]
             known = {**entry.event.public, **{n: one.value for n, one in entry.opened.items()}}
-            assert known.keys().isdisjoint(("bars", "compared", "not_above", "evidence"))
+            assert known.keys().isdisjoint(("bars", "compared", "evidence"))
             assert {"bars", "compared"} <= entry.event.sealed.keys()
             assert known["scores"].keys() == known["queries"].keys() == {"dev"}
     bring_up_to_date(session)
@@ -223,7 +222,7 @@ def test_an_embargo_shows_neither_more_nor_less(board: ScoredBoard) -> None:
     assert {n for n in fields if n in hidden} == {n for n in fields if n in open_}
     for when in (board.now, datetime(2027, 6, 1, tzinfo=UTC)):
         for entry in project(board.vault.entries(), now=when):
-            assert entry.opened.keys().isdisjoint(("bars", "compared", "not_above"))
+            assert entry.opened.keys().isdisjoint(("bars", "compared"))
     assert faults(board) == ()
 
 
@@ -340,19 +339,18 @@ def test_rules_that_change_begin_at_the_best_run_so_far(
     board = rounded.in_memory(tmp_path)
     board.baseline(BASE, LOW)
     board.enter(ONE, HIGH)
-    board.rules(('rule = "rounded"', 'rule = "ladder"'))
-    board.enter(TWO, nudge(HIGH, 0))  # not above what the team was told, and the best so far
+    board.enter(TWO, nudge(HIGH, 0))  # the best so far, and not clearly
     board.enter("20261103-four", nudge(LOW, 0), team="Other Team")
     waits = board.send("20261103-five", nudge(LOW, 1), team="Fifth Team")
-    board.rules(('rule = "ladder"', 'rule = "ratchet"'))
+    board.rules(('rule = "rounded"', 'rule = "ratchet"'))
     # By the rules of its day; scored again, as a review does once a set has its key.
     scores = board.scores(nudge(LOW, 1), dict(waits.scores.files))
     board.publish(dataclasses.replace(waits, scores=scores))
-    assert "bars" not in board.published("20261103-five") or bar(board, "20261103-five") == BASE
+    assert "bars" not in board.published("20261103-five")
     board.enter(THREE, HIGHER, team="Third Team")
     assert bar(board, THREE) == TWO
     board.rules(('rule = "ratchet"', 'rule = "rounded"'))
-    assert said(board)[TWO].startswith("not above 0.")
+    assert said(board)[TWO] == text(nudge(HIGH, 0))
     board.enter("20261104-six", above(HIGHER, 0.02), team="Sixth Team")
     board.rules(('rule = "rounded"', 'rule = "ratchet"'))
     board.enter("20261105-seven", above(HIGHER, 0.01), team="Seventh Team")
@@ -506,18 +504,6 @@ def mix_labels(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(releasing, "_are_in_force", lambda *_: True)
 
 
-def say_best(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
-    """The event says what the score is not above."""
-    honest = releasing.release_entry
-
-    def tell(*arguments: Any) -> releasing.EntryRelease:
-        found = honest(*arguments)
-        public = {n: v for n, v in found.public.items() if n != "untold"}
-        return dataclasses.replace(found, public={**public, "not_above": {"eval": "0.300"}})
-
-    patch.setattr(decide, "release_entry", tell)
-
-
 FRAUDS: Mapping[str, tuple[Change, Row, str]] = {
     "published": (publish_all, nudge(LOW, 1, 0.3), f'but the rule gives "{NOT_CLEAR}"'),
     "withheld": (publish_none, HIGH, f'published "{NOT_CLEAR}", but the rule gives "{text(HIGH)}"'),
@@ -527,7 +513,6 @@ FRAUDS: Mapping[str, tuple[Change, Row, str]] = {
         f'compared with "{BASE}", but the rule gives "{ONE}"',
     ),
     "mixed labels": (mix_labels, HIGH, f'"{BASE}" was not scored with the labels of that day'),
-    "the bar in public": (say_best, nudge(LOW, 1, 0.3), f'but the rule gives "{NOT_CLEAR}"'),
 }
 
 
@@ -562,19 +547,6 @@ def test_a_score_that_another_key_decided_is_a_fault(
     assert any("eval.key" in fault for fault in faults(board))
 
 
-def test_the_bar_of_an_old_board_is_by_team_as_before(rounded: ScoredBoard, tmp_path: Path) -> None:
-    board = rounded.in_memory(tmp_path)
-    board.baseline(BASE, LOW)
-    board.rules(('rule = "rounded"', 'rule = "ladder"'))
-    board.enter(ONE, HIGHER)
-    board.enter(TWO, HIGH, team="Other Team")
-    assert bar(board, TWO) == BASE
-    assert said(board)[TWO] == text(HIGH)
-    assert not board.vault.has_set_key("eval")
-    assert faults(board) == ()
-    assert releasing.is_answered(board.session.history().submissions[ONE], "eval")
-
-
 def test_runs_without_scores_by_query_are_compared_with_nothing() -> None:
     day = datetime(2026, 11, 1, tzinfo=UTC)
     entry = Submission(id=ONE, received=day, files={}, status="published", scores={"eval": "0.4"})
@@ -585,13 +557,6 @@ def test_runs_without_scores_by_query_are_compared_with_nothing() -> None:
     old = dataclasses.replace(entry, baseline=True)
     assert not releasing.is_answered(old, "eval")
     assert releasing.is_answered(dataclasses.replace(old, runs={"eval": "digest"}), "eval")
-
-
-def test_a_ratchet_becomes_no_step(board: ScoredBoard) -> None:
-    """Steps are another scale than rounded scores."""
-    board.enter(ONE, HIGH)
-    with pytest.raises(InputError, match=r"release\.rule"):
-        board.rules(('rule = "ratchet"', 'rule = "step"'))
 
 
 @pytest.mark.parametrize("seed", range(4))

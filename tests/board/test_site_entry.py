@@ -20,6 +20,7 @@ from sample_boards import (
 )
 
 from heldout.board.log.manifest import Efficiency
+from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.site.entries import format_bibtex, make_entry_pages
 from heldout.board.site.render import render_board
 from heldout.board.site.rows import TableRow, make_columns, public_rows
@@ -58,7 +59,7 @@ def test_the_history_says_what_an_approval_told() -> None:
     later = "Approved and published; all scores are published after 31 Mar 2027"
     assert said(kind="one-shot") == later
     assert said(kind="one-shot", closes=date(2025, 9, 2)).endswith("the score released")
-    held = {"not_above": {"eval": "not above 0.412"}}
+    held = {"untold": ("eval",)}
     assert said() == "Approved and published; no score released"
 
 
@@ -165,7 +166,7 @@ def test_the_picture_has_the_ranges_of_the_table() -> None:
 
 def test_an_entry_alone_or_without_a_score_has_no_picture() -> None:
     assert pictures(standings([row("0.4", days=1, id="a")])) == {"a": ""}
-    held = row("", days=2, id="held", rank=None, scores={}, unranked="not above 0.4")
+    held = row("", days=2, id="held", rank=None, scores={}, unranked=NOT_CLEAR)
     board = standings([row("0.4", days=1, id="a"), row("0.3", days=3, id="b")])
     drawn = pictures(replace(board, unranked=(held,)))
     assert drawn["held"] == ""

@@ -26,6 +26,7 @@ from sample_boards import (
 )
 
 from heldout.board.log.events import parse_time
+from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.site.exports import FEED, format_feed
 from heldout.board.site.render import render_board
 from heldout.board.standings.standings import Row, Standings
@@ -167,11 +168,11 @@ def test_a_board_without_entries_has_a_feed_too() -> None:
 
 
 def test_an_entry_without_a_score_says_why() -> None:
-    held = row("", days=1, scores={}, unranked="not above 0.412")
+    held = row("", days=1, scores={}, unranked=NOT_CLEAR)
     board = replace(standings([baseline()]), unranked=(held,))
     first = items(format_feed([(board, spec())], spec(), facts()))[0]
     assert first["title"] == "New entry: monoT5 over BM25 top 100"
-    assert first["summary"].startswith("Not above 0.412; ")
+    assert first["summary"].startswith("Not clearly above the best run that was sent; ")
 
 
 def test_the_scores_of_a_one_shot_board_are_news_when_its_last_day_is_over() -> None:

@@ -8,6 +8,7 @@ import pytest
 from page_documents import Document
 from sample_boards import BOARDS, busy, facts, row, spec, standings, trusted
 
+from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import Season, Trust
 from heldout.board.site import render
 from heldout.board.site.pages import make_board_page
@@ -64,7 +65,7 @@ def test_an_entry_leads_back_to_the_page_with_its_row() -> None:
 
 def test_rows_without_a_rank_are_cut_too() -> None:
     held = tuple(
-        row("", days=n, id=f"held-{n:03}", rank=None, scores={}, unranked="not above 0.4")
+        row("", days=n, id=f"held-{n:03}", rank=None, scores={}, unranked=NOT_CLEAR)
         for n in range(130)
     )
     board = replace(busy(40), unranked=held)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from heldout.board.log.events import Entry, format_entry, parse_log
 from heldout.board.log.manifest import Efficiency, identity_fields
+from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.standings.standings import Row, best_so_far, make_standings, project
 from heldout.errors import InputError
@@ -422,18 +423,16 @@ def test_a_baseline_may_come_to_a_one_shot_board_after_its_last_day() -> None:
     assert found.unranked == ()
 
 
-def test_a_score_that_is_not_above_the_last_has_no_rank() -> None:
+def test_a_score_that_is_not_clearly_above_has_no_rank() -> None:
     log = BoardLog().open()
     log.submit("20261101-a", make_manifest(), "0.4")
     manifest = make_manifest()
     log.receive("20261101-b")
     log.review("20261101-b", manifest)
-    public = {"scores": {"dev": "0.5"}, "not_above": {"eval": "0.400"}, "queries": {"dev": 100}}
+    public = {"scores": {"dev": "0.5"}, "untold": ["eval"], "queries": {"dev": 100}}
     about = {"type": manifest.type, "embargo_until": None, "revision": 1}
     sealed = {"identity": identity_fields(manifest), "why": "", "findings": []}
     log.add("published", "20261101-b", {**public, **about}, sealed)
     found = make_standings(log.entries, make_spec(), now=log.now)
     assert [row.id for row in found.rows] == ["20261101-a"]
-    assert [(row.unranked, row.scores) for row in found.unranked] == [
-        ("not above 0.400", {"dev": "0.5"})
-    ]
+    assert [(row.unranked, row.scores) for row in found.unranked] == [(NOT_CLEAR, {"dev": "0.5"})]

@@ -7,7 +7,6 @@ and the attackers, who know no rule; board, rule and what comes of a game are bu
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
-from statistics import NormalDist
 
 import numpy as np
 
@@ -47,42 +46,27 @@ def standard_error(row: Row) -> float:
     return sqrt(variance(row) / len(row))
 
 
-def ladder(submissions: int) -> float:
-    """Standard errors that a Ladder of so many submissions asks for."""
-    return NormalDist().inv_cdf(1 - 0.05 / submissions)
-
-
 @dataclass
 class Board:
-    """What a board remembers: `rule` is rounded, ratchet, or a number of standard errors."""
+    """What a board remembers: `rule` is rounded or ratchet."""
 
-    rule: str | float
+    rule: str
     baseline: Row
     key: bytes
 
     def __post_init__(self) -> None:
         self.bar = self.baseline
-        self.best: dict[int, tuple[Row, Fraction]] = {}
 
-    def publishes(self, name: int, row: Row) -> bool:
+    def publishes(self, row: Row) -> bool:
         if self.rule == "rounded":
             return True
-        if self.rule == "ratchet":
-            gaps = [new - old for new, old in zip(row, self.bar, strict=True)]
-            floats = [[float(x) for x in one] for one in (row, self.baseline)]
-            jitter = draw_jitter(self.key, "redteam", *floats)
-            return float(mean(gaps)) > 2 * standard_error(gaps) + jitter
-        before, shown = self.best.get(name, (self.baseline, text_of(self.baseline)))
-        gaps = [new - old for new, old in zip(row, before, strict=True)]
-        rise = mean(gaps)
-        # rise > z * sqrt(variance / n), without a root
-        above = rise > 0 and rise**2 * len(gaps) > Fraction(self.rule) ** 2 * variance(gaps)
-        return above and text_of(row) > shown
+        gaps = [new - old for new, old in zip(row, self.bar, strict=True)]
+        floats = [[float(x) for x in one] for one in (row, self.baseline)]
+        jitter = draw_jitter(self.key, "redteam", *floats)
+        return float(mean(gaps)) > 2 * standard_error(gaps) + jitter
 
-    def send(self, name: int, row: Row) -> Fraction | None:
-        published = self.publishes(name, row)
-        if published:
-            self.best[name] = row, text_of(row)
+    def send(self, row: Row) -> Fraction | None:
+        published = self.publishes(row)
         if mean(row) > mean(self.bar):
             self.bar = row
         return text_of(row) if published else None
@@ -103,7 +87,7 @@ class Game:
         self,
         a: list[float],
         b: list[float],
-        rule: str | float,
+        rule: str,
         *,
         gap: float,
         weak: float,
@@ -164,7 +148,7 @@ class Game:
         def margin(error: float) -> float:
             if self.board.rule == "ratchet":
                 return 2 * error + 0.6931471805599453 / 2 * spread
-            return error if isinstance(self.board.rule, str) else self.board.rule * error
+            return error
 
         return Target(
             submissions=submissions,
@@ -179,20 +163,20 @@ class Game:
     def play(self, attack: Attack, submissions: int) -> Result:
         moves = attack.moves(self.target(submissions), generator(self.seed, self.game, 3))
         standing, shown, records = self.truth, Fraction(-1), 0
-        move = next(moves)
+        run = next(moves)
         for number in range(submissions):
-            row = self.answered([int(choice) for choice in move.run])
-            said = self.board.send(move.name, row)
+            row = self.answered([int(choice) for choice in run])
+            said = self.board.send(row)
             records += said is not None
             if said is not None and said > shown:
                 shown, standing = said, mean(row)
             if number < submissions - 1:
-                move = moves.send(Answer(None if said is None else float(said)))
+                run = moves.send(Answer(None if said is None else float(said)))
         newcomer = self.newcomer()
         better = [[Fraction(x + more * self.unit) for x in newcomer] for more in PLANTED]
         return Result(
             gain=float(standing - self.truth) / self.unit,
             worth=float(mean(row) - self.truth) / self.unit,
             records=records,
-            planted=tuple(self.board.publishes(-1, system) for system in better),
+            planted=tuple(self.board.publishes(system) for system in better),
         )

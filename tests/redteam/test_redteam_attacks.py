@@ -6,7 +6,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from heldout.redteam.attacks import ATTACKS, Move, Target
+from heldout.redteam.attacks import ATTACKS, Target
 from heldout.redteam.boards import Answer
 from heldout.redteam.releases import COPIED, Run
 
@@ -36,7 +36,7 @@ def target_of(queries: int, submissions: int, *, above: float = 0.0, noise: floa
 
 def drive(
     attack: str, target: Target, answers: Sequence[Answer], *, seed: int = 0, most: int = 10_000
-) -> list[Move]:
+) -> list[Run]:
     """All that an attack sends when it is given these answers, over and over."""
     return react(attack, target, lambda n, _: answers[n % len(answers)], seed=seed, most=most)
 
@@ -44,11 +44,11 @@ def drive(
 def react(
     attack: str,
     target: Target,
-    answer: Callable[[int, Move], Answer],
+    answer: Callable[[int, Run], Answer],
     *,
     seed: int = 0,
     most: int = 10_000,
-) -> list[Move]:
+) -> list[Run]:
     """All that an attack sends when each run is answered by its number and itself."""
     moves = ATTACKS[attack].moves(target, np.random.default_rng(seed))
     sent = [next(moves)]
@@ -60,12 +60,8 @@ def react(
     raise AssertionError("it does not end")
 
 
-def bytes_of(sent: Sequence[Move]) -> bytes:
-    return b"".join(move.run.tobytes() + str(move.name).encode() for move in sent)
-
-
-def runs_of(sent: Sequence[Move]) -> list[Run]:
-    return [move.run for move in sent]
+def bytes_of(sent: Sequence[Run]) -> bytes:
+    return b"".join(run.tobytes() for run in sent)
 
 
 MIXED = [published(0.5), NOTHING, published(0.6, 0.4), published(None, 0.55), published(0.1)]
@@ -79,8 +75,8 @@ def test_an_attack_sends_whole_runs_and_as_many_as_it_may(attack: str, submissio
     ):
         sent = drive(attack, target_of(queries, submissions, above=above), answers)
         assert len(sent) == submissions
-        assert all(run.shape == (queries,) and run.dtype == np.int8 for run in runs_of(sent))
-        assert {int(choice) for run in runs_of(sent) for choice in run} <= {-1, 0, 1, COPIED}
+        assert all(run.shape == (queries,) and run.dtype == np.int8 for run in sent)
+        assert {int(choice) for run in sent for choice in run} <= {-1, 0, 1, COPIED}
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -98,14 +94,14 @@ LISTENERS = [name for name in ATTACKS if name not in ("none", "best of n")]
 def test_an_attack_goes_by_what_it_is_sent(attack: str) -> None:
     target = target_of(150, 40, above=-0.2)
 
-    def say_luck(_: int, move: Move) -> Answer:
-        return published(float(move.run[:75].sum()))
+    def say_luck(_: int, run: Run) -> Answer:
+        return published(float(run[:75].sum()))
 
-    def say_other_luck(_: int, move: Move) -> Answer:
-        return published(float(move.run[75:].sum()))
+    def say_other_luck(_: int, run: Run) -> Answer:
+        return published(float(run[75:].sum()))
 
     one, other = react(attack, target, say_luck), react(attack, target, say_other_luck)
-    assert one[0].run.tobytes() == other[0].run.tobytes()
+    assert one[0].tobytes() == other[0].tobytes()
     assert bytes_of(one) != bytes_of(other)
 
 
@@ -116,17 +112,17 @@ def test_whoever_does_not_listen_sends_the_same_whatever_is_said(attack: str) ->
 
 
 def test_no_attack_repeats_its_run() -> None:
-    sent = runs_of(drive("none", target_of(40, 5), [published(0.1), published(0.9)]))
+    sent = drive("none", target_of(40, 5), [published(0.1), published(0.9)])
     assert all((run == sent[0]).all() for run in sent)
 
 
 # votes
 
 
-@pytest.mark.parametrize("attack", ["sign vote", "weighted vote", "many names"])
+@pytest.mark.parametrize("attack", ["sign vote", "weighted vote"])
 def test_a_vote_elects_what_was_above_chance(attack: str) -> None:
     scores = [0.9, 0.1, 0.8, 0.3, 0.6]
-    *probes, final = runs_of(drive(attack, target_of(101, 6), [published(s) for s in scores]))
+    *probes, final = drive(attack, target_of(101, 6), [published(s) for s in scores])
     lucks = np.array(scores) - np.mean(scores)
     weights = np.sign(lucks) if attack == "sign vote" else lucks
     votes = sum(weight * run for weight, run in zip(weights, probes, strict=True))
@@ -137,7 +133,7 @@ def test_a_vote_elects_what_was_above_chance(attack: str) -> None:
 
 def test_no_answer_at_all_is_a_vote_against_where_others_were_published() -> None:
     answers = [published(0.9), NOTHING, NOTHING, NOTHING]
-    *probes, final = runs_of(drive("many names", target_of(200, 5), answers))
+    *probes, final = drive("weighted vote", target_of(200, 5), answers)
     against = sum(-run for run in probes[1:])
     assert (final == np.sign(probes[0] + against / 3 * 0.999)).all()
 
@@ -163,23 +159,10 @@ def test_a_number_says_a_run_s_luck_in_u_and_one_with_noise_says_less() -> None:
     assert target_of(50, 4, noise=np.inf).luck(published(None, 0.53), 0.5) is None
 
 
-@pytest.mark.parametrize("attack", ["many names", "names at the edge"])
-def test_each_run_of_many_names_is_sent_under_another(attack: str) -> None:
-    sent = drive(attack, target_of(50, 9, above=-0.2), MIXED)
-    assert len({move.name for move in sent}) == 9
-
-
-@pytest.mark.parametrize("attack", ["sign vote", "weighted vote"])
-def test_one_name_asks_and_another_sends_what_was_elected(attack: str) -> None:
-    names = [move.name for move in drive(attack, target_of(50, 9), MIXED)]
-    assert set(names[:-1]) == {0}
-    assert names[-1] != 0
-
-
 def test_names_at_the_edge_lie_where_half_of_them_are_published() -> None:
     """Above the baseline by the margin, 2 u; each spoils the same queries."""
     target = target_of(400, 12, above=-0.2)
-    *probes, final = runs_of(drive("names at the edge", target, [NOTHING]))
+    *probes, final = drive("names at the edge", target, [NOTHING])
     closed = [np.flatnonzero(run == 0).tolist() for run in probes]
     assert all(one == closed[0] for one in closed)
     left = target.typical[probes[0] != 0].sum() / 400
@@ -192,7 +175,7 @@ def test_names_at_the_edge_lie_where_half_of_them_are_published() -> None:
 
 def test_a_climber_goes_on_from_what_rose_and_back_from_what_did_not() -> None:
     answers = [published(score) for score in (0.5, 0.6, 0.6)]
-    sent = runs_of(drive("hill-climbing", target_of(100, 5), [*answers, NOTHING, NOTHING]))
+    sent = drive("hill-climbing", target_of(100, 5), [*answers, NOTHING, NOTHING])
     assert (sent[1] != sent[0]).sum() == 2  # 2% of 100
     assert (sent[2] != sent[1]).sum() == 2  # it rose: on from there
     assert (sent[3] != sent[1]).sum() == 2  # it did not rise: from there again
@@ -200,7 +183,7 @@ def test_a_climber_goes_on_from_what_rose_and_back_from_what_did_not() -> None:
 
 
 def test_a_decoder_asks_for_one_query_at_a_time_and_for_each_once() -> None:
-    sent = runs_of(drive("decoding", target_of(12, 14), [published(0.5)]))
+    sent = drive("decoding", target_of(12, 14), [published(0.5)])
     asked = [int(np.flatnonzero(run != sent[0])[0]) for run in sent[1:-1]]
     assert all((run != sent[0]).sum() == 1 for run in sent[1:-1])
     assert sorted(asked) == list(range(12))
@@ -209,13 +192,13 @@ def test_a_decoder_asks_for_one_query_at_a_time_and_for_each_once() -> None:
 
 def test_a_decoder_keeps_what_it_has_read() -> None:
     rising = [published(0.1 * n) for n in range(13)]
-    sent = runs_of(drive("decoding", target_of(12, 14), rising))
+    sent = drive("decoding", target_of(12, 14), rising)
     assert (sent[-1] == -sent[0]).all()
 
 
 def test_whoever_asks_alone_answers_one_query_both_ways_and_then_all() -> None:
     target = target_of(12, 25)
-    sent = runs_of(drive("single queries", target, [published(0.4), published(0.1)]))
+    sent = drive("single queries", target, [published(0.4), published(0.1)])
     assert all(np.abs(run).sum() == 1 for run in sent[:24])
     assert all((one == -other).all() for one, other in zip(sent[:24:2], sent[1:24:2], strict=True))
     assert sorted(int(np.flatnonzero(run)[0]) for run in sent[:24:2]) == list(range(12))
@@ -223,7 +206,7 @@ def test_whoever_asks_alone_answers_one_query_both_ways_and_then_all() -> None:
 
 
 def test_labels_that_were_not_read_are_guessed() -> None:
-    *_, final = runs_of(drive("single queries", target_of(200, 5), [NOTHING]))
+    *_, final = drive("single queries", target_of(200, 5), [NOTHING])
     assert 60 < (final == 1).sum() < 140
 
 
@@ -237,7 +220,7 @@ def spoilt(run: Run) -> set[int]:
 @pytest.mark.parametrize("attack", SPOILING)
 def test_a_low_start_lies_near_the_baseline_and_the_end_spoils_nothing(attack: str) -> None:
     target = target_of(400, 81, above=-0.2)
-    sent = runs_of(drive(attack, target, [published(0.5), NOTHING]))
+    sent = drive(attack, target, [published(0.5), NOTHING])
     level = target.typical[sent[0] != 0].sum() / 400
     assert target.baseline <= level + 1e-9
     assert level < target.baseline + 0.1
@@ -248,17 +231,17 @@ def test_a_low_start_lies_near_the_baseline_and_the_end_spoils_nothing(attack: s
 @pytest.mark.parametrize("above", [0.0, 0.1])
 def test_where_the_baseline_is_as_good_there_is_nothing_to_spoil(attack: str, above: float) -> None:
     sent = drive(attack, target_of(60, 12, above=above), MIXED)
-    assert all((move.run != 0).all() for move in sent)
+    assert all((run != 0).all() for run in sent)
 
 
 @pytest.mark.parametrize("attack", [name for name in SPOILING if "sure" in name])
 def test_the_sure_queries_are_spoilt_first(attack: str) -> None:
     target = target_of(400, 81, above=-0.4)
-    first = spoilt(drive(attack, target, [NOTHING])[0].run)
+    first = spoilt(drive(attack, target, [NOTHING])[0])
     sure = set(target.sure.tolist())
     assert sure <= first or first <= sure
     assert len(first & sure) >= 50
-    plain = spoilt(drive(attack.removesuffix(", sure"), target, [NOTHING])[0].run)
+    plain = spoilt(drive(attack.removesuffix(", sure"), target, [NOTHING])[0])
     assert len(plain & sure) < len(sure) < len(plain)
 
 
@@ -268,42 +251,35 @@ def test_stairs_open_the_same_queries_for_all_names(attack: str, names: int) -> 
     before: set[int] | None = None
     for step in range(4):
         here = sent[names * step : names * (step + 1)]
-        assert [move.name for move in here] == list(range(names))
-        closed = spoilt(here[0].run)
-        assert all(spoilt(move.run) == closed for move in here)
+        closed = spoilt(here[0])
+        assert all(spoilt(run) == closed for run in here)
         assert before is None or closed < before
-        assert len({move.run.tobytes() for move in here}) == names  # their coins differ
+        assert len({run.tobytes() for run in here}) == names  # their coins differ
         before = closed
     assert before == set()
-
-
-def test_more_names_than_runs_are_as_many_as_leave_one_for_the_vote() -> None:
-    names = [move.name for move in drive("20 names", target_of(90, 12, above=-0.2), MIXED)]
-    assert names == [*range(11), 12]
 
 
 def test_stairs_elect_the_coins_of_those_that_were_lucky_at_a_step() -> None:
     """Of ten names with one run each, one is published: its whole run has most of the weight."""
     target = target_of(200, 11)
     sent = react("10 names", target, lambda n, _: published(0.9) if n == 3 else NOTHING)
-    agree = [(sent[-1].run == move.run).mean() for move in sent[:10]]
+    agree = [(sent[-1] == run).mean() for run in sent[:10]]
     assert max(agree) == agree[3] > 0.9
 
 
 def test_a_slow_ramp_opens_a_little_more_each_time_and_draws_half_of_its_coins_again() -> None:
     sent = drive("slow ramp", target_of(400, 41, above=-0.3), MIXED)
-    counts = [len(spoilt(move.run)) for move in sent[:-1]]
-    assert {move.name for move in sent[:-1]} == {0}
+    counts = [len(spoilt(run)) for run in sent[:-1]]
     falls = -np.diff(counts)
     assert falls.min() >= 0
     assert np.ptp(falls) <= 1
     for one, other in pairwise(sent[20:40]):
-        both = (one.run != 0) & (other.run != 0)
-        assert 0.1 < (one.run != other.run)[both].mean() < 0.4  # a quarter of them
+        both = (one != 0) & (other != 0)
+        assert 0.1 < (one != other)[both].mean() < 0.4  # a quarter of them
 
 
 def test_a_sandbagger_spoils_less_and_less_and_climbs_from_the_vote() -> None:
-    sent = runs_of(drive("sandbagging", target_of(200, 50, above=-0.3), [NOTHING]))
+    sent = drive("sandbagging", target_of(200, 50, above=-0.3), [NOTHING])
     counts = [len(spoilt(run)) for run in sent]
     assert counts[:30] == sorted(counts[:30], reverse=True)
     assert counts[0] > counts[15] > counts[29] == 0
@@ -315,26 +291,25 @@ def test_a_sandbagger_spoils_less_and_less_and_climbs_from_the_vote() -> None:
 def test_edge_runs_rise_step_by_step_by_the_margin(attack: str) -> None:
     target = target_of(400, 200, above=-0.3)
     sent = drive(attack, target, [NOTHING])
-    count = next(n for n, move in enumerate(sent) if (move.run != 0).all())
-    levels = [target.typical[move.run != 0].sum() / 400 for move in sent[:count]]
+    count = next(n for n, run in enumerate(sent) if (run != 0).all())
+    levels = [target.typical[run != 0].sum() / 400 for run in sent[:count]]
     rises = np.diff([target.baseline, *levels])
     height = 1.5 if "jumps" in attack else 1.0
     least = height * 2 * 0.5 * target.unit  # two standard errors of the coins that were drawn again
     assert count > 3
     assert rises[1:].min() >= least
     assert rises.max() < 3 * least
-    assert [move.name for move in sent[:count]] == list(range(count))
 
 
 def test_an_edge_run_that_was_published_votes_for_what_changed() -> None:
     target = target_of(400, 200, above=-0.3)
     count = next(
-        n for n, move in enumerate(drive("at the edge", target, [NOTHING])) if (move.run != 0).all()
+        n for n, run in enumerate(drive("at the edge", target, [NOTHING])) if (run != 0).all()
     )
     agree = []
     for lucky in range(1, count):
         answers = [published(0.5) if n == lucky else NOTHING for n in range(200)]
-        sent = runs_of(drive("at the edge", target, answers))
+        sent = drive("at the edge", target, answers)
         change = np.where(sent[lucky - 1] == 0, 0, sent[lucky] - sent[lucky - 1])
         asked = change != 0
         agree.append((np.sign(change[asked]) == sent[count + 1][asked]).mean())
@@ -346,7 +321,7 @@ def test_an_edge_run_that_was_published_votes_for_what_changed() -> None:
 
 @pytest.mark.parametrize("attack", [name for name in ATTACKS if "cop" in name])
 def test_a_copy_of_the_baseline_gives_way_part_by_part(attack: str) -> None:
-    sent = runs_of(drive(attack, target_of(200, 60, above=-0.3), [NOTHING]))
+    sent = drive(attack, target_of(200, 60, above=-0.3), [NOTHING])
     copied = [set(np.flatnonzero(run == COPIED).tolist()) for run in sent]
     parts = copied.index(set()) + 1
     before = set(range(200))

@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 from datetime import date
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -10,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.rules.parts import feedback_queries
-from heldout.board.rules.release import ReleaseRule, RuleName, Told, draw_jitter, release
+from heldout.board.rules.release import (
+    ReleaseRule,
+    RuleName,
+    draw_jitter,
+    release_clear,
+    release_mean,
+)
 from heldout.board.rules.spec import BoardSpec, QuerySet, View
 from heldout.errors import InputError
 from heldout.redteam.boards import COMPARED, Answer, Beside, Board, NamedRule, own_rule, parse_rule
@@ -18,7 +23,7 @@ from heldout.redteam.releases import Scores
 
 RULE = ReleaseRule(submissions=300)
 KEY = bytes(range(32))
-RULES: tuple[RuleName, ...] = ("rounded", "ladder", "step", "ratchet")
+RULES: tuple[RuleName, ...] = ("rounded", "ratchet")
 seeds = st.integers(0, 2**32)
 
 
@@ -40,40 +45,22 @@ def runs_of(seed: int, *, queries: int, count: int) -> list[Scores]:
 # names
 
 
-def test_a_rule_is_named_with_its_number_and_what_is_sent_beside() -> None:
-    assert [parse(text).name for text in COMPARED] == [
-        *("rounded", "step 0.01", "ladder z=3.59", "ratchet"),
-        *("ratchet+feedback", "ratchet+noise"),
-    ]
-    assert parse("ladder=2.5").name == "ladder z=2.5"
-    assert parse("step=0.05+noise").name == "step 0.05+noise"
+def test_a_rule_is_named_with_what_is_sent_beside() -> None:
+    assert [parse(text).name for text in COMPARED] == [*COMPARED]
+    assert parse("rounded+noise").name == "rounded+noise"
 
 
 def test_what_the_name_leaves_open_is_that_of_the_board() -> None:
-    assert parse("ladder", ReleaseRule(submissions=24)).name == "ladder z=2.87"
-    assert parse("ladder", ReleaseRule(z=1.25)).name == "ladder z=1.25"
-    assert parse("ladder=2", ReleaseRule(z=1.25)).name == "ladder z=2"
-    assert parse("step", ReleaseRule(step=0.02)).name == "step 0.02"
-    assert parse("ratchet+feedback", ReleaseRule(feedback=0.4)).rule.feedback == 0.4
-
-
-def test_a_rule_has_no_settings_of_another_rule() -> None:
-    """As board.toml may not have them: a board under a Ladder can be compared with a ratchet."""
-    board = ReleaseRule(rule="ladder", submissions=90, z=1, begin="first", step=0.02, feedback=0.3)
-    for text in ("ratchet", "ratchet+noise", "rounded"):
-        found = parse(text, board).rule
-        assert (found.submissions, found.feedback) == (90, 0.3)
-        assert (found.z, found.begin, found.step) == (None, "baseline", ReleaseRule().step)
-    assert (parse("ladder", board).rule.begin, parse("step", board).rule.begin) == ("first",) * 2
+    rule = parse("ratchet+feedback", ReleaseRule(feedback=0.4, submissions=90)).rule
+    assert rule == ReleaseRule(rule="ratchet", feedback=0.4, submissions=90)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "Ladder", "ladder=", "ladder=nan", "ladder=inf", "ladder=-1", "ladder=11"),
-        *("step=0", "step=0.03", "step=1e-9", "rounded=2", "ratchet=2", "exact", "ladder=1=2"),
+        *("", "Ratchet", "rounded=2", "ratchet=2", "ladder", "exact", "ratchet 1"),
         *("ratchet+", "ratchet+noise+noise", "ratchet+feedback+noise", "ratchet+Noise", "+noise"),
-        *("ladder+noise=2", "\x1b[2Jladder", "z" * 10_000),
+        *("ratchet+noise=2", "\x1b[2Jratchet", "z" * 10_000),
     ],
 )
 def test_a_name_of_no_rule(text: str) -> None:
@@ -86,56 +73,45 @@ def test_a_name_of_no_rule(text: str) -> None:
     assert len(problem.found) < 200
 
 
-@given(st.text() | st.from_regex(r"(rounded|ladder|step|ratchet)(=[\d.e-]*)?(\+\w*)?"))
+@given(st.text() | st.from_regex(r"(rounded|ratchet)(=[\d.e-]*)?(\+\w*)?"))
 def test_any_text_is_a_rule_or_a_problem(text: str) -> None:
     with suppress(InputError):
-        assert parse(text).name.split("+")[0].split()[0] in RULES
+        assert parse(text).name.split("+")[0] in RULES
 
 
 # the score that ranks
 
 
-def submit_by_hand(
-    board: Board, runs: list[tuple[int, Scores]], rule: ReleaseRule
-) -> list[float | None]:
-    """The scores that `release` publishes, with what it remembers in the hands of this test."""
-    told: dict[int, Told] = {}
-    start = Told(text=f"{board.baseline.mean():.3f}", values=board.baseline)
-    found = []
-    for name, values in runs:
-        row = 0 if rule.rule == "ratchet" else name
-        jitter = 0.0
-        if rule.rule == "ratchet":
-            jitter = draw_jitter(board.key, "redteam", values, board.baseline)
-        begins = rule.rule == "ratchet" or rule.begin == "baseline"
-        before = told.get(row, start if begins else None)
-        out = release(values, before, rule, decimals=3, jitter=jitter)
-        told[row] = out.told
-        found.append(None if out.text is None else float(out.text))
+def submit_by_hand(board: Board, runs: list[Scores], rule: RuleName) -> list[float | None]:
+    """The scores that the rule publishes, with what it remembers in the hands of this test."""
+    found: list[float | None] = []
+    sent = [board.baseline]
+    for values in runs:
+        best = max(sent, key=lambda one: float(one.mean()))
+        jitter = draw_jitter(board.key, "redteam", values, board.baseline)
+        text: str | None = release_mean(values, decimals=3)
+        if rule == "ratchet":
+            text = release_clear(values, best, jitter=jitter, decimals=3)
+        found.append(None if text is None else float(text))
+        sent.append(values)
     return found
 
 
-@pytest.mark.parametrize("begin", ["baseline", "first"])
 @pytest.mark.parametrize("rule", RULES)
 @given(seeds)
-def test_a_board_answers_as_the_vault_does(
-    rule: RuleName, begin: Literal["baseline", "first"], seed: int
-) -> None:
-    given_rule = ReleaseRule(rule=rule, z=0.5, step=0.05, begin=begin)
-    board = board_of(rule, queries=12, rule=given_rule)
-    names = np.random.default_rng(seed).integers(0, 3, 8).tolist()
-    runs = list(zip(names, runs_of(seed, queries=12, count=8), strict=True))
-    expected = submit_by_hand(board, runs, given_rule)
-    assert [board.submit(*run) for run in runs] == [Answer(score) for score in expected]
+def test_a_board_answers_as_the_vault_does(rule: RuleName, seed: int) -> None:
+    board = board_of(rule, queries=12)
+    runs = runs_of(seed, queries=12, count=8)
+    expected = submit_by_hand(board, runs, rule)
+    assert [board.submit(run) for run in runs] == [Answer(score) for score in expected]
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_some_runs_of_these_tests_get_a_score_and_under_all_rules_but_one_some_do_not(
+def test_some_runs_of_these_tests_get_a_score_and_under_the_ratchet_some_do_not(
     rule: RuleName,
 ) -> None:
-    board = board_of(rule, rule=ReleaseRule(z=0.5, step=0.05))
-    runs = runs_of(1, queries=40, count=30)
-    scores = [board.submit(number % 3, run).score for number, run in enumerate(runs)]
+    board = board_of(rule)
+    scores = [board.submit(run).score for run in runs_of(1, queries=40, count=30)]
     assert any(score is not None for score in scores)
     assert (None in scores) == (rule != "rounded")
 
@@ -146,36 +122,21 @@ def test_the_jitter_of_a_ratchet_is_the_board_s_and_asks_for_more() -> None:
     signs = np.resize([1.0, -1.0], 100)
     error = 0.1 * signs.std(ddof=1) / 10
     published = [
-        board.would_publish(0, board.baseline + 0.1 * signs + error * (2 + above / 10))
+        board.would_publish(board.baseline + 0.1 * signs + error * (2 + above / 10))
         for above in range(1, 60)
     ]
     assert not all(published)
     assert all(published[40:])
 
 
-@pytest.mark.parametrize("text", ["ratchet", "ratchet+feedback", "ratchet+noise"])
-@given(seeds, st.lists(st.integers(-3, 10**6), min_size=10, max_size=10))
-def test_a_ratchet_knows_no_names(text: str, seed: int, names: list[int]) -> None:
-    one, many = board_of(text), board_of(text)
-    runs = runs_of(seed, queries=40, count=10)
-    alone = [one.submit(0, run) for run in runs]
-    assert [many.submit(name, run) for name, run in zip(names, runs, strict=True)] == alone
-
-
-@pytest.mark.parametrize("text", ["ladder=0.5", "step=0.05"])
-def test_other_rules_answer_each_name_by_itself(text: str) -> None:
-    board, run = board_of(text), np.full(40, 0.9)
-    assert [board.submit(name, run).score for name in (0, 0, 1)] == [0.9, None, 0.9]
-
-
 @pytest.mark.parametrize("text", COMPARED)
 @given(seeds)
 def test_to_ask_what_would_be_published_changes_nothing(text: str, seed: int) -> None:
     asked, plain = board_of(text), board_of(text)
-    for number, run in enumerate(runs_of(seed, queries=40, count=8)):
-        would = [asked.would_publish(number % 2, run + 0.3), asked.would_publish(number % 2, run)]
-        answer = asked.submit(number % 2, run)
-        assert answer == plain.submit(number % 2, run)
+    for run in runs_of(seed, queries=40, count=8):
+        would = [asked.would_publish(run + 0.3), asked.would_publish(run)]
+        answer = asked.submit(run)
+        assert answer == plain.submit(run)
         assert would[1] == (answer.score is not None)
     assert repr(asked.best) == repr(plain.best)
 
@@ -184,8 +145,8 @@ def test_the_best_is_the_first_with_the_highest_published_score() -> None:
     board = board_of("rounded", queries=4)
     assert board.best is None
     runs = [np.full(4, score) for score in (0.2, 0.7001, 0.7004, 0.1)]
-    for name, run in enumerate(runs):
-        board.submit(name, run)
+    for run in runs:
+        board.submit(run)
     assert board.best is not None
     assert (board.best[0], board.best[1].tolist()) == (0.7, runs[1].tolist())
 
@@ -193,17 +154,14 @@ def test_the_best_is_the_first_with_the_highest_published_score() -> None:
 def test_what_is_published_half_the_time_is_at_the_margin() -> None:
     """A run that lies so far above the one before, whose luck is normal with that error."""
     rng = np.random.default_rng(5)
-    for text, expected in (("ladder=2", 0.5), ("ratchet", 0.5), ("step=0.05", 0.5)):
-        published = []
-        for number in range(400):
-            baseline = rng.random(200) / 4
-            key = number.to_bytes(32)
-            board = Board(named=parse(text), baseline=baseline, key=key)
-            luck = rng.choice([-0.3, 0.3], 200)
-            error = spread = 0.3 / 200**0.5
-            run = baseline + luck + board.margin(error, spread)
-            published.append(board.would_publish(0, run))
-        assert np.mean(published) == pytest.approx(expected, abs=0.1), text
+    published = []
+    for number in range(400):
+        baseline = rng.random(200) / 4
+        board = Board(named=parse("ratchet"), baseline=baseline, key=number.to_bytes(32))
+        luck = rng.choice([-0.3, 0.3], 200)
+        error = spread = 0.3 / 200**0.5
+        published.append(board.would_publish(baseline + luck + board.margin(error, spread)))
+    assert np.mean(published) == pytest.approx(0.5, abs=0.1)
 
 
 # the second number
@@ -225,10 +183,10 @@ def test_the_feedback_is_the_rounded_score_of_its_part_and_the_other_part_ranks(
     board = board_of("ratchet+feedback")
     run = np.random.default_rng(1).random(40) / 2 + 0.5
     part = [int(query) for query in feedback_queries(KEY, map(str, range(40)), 0.25)]
-    answer = board.submit(0, run)
+    answer = board.submit(run)
     assert answer.other == float(f"{run[part].mean():.3f}")
     assert answer.score == float(f"{np.delete(run, part).mean():.3f}")
-    again = board.submit(1, run)
+    again = board.submit(run)
     assert again == Answer(score=None, other=answer.other)
 
 
@@ -245,7 +203,7 @@ def test_what_a_run_scores_on_the_feedback_part_does_not_move_its_score(seed: in
     for run in runs_of(seed, queries=40, count=6):
         changed = run.copy()
         changed[part] = 1 - changed[part]
-        found, expected = other.submit(0, changed), one.submit(0, run)
+        found, expected = other.submit(changed), one.submit(run)
         assert found.score == expected.score
         assert found.other == pytest.approx(1 - (expected.other or 0), abs=0.0011)
 
@@ -254,10 +212,10 @@ def test_what_a_run_scores_on_the_feedback_part_does_not_move_its_score(seed: in
 def test_noise_is_the_same_each_time(seed: int) -> None:
     board, again = board_of("ratchet+noise"), board_of("ratchet+noise")
     for run in runs_of(seed, queries=40, count=6):
-        number = board.submit(0, run).other
+        number = board.submit(run).other
         assert number is not None
-        assert board.submit(1, run).other == number  # to send it again averages nothing out
-        assert again.submit(2, run).other == number
+        assert board.submit(run).other == number  # to send it again averages nothing out
+        assert again.submit(run).other == number
 
 
 def test_noise_has_the_size_that_the_rule_says_and_is_never_none() -> None:
@@ -270,7 +228,7 @@ def test_noise_has_the_size_that_the_rule_says_and_is_never_none() -> None:
         4 * max(row.std(ddof=1), baseline.std(ddof=1)) / 50**0.5
         for row in runs  # the larger of the two is the unit
     ]
-    found = [board.submit(0, run).other for run in runs]
+    found = [board.submit(run).other for run in runs]
     drawn = [
         ((number or 0) - run.mean()) / error
         for number, run, error in zip(found, runs, errors, strict=True)
@@ -287,7 +245,7 @@ def test_where_there_is_no_second_number_none_is_sent(text: str, queries: int) -
     """A quarter of two queries is none; a baseline that finds nothing gives no noise."""
     board = Board(named=parse(text), baseline=np.zeros(queries), key=KEY)
     run = np.linspace(0.8, 0.9, queries)
-    assert board.submit(0, run) == Answer(score=0.85, other=None)
+    assert board.submit(run) == Answer(score=0.85, other=None)
 
 
 def test_what_is_known_of_the_noise_is_its_size_and_that_of_a_number_on_other_queries_none() -> (
@@ -351,10 +309,3 @@ def test_the_board_s_own_rule_has_what_its_views_send_beside(
     assert name == ("ratchet" + (f"+{expected}" if expected else ""))
     assert (found.beside, found.noise, found.decimals) == (expected, noise, 4)
     assert (found.rule.submissions, found.rule.feedback) == (90, 0.3)
-
-
-def test_the_board_s_own_ladder_holds_over_all_of_its_held_out_views() -> None:
-    rule = ReleaseRule(rule="ladder")
-    other = View(name="other", set="eval", measure="RR@5")
-    assert own(DEV, PLAIN, rule=rule)[0] == "ladder z=3.59"
-    assert own(DEV, PLAIN, other, rule=rule)[0] == "ladder z=3.76"

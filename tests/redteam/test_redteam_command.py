@@ -25,15 +25,12 @@ from heldout.trec.queries import read_queries
 QUERIES = 40
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 SMALL = ("--seeds", "3", "--submissions", "6")
-RELEASES = [
-    *("rounded", "step 0.01", "ladder z=2.39", "ratchet"),
-    *("ratchet+feedback", "ratchet+noise"),
-]
+RELEASES = ["rounded", "ratchet", "ratchet+feedback", "ratchet+noise"]
 KEYS = {
     *("attack", "release", "submissions", "seeds", "mean_gain", "mean_gain_se"),
     *("false_release_share", "utility"),
 }
-ONE = ("--attack", "many names", "--release", "ratchet")
+ONE = ("--attack", "weighted vote", "--release", "ratchet")
 
 
 def run_text(seed: int) -> str:
@@ -157,7 +154,7 @@ def test_the_json_has_the_keys_of_the_contract() -> None:
 
 @pytest.mark.usefixtures("files")
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
-    few = ("--queries", "30", "--attack", "many names", "--json", "--seed")
+    few = ("--queries", "30", "--attack", "weighted vote", "--json", "--seed")
     one, again, other = (play(*SMALL, *few, seed).stdout for seed in "778")
     assert one == again
     assert json.loads(one)["attacks"] != json.loads(other)["attacks"]
@@ -165,7 +162,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
 
 @pytest.mark.usefixtures("files")
 def test_one_core_and_two_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = ("--seeds", "40", "--submissions", "4", "--attack", "none", "--attack", "many names")
+    many = ("--seeds", "40", "--submissions", "4", "--attack", "none", "--attack", "weighted vote")
     found = []
     for cores in (1, 2):
         monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
@@ -176,7 +173,7 @@ def test_one_core_and_two_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.usefixtures("files")
 def test_the_table_names_the_systems_the_unit_and_every_attack() -> None:
-    done = play(*SMALL, "--release", "ladder", "--release", "ratchet", "--all", "--explain")
+    done = play(*SMALL, "--release", "rounded", "--release", "ratchet", "--all", "--explain")
     assert (done.exit_code, done.stderr) == (0, "")
     assert "systems   a and b: RR@10" in done.stdout
     assert "3 games of 6 submissions, seed 0" in done.stdout
@@ -187,13 +184,13 @@ def test_the_table_names_the_systems_the_unit_and_every_attack() -> None:
     rows = [line.split("  ")[0] for line in worst.splitlines()]
     assert sum(row in ATTACKS for row in rows) == 2
     rows = [line.split("  ")[0] for line in honest.splitlines()]
-    assert [row for row in rows if row in RELEASES] == ["ladder z=2.39", "ratchet"]
+    assert [row for row in rows if row in RELEASES] == ["rounded", "ratchet"]
     assert "0 is right" in done.stdout
 
 
 @pytest.mark.usefixtures("files")
 def test_a_screen_has_the_worst_attacks_and_names_what_else_there_is() -> None:
-    shown = play(*SMALL, "--release", "ladder", "--release", "ratchet").stdout
+    shown = play(*SMALL, "--release", "rounded", "--release", "ratchet").stdout
     assert "Every attack" not in shown
     assert "0 is right" not in shown
     assert "more      --all: every attack on every rule, with each baseline; --explain: " in shown
@@ -296,22 +293,22 @@ def test_the_vault_s_baselines_are_the_board_s_own(files: Path) -> None:
 
 def test_a_board_is_attacked_through_its_own_rules(files: Path) -> None:
     found(files)
-    write_rules(files, 'rule = "ladder"\nz = 2.5\nsubmissions = 7', decimals=2)
+    write_rules(files, 'rule = "ratchet"\nsubmissions = 7', decimals=2)
     small = ("--board", "board", "--runs", "a.tsv", "b.tsv", "--seeds", "10", "--attack", "none")
     value = json_of(call(*small, "--json"))
-    assert value["own_release"] == "ladder z=2.5"
+    assert value["own_release"] == "ratchet"
     assert {row["submissions"] for row in value["attacks"]} == {7}
     first = [row for row in value["attacks"] if not row["fresh"]]
-    own = "ladder z=2.5"
-    others = ["rounded", "step 0.01", "ladder z=2.45", *RELEASES[3:]]
+    own = "ratchet"
+    others = [name for name in RELEASES if name != own]
     assert [row["release"] for row in first] == [own, *others]
     # the board's own rule has all games from the start, every other one when it is played again
-    assert [row["seeds"] for row in first] == [10, *[2] * 6]
+    assert [row["seeds"] for row in first] == [10, *[2] * 3]
     again = [(row["release"], row["seeds"]) for row in value["attacks"] if row["fresh"]]
     assert again == [(name, 10) for name in (own, *others)]
     assert [row["release"] for row in value["honest"]] == [own, *others]
     shown = call(*small).stdout
-    assert "release   the board's own: ladder z=2.5" in shown
+    assert "release   the board's own: ratchet" in shown
     assert "7 submissions at 2 in 30 days take one team 0.3 years" in shown
     assert "runs.complete" not in shown
 
@@ -325,19 +322,6 @@ def test_a_board_with_noise_is_attacked_through_it(files: Path) -> None:
     rules.write_text(text.replace("[[views]]", f"{view}\n[[views]]", 1))
     value = json_of(call("--board", "board", "--vault", "vault", "--seeds", "2", *ONE, "--json"))
     assert value["own_release"] == "ratchet+noise"
-
-
-def test_a_ladder_that_is_named_holds_over_the_views_of_the_board(files: Path) -> None:
-    """As the board's own would: z for as many chances as a submission has."""
-    found(files)
-    write_rules(files, 'rule = "rounded"\nz = 1\nsubmissions = 300')
-    rules = files / "board" / "board.toml"
-    text = rules.read_text()
-    view = '[[views]]\nname = "second"\nset = "eval"\nmeasure = "RR@5"\n'
-    rules.write_text(text.replace("[[views]]", f"{view}\n[[views]]", 1))
-    small = ("--board", "board", "--runs", "a.tsv", "b.tsv", "--seeds", "1", "--attack", "none")
-    value = json_of(call(*small, "--submissions", "6", "--release", "ladder", "--json"))
-    assert {row["release"] for row in value["attacks"]} == {"ladder z=2.64"}
 
 
 @pytest.mark.parametrize("declared", [1, 2])
@@ -396,7 +380,7 @@ def test_a_vault_without_dev_scores_says_what_to_do(files: Path) -> None:
 
 def test_the_first_and_last_line_say_the_strongest_attack_and_the_rule_to_set(files: Path) -> None:
     found(files, baselines=("a", "b"))
-    few = (*SMALL, "--attack", "none", "--attack", "many names")
+    few = (*SMALL, "--attack", "none", "--attack", "weighted vote")
     shown = call("--board", "board", "--vault", "vault", *few).stdout
     first, *_, last = shown.splitlines()
     own = json_of(call("--board", "board", "--vault", "vault", *few, "--json"))
@@ -435,12 +419,12 @@ def line(
 
 
 WORST = [
-    line("many names", "rounded", 4.25, baseline="equal"),
+    line("20 names", "rounded", 4.25, baseline="equal"),
     line("weighted vote", "rounded", 4.5),
-    line("10 names", "ladder z=3.59", 1.5),
+    line("10 names", "ratchet+noise", 1.5),
     line("jumps", "ratchet", 0.1, worth=0.35, utility=0.8),
     line("none", "ratchet", 0.0, baseline="equal", utility=0.9),
-    line("none", "step 0.5", 0.0, utility=0.1),
+    line("none", "ratchet+feedback", 0.0, utility=0.1),
 ]
 
 
@@ -477,9 +461,9 @@ def test_without_a_board_the_conclusion_says_which_rule_leaves_least() -> None:
     assert say(WORST).startswith(
         "Of 4 rules ratchet leaves least: the strongest of 21 attacks gains 0.0087 "
     )
-    assert say(WORST[:3]).endswith('Set rule = "ladder" and z = 3.59 in [release].')
+    assert say(WORST[:3]).endswith('Set rule = "ratchet", with a noise view, in [release].')
     usable = [*WORST[:1], replace(WORST[5], utility=1.0)]
-    assert say(usable).endswith('Set rule = "step" and step = 0.5 in [release].')
+    assert say(usable).endswith('Set rule = "ratchet", with a feedback view, in [release].')
     assert (say([]), describe_strongest([], own="")) == ("", [])
 
 
@@ -574,7 +558,7 @@ def test_a_board_without_open_labels_says_so(files: Path) -> None:
 
 @pytest.mark.usefixtures("files")
 def test_the_chart_is_the_same_each_time_and_shows_the_worst_attack_on_each_rule() -> None:
-    some = ("--attack", "none", "--attack", "many names", "--gap", "0", "--gap", "3")
+    some = ("--attack", "none", "--attack", "weighted vote", "--gap", "0", "--gap", "3")
     for name in ("one.svg", "two.svg"):
         assert play(*SMALL, *some, "--chart", name).exit_code == 0
     assert Path("one.svg").read_bytes() == Path("two.svg").read_bytes()

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from reference_game import Game, ladder
+from reference_game import Game
 
 from heldout.board.rules.release import ReleaseRule
 from heldout.redteam.attacks import ATTACKS
@@ -15,7 +15,7 @@ from heldout.redteam.releases import Exchange, exchange
 from heldout.redteam.report import Case, play_cases, play_worst_again, summarise
 
 RR = np.array([0.0, 0.1, 0.2, 0.25, 0.5, 1.0])
-EVERY = ("rounded", "ladder", "ladder=1", "step=0.02", "ratchet", "ratchet+feedback")
+EVERY = ("rounded", "ratchet", "ratchet+feedback")
 
 
 def pair_of(queries: int, *, seed: int = 1) -> Exchange:
@@ -31,9 +31,8 @@ def opposites(queries: int) -> Exchange:
     return exchange(a, 1 - a)
 
 
-def rule_of(name: str, *, submissions: int = 20, decimals: int = 3) -> NamedRule:
-    rule = ReleaseRule(submissions=submissions)
-    return parse_rule(name, rule, decimals=decimals, path="")
+def rule_of(name: str, *, decimals: int = 3) -> NamedRule:
+    return parse_rule(name, ReleaseRule(), decimals=decimals, path="")
 
 
 def weak(pair: Exchange, gap: float) -> Weak:
@@ -51,7 +50,7 @@ def outcomes(
     decimals: int = 3,
 ) -> list[Outcome]:
     plan = Plan(submissions=submissions, seed=3)
-    named = rule_of(rule, submissions=submissions, decimals=decimals)
+    named = rule_of(rule, decimals=decimals)
     baseline = weak(pair, gap)
     return [play(ATTACKS[attack], named, pair, baseline, plan, number=n) for n in range(games)]
 
@@ -68,20 +67,19 @@ def worths(played: Sequence[Outcome]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("gap", [0.0, 2.0, 5.0])
-@pytest.mark.parametrize("rule", ["rounded", "ladder", "ladder=1", "ratchet"])
+@pytest.mark.parametrize("rule", ["rounded", "ratchet"])
 def test_the_game_is_that_of_a_slow_straightforward_one(rule: str, gap: float) -> None:
     submissions, seed = 12, 7
     pair = pair_of(37)
     low = 0.25 * pair.truth  # 5 u are more than the weak system loses: zeros beyond it
-    slow_rule: str | float = {"ladder": ladder(submissions), "ladder=1": 1.0}.get(rule, rule)
     plan = Plan(submissions=submissions, seed=seed)
     baseline = Weak(gap=gap, scores=np.full(37, low))
     for name, attack in ATTACKS.items():
         for number in range(4):
-            named = rule_of(rule, submissions=submissions)
+            named = rule_of(rule)
             fast = play(attack, named, pair, baseline, plan, number=number)
             systems = pair.a.tolist(), pair.b.tolist()
-            game = Game(*systems, slow_rule, gap=gap, weak=low, seed=seed, game=number)
+            game = Game(*systems, rule, gap=gap, weak=low, seed=seed, game=number)
             slow = game.play(attack, submissions)
             assert fast.gain == pytest.approx(slow.gain, abs=1e-9), (name, number)
             assert fast.worth == pytest.approx(slow.worth, abs=1e-9), (name, number)
@@ -102,8 +100,10 @@ def test_of_a_single_run_that_is_published_nothing_is_gained() -> None:
 
 
 def test_a_board_on_which_nothing_is_published_has_no_gain() -> None:
-    found = outcomes("best of n", "step=0.5", pair_of(400), submissions=30, games=5)
-    assert all((outcome.gain, outcome.records) == (0, 0) for outcome in found)
+    found = outcomes("none", "ratchet", pair_of(400), submissions=3, games=30)
+    held = [outcome for outcome in found if not outcome.records]
+    assert len(held) > 20  # one run that is as good as the baseline
+    assert all(outcome.gain == 0 for outcome in held)
 
 
 def test_the_same_seed_plays_the_same_games_and_more_leave_the_first_as_they_were() -> None:
@@ -153,12 +153,11 @@ def test_where_the_systems_never_differ_on_what_ranks_nothing_is_gained() -> Non
 # what attacks gain
 
 
-@pytest.mark.parametrize("attack", ["weighted vote", "many names"])
-def test_numbers_that_vote_gain_like_the_root_of_their_count(attack: str) -> None:
+def test_numbers_that_vote_gain_like_the_root_of_their_count() -> None:
     """In the limit E|N| / 2 = .4 sqrt(K) u: the price of `rounded` (release.md)."""
     pair, found = opposites(4000), {}
     for count in (26, 101, 401):
-        played = outcomes(attack, "rounded", pair, submissions=count, games=8, decimals=6)
+        played = outcomes("weighted vote", "rounded", pair, submissions=count, games=8, decimals=6)
         found[count] = gains(played).mean() / (count - 1) ** 0.5
     assert found[26] == pytest.approx(0.4, rel=0.1)
     assert found[101] == pytest.approx(0.4, rel=0.06)
@@ -210,24 +209,17 @@ def test_a_single_number_is_worth_two_fifths_of_u() -> None:
 # what the rules do
 
 
-@pytest.mark.parametrize("attack", ["many names", "names at the edge", "10 names"])
-def test_a_ratchet_takes_many_names_for_one_and_a_ladder_does_not(attack: str) -> None:
-    found = {
-        rule: gains(outcomes(attack, rule, pair_of(1000), submissions=100, games=25, gap=8))
-        for rule in ("ladder", "ratchet")
-    }
-    assert found["ladder"].mean() > 0.8
-    assert abs(found["ratchet"].mean()) < 0.35
+@pytest.mark.parametrize("attack", ["names at the edge", "10 names"])
+def test_names_together_gain_nothing_on_the_board_of_a_ratchet(attack: str) -> None:
+    found = gains(outcomes(attack, "ratchet", pair_of(1000), submissions=100, games=25, gap=8))
+    assert abs(found.mean()) < 0.35
 
 
 @pytest.mark.parametrize("attack", ["best of n", "weighted vote", "hill-climbing", "decoding"])
-@pytest.mark.parametrize("rule", ["ladder", "ratchet"])
-def test_what_rounded_scores_give_away_a_ladder_and_a_ratchet_do_not(
-    attack: str, rule: str
-) -> None:
+def test_what_rounded_scores_give_away_a_ratchet_does_not(attack: str) -> None:
     pair = pair_of(1000)
     rounded = gains(outcomes(attack, "rounded", pair, submissions=100, games=10))
-    held = gains(outcomes(attack, rule, pair, submissions=100, games=25))
+    held = gains(outcomes(attack, "ratchet", pair, submissions=100, games=25))
     assert held.mean() < 0.2
     assert attack == "decoding" or rounded.mean() > held.mean() + 0.5
 
@@ -235,7 +227,7 @@ def test_what_rounded_scores_give_away_a_ladder_and_a_ratchet_do_not(
 def test_feedback_is_worth_nothing_on_what_ranks_and_everything_where_it_does() -> None:
     pair = pair_of(1000)
     found = {
-        rule: worths(outcomes("many names", rule, pair, submissions=150, games=20)).mean()
+        rule: worths(outcomes("weighted vote", rule, pair, submissions=150, games=20)).mean()
         for rule in ("rounded", "ratchet+feedback", "ratchet+noise")
     }
     assert found["rounded"] > 2
@@ -243,21 +235,13 @@ def test_feedback_is_worth_nothing_on_what_ranks_and_everything_where_it_does() 
     assert found["ratchet+noise"] < 0.7  # noise hides most, and not all
 
 
-@pytest.mark.parametrize("rule", [rule for rule in EVERY if "step" not in rule])
+@pytest.mark.parametrize("rule", EVERY)
 def test_a_system_that_is_plainly_better_is_always_published(rule: str) -> None:
     """6 u, after thirty runs that are equally good."""
     found = outcomes("best of n", rule, pair_of(500), submissions=30, games=40)
-    least = {"rounded": 1.0, "ladder=1": 1.0}.get(rule, 0.9)
+    least = 1.0 if rule == "rounded" else 0.9
     assert np.mean([outcome.planted[1] for outcome in found]) >= least
     assert np.mean([outcome.planted[0] for outcome in found]) >= least - 0.2
-
-
-def test_a_ladder_publishes_a_planted_system_as_often_as_its_power_says() -> None:
-    found = outcomes("none", "ladder=3.5", pair_of(1000), submissions=3, games=300)
-    share = [np.mean([outcome.planted[i] for outcome in found]) for i in (0, 1)]
-    # against the baseline, or against the run that was published above it
-    assert share[0] == pytest.approx(0.84, abs=0.07)  # P(N < 4.5 - 3.5)
-    assert share[1] == pytest.approx(0.994, abs=0.015)
 
 
 # lines
@@ -282,8 +266,8 @@ def test_a_line_is_what_its_games_are() -> None:
         outcome(1, worth=0.5, records=4),
         outcome(-1, worth=0, records=0, told=False),
     ]
-    line = summarise(games, case_of("none", "step", pair, 8), pair, Plan(submissions=5, seed=0))
-    assert (line.attack, line.release, line.baseline) == ("none", "step 0.01", "8 u below")
+    line = summarise(games, case_of("none", "ratchet", pair, 8), pair, Plan(submissions=5, seed=0))
+    assert (line.attack, line.release, line.baseline) == ("none", "ratchet", "8 u below")
     assert (line.submissions, line.seeds) == (5, 3)
     assert line.mean_gain_se == pytest.approx(2 / 3)
     assert line.mean_gain == pytest.approx(2 / 3 * pair.unit)
@@ -299,7 +283,7 @@ def test_a_line_is_what_its_games_are() -> None:
 def test_the_harm_is_what_the_attacker_knows_where_that_is_more() -> None:
     pair = pair_of(9)
     games = [outcome(0, worth=1), outcome(0, worth=2)]
-    line = summarise(games, case_of("none", "step", pair), pair, Plan(submissions=3, seed=0))
+    line = summarise(games, case_of("none", "ratchet", pair), pair, Plan(submissions=3, seed=0))
     assert line.harm == 1.5
     assert line.error == pytest.approx(0.5)
     assert line.baseline == "equal"
@@ -315,7 +299,9 @@ def test_one_game_has_no_spread() -> None:
 
 def test_every_case_has_its_line_in_order_wherever_it_is_played() -> None:
     pair, plan, count = pair_of(30), Plan(submissions=4, seed=2), 0
-    cases = [case_of(attack, rule, pair, 2) for attack in ATTACKS for rule in ("step", "ratchet")]
+    cases = [
+        case_of(attack, rule, pair, 2) for attack in ATTACKS for rule in ("rounded", "ratchet")
+    ]
 
     def done() -> None:
         nonlocal count

@@ -43,16 +43,6 @@ def test_under_rounded_scores_everything_is_seen_at_once() -> None:
     assert 0.04 < line.false_records < 0.2  # one in nine is luck alone
 
 
-def test_a_rule_that_publishes_nothing_leaves_all_that_was_gained_unseen() -> None:
-    """A step of .5 is more than anybody ever rises; the best baseline is all that is known."""
-    line, near = line_of("step=0.5", gap=8), line_of("step=0.5", gap=0)
-    assert (line.seen, line.records, line.false_records) == (0, 0, None)
-    assert (line.at_once, line.in_time, line.days) == (0, 0, None)
-    assert line.unpublished == pytest.approx(near.unpublished + 8, abs=2)
-    assert line.unpublished == pytest.approx(6 * 3.5 + 8, abs=5)  # 6 steps of 1 to 6 u
-    assert line.creeping == pytest.approx(27 * 0.7 + 8, abs=4)  # 27 steps of .2 to 1.2 u
-
-
 def test_a_ratchet_shows_few_runs_and_most_of_the_steps_and_misses_small_ones() -> None:
     line, rounded = line_of("ratchet", years=12), line_of("rounded", years=12)
     assert line.seen < 0.1
@@ -76,7 +66,7 @@ def test_the_same_seed_plays_the_same_years_and_more_leave_the_first_as_they_wer
     )
 
 
-@pytest.mark.parametrize("name", ["rounded", "ladder", "ratchet", "ratchet+feedback", "step=0.02"])
+@pytest.mark.parametrize("name", ["rounded", "ratchet", "ratchet+feedback"])
 def test_a_year_adds_up(name: str) -> None:
     for number in range(4):
         year = play_year(rule_of(name), PAIR, baseline(8), PLAN, number=number)

@@ -60,34 +60,10 @@ def test_a_view_that_has_told_scores_stays_what_it_is(town: Town) -> None:
     assert "as before" in text
 
 
-def test_numbers_of_another_scale_do_not_come_to_stand_beside_those_that_were_told(
-    tmp_path: Path,
-) -> None:
-    town = found_town(tmp_path)
-    for before, after in (
-        ("decimals = 3", "decimals = 2"),
-        ('rule = "rounded"', 'rule = "step"\nstep = 0.05'),
-    ):
-        edit(town, before, after)
-        assert town.organiser("rebuild", now=DAY).code == 0  # nothing was told yet
-    town.push()
-    town.pull()
-    first = town.send("first", now=DAY)
-    town.take_in(now=DAY)
-    assert town.publish(first, now=DAY).code == 0
-    for before, after, key in (
-        ("step = 0.05", "step = 0.01", "release.step"),
-        ('rule = "step"', 'rule = "ladder"', "release.rule"),
-    ):
-        edit(town, before, after)
-        assert f"{key} = " in refused(town)
-        edit(town, after, before)
-
-
-def test_a_board_goes_from_rounded_scores_to_a_ladder_and_back(town: Town) -> None:
-    edit(town, 'rule = "rounded"', 'rule = "ladder"')
+def test_a_board_goes_from_rounded_scores_to_a_ratchet_and_back(town: Town) -> None:
+    edit(town, 'rule = "rounded"', 'rule = "ratchet"')
     assert town.organiser("rebuild", now=NEXT).code == 0
-    edit(town, 'rule = "ladder"', 'rule = "rounded"')
+    edit(town, 'rule = "ratchet"', 'rule = "rounded"')
     assert town.organiser("rebuild", now=NEXT).code == 0
 
 

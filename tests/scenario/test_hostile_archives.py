@@ -203,7 +203,7 @@ def hidden_score(files: Files) -> None:
         left = {
             f: {v: x for v, x in given[f].items() if v != "eval"} for f in ("scores", "queries")
         }
-        return [with_public(entry, **left, not_above={"eval": "0.001"})]
+        return [with_public(entry, **left, untold=["eval"])]
 
     replace_entry(files, hide)
 

@@ -1,4 +1,4 @@
-"""Boards of other kinds, through the command line: one-shot, with a Ladder, with reserves."""
+"""Boards of other kinds, through the command line: one-shot, with reserves."""
 
 import json
 import re
@@ -83,33 +83,6 @@ def test_a_one_shot_board_keeps_all_scores_to_itself_until_its_last_day_is_over(
     assert row["why"]["rank"] == "post hoc: came after 31 Dec 2026"
     assert row["scores"]["eval"] is not None
     assert second in found
-    assert town.audit()["ok"]
-
-
-def test_a_ladder_says_not_above_and_nothing_more(town: Town) -> None:
-    rule(town, ('rule = "rounded"', 'rule = "ladder"'), ("quota = 2", "quota = 9"))
-    seeds = range(1, 7)
-    names = [publish(town, f"run{seed}", seed=seed, now=DAY) for seed in seeds]
-    rows = {row["id"]: row for row in town.rows()}
-    best = rows[names[0]]["scores"]["eval"]
-    held = [name for name in names if rows[name]["scores"]["eval"] is None]
-    assert held, "six shuffled runs over a few queries do not rise by 3.6 standard errors each"
-    for name in held:
-        assert rows[name]["rank"] is None
-        assert rows[name]["why"]["rank"] == f"not above {best:.3f}"
-        public = (town.board / "log.jsonl").read_text("utf-8")
-        event = next(
-            json.loads(line)["event"]
-            for line in public.splitlines()
-            if json.loads(line)["event"]["submission"] == name
-            and json.loads(line)["event"]["kind"] == "published"
-        )
-        assert event["public"]["not_above"]["eval"] == f"{best:.3f}"
-        assert "eval" not in event["public"]["scores"]
-        # An erratum tells no more.
-        corrected = town.organiser("correct", name, "--why", "again", "--anyway", now=NEXT)
-        assert corrected.code == 0, corrected
-        assert next(r for r in town.rows() if r["id"] == name)["scores"]["eval"] is None
     assert town.audit()["ok"]
 
 

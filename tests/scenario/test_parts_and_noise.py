@@ -27,7 +27,6 @@ LAST = "2026-12-02T10:00:00Z"
 DECIDING = ('name = "eval"\n', 'name = "eval"\npart = "deciding"\n')
 FEEDBACK = '\n[[views]]\nname = "feedback"\nset = "eval"\nmeasure = "RR@10"\npart = "feedback"\n'
 RATCHET = ('rule = "rounded"', 'rule = "ratchet"')
-LADDER = ('rule = "rounded"', 'rule = "ladder"')
 CHECK = '\n[[views]]\nname = "check"\nset = "eval"\nmeasure = "RR@10"\nnoise = 10\n'
 
 
@@ -298,7 +297,7 @@ def test_a_split_of_too_small_a_set_is_refused_before_its_first_score(tmp_path: 
 
 
 def test_before_there_is_a_baseline_nothing_is_published_with_noise(tmp_path: Path) -> None:
-    town = create_board(tmp_path / "town", LADDER, views=CHECK)
+    town = create_board(tmp_path / "town", views=CHECK)
     rebuilt = town.organiser("rebuild", now=DAY)
     assert "no baseline in check: no score can be published there before" in rebuilt.out
     name = send(town, "early", 1, top=0.2, team=TEAM, publish=False)

@@ -308,24 +308,6 @@ def test_seeds_sealed_for_a_board_that_takes_none_are_refused(town: Town) -> Non
     assert town.publish(name, now=NEXT).code == 1
 
 
-def test_under_a_ladder_the_spread_is_told_only_with_a_score(town: Town) -> None:
-    set_rules(town, ('rule = "rounded"', 'rule = "ladder"'))
-    first = send(town, "first", both())
-    assert town.publish(first, now=DAY).code == 0
-    assert "eval" in town.events()[-1]["public"]["seeds"]["spreads"]
-    town.push()
-    town.pull()
-    again = send(town, "again", {q: [seed_text(q, s) for s in (4, 5)] for q in ("dev", "eval")})
-    answer = town.organiser("publish", again, "--yes", "--why", "another month", now=NEXT)
-    assert answer.code == 0, answer
-    public = town.events()[-1]["public"]
-    assert list(public["not_above"]) == ["eval"]
-    assert (public["seeds"]["runs"], list(public["seeds"]["spreads"])) == (2, ["dev"])
-    row = next(row for row in town.rows() if row["id"] == again)
-    assert list(row["spreads"]) == ["dev"]
-    assert town.audit()["ok"]
-
-
 def test_a_one_shot_board_tells_the_spread_with_the_score(town: Town) -> None:
     set_rules(town, ("# closes = 2027-03-31", 'closes = 2026-11-20\nkind = "one-shot"'))
     name = send(town, "one", both())

@@ -1,12 +1,11 @@
-"""The attacks: each a generator that yields runs under names and is sent the board's answers.
+"""The attacks: each a generator that yields runs and is sent the board's answers.
 
 An attacker knows how many queries and submissions there are, the rule, how good its systems and
 the best baseline are on the whole (from the dev set), and which queries every system gets right.
-It may send each run under a new name. It never sees labels. Its last run is the best that it can
-build.
+It may send each run under a new name, but no rule knows names. It never sees labels. Its last run
+is the best that it can build.
 
-Sources: Blum and Hardt 2015 (votes, climbing); Whitehill 2017 (decoding); Singh et al. 2025 (many
-names).
+Sources: Blum and Hardt 2015 (votes, climbing); Whitehill 2017 (decoding).
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -21,27 +20,14 @@ from heldout.redteam.releases import COPIED, Run, Scores, guess
 
 _CHANGED = 0.02
 """Share of the queries that a hill-climber changes at once: of .2% to 8% it gains most, or nearly,
-against rounded scores and against a Ladder at one standard error."""
+against rounded scores."""
 
 _RAMP = 30
 """Runs of a sandbagger before it climbs."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Move:
-    """A run under a name.
-
-    Attributes:
-        run: what answers each query.
-        name: number of the name, from 0.
-    """
-
-    run: Run
-    name: int = 0
-
-
-Moves = Generator[Move, Answer, None]
-"""Yields moves, is sent the answers."""
+Moves = Generator[Run, Answer, None]
+"""Yields what answers each query, is sent the answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -156,26 +142,26 @@ def _lucks(target: Target, answers: Sequence[Answer], levels: Sequence[float]) -
 def _repeat(target: Target, rng: np.random.Generator) -> Moves:
     run = guess(rng, target.queries)
     for _ in range(target.submissions):
-        yield Move(run)
+        yield run
 
 
 def _best_of_n(target: Target, rng: np.random.Generator) -> Moves:
     for _ in range(target.submissions):
-        yield Move(guess(rng, target.queries))
+        yield guess(rng, target.queries)
 
 
-def _vote(target: Target, rng: np.random.Generator, *, weighted: bool, names: bool) -> Moves:
-    """Random runs vote by what was said of them; the vote is the last run, under a new name."""
+def _vote(target: Target, rng: np.random.Generator, *, weighted: bool) -> Moves:
+    """Random runs vote by what was said of them; the vote is the last run."""
     runs, answers = [], []
-    for number in range(target.submissions - 1):
+    for _ in range(target.submissions - 1):
         run = guess(rng, target.queries)
-        answers.append((yield Move(run, number if names else 0)))
+        answers.append((yield run))
         runs.append(run)
     votes = _Votes()
     levels = [target.level] * len(runs)
     for run, luck in zip(runs, _lucks(target, answers, levels), strict=True):
         votes.add(run, luck if weighted else float(np.sign(luck)))
-    yield Move(votes.elect(guess(rng, target.queries)), target.submissions)
+    yield votes.elect(guess(rng, target.queries))
 
 
 def _climb(target: Target, rng: np.random.Generator) -> Moves:
@@ -194,18 +180,16 @@ def _changes(target: Target, rng: np.random.Generator, count: int) -> Iterator[N
     return (rng.choice(target.queries, size, replace=False) for _ in range(count))
 
 
-def _keep_what_rises(
-    target: Target, start: Run, changes: Iterable[NDArray[np.intp]], name: int = 0
-) -> Moves:
+def _keep_what_rises(target: Target, start: Run, changes: Iterable[NDArray[np.intp]]) -> Moves:
     """Change some queries of the best run so far; go on from there if the score rises."""
-    best, heard = start, target.hear((yield Move(start, name)))
+    best, heard = start, target.hear((yield start))
     for change in changes:
         run = best.copy()
         run[change] = -run[change]
-        said = target.hear((yield Move(run, name)))
+        said = target.hear((yield run))
         if said is not None and (heard is None or said > heard):
             best, heard = run, said
-    yield Move(best, name + 1)
+    yield best
 
 
 def _ask_alone(target: Target, rng: np.random.Generator) -> Moves:
@@ -218,12 +202,12 @@ def _ask_alone(target: Target, rng: np.random.Generator) -> Moves:
     for query in np.resize(rng.permutation(target.queries), asked):
         run = np.zeros_like(final)
         run[query] = 1
-        first = target.hear((yield Move(run)))
-        second = target.hear((yield Move(-run)))
+        first = target.hear((yield run))
+        second = target.hear((yield -run))
         if first is not None and second is not None and first != second:
             final[query] = 1 if first > second else -1
     for _ in range(target.submissions - 2 * asked):
-        yield Move(final, 1)
+        yield final
 
 
 @dataclass(slots=True, eq=False)
@@ -296,11 +280,11 @@ def _stairs(
     levels: list[float] = []
     for step in range(1, steps + 1):
         closed = round(depth * (1 - step / steps))
-        for name in range(names):
+        for _ in range(names):
             redrawn = rng.random(target.queries) < (1.0 if names > 1 else 0.5)
             choice = np.where(redrawn, guess(rng, target.queries), choice)
             runs.append(spoiling.spoil(choice, closed))
-            answers.append((yield Move(runs[-1], name)))
+            answers.append((yield runs[-1]))
             levels.append(target.level - float(spoiling.costs[closed]))
         if names > 1 or step == steps:  # names are held against each other, one against itself
             lucks = _lucks(target, answers, levels)
@@ -334,7 +318,7 @@ def _edge(target: Target, rng: np.random.Generator, *, height: float, sure: bool
         redrawn = rng.random(target.queries) < fresh
         choice = np.where(redrawn, guess(rng, target.queries), choice)
         run = spoiling.spoil(choice, closed)
-        answer = yield Move(run, len(published))
+        answer = yield run
         published.append(answer.score is not None)
         changes.append(np.where(before == 0, np.int8(0), run - before))
         luck = target.luck(answer, target.level - float(spoiling.costs[closed]))
@@ -389,7 +373,7 @@ def _copy(target: Target, rng: np.random.Generator, *, parts: int) -> Moves:
     for part in np.array_split(rng.permutation(target.queries), parts):
         run = run.copy()
         run[part] = guess(rng, len(part))
-        answer = yield Move(run, len(published))
+        answer = yield run
         changes.append(np.zeros(target.queries, np.int8))
         changes[-1][part] = run[part]
         published.append(answer.score is not None)
@@ -407,15 +391,13 @@ def _finish(
     votes: _Votes,
     sent: int,
 ) -> Moves:
-    """The vote, and with what is left small changes of it; all under new names."""
+    """The vote, and with what is left small changes of it."""
     final = votes.elect(guess(rng, target.queries))
     left = target.submissions - sent
     if left == 1:
-        yield Move(final, target.submissions)
+        yield final
     else:
-        yield from _keep_what_rises(
-            target, final, _changes(target, rng, left - 2), target.submissions
-        )
+        yield from _keep_what_rises(target, final, _changes(target, rng, left - 2))
 
 
 def _names_at_the_edge(target: Target, rng: np.random.Generator) -> Moves:
@@ -424,14 +406,14 @@ def _names_at_the_edge(target: Target, rng: np.random.Generator) -> Moves:
     wanted = target.baseline + target.margin(target.unit)
     closed = spoiling.depth(target.level - wanted)
     runs, answers = [], []
-    for number in range(target.submissions - 1):
+    for _ in range(target.submissions - 1):
         runs.append(spoiling.spoil(guess(rng, target.queries), closed))
-        answers.append((yield Move(runs[-1], number)))
+        answers.append((yield runs[-1]))
     votes = _Votes()
     levels = [target.level - float(spoiling.costs[closed])] * len(runs)
     for run, luck in zip(runs, _lucks(target, answers, levels), strict=True):
         votes.add(run, luck)
-    yield Move(votes.elect(guess(rng, target.queries)), target.submissions)
+    yield votes.elect(guess(rng, target.queries))
 
 
 def _both(name: str, about: str, moves: Callable[..., Moves], **given: object) -> dict[str, Attack]:
@@ -447,16 +429,12 @@ ATTACKS: Mapping[str, Attack] = {
     "none": Attack(moves=_repeat, about="one run, sent again and again: no attack"),
     "best of n": Attack(moves=_best_of_n, about="unrelated runs; the best of them stands"),
     "sign vote": Attack(
-        moves=partial(_vote, weighted=False, names=False),
+        moves=partial(_vote, weighted=False),
         about="random runs; those above chance vote, those below vote against",
     ),
     "weighted vote": Attack(
-        moves=partial(_vote, weighted=True, names=False),
+        moves=partial(_vote, weighted=True),
         about="random runs vote, each as much as it lies above or below chance",
-    ),
-    "many names": Attack(
-        moves=partial(_vote, weighted=True, names=True),
-        about="the same, each run under a name of its own",
     ),
     "names at the edge": Attack(
         moves=_names_at_the_edge,

@@ -18,29 +18,28 @@ from heldout.board.rules.release import (
     CLEARLY,
     JITTER,
     ReleaseRule,
-    Told,
-    check_rule,
+    RuleName,
     draw_jitter,
-    release,
+    is_higher,
+    release_clear,
+    release_mean,
     release_score,
     standard_error,
 )
 from heldout.board.rules.spec import BoardSpec
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, quote
 from heldout.redteam.releases import Scores
 
-COMPARED = ("rounded", "step", "ladder", "ratchet", "ratchet+feedback", "ratchet+noise")
+COMPARED = ("rounded", "ratchet", "ratchet+feedback", "ratchet+noise")
 """The rules of the table, as `parse_rule` reads them."""
 
 Beside = Literal["", "feedback", "noise"]
 """What everybody is sent beside the score that ranks."""
 
-_KEYS = {"ladder": ("z", "begin"), "step": ("step", "begin")}
-"""The settings of a rule; of other rules' settings it has none."""
 _NOISE = 10.0
 _VIEW = "redteam"
 _MIDDLE = math.log(2)  # median of the exponential distribution with mean 1
-_EXPECTED = "rounded, ladder, ladder=Z, step, step=S or ratchet, with +feedback or +noise after it"
+_EXPECTED = "rounded or ratchet, with +feedback or +noise after it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,15 +60,8 @@ class NamedRule:
 
     @property
     def name(self) -> str:
-        """`rounded`, `ladder z=3.59`, `step 0.01`, `ratchet`, `ratchet+feedback`."""
-        match self.rule.rule:
-            case "ladder":
-                said = f"ladder z={round(self.rule.threshold, 2):g}"
-            case "step":
-                said = f"step {self.rule.step:g}"
-            case other:
-                said = other
-        return said + (f"+{self.beside}" if self.beside else "")
+        """`rounded`, `ratchet`, `ratchet+feedback`."""
+        return self.rule.rule + (f"+{self.beside}" if self.beside else "")
 
     @property
     def ranking_share(self) -> float:
@@ -81,9 +73,8 @@ def parse_rule(text: str, rule: ReleaseRule, *, decimals: int, path: str) -> Nam
     """Read the name of a rule.
 
     Args:
-        text: as in `COMPARED`; also `ladder=Z` and `step=S`.
-        rule: what the text leaves open: submissions, z, step, where a team begins, share of the
-            feedback part.
+        text: as in `COMPARED`.
+        rule: what the text leaves open: the share of the feedback part.
         decimals: digits after the point, 1 to 6.
         path: where it stands, for the error.
 
@@ -91,27 +82,9 @@ def parse_rule(text: str, rule: ReleaseRule, *, decimals: int, path: str) -> Nam
         InputError: code `redteam-release`.
     """
     name, plus, beside = text.partition("+")
-    name, equals, number = name.partition("=")
-    key = {"ladder": "z", "step": "step"}.get(name)
-    unknown = Problem(
-        "redteam-release",
-        path,
-        quote(text),
-        _EXPECTED,
-        "Z is 0 to 10; S is one over a whole number, such as 0.01",
-    )
-    if (equals and not key) or (plus and beside not in get_args(Beside)[1:]):
-        raise InputError(unknown)
-    try:
-        given = {key: float(number)} if key and equals else {}
-        kept = {
-            one: getattr(rule, one) for one in ("submissions", "feedback", *_KEYS.get(name, ()))
-        }
-        named = msgspec.convert(kept | given | {"rule": name}, ReleaseRule)
-    except (ValueError, msgspec.ValidationError):
-        raise InputError(unknown) from None
-    if any(check_rule(named, decimals=decimals)):
-        raise InputError(unknown)
+    if name not in get_args(RuleName) or (plus and beside not in get_args(Beside)[1:]):
+        raise InputError.of("redteam-release", path, quote(text), _EXPECTED)
+    named = msgspec.structs.replace(rule, rule="ratchet" if name == "ratchet" else "rounded")
     sent: Beside = "feedback" if beside == "feedback" else "noise" if beside else ""
     return NamedRule(rule=named, decimals=decimals, beside=sent)
 
@@ -125,7 +98,7 @@ def own_rule(spec: BoardSpec) -> NamedRule:
     if any(view.part == "feedback" for view in views):
         beside = "feedback"
     return NamedRule(
-        rule=spec.held_out_release,
+        rule=spec.release,
         decimals=spec.decimals,
         beside=beside,
         noise=_NOISE if noise is None else noise,
@@ -163,8 +136,8 @@ class Board:
     key: bytes
     best: tuple[float, Scores] | None = None
     _ranks: NDArray[np.bool_] = field(init=False)
-    _start: Told = field(init=False)
-    _states: dict[int, Told] = field(default_factory=dict)
+    _start: Scores = field(init=False)
+    _highest: Scores = field(init=False)
 
     def __post_init__(self) -> None:
         self._ranks = np.ones(len(self.baseline), np.bool_)
@@ -172,45 +145,33 @@ class Board:
             ids = [str(query) for query in range(len(self.baseline))]
             chosen = feedback_queries(self.key, ids, self.named.rule.feedback)
             self._ranks[[int(query) for query in chosen]] = False
-        values = self.ranking(self.baseline)
-        text = release_score(float(values.mean()), decimals=self.named.decimals)
-        self._start = Told(text=text, values=values)
+        self._start = self._highest = self.ranking(self.baseline)
 
     def ranking(self, values: Scores) -> Scores:
         """The scores of the queries that rank."""
         return values if self._ranks.all() else values[self._ranks]
 
-    def submit(self, name: int, values: Scores) -> Answer:
-        """Answer a run; what it changes stays.
-
-        Args:
-            name: number of the name under which it is sent.
-            values: its scores per query.
-        """
+    def submit(self, values: Scores) -> Answer:
+        """Answer a run, by its scores per query; what it changes stays. No rule knows names."""
         scores = self.ranking(values)
-        published, state = self._decide(name, scores)
-        self._states[self._row(name)] = state
+        published = self._decide(scores)
+        if is_higher(scores, self._highest):
+            self._highest = scores
         if published is not None and (self.best is None or published > self.best[0]):
             self.best = published, scores
         return Answer(published, self._beside(values))
 
-    def would_publish(self, name: int, values: Scores) -> bool:
+    def would_publish(self, values: Scores) -> bool:
         """Whether a run would get a score now; nothing changes."""
-        return self._decide(name, self.ranking(values))[0] is not None
+        return self._decide(self.ranking(values)) is not None
 
-    def _row(self, name: int) -> int:
-        """A ratchet knows no names."""
-        return 0 if self.named.rule.rule == "ratchet" else name
-
-    def _decide(self, name: int, scores: Scores) -> tuple[float | None, Told]:
-        rule = self.named.rule
-        begins = rule.rule == "ratchet" or (rule.rule != "rounded" and rule.begin == "baseline")
-        state = self._states.get(self._row(name), self._start if begins else None)
-        jitter = 0.0
-        if rule.rule == "ratchet":
-            jitter = draw_jitter(self.key, _VIEW, scores, self._start.values)
-        out = release(scores, state, rule, decimals=self.named.decimals, jitter=jitter)
-        return None if out.text is None else float(out.text), out.told
+    def _decide(self, scores: Scores) -> float | None:
+        decimals = self.named.decimals
+        if self.named.rule.rule == "rounded":
+            return float(release_mean(scores, decimals=decimals))
+        jitter = draw_jitter(self.key, _VIEW, scores, self._start)
+        text = release_clear(scores, self._highest, jitter=jitter, decimals=decimals)
+        return None if text is None else float(text)
 
     def _beside(self, values: Scores) -> float | None:
         decimals = self.named.decimals
@@ -244,13 +205,6 @@ class Board:
             error: standard error of the difference of the two, in units of the measure.
             spread: that of the difference from the baseline.
         """
-        rule = self.named.rule
-        match rule.rule:
-            case "ladder":
-                return rule.threshold * error
-            case "step":
-                return rule.step
-            case "ratchet":
-                return CLEARLY * error + JITTER * _MIDDLE * spread
-            case "rounded":
-                return error
+        if self.named.rule.rule == "rounded":
+            return error
+        return CLEARLY * error + JITTER * _MIDDLE * spread

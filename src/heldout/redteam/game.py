@@ -47,7 +47,7 @@ class Plan:
     """How the game is played.
 
     Attributes:
-        submissions: of the attacker, at least 3, under any number of names.
+        submissions: of the attacker, at least 3.
         seed: of all draws.
     """
 
@@ -130,13 +130,13 @@ def play(
     """
     board, labels = begin(named, pair, baseline, plan, number=number)
     moves = attack.moves(_target(pair, board, plan), rng_of(plan, number, _ATTACKER))
-    records, last, move = 0, pair.middle, next(moves)
+    records, last, run = 0, pair.middle, next(moves)
     for sent in range(plan.submissions):
-        last = labels.score(move.run, baseline=board.baseline)
-        answer = board.submit(move.name, last)
+        last = labels.score(run, baseline=board.baseline)
+        answer = board.submit(last)
         records += answer.score is not None
         if sent + 1 < plan.submissions:
-            move = moves.send(answer)
+            run = moves.send(answer)
     truth = float(board.ranking(pair.middle).mean())
     differences = board.ranking(pair.a - pair.b)
     unit = float(np.sqrt(np.mean(differences**2) / len(differences))) or pair.unit
@@ -146,7 +146,7 @@ def play(
         gain=(best - truth) / unit,
         worth=(float(board.ranking(last).mean()) - truth) / unit,
         records=records,
-        planted=tuple(board.would_publish(-1, planted + more * unit) for more in PLANTED),
+        planted=tuple(board.would_publish(planted + more * unit) for more in PLANTED),
     )
 
 

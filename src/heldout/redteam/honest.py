@@ -116,7 +116,7 @@ def play_year(
             quality = float(own[team]) - abs(float(rng.normal()))
         sides = np.where(coins(rng, pair.queries), 1.0, -1.0) / math.sqrt(2)
         values = pair.middle + sides * (pair.a - pair.b) + quality * unit
-        score = board.submit(team, values).score
+        score = board.submit(values).score
         if score is None:
             continue
         seen += 1

@@ -348,8 +348,8 @@ class GameOptions:
     releases: Annotated[
         tuple[str, ...],
         Opt(
-            "Rule to attack: rounded, ladder, ladder=Z, step, step=S or ratchet, with +feedback or "
-            "+noise after it; repeat it for more [all, and the board's own].",
+            "Rule to attack: rounded or ratchet, with +feedback or +noise after it; repeat it for "
+            "more [all, and the board's own].",
             names=("--release",),
             metavar="RULE",
         ),
@@ -456,7 +456,7 @@ def play_board(
         systems = draw(systems, options.queries, seed=options.seed)
     declared = ReleaseRule().submissions if spec is None else spec.release.submissions
     plan = Plan(submissions=options.submissions or max(declared, _FEWEST), seed=options.seed)
-    rules = _choose_rules(options.releases, spec, plan.submissions)
+    rules = _choose_rules(options.releases, spec)
     made, left_out = _choose_baselines(systems, options.gaps, rules)
     cases = [
         Case(attack=attack, named=named, baseline=baseline)
@@ -494,14 +494,10 @@ def best_baseline(systems: Systems) -> Scores:
     return max(systems.baselines.values(), key=np.mean)
 
 
-def _choose_rules(
-    names: Sequence[str], spec: BoardSpec | None, submissions: int
-) -> list[NamedRule]:
+def _choose_rules(names: Sequence[str], spec: BoardSpec | None) -> list[NamedRule]:
     """Those that were named, else those of the table and the board's own; each once."""
     decimals = _DECIMALS if spec is None else spec.decimals
-    views = 1 if spec is None else spec.held_out_views
     given = ReleaseRule() if spec is None else spec.release
-    given = msgspec.structs.replace(given, submissions=submissions, z=None).over(views)
     own = [] if names or spec is None else [own_rule(spec)]
     chosen = [
         parse_rule(name, given, decimals=decimals, path="--release") for name in names or COMPARED

@@ -310,10 +310,7 @@ def describe_line(line: Line) -> str:
 def _say_setting(release: str) -> str:
     """The keys of board.toml for a rule's name."""
     rule, _, beside = release.partition("+")
-    name, _, number = rule.partition(" ")
-    key, value = ("z", number.removeprefix("z=")) if name == "ladder" else ("step", number)
-    said = f'rule = "{name}"' + (f" and {key} = {value}" if number else "")
-    return said + (f", with a {beside} view," if beside else "")
+    return f'rule = "{rule}"' + (f", with a {beside} view," if beside else "")
 
 
 # The chart of the red team's table: the worst attack on each rule, with each baseline.

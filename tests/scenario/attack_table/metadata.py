@@ -79,7 +79,6 @@ def attacks() -> Iterator[Attack]:
         becomes="published as plain text",
     )
     yield from _words()
-    yield from _ladder()
     yield from _names()
 
 
@@ -124,32 +123,6 @@ def _words() -> Iterator[Attack]:
     )
 
 
-def _ladder() -> Iterator[Attack]:
-    """What is looked up on the page of an embargoed entry."""
-    ladder = Group(family=FAMILY, module="scenario/test_ladder_embargo.py")
-    for name, test in (
-        (
-            "the bar of an embargoed entry, looked up on the page",
-            "test_the_bar_of_an_embargoed_entry_does_not_name_its_team",
-        ),
-        (
-            "an embargoed entry's score, looked up as the bar of an open one",
-            "test_the_score_of_an_embargoed_entry_is_not_the_bar_of_an_open_one",
-        ),
-        ("the bar in an erratum", "test_an_erratum_does_not_tell_it_either"),
-        (
-            "a bar under a name that only an embargoed entry ties to this one",
-            "test_a_bar_does_not_tell_that_an_embargoed_entry_was_renamed",
-        ),
-    ):
-        yield ladder.one(
-            name,
-            test,
-            tries="identify an embargoed entry",
-            becomes="the page names no threshold before the reveal",
-        )
-
-
 def _names() -> Iterator[Attack]:
     """Names that are not one's own, or that change."""
     names = Group(family=FAMILY, module="scenario/test_hostile_names.py")
@@ -169,7 +142,7 @@ def _names() -> Iterator[Attack]:
         (
             "the name of a victim, taken and left after publication",
             "test_the_name_of_a_victim_costs_it_nothing",
-            "use up another team's quota, or raise its threshold",
+            "use up another team's quota",
             "counts for nobody without an approval",
         ),
         (
@@ -195,12 +168,6 @@ def _names() -> Iterator[Attack]:
             "test_an_approved_new_name_gives_no_further_look",
             "get a new quota under the new name",
             "needs a reason; both names share one quota",
-        ),
-        (
-            "a low entry under a new name that is approved",
-            "test_an_approved_new_name_begins_no_new_ladder",
-            "begin a new Ladder below the team's best",
-            "compared with the best of both names",
         ),
     ):
         yield names.one(name, test, tries=tries, becomes=becomes)

@@ -90,12 +90,12 @@ def attacks() -> Iterator[Attack]:
         tries="count a run whose team has seen the scores",
         becomes="both changes are reported as errors",
     )
-    numbers = Group(family=FAMILY, module="scenario/test_fixed_rules.py")
+    numbers = Group(family=FAMILY, module="board/test_released_terms.py")
     yield numbers.one(
         "numbers of another scale",
-        "test_numbers_of_another_scale_do_not_come_to_stand_beside_those_that_were_told",
-        tries="rank a run first by more digits or steps",
-        becomes="refused; nothing is logged",
+        "test_a_view_that_has_released_scores_stays_what_it_is",
+        tries="rank a run first by more digits",
+        becomes="refused",
     )
     yield Group(family=FAMILY, module="scenario/test_days.py").one(
         "an extension that ends an embargo early, or never",

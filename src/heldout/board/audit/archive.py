@@ -9,7 +9,6 @@ What may be opened when a board has ended (docs/how-to/close-a-board.md gives th
   private views use stays closed;
 - the scores by query, in these views, of everything published, under an embargo too; what each was
   told for, and what it was held against; on the final view those of the finalists alone;
-- under a Ladder the former names of a team that is named: what it had been told goes by them;
 - under the ratchet which run each score was held against, which no public log ever says;
 - runs as the rules and the teams have it (`board.consent`): the closing event names them in public,
   and none is opened before the end of its embargo.
@@ -34,7 +33,6 @@ import msgspec
 from heldout.board.audit.audit import audit_board
 from heldout.board.log.events import Entry, format_entry, parse_log, redact
 from heldout.board.log.history import History, read_history
-from heldout.board.log.manifest import team_key
 from heldout.board.log.submission import Submission
 from heldout.board.rules.changes import (
     held_out_file,
@@ -42,7 +40,6 @@ from heldout.board.rules.changes import (
     names_of_board,
     open_labels,
     parse_key,
-    release_rule_at,
     rules_told_by,
     stem_of,
 )
@@ -162,11 +159,8 @@ def open_log(session: Session) -> tuple[Entry, ...]:
     """The log as the archive shows it."""
     whole = session.vault.entries()
     public = project(whole, now=session.now)
-    named = {s.id for s in published(read_history(public)) if s.identity is not None}
-    history = read_history(whole)
-    renamed = _list_renamed(history) & named
     return tuple(
-        redact(entry, _may_open(entry, shown, renamed, history))
+        redact(entry, {*shown.opened, *_NEVER_PUBLIC.get(entry.event.kind, ())})
         for entry, shown in zip(whole, public, strict=True)
     )
 
@@ -175,39 +169,14 @@ _NEVER_PUBLIC = {
     "opened-board": ("labels",),
     "changed-rules": ("labels",),
     "baseline": ("runs", "evidence"),
-    "published": ("evidence", "compared"),
-    "corrected": ("evidence", "compared"),
+    "published": ("evidence", "compared", "bars"),
+    "corrected": ("evidence", "compared", "bars"),
     "ran": ("runs",),
     "reviewed": ("evidence",),
     "measured": ("table",),
     "opened-final": ("evidence",),
 }
 """The fields that the public log keeps sealed and an archive opens, by the kind of event."""
-
-
-def _list_renamed(history: History) -> frozenset[str]:
-    """The entries whose team had another name before, where scores depend on what it was told.
-
-    Without that name it would look as if they had been held against somebody else's score.
-    """
-    rules = [parse_spec(text.encode()).release.rule for _, text in history.rules]
-    if set(rules) <= {"rounded", "ratchet"}:
-        return frozenset()
-    return frozenset(s.id for s in published(history) if len(set(map(team_key, s.teams))) > 1)
-
-
-def _may_open(entry: Entry, shown: Entry, renamed: Collection[str], history: History) -> set[str]:
-    """The fields of an event that an archive opens."""
-    names = {*shown.opened, *_NEVER_PUBLIC.get(entry.event.kind, ())}
-    if entry.event.kind in ("reviewed", "updated") and entry.event.submission in renamed:
-        names.add("identity")
-    if "bars" not in entry.event.sealed or "bars" in shown.opened:
-        return names
-    received = history.submissions[str(entry.event.submission)].received
-    if release_rule_at(history, received) == "ratchet":
-        return names | {"bars"}  # the best run of a whole board says nothing of a team
-    # Of whom an entry was held against one of its team's, an embargo of either hides.
-    return names - {"compared"}
 
 
 def list_members(opened: OpenedBoard) -> Iterator[_File]:

@@ -468,9 +468,9 @@ def _differs(
 
 
 def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool:
-    """Whether the release rule gives just what was released; of a Ladder, where it told a score.
+    """Whether the release rule gives just what was released; of the ratchet, where it is a score.
 
-    What a Ladder held back depends on what the team had been told before: the replay goes over it.
+    What the ratchet withholds depends on the runs before: the replay goes over it.
     """
     held = () if submission.baseline else submission.untold
     # The replay draws noise again, for all that an event says what it was told for.

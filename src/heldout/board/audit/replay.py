@@ -1,18 +1,17 @@
 """Goes over every release of a log by the rule of its day: was each told just what it had to be?
 
-Event by event, with what the log said before it: which score the new one had to be above, what the
-rule makes of the two, and what was told. A score that was withheld must have been rightly withheld,
-a number must be the one that the rule gives, and labels must be those that held on the day. Under
-the ratchet the best run of each day is found again from the scores of all runs before it, and the
-jitter is drawn again with the key of the query set, as are noise and the parts of a split set.
+Event by event, with what the log said before it: what the rule makes of the score, and what was
+told. A score that was withheld must have been rightly withheld, a number must be the one that the
+rule gives, and labels must be those that held on the day. Under the ratchet the best run of each
+day is found again from the scores of all runs before it, and the jitter is drawn again with the key
+of the query set, as are noise and the parts of a split set.
 
 It needs the scores by query that the events name. The organisers have them, and the archive of a
-closed board. Where names are under an embargo nobody else knows who is one team; what hangs on that
-is a note and not a fault.
+closed board.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from heldout.board.log.events import Entry
 from heldout.board.log.history import History, follow_history
@@ -22,13 +21,10 @@ from heldout.board.rules.changes import key_name, names_of_view, rules_told_by
 from heldout.board.rules.parts import feedback_queries
 from heldout.board.rules.release import (
     NOT_CLEAR,
-    ReleaseRule,
-    Told,
-    best_released,
+    RuleName,
     draw_jitter,
-    first_bar,
-    not_above,
-    release,
+    release_clear,
+    release_mean,
     release_score,
     score_vector,
 )
@@ -112,10 +108,10 @@ class _Event:
     Attributes:
         entry: as it is logged.
         before: what the log said before it.
-        submission: with the names that its team had had until then.
+        submission: as it was before.
         spec: the rules of its day.
-        scores, held, final: view -> text.
-        untold: the views that are told to be no rise.
+        scores, final: view -> text.
+        untold: the views whose score is not published.
         queries: view -> how many.
     """
 
@@ -124,7 +120,6 @@ class _Event:
     submission: Submission
     spec: BoardSpec
     scores: Mapping[str, str]
-    held: Mapping[str, str]
     untold: tuple[str, ...]
     final: Mapping[str, str]
     queries: Mapping[str, int]
@@ -145,23 +140,9 @@ class _Event:
         """Whether its scores are sealed until a day."""
         return "scores" in self.entry.event.sealed and "scores" not in self.entry.opened
 
-    def is_hidden(self, view: str) -> bool:
-        """Whether an embargo hides what a score had to be above."""
-        sealed = self.entry.event.sealed.keys() - self.entry.opened.keys()
-        if self.rule(view).rule == "ratchet":  # of which nothing is ever told but by an archive
-            return self.entry.event.kind == "published" and "compared" in sealed
-        if self.entry.event.kind == "published":
-            return "compared" in sealed or (view in self.untold and view not in self.held)
-        return view in self.untold and view not in self.held
-
-    def rule(self, view: str) -> ReleaseRule:
+    def rule(self, view: str) -> RuleName:
         """The release rule of a view."""
-        return rule_of(self.spec, view, schema=self.entry.event.schema)
-
-    def climbs(self, view: View) -> bool:
-        """Whether the score has to be above another: errata and baselines are told as they are."""
-        new = self.entry.event.kind == "published"
-        return new and self.rule(view.name).rule != "rounded"
+        return rule_of(self.spec, view)
 
 
 def replay_releases(
@@ -250,17 +231,14 @@ def _read_event(entry: Entry, before: History) -> _Event:
     name = str(entry.event.submission)
     known = before.submissions.get(name)
     submission = known or Submission(id=name, received=entry.time, files={}, status="received")
-    identity = entry.get("identity")
-    named = () if identity is None else (str(identity["team"]),)
     final = entry.get("final") or {"scores": {}, "queries": {}}
     return _Event(
         entry=entry,
         before=before,
-        submission=replace(submission, teams=(*submission.teams, *named)),
+        submission=submission,
         spec=rules_told_by(before, submission, entry.get("evidence") or ()),
         scores=entry.get("scores") or {},
-        held=entry.get("not_above") or {},
-        untold=tuple(entry.get("untold") or entry.get("not_above") or ()),
+        untold=tuple(entry.get("untold") or ()),
         final=final["scores"],
         queries={**(entry.get("queries") or {}), **final["queries"]},
     )
@@ -288,7 +266,7 @@ def _go_over(event: _Event, digests: Mapping[str, str], found: _Findings) -> Non
         _go_over_scores(event, digests, found)
         return
     named = {view.name for view in event.views}
-    for name in sorted({*event.scores, *event.held, *event.untold, *event.final} - named):
+    for name in sorted({*event.scores, *event.untold, *event.final} - named):
         found.faults.append(f"{event.place}: publishes {quote(name)}, which no rule releases")
     for view in event.views:
         where = f"{event.place}, view {view.name}"
@@ -379,35 +357,22 @@ def _check_release(
     if event.waits and view.public:
         found.notes.append(f"{where}: not published yet")
         return
-    if view.public and event.is_hidden(name):
-        found.notes.append(f"{where}: what it had to be above is under an embargo")
-        return
     if not view.public:
         right = release_score(score.score.mean, decimals=event.spec.decimals)
         told = event.final[name]
     else:
         right = _held_before(event, name) or _apply_rule(event, view, score, found, where)
-        told = event.scores.get(name) or _said_instead(event, name)
+        told = event.scores.get(name) or (NOT_CLEAR if name in event.untold else "nothing")
     if told != right or (name in event.scores and name in event.untold):
         found.faults.append(f"{where}: published {quote(told)}, but the rule gives {quote(right)}")
-
-
-def _said_instead(event: _Event, view: str) -> str:
-    """What an event says where it tells no score."""
-    if event.rule(view).rule != "ratchet":
-        return not_above(event.held.get(view, "anything"))
-    only = view in event.untold and view not in event.held
-    return NOT_CLEAR if only else "nothing, or what the best run is"
 
 
 def _held_before(event: _Event, view: str) -> str:
     """What an erratum says of a view that was withheld: the same as before; "" for any other."""
     known = event.before.submissions.get(event.submission.id)
-    if event.entry.event.kind != "corrected" or known is None:
+    if event.entry.event.kind != "corrected" or known is None or event.rule(view) == "rounded":
         return ""
-    if event.rule(view).rule == "ratchet":
-        return NOT_CLEAR if view in known.untold else ""
-    return not_above(known.not_above[view]) if view in known.not_above else ""
+    return NOT_CLEAR if view in known.untold else ""
 
 
 def _apply_rule(event: _Event, view: View, score: Evidence, found: _Findings, where: str) -> str:
@@ -417,20 +382,17 @@ def _apply_rule(event: _Event, view: View, score: Evidence, found: _Findings, wh
         key = _read_key(view, score, found)
         return make_noisy(event.spec, view, score.score, first, key=key)
     values = score_vector(score.score.per_query, n=score.score.n)
-    rule, decimals = event.rule(view.name), event.spec.decimals
-    if rule.rule == "ratchet":
-        if not event.climbs(view):
-            return release_score(score.score.mean, decimals=decimals)
-        best = Told(text="", values=values_of(_find_best(event, view, found, where)))
-        baseline = best_baseline(event.before, view.name)
-        if baseline is None:
-            raise ValueError("there was no baseline by which its jitter is measured")
-        base = values_of(found.read(baseline.evidence[view.name]))
-        jitter = draw_jitter(_read_key(view, score, found), view.name, values, base)
-        return release(values, best, rule, decimals=decimals, jitter=jitter).text or NOT_CLEAR
-    bar = _find_bar(event, view, found, where) if event.climbs(view) else None
-    outcome = release(values, bar, rule, decimals=decimals)
-    return outcome.text if outcome.text is not None else not_above(outcome.told.text)
+    decimals = event.spec.decimals
+    # Errata and baselines are published as they are.
+    if event.entry.event.kind != "published" or event.rule(view.name) == "rounded":
+        return release_mean(values, decimals=decimals)
+    best = values_of(_find_best(event, view, found, where))
+    baseline = best_baseline(event.before, view.name)
+    if baseline is None:
+        raise ValueError("there was no baseline by which its jitter is measured")
+    base = values_of(found.read(baseline.evidence[view.name]))
+    jitter = draw_jitter(_read_key(view, score, found), view.name, values, base)
+    return release_clear(values, best, jitter=jitter, decimals=decimals) or NOT_CLEAR
 
 
 def _first_score(event: _Event, view: View, score: Evidence, found: _Findings) -> ViewScore:
@@ -490,63 +452,3 @@ def _find_best(event: _Event, view: View, found: _Findings, where: str) -> Evide
             f"the rule gives {quote(right[0])}"
         )
     return runs.best
-
-
-def _find_bar(event: _Event, view: View, found: _Findings, where: str) -> Told | None:
-    """The score that the new one had to be above: by the rule, and as the event says it was.
-
-    Raises:
-        StoreError: that score is not here.
-        ValueError: what it has as evidence is missing.
-    """
-    right = best_released(event.before, event.submission.teams, view.name)
-    right = right or first_bar(event.before, event.rule(view.name), view.name)
-    digest = (event.entry.get("compared") or {}).get(view.name)
-    used = None if digest is None else found.read(digest)
-    hidden = None if used is None else _hidden_bar(event, view, used)
-    if used is not None and hidden is not None and (right is None or right.id != used.id):
-        found.notes.append(
-            f"{where}: compared with {quote(used.id)}; whether that is of the same team is under "
-            "an embargo"
-        )
-        right = hidden
-    if _name(used) != _name(right):
-        found.faults.append(
-            f"{where}: compared with {_name(used)}, but the rule gives {_name(right)}"
-        )
-        used = None
-    return None if right is None else _told_by(right, used, event, view, found)
-
-
-def _told_by(
-    bar: Submission, used: Evidence | None, event: _Event, view: View, found: _Findings
-) -> Told:
-    """What a team had been told by an entry; its scores may have been made again since."""
-    logged = found.read(bar.evidence[view.name]) if view.name in bar.evidence else None
-    kept = used or logged
-    if kept is None:
-        raise ValueError(f"what {bar.id} has as evidence is missing")
-    if used is not None and logged is not None and used != logged:
-        place = f"{event.place}, view {view.name}: {quote(bar.id)}"
-        found.faults += [f"{place} {fault}" for fault in _check_anew(used, logged, view, event)]
-    values = score_vector(kept.score.per_query, n=kept.score.n)
-    return Told(text=bar.scores[view.name], values=values)
-
-
-def _check_anew(used: Evidence, logged: Evidence, view: View, event: _Event) -> Iterator[str]:
-    """An entry that a new one was held against may have been scored again, by repaired labels."""
-    if used.labels == logged.labels:
-        yield "has other per-query scores than those of its logged evidence"
-    yield from _check_labels(used, view, event.before)
-
-
-def _hidden_bar(event: _Event, view: View, used: Evidence) -> Submission | None:
-    """The entry that a new one was held against, where an embargo hides whose one of them is."""
-    bar = event.before.submissions.get(used.id)
-    if bar is None or bar.baseline or view.name not in bar.scores:
-        return None
-    return bar if not bar.teams or not event.submission.teams else None
-
-
-def _name(of: Evidence | Submission | None) -> str:
-    return "nothing" if of is None else quote(of.id)

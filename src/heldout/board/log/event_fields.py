@@ -132,7 +132,6 @@ class _Scored(_Metadata, frozen=True, kw_only=True):
 
     scores: _Scores = msgspec.field(default_factory=dict)
     queries: _Counts = msgspec.field(default_factory=dict)
-    not_above: _Scores = msgspec.field(default_factory=dict)
     untold: _Names = ()
     bars: dict[str, str] = msgspec.field(default_factory=dict)
     final: _Final | None = None

@@ -51,18 +51,15 @@ class Submission:
         type: submission type, `None` while sealed.
         identity: who and what, `None` while not yet reviewed, or sealed.
         teams: every team name that it was reviewed or published under, the latest last.
-        counts_for: those of them whose quota it uses and whose next score has to be above its own:
-            while it waits all of them, else what an organiser published or approved, so that no
-            team's count depends on what somebody else writes.
+        counts_for: those of them whose quota it uses: while it waits all of them, else what an
+            organiser published or approved, so that no team's count depends on what somebody else
+            writes.
         embargo_until: the day of the reveal, `None` where there is no embargo.
         scores: view -> released score as text; empty until published, and while sealed.
         final: view -> score that is released after the last day; empty while sealed.
-        not_above: view -> the best that the team was told before, where this entry's score is not
-            above it and so is not told; empty while sealed.
-        untold: the views whose score is not told for that, also while `not_above` is sealed; by
-            the ratchet the views whose score is not told.
-        bars: view -> the entry or baseline above which its score had to be; empty while sealed, as
-            it always is of the ratchet.
+        untold: the views whose score the ratchet does not publish.
+        bars: view -> the run above which its score had to be; empty while sealed, as it always is
+            but in the vault and in an archive.
         counts: view -> number of queries averaged over.
         seeds: how many runs over each query set the scores are means over; 1 while sealed.
         spreads: view -> standard deviation over the seeds as text, of each score that is told and
@@ -101,7 +98,6 @@ class Submission:
     embargo_until: date | None = None
     scores: Mapping[str, str] = field(default_factory=dict)
     final: Mapping[str, str] = field(default_factory=dict)
-    not_above: Mapping[str, str] = field(default_factory=dict)
     untold: tuple[str, ...] = ()
     bars: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -275,14 +271,14 @@ def _decided(status: Status) -> Callable[[Submission, Entry], dict[str, Any]]:
 
 
 def _scores(entry: Entry) -> dict[str, Any]:
-    names = {"scores": "scores", "not_above": "not_above", "counts": "queries"}
+    names = {"scores": "scores", "counts": "queries"}
     found = {field: entry.get(name) or {} for field, name in names.items()}
     final = entry.get("final") or {"scores": {}, "queries": {}}
     found["counts"] = {**found["counts"], **final["queries"]}
     seeds = entry.get("seeds") or {"runs": 1, "spreads": {}}
     found["spreads"] = {**seeds["spreads"], **final.get("spreads", {})}
     found["seeds"] = seeds["runs"]
-    found["untold"] = tuple(dict.fromkeys((*found["not_above"], *(entry.get("untold") or ()))))
+    found["untold"] = tuple(entry.get("untold") or ())
     found["bars"] = entry.get("bars") or {}
     return {**found, "final": final["scores"], "evidence": entry.get("evidence") or {}}
 

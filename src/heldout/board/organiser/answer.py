@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from heldout.board.organiser.review import Review
 from heldout.board.policy.checks import Finding
 from heldout.board.rules.parts import say_part
+from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.public_log import plan_public_log
 from heldout.board.scores.session import Session
@@ -302,7 +303,7 @@ def _source_and_reason(session: Session, submission: str, digest: str) -> tuple[
 
 def _scores(spec: BoardSpec, row: Row) -> list[ScoreLine]:
     """The views in the order of their columns; what is not told yet has no line."""
-    texts = {**row.not_above, **row.scores}
+    texts = {**dict.fromkeys(row.untold, NOT_CLEAR), **row.scores}
     return [
         ScoreLine(
             view=view.name,

@@ -43,6 +43,7 @@ from heldout.errors import quote
 from heldout.ids import submission_date
 
 _SAID = 5
+_LEVEL = 0.05
 """Runs like the new one that are told with all figures; the others by their ids."""
 
 
@@ -86,7 +87,7 @@ def check_renamed(case: Case) -> Iterator[str]:
     if others and before.isdisjoint(after):
         yield (
             f"{quote(case.manifest.team)} and {quote(own.counts_for[-1])} are one team from then "
-            f"on, with one quota and one best score; others of theirs: {some_ids(others)}"
+            f"on, with one quota; others of theirs: {some_ids(others)}"
         )
 
 
@@ -156,19 +157,16 @@ def paired_distance(
 
 
 def check_far_below(case: Case) -> Iterator[str]:
-    """A run whose score is told is not below the worst baseline by more than the Ladder's z.
+    """Under `rounded` no run lies clearly below the worst baseline.
 
-    Under `rounded` that is every run: one that is spoilt on all queries but one says what that one
-    is worth, the tenth as well as the first. Under `ladder` and `step` only a team's first low
-    score is told, and under `ratchet` none.
+    One that is spoilt on all queries but one says what that one is worth, the tenth as well as the
+    first. Under `ratchet` no low score is published.
     """
     if case.spec.release.rule == "ratchet":
         return
-    bar = case.spec.held_out_release.threshold
+    bar = far_below_limit(case.spec)
     distances = sorted(case.distances, key=lambda one: (one.errors, one.baseline))
     if not distances or distances[0].errors <= bar:
-        return
-    if case.spec.release.rule != "rounded" and _was_told(case):
         return
     worst, best = distances[0], distances[-1]
     told = f"{worst.errors:.1f} paired standard errors below {worst.baseline}, the nearest baseline"
@@ -177,16 +175,14 @@ def check_far_below(case: Case) -> Iterator[str]:
     yield f"the run lies {told} (limit {bar:.2f})"
 
 
-def _was_told(case: Case) -> bool:
-    """Whether the team has an entry already, under any name that it has had."""
-    names = names_of(list_renamed(case.history), [case.manifest.team])
-    return any(
-        submission.status == "published"
-        and not submission.baseline
-        and submission.id != case.id
-        and not names.isdisjoint(map(team_key, submission.teams))
-        for submission in case.history.submissions.values()
-    )
+def far_below_limit(spec: BoardSpec) -> float:
+    """Paired standard errors below a baseline that need an explanation.
+
+    Of a board's declared submissions, each with several views, as good as that baseline at most
+    about 5% lie so far below in any: the normal quantile of 1 - .05/(K V).
+    """
+    chances = spec.release.submissions * max(spec.held_out_views, 1)
+    return -statistics.NormalDist().inv_cdf(_LEVEL / chances)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,6 @@ from heldout.board.log.events import Entry
 from heldout.board.log.history import History, find_recipients
 from heldout.board.log.submission import Submission
 from heldout.board.rules.days import Term, list_terms
-from heldout.board.rules.release import RuleName
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import Wrong, parse_spec
 from heldout.errors import StoreError
@@ -39,7 +38,7 @@ _VIEW = (
 
 FIXED_BY_SCORES = (
     *("runs.order", "decimals", "denominator", "primary"),
-    *("release.rule = step", "release.feedback of a split set"),
+    "release.feedback of a split set",
     *("the set, measure, labels, part and noise of each view", "the files of each set"),
 )
 """What `list_changed_terms` holds fixed once a score is published, in words."""
@@ -238,11 +237,7 @@ def _compare_openings(term: Term, after: BoardSpec, today: date) -> Iterator[Wro
 
 def _list_views(history: History) -> frozenset[str]:
     """The views whose scores were told, or will be by the rules of a submission that waits."""
-    told = {
-        view
-        for s in history.submissions.values()
-        for view in (*s.scores, *s.not_above, *s.untold, *s.final)
-    }
+    told = {view for s in history.submissions.values() for view in (*s.scores, *s.untold, *s.final)}
     if history.final is not None:
         told.add(history.final.view)
     waiting = (s for s in history.submissions.values() if s.pending)
@@ -270,9 +265,6 @@ def _compare_numbers(before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
         ("decimals", before.decimals, after.decimals),
         ("runs.order", before.runs.order, after.runs.order),
     ]
-    was, now = before.release, after.release
-    if "step" in (was.rule, now.rule):  # a Ladder rounds as `rounded` does; steps are another scale
-        keys += [("release.rule", was.rule, now.rule), ("release.step", was.step, now.step)]
     for key, old, new in keys:
         if old != new:
             yield (key, new, f"{old}, as before", hint)
@@ -489,8 +481,8 @@ def add_label_views(
 ) -> BoardSpec:
     """Rules of a day with the views of later rules that name labels of their own.
 
-    Under a Ladder a view that would tell a score of held-out labels is left out: every entry would
-    be told, whether it rose or not.
+    Under the ratchet a view that would publish a score of held-out labels is left out: every entry
+    would get one, whether clearly above the best run or not.
 
     Args:
         spec: the rules of the day.
@@ -509,11 +501,6 @@ def add_label_views(
         and not (view.public and climbs and spec.sets[view.set].held_out)
     )
     return msgspec.structs.replace(spec, views=(*spec.views, *added)) if added else spec
-
-
-def release_rule_at(history: History, moment: datetime) -> RuleName:
-    """The release rule for what was submitted at a moment."""
-    return parse_spec(history.rules_at(moment).encode()).release.rule
 
 
 def rules_told_by(history: History, submission: Submission, named: Collection[str]) -> BoardSpec:

@@ -55,7 +55,7 @@ RULES: Mapping[str, Rule] = {
     "name-taken": Rule("review", "one team must not use up another's quota", public=False),
     "renamed-entry": Rule(
         "review",
-        "two names that are joined share quota and Ladder for good",
+        "two names that are joined share a quota for good",
         public=False,
     ),
     "telling-id": Rule("review", "the id is public though the team is not", public=False),

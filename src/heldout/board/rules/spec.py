@@ -586,11 +586,6 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         views = (view for view in self.public_views if not view.for_information)
         return sum(self.sets[view.set].held_out for view in views)
 
-    @property
-    def held_out_release(self) -> ReleaseRule:
-        """The release rule of scores on held-out labels, with the z that holds over their views."""
-        return self.release.over(self.held_out_views)
-
 
 def _is_within(day: date, season: Season) -> bool:
     return season.opens <= day and (season.closes is None or day <= season.closes)

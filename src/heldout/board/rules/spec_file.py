@@ -586,7 +586,7 @@ def _check_numbers(spec: BoardSpec) -> Iterator[Wrong]:
         least = int(name in ("quota", "quota_days"))
         if not least <= getattr(spec.policy, name) <= most:
             yield (f"policy.{name}", getattr(spec.policy, name), f"{least} to {most}", "")
-    yield from check_rule(spec.release, decimals=spec.decimals)
+    yield from check_rule(spec.release)
     if spec.trust is not None:
         yield from check_trust(spec.trust)
     if spec.kind == "one-shot" and spec.release.rule != "rounded":

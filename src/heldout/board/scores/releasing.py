@@ -19,19 +19,17 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.board.log.events import SCHEMA, Entry
-from heldout.board.log.history import History, hides_tie, list_renamed
+from heldout.board.log.events import Entry
+from heldout.board.log.history import History
 from heldout.board.log.submission import Submission
-from heldout.board.rules.changes import is_key, names_of_view, release_rule_at
+from heldout.board.rules.changes import is_key, names_of_view
 from heldout.board.rules.days import one_shot_deadline
 from heldout.board.rules.release import (
-    ReleaseRule,
-    Told,
-    best_released,
+    RuleName,
     draw_jitter,
-    first_bar,
     is_higher,
-    release,
+    release_clear,
+    release_mean,
     release_score,
     release_spread,
     score_vector,
@@ -40,11 +38,8 @@ from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.scores.kept import (
     Evidence,
     first_baseline,
-    make_evidence,
     make_noisy,
     read_evidence,
-    read_stored,
-    store_evidence,
 )
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session
@@ -187,8 +182,7 @@ def _list_last(entries: Sequence[Entry], history: History, view: str) -> list[st
             continue
         names.append(name)
         bar = (entry.get("bars") or {}).get(view)
-        received = history.submissions[name].received
-        if bar is not None and release_rule_at(history, received) == "ratchet":
+        if bar is not None:
             names.append(bar)
             break
     return list(dict.fromkeys(reversed(names)))
@@ -264,7 +258,6 @@ def release_entry(
             labels.
     """
     scores: dict[str, str] = {}
-    held: dict[str, str] = {}
     untold: list[str] = []
     compared: dict[str, str] = {}
     bars: dict[str, str] = {}
@@ -274,30 +267,22 @@ def release_entry(
             scores[name] = noisy[name]
             continue
         values = score_vector(views[name].per_query, n=views[name].n)
-        rule = rule_of(spec, name)
-        told, jitter = None, 0.0
-        if rule.rule == "ratchet":
-            best = _find_best(session, submission, spec.view(name), views[name])
-            bars[name], compared[name] = best.run.id, best.digest
-            told = Told(text="", values=values_of(best.run))
-            key = session.vault.set_key(spec.view(name).set)
-            jitter = draw_jitter(key, name, values, values_of(best.baseline))
-        elif rule.rule != "rounded":
-            bar = _find_bar(session, rule, submission, name)
-            if bar is not None:
-                bars[name] = bar.id
-                told, compared[name] = _told(session, bar, submission, spec.view(name), views[name])
-        outcome = release(values, told, rule, decimals=spec.decimals, jitter=jitter)
-        if outcome.text is not None:
-            scores[name] = outcome.text
+        if rule_of(spec, name) == "rounded":
+            scores[name] = release_mean(values, decimals=spec.decimals)
             continue
-        untold.append(name)
-        if rule.rule != "ratchet":
-            held[name] = outcome.told.text
-    entry = replace(submission, not_above=held, untold=tuple(untold), bars=bars)
-    told_now = _place(session, spec, entry, views, scores=scores)
-    sealed = {**told_now.sealed, **({"compared": compared} if compared else {})}
-    return replace(told_now, sealed=sealed)
+        best = _find_best(session, submission, spec.view(name), views[name])
+        bars[name], compared[name] = best.run.id, best.digest
+        key = session.vault.set_key(spec.view(name).set)
+        jitter = draw_jitter(key, name, values, values_of(best.baseline))
+        text = release_clear(values, values_of(best.run), jitter=jitter, decimals=spec.decimals)
+        if text is None:
+            untold.append(name)
+        else:
+            scores[name] = text
+    entry = replace(submission, untold=tuple(untold), bars=bars)
+    released_now = _place(session, spec, entry, views, scores=scores)
+    sealed = {**released_now.sealed, **({"compared": compared} if compared else {})}
+    return replace(released_now, sealed=sealed)
 
 
 def release_again(
@@ -329,22 +314,19 @@ def released(
         if spec.view(name).noise is not None:
             scores.update({name: noisy[name]} if name in noisy else {})
             continue
-        rule = rule_of(spec, name)
-        if name in held and rule.rule != "rounded":
+        if name in held and rule_of(spec, name) != "rounded":
             continue
         values = score_vector(views[name].per_query, n=views[name].n)
-        plain = rule if rule.rule == "step" else ReleaseRule()
-        outcome = release(values, None, plain, decimals=spec.decimals)
-        scores[name] = outcome.told.text
+        scores[name] = release_mean(values, decimals=spec.decimals)
     return _told_fields(spec, views, scores)
 
 
 def _told_fields(
     spec: BoardSpec, views: Mapping[str, ViewScore], scores: Mapping[str, str]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Any]:
     """The fields with released scores: beside each what it is a mean over, queries and seeds."""
     queries = {name: views[name].n for name in scores}
-    fields: dict[str, dict[str, Any]] = {"scores": dict(scores), "queries": queries}
+    fields: dict[str, Any] = {"scores": dict(scores), "queries": queries}
     seeds = max((len(score.seeds) for score in views.values()), default=0)
     if not seeds:
         return fields
@@ -371,8 +353,11 @@ def _place(
     scores: Mapping[str, str],
 ) -> EntryRelease:
     """Every score where it belongs: told now, or later."""
-    known, hidden = _withheld(session, spec, submission)
-    fields: dict[str, Any] = {**_told_fields(spec, views, scores), **known}
+    fields = _told_fields(spec, views, scores)
+    if submission.untold:
+        fields["untold"] = list(submission.untold)
+    # Of the best run nothing is ever said: not whose it is, and not how good.
+    hidden: dict[str, Any] = {"bars": dict(submission.bars)} if submission.bars else {}
     final = _final(spec, views)
     last = spec.last_day(submission.received.date())
     over = last is not None and session.now.date() > last
@@ -385,32 +370,6 @@ def _place(
         scores=scores,
         spreads=_spreads(spec, views, scores),
     )
-
-
-def _withheld(
-    session: Session, spec: BoardSpec, submission: Submission
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is said of scores that are not told: now, and once no embargo hides anything.
-
-    The best score that a team was told is on the page, beside the entry that has it: to say it of
-    another entry says that both are of one team. By the ratchet nothing is ever said of the best
-    run: not whose it is, and not how good.
-    """
-    if spec.release.rule == "ratchet":
-        untold = {"untold": list(submission.untold)} if submission.untold else {}
-        return untold, {"bars": dict(submission.bars)} if submission.bars else {}
-    history, today = session.history(), session.now.date()
-    bars = [history.submissions[name] for name in submission.bars.values()]
-    renamed = list_renamed(history)
-    tied = any(hides_tie(renamed, submission.teams, bar, day=today) for bar in bars)
-    hidden = tied or any(one.is_hidden(today) for one in (submission, *bars))
-    held = dict(submission.not_above)
-    sealed: dict[str, Any] = {"bars": dict(submission.bars)} if submission.bars else {}
-    if not held:
-        return {}, sealed
-    if not hidden:
-        return {"not_above": held}, sealed
-    return {"untold": list(held)}, {**sealed, "not_above": held}
 
 
 def _final(spec: BoardSpec, scores: Mapping[str, ViewScore]) -> dict[str, Any]:
@@ -471,18 +430,12 @@ def _own_score(view: View, views: Mapping[str, ViewScore], *, baseline: bool) ->
     )
 
 
-def rule_of(spec: BoardSpec, view: str, *, schema: int = SCHEMA) -> ReleaseRule:
-    """The board's rule, or plain rounding of a score that anybody can compute, or that informs.
-
-    Args:
-        spec: the rules.
-        view: its name.
-        schema: of the event that released the score: under schema 1 a Ladder's z was for each view.
-    """
+def rule_of(spec: BoardSpec, view: str) -> RuleName:
+    """The board's rule, or plain rounding of a score that anybody can compute, or that informs."""
     named = spec.view(view)
     if named.for_information or not spec.sets[named.set].held_out:
-        return ReleaseRule(rule="rounded")
-    return spec.release if schema == 1 else spec.held_out_release
+        return "rounded"
+    return spec.release.rule
 
 
 def _queries(score: ViewScore) -> set[str]:
@@ -514,38 +467,6 @@ def _find_best(session: Session, submission: Submission, view: View, new: ViewSc
                 f'score it again first: heldout correct {run.id} --why "…"'
             )
     return best
-
-
-def _find_bar(
-    session: Session, rule: ReleaseRule, submission: Submission, view: str
-) -> Submission | None:
-    """What a score has to be above: the best that its team was told, or a baseline."""
-    history = session.history()
-    return best_released(history, submission.teams, view) or first_bar(history, rule, view)
-
-
-def _told(
-    session: Session, bar: Submission, submission: Submission, view: View, new: ViewScore
-) -> tuple[Told, str]:
-    """What a team was told by an earlier entry, and the digest of the scores that say so.
-
-    Raises:
-        StoreError: the vault lacks its scores, or they are of other queries than the new ones.
-    """
-    kept = read_stored(session.vault, bar)
-    if kept is None or view.name not in kept.views:
-        raise StoreError(
-            f"the vault has no scores of {bar.id} that the log vouches for; restore them from the "
-            f'backup, or score it again: heldout correct {bar.id} --why "…"'
-        )
-    before = kept.views[view.name]
-    if _queries(before) != _queries(new):
-        raise StoreError(
-            f"{bar.id}, above which this score has to be, was scored on other queries than "
-            f'{submission.id}; score it again first: heldout correct {bar.id} --why "…"'
-        )
-    told = Told(text=bar.scores[view.name], values=score_vector(before.per_query, n=before.n))
-    return told, store_evidence(session.vault, make_evidence(bar.id, view, kept))
 
 
 class _Released(Protocol):

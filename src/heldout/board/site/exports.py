@@ -18,6 +18,7 @@ import msgspec
 
 from heldout.answers.text import clean
 from heldout.board.log.events import format_time
+from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.site.columns import COLUMNS, COSTS, ENTRY, RESULT, Value
 from heldout.board.site.rows import (
@@ -159,7 +160,9 @@ def _why_no_score(row: Row, view: ViewColumn, *, over: bool) -> str:
     if view.final:
         return "it was not scored on this view; heldout correct scores it"
     nothing = view.primary or not row.scores  # before the day on which all scores are published
-    withheld = row.not_above.get(view.key, "") or (row.unranked if nothing else "")
+    if view.key in row.untold:
+        return NOT_CLEAR
+    withheld = row.unranked if nothing else ""
     return withheld or ("the old board gave none" if row.imported else "not scored on this view")
 
 

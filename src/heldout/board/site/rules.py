@@ -324,27 +324,14 @@ def _say_dates(spec: BoardSpec) -> str:
 
 
 def _say_release(spec: BoardSpec) -> str:
-    rule = spec.held_out_release
-    if rule.rule == "rounded":
+    if spec.release.rule == "rounded":
         return ""
-    if rule.rule == "ratchet":
-        return (
-            "A score is published where it lies clearly above the best run that anybody has sent, "
-            "published or not, the organisers' baselines among them: by more than two paired "
-            "standard errors and a secret amount that is drawn for each run. An entry whose score "
-            f'does not is listed without a rank, as "{NOT_CLEAR}". A run whose score is not '
-            "published raises that best run too, so small steps may never be published."
-        )
-    bar = f"{rule.threshold:.2f} of its own paired standard errors"
-    if rule.rule == "step":
-        bar = f"{rule.step:g}"
-    first = " Its first score has to be so far above the best baseline." * (
-        rule.begin == "baseline"
-    )
     return (
-        f"A team's score is published where it lies more than {bar} above the best score that was "
-        f"published for the team before.{first} An entry whose score does not is listed without a "
-        'rank, as "not above" that.'
+        "A score is published where it lies clearly above the best run that anybody has sent, "
+        "published or not, the organisers' baselines among them: by more than two paired "
+        "standard errors and a secret amount that is drawn for each run. An entry whose score "
+        f'does not is listed without a rank, as "{NOT_CLEAR}". A run whose score is not '
+        "published raises that best run too, so small steps may never be published."
     )
 
 

@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from heldout.board.log.events import Entry
 from heldout.board.log.history import History
+from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec, Season, View
 from heldout.board.standings.standings import POST_HOC, Row, Standings, make_standings
 
@@ -140,7 +141,7 @@ def _is_listed(row: Row, view: View) -> bool:
 def _why(row: Row, view: View) -> str:
     return (
         row.unlisted.get(view.name)
-        or row.not_above.get(view.name)
+        or (NOT_CLEAR if view.name in row.untold else "")
         or row.unranked
         or "not scored on this view"
     )

@@ -19,12 +19,11 @@ from statistics import median
 
 from heldout.board.log.events import Entry, redact
 from heldout.board.log.final import Final
-from heldout.board.log.history import History, hides_tie, list_renamed, read_history
+from heldout.board.log.history import History, read_history
 from heldout.board.log.manifest import Identity
 from heldout.board.log.measured import LeftOut, Measured
 from heldout.board.log.program import Costs
 from heldout.board.log.submission import Submission
-from heldout.board.rules.changes import release_rule_at
 from heldout.board.rules.days import (
     Term,
     list_terms,
@@ -33,7 +32,7 @@ from heldout.board.rules.days import (
     opened_before,
     tells_final,
 )
-from heldout.board.rules.release import say_withheld
+from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec, Season, Trust, View, due_day, say_after
 from heldout.errors import InputError
 
@@ -78,8 +77,7 @@ class Row:
         rank_low, rank_high: simultaneous rank range; `None` where not told.
         unranged: why there is none where the board tells ranges; "" where it tells none.
         unranked: why an entry has no rank; "" for one that has, and for a baseline.
-        not_above: view -> "not above 0.412" where its score is not told for that; `UNTOLD` while an
-            embargo hides above what; `NOT_CLEAR` by the ratchet.
+        untold: the views whose score the ratchet does not publish (`NOT_CLEAR`).
         unlisted: view -> why the view does not list the entry, which then has no score there.
         imported: an old board's entry, as that board published it.
         trophy_by_rule: what `trophy` would be by the rule; differs on imported entries only.
@@ -112,7 +110,7 @@ class Row:
     unranked: str = ""
     imported: bool = False
     trophy_by_rule: bool = False
-    not_above: Mapping[str, str] = field(default_factory=dict)
+    untold: tuple[str, ...] = ()
     unlisted: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
     errata: tuple[tuple[datetime, str], ...] = ()
@@ -137,8 +135,8 @@ class Standings:
         as_of: the moment, UTC.
         primary: the view that ranks.
         rows: by official score, ties to the earlier submission, baselines in their places.
-        unranked: entries without a rank: the score is not told yet, or not above what the team was
-            told before, or the entry came after the deadline of a one-shot board.
+        unranked: entries without a rank: the score is not published yet, or is withheld, or the
+            entry came after the deadline of a one-shot board.
         waiting: received submissions without a decision.
         decision_days: median days from submission to decision, `None` before the first.
         season: whose entries these are; "" for a board without seasons.
@@ -195,7 +193,6 @@ class Projector:
         self._history = history
         self._terms = list_terms(history, now)
         self._opened = opened_before(self._terms)
-        self._renamed = list_renamed(history)
         self._today = now.date()
 
     def fields(self, entry: Entry) -> list[str]:
@@ -206,34 +203,10 @@ class Projector:
         fields = [*_may_open(entry, history.submissions, self._today)]
         if entry.time < self._opened:
             fields += ["scores", "queries", "seeds", "untold"]
-            fields += _may_open_bar(entry, history, self._renamed, self._today)
         if "final" in entry.event.sealed and entry.event.submission is not None:
             received = history.submissions[entry.event.submission].received.date()
             fields += ["final"] * tells_final(entry, self._terms, received)
         return fields
-
-
-def _may_open_bar(
-    entry: Entry,
-    history: History,
-    renamed: Sequence[Submission],
-    today: date,
-) -> tuple[str, ...]:
-    """A team's best score names the entry that has it, and so the team of this one.
-
-    Which run is the best that anybody has sent, no ratchet tells.
-    """
-    if entry.event.kind not in ("published", "corrected"):
-        return ()
-    submissions = history.submissions
-    own = submissions[str(entry.event.submission)]
-    if "bars" in entry.event.sealed and release_rule_at(history, own.received) == "ratchet":
-        return ()
-    names = (entry.get("bars") or {}).values()
-    bars = [submissions[name] for name in names if name in submissions]
-    tied = any(hides_tie(renamed, own.teams, bar, day=today) for bar in bars)
-    hidden = tied or any(one.is_hidden(today) for one in (own, *bars))
-    return () if hidden else ("not_above", "bars")
 
 
 def _may_open(entry: Entry, submissions: Mapping[str, Submission], today: date) -> tuple[str, ...]:
@@ -299,7 +272,7 @@ def _make_standings(
     today, terms = now.date(), list_terms(history, now)
     deadline = one_shot_deadline(history)
     why = {
-        s.id: _why_unranked(s, history, spec.primary, deadline, terms)
+        s.id: _why_unranked(s, spec.primary, deadline, terms)
         or list_reasons(spec.views, s.identity).get(spec.primary, "")
         for s in every
     }
@@ -309,7 +282,7 @@ def _make_standings(
     trophies = _trophies(shown, spec.primary, bar=spec.baselines.bar) if one_by_one else frozenset()
     shown.sort(key=lambda s: (-Decimal(s.scores[spec.primary]), s.received, s.id))
     limited = [view for view in spec.views if view.training_at_most is not None]
-    make = partial(_row, history=history, views=limited, today=today)
+    make = partial(_row, views=limited, today=today)
     rows = []
     rank = 0
     for submission in shown:
@@ -335,8 +308,7 @@ def _make_standings(
         measured=measured,
         final=history.final,
         finalists=tuple(
-            _row(history.submissions[name], history=history, views=(), today=today)
-            for name in finalists
+            _row(history.submissions[name], views=(), today=today) for name in finalists
         ),
     )
 
@@ -365,7 +337,6 @@ def _add_ranges(
 
 def _why_unranked(
     submission: Submission,
-    history: History,
     primary: str,
     deadline: date | None,
     terms: Sequence[Term],
@@ -374,8 +345,7 @@ def _why_unranked(
     if submission.status == "imported" and primary not in submission.scores:
         return "the old board gave it no official score"
     if primary in submission.untold:
-        rule = release_rule_at(history, submission.received)
-        return say_withheld(submission.not_above.get(primary), rule)
+        return NOT_CLEAR
     if deadline is not None and not submission.scores:
         return f"score shown after {deadline:%d %b %Y}"
     missed = None if submission.baseline else missed_deadline(terms, submission.received)
@@ -433,7 +403,6 @@ def _trophies(shown: Iterable[Submission], primary: str, *, bar: bool) -> frozen
 def _row(
     submission: Submission,
     *,
-    history: History,
     views: Iterable[View],
     today: date,
     rank: int | None = None,
@@ -444,7 +413,6 @@ def _row(
 
     Args:
         submission: the entry.
-        history: of the log.
         views: of the rules.
         today: decides what is embargoed.
         rank: its own.
@@ -455,11 +423,6 @@ def _row(
     if submission.published is None or submission.type is None:
         raise ValueError(submission.id)
     unlisted = list_reasons(views, identity)
-    not_above = {}
-    if submission.untold:
-        rule = release_rule_at(history, submission.received)
-        told = submission.not_above
-        not_above = {view: say_withheld(told.get(view), rule) for view in submission.untold}
 
     def listed(texts: Mapping[str, str]) -> Mapping[str, str]:
         if not unlisted:
@@ -484,7 +447,7 @@ def _row(
         reveal_due=identity is None and until is not None and today >= until,
         embargo_until=until,
         baseline=submission.baseline,
-        not_above=listed(not_above),
+        untold=tuple(view for view in submission.untold if view not in unlisted),
         unlisted=unlisted,
         findings=() if identity is None else submission.findings,
         errata=submission.errata,

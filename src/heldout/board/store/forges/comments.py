@@ -13,7 +13,7 @@ from typing import Literal
 
 from heldout.board.log.manifest import is_link
 from heldout.board.policy.checks import Finding
-from heldout.board.rules.release import NOT_CLEAR, UNTOLD
+from heldout.board.rules.release import NOT_CLEAR
 from heldout.errors import printable
 
 CommentKind = Literal[
@@ -44,7 +44,7 @@ _SAID: Mapping[CommentKind, str] = {
     "asked": "The organisers ask",
     "corrected": "What was wrong",
 }
-_RELEASED = re.compile(rf"(not above |-)?\d+\.\d+|{UNTOLD}|{NOT_CLEAR}", re.ASCII)
+_RELEASED = re.compile(rf"-?\d+\.\d+|{NOT_CLEAR}", re.ASCII)
 _MOST_LINES = 20
 _LONGEST = 240
 _LONGEST_SAID = 2000
@@ -57,7 +57,7 @@ class ScoreLine:
     Attributes:
         view: name of the view.
         measure: as board.toml names it.
-        released: the text that was released, `0.412`, `not above 0.412`, or `NOT_CLEAR`.
+        released: the text that was released, `0.412`, or `NOT_CLEAR`.
         queries: number that it is averaged over, `None` where that is not told.
         seeds: how many runs that differ by seed it is a mean over.
         spread: standard deviation over the seeds as released, "" where there is none.
