@@ -297,12 +297,12 @@ def test_a_split_of_too_small_a_set_is_refused_before_its_first_score(tmp_path: 
 
 
 def test_before_there_is_a_baseline_nothing_is_published_with_noise(tmp_path: Path) -> None:
-    town = create_board(tmp_path / "town", views=CHECK)
+    town = create_board(tmp_path / "town", RATCHET, views=CHECK)
     rebuilt = town.organiser("rebuild", now=DAY)
-    assert "no baseline in check: no score can be published there before" in rebuilt.out
+    assert "no baseline in eval, check: no score can be published there before" in rebuilt.out
     name = send(town, "early", 1, top=0.2, team=TEAM, publish=False)
     answer = town.publish(name, now=DAY)
     assert answer.code != 0
-    assert "no-baseline" in answer.err + answer.out
+    assert "no-baseline  view check" in answer.err + answer.out
     assert "heldout board baseline" in answer.err + answer.out
     assert name not in last_scores(town)
