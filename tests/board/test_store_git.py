@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from heldout.board.store.git import Author, Bounds, Change, Git
+from heldout.board.store.git import Author, Bounds, Change, Git, TooMuchError
 from heldout.errors import SetupError, StoreError
 
 AT = datetime(2026, 11, 2, 10, tzinfo=UTC)
@@ -315,3 +315,14 @@ def test_git_has_its_input_whenever_it_reads_it(git: Git, monkeypatch: pytest.Mo
     tree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # empty, known to every git
     found = git.kinds_and_sizes(tree, bounds=Bounds(seconds=20))
     assert found == (("tree", 0),)
+
+
+def test_git_without_memory_is_no_cut_connection_though_it_cuts_one(tmp_path: Path) -> None:
+    cut = b"fatal: fetch-pack: unexpected disconnect while reading sideband packet\n"
+    short = b"fatal: Out of memory, malloc failed (tried to allocate 41943045 bytes)\n"
+    ended = b"error: index-pack died of signal 24\n"
+    for said, limited in ((short + cut, True), (ended, True), (ended + cut, False)):
+        result = subprocess.CompletedProcess(["git"], 128, b"", said)
+        with pytest.raises(StoreError) as caught:
+            Git(tmp_path)._check(["fetch"], result, bounded=True)
+        assert isinstance(caught.value, TooMuchError) is limited

@@ -86,9 +86,11 @@ _MANY_REFS = ("remotes", "pull", "merge-requests")
 _ROOT = re.compile(r"(?:\n(?:true|false)|true)\n(.+)\n", re.DOTALL)
 _OBJECT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _LIMITED = re.compile(
-    rb"[Oo]ut of memory|died of signal|malloc failed|mmap failed|File too large|not enough memory"
-    rb"|invalid index-pack output"  # what fetch says when that ends before it has said anything
+    rb"[Oo]ut of memory|malloc failed|mmap failed|File too large|not enough memory"
 )
+# Ended by its limits, or, where the connection was cut, by that; the second is what fetch says when
+# index-pack ends before it has said anything.
+_ENDED = re.compile(rb"died of signal|invalid index-pack output")
 _FILTERS = re.compile(rb"< fetch=[^\n]*\bfilter\b")  # in version 2 of the protocol
 _CUT = re.compile(rb"early EOF|disconnect|hung up|[Cc]onnection")
 
@@ -880,11 +882,12 @@ class Git:
     ) -> None:
         if result.returncode == 0:
             return
-        ended = _LIMITED.search(result.stderr) and not _CUT.search(result.stderr)
+        said = result.stderr
+        ended = _LIMITED.search(said) or (_ENDED.search(said) and not _CUT.search(said))
         if bounded and (result.returncode < 0 or ended):
             raise TooMuchError(f"git {arguments[0]} needs more memory, time or room than it may")
-        said = result.stderr.decode(errors="replace").strip()
-        raise StoreError(f"git {arguments[0]} failed: {_explain(said)}")
+        text = said.decode(errors="replace").strip()
+        raise StoreError(f"git {arguments[0]} failed: {_explain(text)}")
 
     def _start(
         self,
