@@ -94,7 +94,7 @@ team = accept_invitation(database, secret, name="Team Growth", mail="", now=now)
 print(create_token(database, team.id, kind="api", name="", now=now)[1])
 database.close()
 """
-_REQUESTS, _PATIENCE = 50, 600
+_REQUESTS, _PATIENCE, _SHORT = 50, 600, 0.1
 _TICKS = os.sysconf("SC_CLK_TCK")
 _State = dict[str, tuple[int, int, int]]  # path -> inode, time of change, bytes
 
@@ -297,7 +297,7 @@ def _print_costs(entries: int, costs: Mapping[str, Cost], root: Path) -> None:
     _print_row("---", *["--:"] * 5)
     for name, cost in costs.items():
         sizes = f"{cost.files:,}", f"{cost.written / _MEBI:.1f}", str(cost.status)
-        cpu = f"{cost.cpu:.3f}" if cost.cpu < 0.1 else f"{cost.cpu:.2f}"  # noqa: PLR2004
+        cpu = f"{cost.cpu:.3f}" if cost.cpu < _SHORT else f"{cost.cpu:.2f}"
         _print_row(name, cpu, f"{cost.peak / _MEBI:.0f}", *sizes)
     files = sorted((size, path) for path, (*_, size) in _look(root).items() if "/board/" in path)
     sys.stdout.write("\nLargest files of the board:\n")

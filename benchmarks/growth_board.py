@@ -72,7 +72,8 @@ _OPENED = datetime(2024, 1, 1, 9, tzinfo=UTC)
 _STEP = timedelta(minutes=90)  # between two submissions
 _DOCUMENTS = 300  # that can be found for a query
 _STAGES = 10  # first stages that the runs share
-_COPIES, _ENSEMBLES = 7, 13  # of each 25 entries, these
+_OF, _COPIES, _ENSEMBLES = 25, 7, 13  # of so many entries, the 7th and the 13th
+_OWN = 0.2  # share of queries that a near copy ranks itself
 _RULES = """
 [registration]
 required = true
@@ -408,17 +409,17 @@ def _sign(
 def _draw(plan: Plan, number: int) -> NDArray[np.int64]:
     """The documents of an entry's run, by their numbers, shape (queries, depth)."""
     drawn = np.random.default_rng((_SEED, number))
-    part = number % 25 if number > 25 else 0  # noqa: PLR2004 - the first have nothing to copy
+    part = number % _OF if number > _OF else 0  # the first have nothing to copy
     if part == _COPIES:
-        tops = _draw(plan, int(drawn.integers(number)) // 25 * 25)
-        some = drawn.random(plan.queries) < 0.2  # noqa: PLR2004 - queries that it ranks itself
+        tops = _draw(plan, int(drawn.integers(number)) // _OF * _OF)
+        some = drawn.random(plan.queries) < _OWN
         tops[some] = _draw_tops(plan, drawn, stage=number, quality=0.5)[some]
         return tops
     if part == _ENSEMBLES:
         fused = np.zeros((plan.queries, _DOCUMENTS))
         rows = np.arange(plan.queries)[:, None]
         for at, member in enumerate(drawn.integers(number, size=3).tolist()):
-            fused[rows, _draw(plan, member // 25 * 25 + at)] -= 1 / np.arange(61, 61 + plan.depth)
+            fused[rows, _draw(plan, member // _OF * _OF + at)] -= 1 / np.arange(61, 61 + plan.depth)
         return fused.argsort(axis=1, kind="stable")[:, : plan.depth]
     return _draw_tops(plan, drawn, stage=number, quality=drawn.uniform(0.3, 0.9))
 

@@ -44,8 +44,8 @@ def main() -> None:
     for remote, files in product(asked.remote, asked.files):
         with tempfile.TemporaryDirectory() as folder:
             os.environ["HOME"] = folder
-            told = measure(Path(folder), remote, branches=asked.branches, files=files)
-            print(f"{remote}, {files} files: {told}", flush=True)
+            found = measure(Path(folder), remote, branches=asked.branches, files=files)
+            print(f"{remote}, {files} files: {found}", flush=True)
 
 
 def measure(root: Path, remote: str, *, branches: int, files: int) -> str:
@@ -65,12 +65,12 @@ def measure(root: Path, remote: str, *, branches: int, files: int) -> str:
         [program, "inbox", "--json", *where, "--now", NOW], stdout=subprocess.PIPE, check=False
     )
     elapsed = time.monotonic() - began
-    told = json.loads(done.stdout)
-    kinds = {one["source"]: one["kind"] for one in told["received"]}
+    answer = json.loads(done.stdout)
+    kinds = {one["source"]: one["kind"] for one in answer["received"]}
     return (
         f"{_used() - before:.1f} s of processor, {elapsed:.0f} s by the clock; honest branch: "
         f"{kinds.pop(f'branch submission/{good}', 'not received')}; {len(kinds)} of {branches} "
-        f"refused, {len(told['unfetched'])} not fetched"
+        f"refused, {len(answer['unfetched'])} not fetched"
     )
 
 
