@@ -267,11 +267,11 @@ def propose_pairs(
     ranks = np.broadcast_to(np.arange(TOP), tops.shape)
     weights = np.sqrt(weigh(TOP, PERSISTENCE)[ranks + 1, lengths[:, :, None]])
     shifted = tops << np.uint64(7)  # as `similarity` compares them
-    (near,) = _make_sparse(shifted, [np.where(here, weights, 0.0)])
+    near = _make_sparse(shifted, np.where(here, weights, 0.0))
     first, within = _find_contained(tops)
     heads = np.sort(tops[:, :, :HEAD], axis=2)
-    (same,) = _make_sparse(_number(tops)[:, :, None], [answered[:, :, None] * 1.0])
-    (threes,) = _make_sparse(_number(heads)[:, :, None], [(heads[:, :, :1] != 0) * 1.0])
+    same = _make_sparse(_number(tops)[:, :, None], answered[:, :, None] * 1.0)
+    threes = _make_sparse(_number(heads)[:, :, None], (heads[:, :, :1] != 0) * 1.0)
     of_length = [(lengths == one).astype(np.float64) for one in np.unique(lengths[answered])]
     both, total = answered.astype(np.float64), answered.sum(axis=1)
     for start in range(0, len(runs), _ROWS):
@@ -304,6 +304,8 @@ def _stack(runs: Sequence[Signature]) -> NDArray[np.uint64]:
 
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+_SEEN_BITS = 24
+_SEEN_SHIFT = np.uint64(64 - _SEEN_BITS)
 
 
 def _number(lists: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -314,32 +316,27 @@ def _number(lists: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return number
 
 
-def _make_sparse(
-    numbers: NDArray[np.uint64], values: Sequence[NDArray[np.float64]]
-) -> Sequence["csr_array"]:
-    """A row for each run, a column for each number of a query that several runs have.
+def _make_sparse(numbers: NDArray[np.uint64], values: NDArray[np.float64]) -> "csr_array":
+    """Make a row for each run, a column for each number of a query that several runs have.
 
     Args:
         numbers: shape (runs, queries, any).
-        values: of the same shape each, not negative; 0 where the first of them has 0.
+        values: of the same shape, not negative.
     """
     from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
 
-    where = np.flatnonzero(values[0])
+    where = np.flatnonzero(values)
     row, query = np.unravel_index(where, numbers.shape)[:2]
     mixed = numbers.ravel()[where] + query.astype(np.uint64) * _MIX
     _, columns, counts = np.unique(mixed, return_inverse=True, return_counts=True)
     met = counts[columns] > 1
     where, row, columns = where[met], row[met], columns[met]
     shape = len(numbers), len(counts)
-    made = [csr_array((one.ravel()[where], (row, columns)), shape=shape) for one in values]
-    for one in made:
-        one.eliminate_zeros()
-    return made
+    return csr_array((values.ravel()[where], (row, columns)), shape=shape)
 
 
 def _find_contained(tops: NDArray[np.uint64]) -> tuple["csr_array", "csr_array"]:
-    """By runs and first three documents of a query: whose first these are, who has them at all.
+    """Find, by runs and first three documents of a query, whose first these are and who has them.
 
     Args:
         tops: as `_stack` gives them.
@@ -353,9 +350,8 @@ def _find_contained(tops: NDArray[np.uint64]) -> tuple["csr_array", "csr_array"]
     known, columns = np.unique(heads[whole], return_inverse=True)
     shape = len(tops), len(known)
     first = csr_array((np.ones(len(columns)), (whole.nonzero()[0], columns)), shape=shape)
-    seen = np.zeros(
-        1 << _SEEN_BITS, bool
-    )  # most threes are nobody's first: that is seen sooner here
+    # Most threes are nobody's first: that is seen sooner here than by a search.
+    seen = np.zeros(1 << _SEEN_BITS, bool)
     seen[known >> _SEEN_SHIFT] = True
     rows, places = [], []
     for three in combinations(range(TOP), HEAD):
@@ -368,10 +364,6 @@ def _find_contained(tops: NDArray[np.uint64]) -> tuple["csr_array", "csr_array"]
         places.append(place[met])
     row, place = np.concatenate(rows), np.concatenate(places)
     return first, csr_array((np.ones(len(row)), (row, place)), shape=shape)
-
-
-_SEEN_BITS = 24
-_SEEN_SHIFT = np.uint64(64 - _SEEN_BITS)
 
 
 def _meet(rows: "csr_array", others: "csr_array") -> NDArray[np.float64]:

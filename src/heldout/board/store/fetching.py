@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from heldout.board.store.arrivals import find_foreign, recall
-from heldout.board.store.git import Bounds, Git, TooMuchError
+from heldout.board.store.git import Bounds, Git, RemoteRefs, TooMuchError
 from heldout.envelope.keys import Form
 from heldout.errors import StoreError
 
@@ -138,15 +138,7 @@ def fetch_arrivals(
                 wanted[ref] = ref, one
         own = tuple(f"refs/remotes/{remote}/{kind}/" for kind in kinds)
         _remove(git, [ref for ref in here if ref.startswith(own) and ref not in wanted])
-        done[remote] = _bring(
-            git,
-            address,
-            wanted,
-            form,
-            here=here,
-            main=found.objects.get(_MAIN),
-            partial=found.leaves_files_out,
-        )
+        done[remote] = _bring(git, address, wanted, form, here=here, found=found)
     answered = not any(isinstance(one, StoreError) for one in done.values())
     if requests and answered and remotes:
         _remove(git, [ref for ref in here if ref.startswith(_HEADS) and ref not in listed])
@@ -170,15 +162,7 @@ def fetch_requests(git: Git, remote: str, form: Form, heads: Iterable[str]) -> F
     new = {ref: (ref, one) for ref, one in found.objects.items() if ref in wanted}
     here = git.refs(*REQUESTS, commits=False)
     _remove(git, [ref for ref in here if ref not in new])
-    return _bring(
-        git,
-        remote,
-        new,
-        form,
-        here=here,
-        main=found.objects.get(_MAIN),
-        partial=found.leaves_files_out,
-    )
+    return _bring(git, remote, new, form, here=here, found=found)
 
 
 def _bring(
@@ -188,13 +172,9 @@ def _bring(
     form: Form,
     *,
     here: Mapping[str, str],
-    main: str | None,
-    partial: bool,
+    found: RemoteRefs,
 ) -> Fetched:
-    """Fetch those of the refs that are not here already, as far as the budget of a call goes.
-
-    `main` is the remote's main branch.
-    """
+    """Fetch those of the refs that are not here already, as far as the budget of a call goes."""
     new = {ref: tip for ref, tip in wanted.items() if here.get(ref) != tip[1]}
     if not new:
         return Fetched()
@@ -206,7 +186,7 @@ def _bring(
     def order(ref: str) -> tuple[int, bool, bool]:
         return rounds[ref], ref in known, ref not in here  # known: one of its commits was refused
 
-    call = _Call(git, remote, form, main=main, partial=partial)
+    call = _Call(git, remote, form, found)
     failed: dict[str, str] = {}
     waiting = sorted(rounds, key=order)
     at_once = _AT_ONCE
@@ -234,10 +214,9 @@ def _bring(
         else:
             rounds[some[0]] += 1
             insort(waiting, some[0], key=order)
-    found = {new[ref][1]: str(rounds[ref]) for ref in waiting if rounds[ref]}
-    found |= {name: why for ref, why in refused.items() for name in (new[ref][1], ref)}
-    found = {name: why for name, why in found.items() if name not in call.passing}
-    _remember(git, known, found)
+    seen = {new[ref][1]: str(rounds[ref]) for ref in waiting if rounds[ref]}
+    seen |= {name: why for ref, why in refused.items() for name in (new[ref][1], ref)}
+    _remember(git, known, {name: why for name, why in seen.items() if name not in call.passing})
     return Fetched(refused=refused, failed=failed, waiting=tuple(waiting))
 
 
@@ -255,11 +234,9 @@ class _Call:
             commits. They are looked at again.
     """
 
-    def __init__(
-        self, git: Git, remote: str, form: Form, *, main: str | None, partial: bool
-    ) -> None:
-        self._git, self._remote, self._form, self._partial = git, remote, form, partial
-        self._main = main
+    def __init__(self, git: Git, remote: str, form: Form, found: RemoteRefs) -> None:
+        self._git, self._remote, self._form = git, remote, form
+        self._main, self._partial = found.objects.get(_MAIN), found.leaves_files_out
         self.passing: set[str] = set()
         self._used = self._lost = 0.0
         self._end = time.monotonic() + _PATIENCE
