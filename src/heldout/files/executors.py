@@ -1,9 +1,9 @@
-"""Where work is computed: on this machine's cores, or on a Dask cluster.
+"""Where work is done: on this machine's cores or a Dask cluster, or aside with an end by the clock.
 
-Both are a `concurrent.futures.Executor`, so an analysis does not know which it has. Threads do for
-this machine: what takes long is numpy's, which lets other threads run meanwhile. Each of our
-threads multiplies on its own: threads of the linear algebra library below them would wait for each
-other, busily, and on a machine that does other things too take ten times as long.
+Cores and cluster are a `concurrent.futures.Executor`, so an analysis does not know which it has.
+Threads do for this machine: what takes long is numpy's, which lets other threads run meanwhile.
+Each of our threads multiplies on its own: threads of the linear algebra library below them would
+wait for each other, busily, and on a machine that does other things too take ten times as long.
 """
 
 from collections.abc import Callable, Iterator

@@ -468,7 +468,7 @@ def _differs(
 
 
 def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool:
-    """Whether the release rule gives just what was released; of the ratchet, where it is a score.
+    """Tell whether the release rule gives what was released; of the ratchet, where it is a score.
 
     What the ratchet withholds depends on the runs before: the replay goes over it.
     """

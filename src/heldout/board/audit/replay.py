@@ -1,10 +1,10 @@
 """Goes over every release of a log by the rule of its day: was each told just what it had to be?
 
 Event by event, with what the log said before it: what the rule makes of the score, and what was
-told. A score that was withheld must have been rightly withheld, a number must be the one that the
-rule gives, and labels must be those that held on the day. Under the ratchet the best run of each
-day is found again from the scores of all runs before it, and the jitter is drawn again with the key
-of the query set, as are noise and the parts of a split set.
+published. A score that was withheld must have been rightly withheld, a number must be that which
+the rule gives, and labels must be those that held on the day. Under the ratchet the best run of
+each day is found again from the scores of all runs before it, and the jitter is drawn again with
+the key of the query set, as are noise and the parts of a split set.
 
 It needs the scores by query that the events name. The organisers have them, and the archive of a
 closed board.

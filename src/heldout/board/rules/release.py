@@ -55,7 +55,7 @@ class ReleaseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def check_rule(rule: ReleaseRule) -> Iterator[tuple[str, object, str, str]]:
-    """What is wrong with the numbers of a rule: key, value, what is expected, a hint."""
+    """List what is wrong with the numbers of a rule: key, value, what is expected, a hint."""
     if not 1 <= rule.submissions <= _MOST_SUBMISSIONS:
         hint = "how many submissions of all teams the board is meant for"
         yield ("release.submissions", rule.submissions, f"1 to {_MOST_SUBMISSIONS}", hint)

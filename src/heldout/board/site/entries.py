@@ -343,7 +343,7 @@ def _list_moments(row: Row, column: ViewColumn, spec: BoardSpec) -> Iterator[Mom
 
 
 def _say_published(row: Row, column: ViewColumn, spec: BoardSpec, at: datetime) -> str:
-    """What an approval released: nothing yet on a one-shot board, perhaps no score at all."""
+    """Say what an approval released: nothing yet on a one-shot board, perhaps no score at all."""
     if spec.kind == "one-shot" and spec.closes is not None and at.date() <= spec.closes:
         return f"Approved and published; all scores are published after {day_words(spec.closes)}"
     if column.key in row.untold:

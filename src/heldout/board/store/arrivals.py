@@ -147,7 +147,7 @@ def recall(git: Git, name: str) -> dict[str, str]:
 
 
 def find_foreign(git: Git, form: Form, tips: Iterable[str], *, main: str) -> str:
-    """What one of some commits changes that no arrival may change, "" for nothing.
+    """Find what one of some commits changes that no arrival may change, "" for nothing.
 
     Only names are looked at: git may lack the files.
 

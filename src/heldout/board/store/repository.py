@@ -387,7 +387,7 @@ class Repository:
         _refuse_other(known, told, path=path, pinned=self.state.path(_PINNED))
 
     def has_seen_more(self, events: int) -> bool:
-        """Whether this clone has seen more events: it is behind, or some were cut off."""
+        """Tell whether this clone has seen more events: it is behind, or some were cut off."""
         known = self._pinned()
         return known is not None and known.last[0] >= events > 0
 

@@ -242,7 +242,7 @@ class _Visit:
         return NoTask(why=why, settings=self._newest)
 
     def _find_refusal(self) -> _Reason | None:
-        """Why this worker gets no new task, whichever are free; `None` for no reason."""
+        """Find why this worker gets no new task, whichever are free; `None` for no reason."""
         if self._is_barred():
             return "barred"
         if self._is_closed():
@@ -275,7 +275,7 @@ class _Visit:
         return other > counted
 
     def _has_its_share(self) -> bool:
-        """Whether this worker's network holds its share of tasks without an answer.
+        """Tell whether this worker's network holds its share of tasks without an answer.
 
         Ids can be made up, and each could hold a task until its lease ends. Who came by a signed
         link or has a task that counts is given one all the same.
@@ -433,7 +433,7 @@ class _Visit:
 
 
 def _clean_place(worker: Worker) -> Worker:
-    """A worker whose texts on where they are and come from are such as a database can store."""
+    """Make the texts on where a worker is and comes from such as a database can store."""
     texts = {name: getattr(worker, name).encode(errors="replace") for name in _PLACES}
     found = {name: text.decode().replace("\0", "")[:_LONGEST_PLACE] for name, text in texts.items()}
     return replace(worker, **found)

@@ -314,7 +314,7 @@ def _hand_in(assignment: Assignment) -> HandIn | None:
 
 
 def _hand_in_words(settings: Settings) -> tuple[str, ...]:
-    """How an amount is paid on Mechanical Turk, which pays an approved task whole, or nothing."""
+    """Say how Mechanical Turk pays an amount: an approved task is paid whole, or not at all."""
     if settings.platform != "mturk" or not settings.reward:
         return ()
     return (_PAID_WHOLE,)
